@@ -68,8 +68,8 @@ func (r *Follower) openLogs(after time.Time) error {
 	return r.tellFormat()
 }
 
-// add adds a log. One that grows begins at its end, or, if since is not the zero Time, with all that was written since. Of one that ends only
-// the first lines are read now. What cannot be opened again, such as a pipe, stays open.
+// add adds a log. One that grows begins at its end, or, if since is not the zero Time, with all that was written since. Its files are opened
+// now, as a name may lead to another file a moment later. Of a log that ends only the first lines are read.
 func (r *Follower) add(name string, matched bool, since time.Time) error {
 	l := r.newLog(name)
 	at, err := os.Stat(name)
@@ -91,7 +91,8 @@ func (r *Follower) add(name string, matched bool, since time.Time) error {
 	return nil
 }
 
-// addStream adds a log that ends, or a pipe that is followed: that waits for one line, which may be long in coming.
+// addStream adds a log that ends, or a pipe that is followed. What cannot be opened again stays open. A pipe that is followed is waited for
+// until it has a line, and not longer: the next one may be long in coming.
 func (r *Follower) addStream(l *log) error {
 	lines := sampleLines
 	if r.Clock != nil {
@@ -124,10 +125,10 @@ func (r *Follower) noteGap(t *tail) {
 		t.name, t.since.UTC().Format(time.DateTime), time.Duration(first-since)*time.Second))
 }
 
-// tellFormat finds the formats of the logs: their own, or, where they grow, those of the files that were rotated away. It waits for the first
-// line if there is none. That shows whether there are durations, too, which must be known before anything is served: an exporter that has
-// promised response times cannot take that back. Durations count only if every log has them, or the response times of some calls would stand for
-// those of all. Logs that grow and are empty find their formats later.
+// tellFormat finds the formats of the logs: their own, or, where they grow, those of the files that were rotated away. It waits for
+// the first line if there is none. That shows whether there are durations, too, which must be known before anything is served: an
+// exporter that has promised response times cannot take that back. Durations count only if every log has them, or the response times
+// of some calls would stand for those of all. Logs that grow and are empty find their formats later.
 func (r *Follower) tellFormat() error {
 	for ; ; time.Sleep(poll) {
 		r.match(time.Now())

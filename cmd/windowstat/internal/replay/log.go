@@ -180,8 +180,9 @@ type sample struct {
 // sampleLines is how many lines are inspected to detect a log's format.
 const sampleLines = 200
 
-// firstLines finds out about a log from its first lines. A file that can be opened again is closed. Any other one, such as a pipe, is returned;
-// what is read from it begins with these lines. The error is that of opening it; what is wrong with its lines is in the sample.
+// firstLines finds out about a log from its first lines. A file that can be opened again is closed: of many logs few are open at a
+// time. Any other one, such as a pipe, is returned, and what is read from it begins with these lines. The error is that of opening
+// it; what is wrong with its lines is in the sample.
 func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err error) {
 	f, err := open(name, r.Stdin)
 	if err != nil {
@@ -204,8 +205,8 @@ func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err
 	return s, f, nil
 }
 
-// judge finds the format, unless it is given, the time of the first line, and whether lines have durations. Of nothing there is no format, and
-// no error.
+// judge finds the format, unless it is given, the earliest time, and whether lines have durations. Without a line there is no format,
+// and no error.
 func judge(head []byte, name string, format *accesslog.Format, zone *time.Location) (s sample) {
 	lines := bytes.SplitAfter(head, []byte("\n"))
 	if n := len(lines); n > 1 {

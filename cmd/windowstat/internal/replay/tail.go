@@ -57,8 +57,8 @@ func (r *Follower) newTail(name string, matched bool, since time.Time) *tail {
 	return &tail{Follower: r, name: name, matched: matched, since: since}
 }
 
-// open opens the file that has the name, if it exists, and at first what was rotated away, or goes to the end. The files stay open, so that no
-// later one is mistaken for one of them. Files that appear later are read from their beginning.
+// open opens the file that has the name, if it exists, and at first what was rotated away, or goes to the end. The files stay open,
+// so that no later one is mistaken for one of them. Files that appear later are read from their beginning.
 func (t *tail) open(now time.Time) error {
 	err := t.reopen(now)
 	switch {
@@ -79,8 +79,9 @@ func (t *tail) open(now time.Time) error {
 // reopen opens the file that has the name now, if it is another than before. The old one may still grow.
 func (t *tail) reopen(now time.Time) error {
 	at, err := os.Stat(t.name)
-	if i := slices.IndexFunc(t.parts, func(p *part) bool { return err == nil && os.SameFile(p.at, at) }); i >= 0 { // a rotation may have been undone
-		p := t.parts[i]
+	named := func(p *part) bool { return err == nil && os.SameFile(p.at, at) }
+	if i := slices.IndexFunc(t.parts, named); i >= 0 {
+		p := t.parts[i] // which is not the last one if a rotation was undone
 		t.parts, t.gone = append(slices.Delete(t.parts, i, i+1), p), false
 		return nil
 	}
