@@ -3,7 +3,6 @@ package accesslog
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -35,6 +34,7 @@ type variable struct {
 	rank    int           // of two for the same slot the higher one counts
 	unit    time.Duration // of duration, and of a timestamp without a pattern
 	pattern string        // of timestamp
+	layout  *layout       // of timestamp; nil if the pattern has none
 	stamp   Stamp         // of timestamp
 	digits  digits        // of what is skipped
 
@@ -67,9 +67,7 @@ func (v variable) String() string {
 // A step reads one field of a line.
 type step struct {
 	variable
-	layout       *layout // of timestamp
-	beforeStatus bool    // it ends where the status follows
-	last         bool    // nothing may follow
+	beforeStatus bool // it ends where the status follows
 	missing, bad error
 }
 
@@ -105,10 +103,14 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 			continue
 		}
 		v, err := read(text[i:], i+1)
+		if v.at = i + 1; v.slot == timestamp {
+			if v.layout, err = newLayout(v.pattern, v.unit); err != nil {
+				err = fmt.Errorf("%s, at column %d: %w", v.name, v.at, err)
+			}
+		}
 		if err != nil {
 			problems = append(problems, err)
 		}
-		v.at = i + 1
 		i += len(v.name)
 		literal(v.before)
 		if v.slot != nothing {
@@ -119,14 +121,11 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 	// their fraction a time, and two fields that nobody needs are one that nobody needs.
 	variables = join(variables, func(a, b variable) bool { return a.slot == target && b.slot == tail && a.until == "" })
 	variables = join(variables, func(a, b variable) bool { // a time that several variables make up
-		return a.slot == timestamp && b.slot == timestamp && a.stamp == b.stamp && (a.part() || b.part() || a.until+b.pattern == ".%3" || a.until+b.pattern == ".%6")
+		return a.slot == timestamp && b.slot == timestamp && a.stamp == b.stamp && (a.layout.part() || b.layout.part() || a.until+b.pattern == ".%3" || a.until+b.pattern == ".%6")
 	})
 	stamp, err := choose(variables)
 	if err != nil {
 		problems = append(problems, err)
-	}
-	if !slices.ContainsFunc(variables, func(t variable) bool { return t.slot == status }) {
-		problems = append(problems, errors.New("it has no status ($status; %>s)"))
 	}
 	variables = join(variables, func(a, b variable) bool { return a.slot == skip && b.slot == skip && a.until == "" })
 	f := &Format{name: text, prefix: []byte(prefix), escaped: escaped, stamp: stamp}
@@ -142,12 +141,9 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d",
 				t.name, variables[i+1].name, t.at+len(t.name)))
 		}
-		f.steps = append(f.steps, newStep(t, !end && variables[i+1].slot == status && t.slot != timestamp, end && t.until == ""))
-		switch t.slot {
-		case timestamp, status:
+		f.steps = append(f.steps, newStep(t, !end && variables[i+1].slot == status && t.slot != timestamp))
+		if t.slot == timestamp || t.slot == status {
 			f.required = i
-		case duration:
-			f.duration = true
 		}
 	}
 	if len(problems) > 0 {
@@ -157,8 +153,8 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 }
 
 // newStep makes a step and its errors.
-func newStep(t variable, beforeStatus, last bool) step {
-	s := step{variable: t, beforeStatus: beforeStatus, last: last}
+func newStep(t variable, beforeStatus bool) step {
+	s := step{variable: t, beforeStatus: beforeStatus}
 	switch {
 	case t.until == "":
 		s.missing = fmt.Errorf("something is behind %s, where the line should end", t)
@@ -172,17 +168,10 @@ func newStep(t variable, beforeStatus, last bool) step {
 	case status:
 		what = "a status of three digits"
 	case timestamp:
-		s.layout, _ = newLayout(t.pattern, t.unit) // it has been compiled before
 		what = s.layout.String()
 	}
 	s.bad = fmt.Errorf("%s is not %s", t, what)
 	return s
-}
-
-// part reports whether a timestamp is only a part of one.
-func (v variable) part() bool {
-	l, err := newLayout(v.pattern, v.unit)
-	return err == nil && l.lacks() != ""
 }
 
 // unescape undoes the backslashes of a format string in a server's configuration, up to a quote that ends it, or to its end if end is 0.
@@ -216,6 +205,7 @@ func join(variables []variable, together func(a, b variable) bool) []variable {
 		a := &joined[n]
 		if a.pattern != "" { // a number has its fraction behind it
 			a.pattern += strings.ReplaceAll(a.until, "%", "%%") + t.pattern
+			a.layout, _ = newLayout(a.pattern, 0) // what is wrong with it is a problem already
 		}
 		a.name += a.until + t.name
 		a.until = t.until
@@ -225,42 +215,37 @@ func join(variables []variable, together func(a, b variable) bool) []variable {
 
 // choose keeps one variable for each slot, the best, and skips the others. It returns which end of the call the time is.
 func choose(variables []variable) (stamp Stamp, err error) {
-	best := map[slot]int{}
-	for i, t := range variables {
+	best := map[slot]*variable{}
+	for i := range variables {
+		t := &variables[i]
 		if t.slot == timestamp {
-			l, bad := newLayout(t.pattern, t.unit)
-			if bad != nil {
+			if t.layout == nil {
 				continue // it is a problem already
 			}
-			if lack := l.lacks(); lack != "" {
+			if lack := t.layout.lacks(); lack != "" {
 				err = fmt.Errorf("its time has no %s", lack)
 				continue
 			}
 		}
-		if b, ok := best[t.slot]; !ok || t.rank > variables[b].rank {
-			best[t.slot] = i
+		if b := best[t.slot]; b == nil || t.rank > b.rank {
+			best[t.slot] = t
 		}
 	}
-	if at, ok := best[timestamp]; ok {
-		stamp, err = variables[at].stamp, nil
+	if at := best[timestamp]; at != nil {
+		stamp, err = at.stamp, nil
 	} else if err == nil {
 		err = errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
 	}
-	// The request line has method and target, as the client sent them.
-	_, line := best[request]
+	if best[status] == nil {
+		err = errors.Join(err, errors.New("it has no status ($status; %>s)"))
+	}
+	if best[request] != nil { // it has method and target, as the client sent them
+		delete(best, method)
+		delete(best, target)
+	}
+	delete(best, tail) // of no target
 	for i := range variables {
-		t := &variables[i]
-		b, ok := best[t.slot]
-		keep := ok && b == i
-		switch t.slot {
-		case method, target:
-			keep = keep && !line
-		case tail:
-			keep = false
-		case more:
-			keep = true
-		}
-		if !keep {
+		if t := &variables[i]; t.slot != more && t != best[t.slot] {
 			t.slot = skip
 		}
 	}

@@ -133,7 +133,7 @@ func extended(behind []byte) string {
 
 // Unread returns what stands behind a line that a format without durations reads.
 func (f *Format) Unread(line []byte) []byte {
-	if f.duration {
+	if f.HasDuration() {
 		return nil
 	}
 	p := f.NewParser(nil)

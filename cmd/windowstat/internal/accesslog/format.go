@@ -32,6 +32,7 @@ package accesslog
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,15 +54,16 @@ type Format struct {
 	required int   // a line may end behind this step
 	stamp    Stamp // of all lines; in JSON the key decides
 	escaped  bool  // a backslash before a quote makes it part of the field
-	duration bool
-	syslog   bool // a header of syslog may be in front
+	syslog   bool  // a header of syslog may be in front
 }
 
 // String returns the name of a named format, otherwise the format string.
 func (f *Format) String() string { return f.name }
 
 // HasDuration reports whether lines have a duration. JSON lines may have one.
-func (f *Format) HasDuration() bool { return f.duration }
+func (f *Format) HasDuration() bool {
+	return f.json || slices.ContainsFunc(f.steps, func(s step) bool { return s.slot == duration })
+}
 
 // presets are the named formats, each as a format string of httpd with what that lacks: %{+s}T is added to the duration. Of those that
 // leave equally much of a line unread, [Detect] takes the first.
@@ -120,7 +122,7 @@ func Named(name string) (*Format, error) {
 		switch {
 		case n.name != name:
 		case n.unit != 0:
-			return &Format{name: name, json: true, unit: n.unit, duration: true}, nil
+			return &Format{name: name, json: true, unit: n.unit}, nil
 		default:
 			f, err := Apache(n.format)
 			if err != nil {
@@ -138,7 +140,7 @@ func Named(name string) (*Format, error) {
 type Parser struct {
 	format *Format
 	clock  clock
-	buf    []byte    // unescaped strings of JSON
+	buf    []byte    // unescaped strings
 	parts  [2][]byte // of lines that a container's runtime has split, in stdout and stderr
 	strict bool      // fields that are skipped must look like what they are, and none may be missing
 }
@@ -169,22 +171,21 @@ func (p *Parser) Parse(line []byte, r *Record) error {
 	if len(line) == 0 {
 		return errEmpty
 	}
-	if p.format.json {
-		return p.object(line, r)
-	}
-	_, err := p.fields(line, r)
+	_, err := p.read(line, r)
 	return err
+}
+
+// read reads a line that is not empty, and returns what is behind the fields of a text format.
+func (p *Parser) read(line []byte, r *Record) (rest []byte, err error) {
+	if p.format.json {
+		return nil, p.object(line, r)
+	}
+	return p.fields(line, r)
 }
 
 // trimEnd cuts off the end of the line, be it LF or CR LF.
 func trimEnd(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\n' {
-		line = line[:n-1]
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
 // Stamp is the end of a call that the time of its line is. It decides the second in which the call is counted: a server that stamps beginnings

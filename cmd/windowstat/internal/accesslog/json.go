@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -31,13 +32,12 @@ func (p *Parser) object(line []byte, r *Record) error {
 	if n := collect(line, keys, &best); n == 0 || len(bytes.TrimLeft(line[n:], " \t")) > 0 {
 		return errObject
 	}
-	var err error
 	if best[timestamp].rank == 0 {
 		return errNoTime
 	}
 	r.Stamp = best[timestamp].stamp
-	if err = p.readTime(p.plain(&best[timestamp])); err != nil {
-		return err
+	if !p.readTime(p.plain(&best[timestamp])) {
+		return errJSONTime
 	}
 	r.Time, r.Coarse = p.clock.at, p.clock.coarse
 	if best[status].rank == 0 {
@@ -107,26 +107,21 @@ var jsonTimes, jsonNumbers = func() (*layout, []*layout) {
 
 // readTime parses a time in one of the formats of servers. A number is seconds, unless that is beyond the year 5000: then it
 // is milliseconds, microseconds or nanoseconds.
-func (p *Parser) readTime(b []byte) error {
+func (p *Parser) readTime(b []byte) (ok bool) {
 	// The digits that it begins with tell what a time is: those of a year or a day, or of a number.
 	l := jsonTimes
 	if whole := leadingDigits(b); whole != len("2006") && whole != len("02") {
 		l = jsonNumbers[min(max(whole-9, 0)/3, len(jsonNumbers)-1)]
 	}
-	if !p.clock.read(l, b) {
-		return errJSONTime
-	}
-	return nil
+	return p.clock.read(l, b)
 }
 
 // plain returns a value without escapes.
 func (p *Parser) plain(v *value) []byte {
-	if !v.quoted || bytes.IndexByte(v.raw, '\\') < 0 {
+	if !v.quoted {
 		return v.raw
 	}
-	begin := len(p.buf)
-	p.buf = appendUnescaped(p.buf, v.raw)
-	return p.buf[begin:len(p.buf):len(p.buf)]
+	return p.unescaped(v.raw)
 }
 
 // smallNumber parses up to three digits; it is negative for anything else.
@@ -134,10 +129,7 @@ func smallNumber(b []byte) int {
 	if len(b) == 0 || len(b) > 3 || leadingDigits(b) != len(b) {
 		return -1
 	}
-	n := 0
-	for _, c := range b {
-		n = n*10 + int(c-'0')
-	}
+	n, _ := strconv.Atoi(string(b))
 	return n
 }
 
@@ -244,9 +236,9 @@ func quoted(b []byte, i int) int {
 	}
 }
 
-// space returns the index of the first byte from i on that is not white space.
+// space returns the index of the first byte from i on that is not white space, as JSON has it.
 func space(b []byte, i int) int {
-	for i < len(b) && isSpace(b[i]) {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
 	}
 	return i

@@ -33,6 +33,7 @@ var apacheDirectives = map[string]variable{
 	"O":       {digits: digitsOrDash},
 	"k":       {digits: digitsOrDash},
 	"p":       {digits: digitsOrDash},
+	"%":       {slot: nothing, before: "%"},
 }
 
 // Apache returns the format of a LogFormat string of httpd, such as
@@ -47,32 +48,13 @@ func Apache(format string) (*Format, error) {
 	return compile(apacheDirective(format), '%', true, apacheVariable)
 }
 
-// apacheVariable reads the directive that a text begins with.
+// apacheVariable reads the directive that a text begins with. Names of headers, which are arguments, have no case.
 func apacheVariable(rest string, column int) (v variable, err error) {
-	if strings.HasPrefix(rest, "%%") {
-		return variable{name: "%%", slot: nothing, before: "%"}, nil
-	}
 	m := directive.FindStringSubmatch(rest)
 	if m == nil {
 		return variable{name: rest, slot: nothing}, fmt.Errorf("the directive %q, at column %d, has no end", rest, column)
 	}
 	name, argument, letter := m[0], m[1], m[2]
-	v, err = apacheMeaning(argument, letter)
-	if err != nil {
-		err = fmt.Errorf("%s, at column %d: %w", name, column, err)
-	}
-	v.name = name
-	if letter == "s" && !strings.Contains(name, "<") && strings.Contains(name, ">") {
-		v.rank = 1 // the status that was sent, and not the one in front of an internal redirect
-	}
-	return v, err
-}
-
-// directive is a directive of httpd: conditions, an {argument}, and a letter, or ^ti, ^to, ^FU or ^FB.
-var directive = regexp.MustCompile(`^%[!<>,0-9]*(?:\{([^}]*)\}[<>]*)?(\^..|[^{^])`)
-
-// apacheMeaning returns what a directive means. Names of headers, which are arguments, have no case.
-func apacheMeaning(argument, letter string) (v variable, err error) {
 	key := letter
 	if argument != "" {
 		key = "{" + strings.ToLower(argument) + "}" + letter
@@ -80,17 +62,23 @@ func apacheMeaning(argument, letter string) (v variable, err error) {
 	v, known := apacheDirectives[key]
 	switch {
 	case letter == "t":
-		return apacheTime(argument)
+		v = apacheTime(argument)
 	case letter == "T" && !known:
-		err = fmt.Errorf("there is no unit %q; allowed are s, ms and us", argument)
+		err = fmt.Errorf("%s, at column %d: there is no unit %q; allowed are s, ms and us", name, column, argument)
+	case letter == "s" && !strings.Contains(name, "<") && strings.Contains(name, ">"):
+		v.rank = 1 // the status that was sent, and not the one in front of an internal redirect
 	}
+	v.name = name
 	return v, err
 }
 
+// directive is a directive of httpd: conditions, an {argument}, and a letter, or ^ti, ^to, ^FU or ^FB.
+var directive = regexp.MustCompile(`^%[!<>,0-9]*(?:\{([^}]*)\}[<>]*)?(\^..|[^{^])`)
+
 // apacheTime reads the argument of %{…}t.
-func apacheTime(argument string) (v variable, err error) {
+func apacheTime(argument string) variable {
 	// httpd stamps the beginning, unless its format says otherwise. Of two times the beginning is the better one, however coarse.
-	v = variable{slot: timestamp, stamp: Start, rank: 10}
+	v := variable{slot: timestamp, stamp: Start, rank: 10}
 	format, isEnd := strings.CutPrefix(argument, "end:")
 	if isEnd {
 		v.stamp, v.rank = End, 0
@@ -114,9 +102,8 @@ func apacheTime(argument string) (v variable, err error) {
 		v.pattern = "%6"
 	default:
 		v.pattern = format
-		_, err = newLayout(format, 0)
 	}
-	return v, err
+	return v
 }
 
 // logFormat is the name of the directive that defines a format.
@@ -221,6 +208,3 @@ func unquote(s string) (joined string, err error) {
 	}
 	return joined, nil
 }
-
-// isSpace reports whether a byte is white space, as JSON has it.
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

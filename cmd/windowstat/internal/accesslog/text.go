@@ -16,11 +16,7 @@ var errEmpty = errors.New("an empty line")
 // match reads a line of a format strictly, to the end of the format, and returns what is behind that.
 func (p *Parser) match(line []byte) (rest []byte, ok bool) {
 	p.buf = p.buf[:0]
-	var r Record
-	if p.format.json {
-		return nil, p.object(line, &r) == nil
-	}
-	rest, err := p.fields(line, &r)
+	rest, err := p.read(line, new(Record))
 	return rest, err == nil
 }
 
@@ -54,7 +50,7 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 			}
 			r.Status, rest = code, rest[n:]
 			switch {
-			case s.follows(rest) && !(s.last && len(rest) > 0):
+			case s.follows(rest) && (s.until != "" || i+1 < len(f.steps) || len(rest) == 0): // nothing may follow the last field
 				rest = rest[len(s.until):]
 			case len(rest) > 0 || i < f.required:
 				return nil, s.missing
@@ -80,11 +76,7 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 		rest = rest[min(end+len(s.until), len(rest)):]
 	}
 	r.Time, r.Coarse = p.clock.at, p.clock.coarse
-	if bytes.IndexByte(r.Target, '\\') >= 0 { // of the server: what is not of ASCII, and quotes
-		begin := len(p.buf)
-		p.buf = appendUnescaped(p.buf, r.Target)
-		r.Target = p.buf[begin:len(p.buf):len(p.buf)]
-	}
+	r.Target = p.unescaped(r.Target) // the server escapes what is not of ASCII, and quotes
 	return rest, nil
 }
 
@@ -105,10 +97,7 @@ func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 		r.Host = present(field)
 	case client:
 		r.Client = present(field)
-	case duration:
-		r.Duration, r.HasDuration, ok = parseDuration(field, s.unit)
-		return ok
-	case more:
+	case duration, more: // of which there may be several
 		d, has, ok := parseDuration(field, s.unit)
 		r.HasDuration = r.HasDuration || has
 		r.Duration += min(d, math.MaxInt64-r.Duration)
@@ -193,6 +182,16 @@ func statusCode(b []byte) (code, width int) {
 		return 0, 1
 	}
 	return 0, 0
+}
+
+// unescaped returns a string without its escapes. It is copied only if it has some.
+func (p *Parser) unescaped(s []byte) []byte {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	begin := len(p.buf)
+	p.buf = appendUnescaped(p.buf, s)
+	return p.buf[begin:len(p.buf):len(p.buf)]
 }
 
 // appendUnescaped appends a string without its escapes: those of JSON, and \x22 and the like, which nginx and httpd write. Unknown escapes

@@ -74,6 +74,9 @@ func (l *layout) lacks() string {
 	return ""
 }
 
+// part reports whether a time with this layout is only a part of one.
+func (l *layout) part() bool { return l != nil && l.lacks() != "" }
+
 // String is what a time with this layout is.
 func (l *layout) String() string {
 	if len(l.spelled) == 0 {
@@ -99,21 +102,17 @@ type clock struct {
 // read reads a field that is a time.
 func (c *clock) read(l *layout, b []byte) (ok bool) {
 	if (c.layout != l || !bytes.Equal(c.text, b)) && !c.sameDay(l, b) {
-		before := c.at
 		c.layout, c.text, c.twice = nil, append(c.text[:0], b...), false
-		if len(l.spelled) == 0 {
-			since, number := decimal(b, l.unit)
-			ok = number
-			c.at, c.coarse = time.Unix(0, int64(since)).UTC(), l.unit == seconds
-		} else {
+		if len(l.spelled) > 0 {
 			ok = c.parse(l.spelled, b)
-			c.coarse = true
+		} else if since, number := decimal(b, l.unit); number {
+			c.at, ok = time.Unix(0, int64(since)).UTC(), true
 		}
 		if !ok {
-			c.at = before
 			return false
 		}
-		c.layout, c.coarse = l, c.coarse && c.at.Nanosecond() == 0 && bytes.IndexByte(b, '.') < 0
+		finer := len(l.spelled) == 0 && l.unit < seconds
+		c.layout, c.coarse = l, !finer && c.at.Nanosecond() == 0 && bytes.IndexByte(b, '.') < 0
 	}
 	if c.twice {
 		c.ambiguous++
@@ -150,13 +149,11 @@ func timeOfDay(b []byte) int {
 func (c *clock) parse(spelled []string, b []byte) bool {
 	for range spelled {
 		layout := spelled[c.spelled%len(spelled)]
-		at, err := time.Parse(layout, string(b))
-		if err == nil && strings.Contains(layout, "07") {
+		if at, err := time.Parse(layout, string(b)); err == nil {
+			if !strings.Contains(layout, "07") {
+				at = c.local(at)
+			}
 			c.at = at.UTC()
-			return true
-		}
-		if err == nil {
-			c.at = c.local(at)
 			return true
 		}
 		c.spelled++

@@ -29,8 +29,7 @@ func (p *Parser) unwrap(line []byte) ([]byte, bool) {
 	switch {
 	case len(line) > len(docker) && string(line[:len(docker)]) == docker:
 		if end := quoted(line, len(docker)-1); end > 0 {
-			v := value{raw: line[len(docker):end], quoted: true}
-			text := p.plain(&v)
+			text := p.unescaped(line[len(docker):end])
 			line, whole = p.join(0, trimEnd(text), len(text) < dockerSplits || text[len(text)-1] == '\n')
 		}
 	case len(line) > len("2006-01-02T15:04:05Z")+len(stream) && line[4] == '-' && line[10] == 'T':

@@ -101,16 +101,12 @@ type blocks struct {
 	grows bool   // at its end, an incomplete line waits for its rest
 	rest  []byte // the beginning of the next line
 	skip  bool   // the rest of the line is too long
-	end   error
 }
 
 // next reads a block into buf, for which it may make another one. At the end the error is io.EOF; a log that grows has none, but empty
 // blocks.
 func (b *blocks) next(buf []byte) (block, error) {
 	var x block
-	if b.end != nil {
-		return x, b.end
-	}
 	x.data = append(buf[:0], b.rest...)
 	b.rest = b.rest[:0]
 	for {
@@ -132,14 +128,13 @@ func (b *blocks) next(buf []byte) (block, error) {
 		}
 		ended := errors.Is(err, io.EOF)
 		if err != nil && !(ended && b.grows) {
-			b.end = err
-			if len(x.data) == 0 && x.long == 0 {
-				return x, err
-			}
 			if !ended {
 				x.data = x.data[:bytes.LastIndexByte(x.data, '\n')+1] // the last line may be torn
 			}
-			return x, nil
+			if len(x.data) > 0 || x.long > 0 {
+				err = nil // reading on meets it again
+			}
+			return x, err
 		}
 		end := bytes.LastIndexByte(x.data, '\n') + 1
 		if end == 0 && len(x.data) > maxLine {
@@ -161,11 +156,16 @@ func (b *blocks) next(buf []byte) (block, error) {
 // a sixth of the processor time of a replay, for memory that is cleared and thrown away.
 type stream struct {
 	from  *file
-	read  chan block
+	read  chan result
 	done  <-chan struct{} // ends the reading, of a file that ends; nil if it is followed
-	ended error           // set before read is closed
 	heard time.Time       // when something came last
 	upTo  time.Time
+}
+
+// result is what was read: a block, or the error that ends the reading.
+type result struct {
+	block
+	err error
 }
 
 // readAhead is how many blocks wait to be looked at.
@@ -173,22 +173,19 @@ const readAhead = 2
 
 // newStream starts a goroutine that reads until the log or the context that has done ends.
 func newStream(f *file, done <-chan struct{}) *stream {
-	s := &stream{from: f, read: make(chan block, readAhead), done: done, heard: time.Now(), upTo: time.Unix(0, 0)}
+	s := &stream{from: f, read: make(chan result, readAhead), done: done, heard: time.Now(), upTo: time.Unix(0, 0)}
 	go func() {
-		defer close(s.read)
 		var data [2 + readAhead][]byte // one is read, one is looked at, and the others wait
 		all := blocks{r: f}
 		for i := 0; ; i = (i + 1) % len(data) {
 			x, err := all.next(data[i])
-			if err != nil {
-				s.ended = err
-				return
-			}
 			data[i] = x.data
 			select {
-			case s.read <- x:
+			case s.read <- result{x, err}:
 			case <-done:
-				s.ended = io.EOF
+				return
+			}
+			if err != nil {
 				return
 			}
 		}
@@ -201,8 +198,8 @@ func newStream(f *file, done <-chan struct{}) *stream {
 func (s *stream) look() (block, error) {
 	if s.done != nil {
 		select {
-		case x, ok := <-s.read:
-			return s.next(x, ok)
+		case x := <-s.read:
+			return x.block, x.err
 		case <-s.done:
 			return block{}, io.EOF
 		}
@@ -210,23 +207,15 @@ func (s *stream) look() (block, error) {
 	// A block that waits comes before the time: otherwise lines that have come would be late.
 	now := time.Now()
 	select {
-	case x, ok := <-s.read:
+	case x := <-s.read:
 		s.heard = now
-		return s.next(x, ok)
+		return x.block, x.err
 	default:
 	}
 	if now.Sub(s.heard) >= poll {
 		s.upTo = now.Add(-poll)
 	}
 	return block{upTo: s.upTo}, nil
-}
-
-// next returns a block, or why there is none.
-func (s *stream) next(x block, ok bool) (block, error) {
-	if !ok {
-		return x, s.ended
-	}
-	return x, nil
 }
 
 // close closes a file. A pipe is left to the end of the process, as reading it may block.

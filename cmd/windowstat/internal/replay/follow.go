@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 		r.after = after.Unix()
 		begin = r.after + 1
 	}
-	if err := r.open(after); err != nil {
+	if err := r.openLogs(after); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	r.timeline.From = begin
@@ -42,13 +43,14 @@ func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	return r, nil
 }
 
-// open decides where reading begins, once and before anything else looks at the logs: what appears between this and Run is new.
-func (r *Follower) open(after time.Time) error {
+// openLogs opens the logs, and decides where reading begins, once and before anything else looks at them: what appears between this and
+// Run is new.
+func (r *Follower) openLogs(after time.Time) error {
 	var errs []error
 	r.matched = time.Now()
 	for _, name := range r.Files {
 		// A file may have a * in its name: only what is not there is a pattern.
-		if _, err := os.Stat(name); err != nil && strings.ContainsAny(name, "*?[") {
+		if _, err := os.Stat(name); err != nil && r.Clock != nil && strings.ContainsAny(name, "*?[") {
 			r.patterns = append(r.patterns, name)
 			continue
 		}
@@ -60,58 +62,73 @@ func (r *Follower) open(after time.Time) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if len(r.logs) == 0 && r.Format == nil {
+	if len(r.logs) == 0 && r.Clock != nil && r.Format == nil {
 		return fmt.Errorf("no file matches %q yet; with a format it can be waited for", r.patterns)
 	}
 	return r.tellFormat()
 }
 
-// add begins a log at its end, or, if since is not the zero Time, with all that was written since.
+// add adds a log. One that grows begins at its end, or, if since is not the zero Time, with all that was written since. Its files are opened
+// now, as a name may lead to another file a moment later. Of a log that ends only the first lines are read.
 func (r *Follower) add(name string, matched bool, since time.Time) error {
 	l := r.newLog(name)
 	at, err := os.Stat(name)
-	switch {
-	case name == "-" || err == nil && !at.Mode().IsRegular():
-		pipe, err := open(name, r.Stdin)
-		if err == nil {
-			l.sample, err = inspect(pipe, name, l.format, 1, r.Zone)
-		}
-		if err == nil && l.format == nil && r.Format == nil {
-			err = fmt.Errorf("%s has ended without a line", name)
-		}
-		if err != nil {
-			return err
-		}
-		l.input = newStream(pipe, nil)
-	case err != nil && (!notThere(err) || r.Format == nil):
+	if r.Clock == nil || name == "-" || err == nil && !at.Mode().IsRegular() {
+		return r.addStream(l)
+	}
+	if err != nil && (!notThere(err) || r.Format == nil) {
 		return err
-	default:
-		t := r.newTail(name, matched, since)
-		first, err := t.start(time.Now())
-		if err != nil {
-			return err
-		}
-		l.input = t
-		if !since.IsZero() {
-			r.noteGap(t, first, since)
-		}
+	}
+	t := r.newTail(name, matched, since)
+	if err := t.open(time.Now()); err != nil {
+		return err
+	}
+	if !since.IsZero() {
+		r.noteGap(t)
+	}
+	l.input = t
+	r.logs = append(r.logs, l)
+	return nil
+}
+
+// addStream adds a log that ends, or a pipe that is followed. What cannot be opened again stays open. A pipe that is followed is waited for
+// until it has a line, and not longer: the next one may be long in coming.
+func (r *Follower) addStream(l *log) error {
+	lines := sampleLines
+	if r.Clock != nil {
+		lines = 1
+	}
+	s, pipe, err := r.firstLines(l.name, lines)
+	if err = errors.Join(err, s.err); err != nil {
+		return err
+	}
+	l.sample = s
+	switch {
+	case l.format == nil && r.Clock == nil:
+		return nil // it is empty
+	case l.format == nil && r.Format == nil:
+		return fmt.Errorf("%s has ended without a line", l.name)
+	case pipe != nil:
+		l.input = newStream(pipe, r.done)
 	}
 	r.logs = append(r.logs, l)
 	return nil
 }
 
 // noteGap says how much of a log is missing, if no file that was found begins before the last second of the previous process.
-func (r *Follower) noteGap(t *tail, first int64, since time.Time) {
-	if len(t.parts) == 0 || t.matched && len(t.parts) < 2 || first/nanos <= since.Unix()+1 {
+func (r *Follower) noteGap(t *tail) {
+	first, since := t.first/nanos, t.since.Unix()
+	if len(t.parts) == 0 || t.matched && len(t.parts) < 2 || first <= since+1 {
 		return // it begins, or nothing was rotated
 	}
 	r.note(fmt.Sprintf("%s: no file was found that begins before %v; what was written in the %v after that is not counted, if anything was; --rotated-dir says where rotation moves files",
-		t.name, since.UTC().Format(time.DateTime), time.Duration(first/nanos-since.Unix())*time.Second))
+		t.name, t.since.UTC().Format(time.DateTime), time.Duration(first-since)*time.Second))
 }
 
-// tellFormat finds the formats of the logs: their own, or those of the files that were rotated away. It waits for the first line
-// if there is none. That shows whether there are durations, too, which must be known before anything is served: an exporter that has
-// promised response times cannot take that back. Logs that are empty find theirs later.
+// tellFormat finds the formats of the logs: their own, or, where they grow, those of the files that were rotated away. It waits for
+// the first line if there is none. That shows whether there are durations, too, which must be known before anything is served: an
+// exporter that has promised response times cannot take that back. Durations count only if every log has them, or the response times
+// of some calls would stand for those of all. Logs that grow and are empty find their formats later.
 func (r *Follower) tellFormat() error {
 	for ; ; time.Sleep(poll) {
 		r.match(time.Now())
@@ -126,17 +143,15 @@ func (r *Follower) tellFormat() error {
 			if l.format == nil {
 				continue
 			}
-			if format == nil {
-				format = l.format
-			}
-			timed = timed && (l.timed || l.first == 0 && l.format.HasDuration())
+			format = cmp.Or(format, l.format)
+			timed = timed && (l.timed || r.Clock != nil && l.first == 0 && l.format.HasDuration())
 			r.note(l.doubt)
 			l.doubt = ""
 		}
 		if format == nil {
 			format, timed = r.Format, r.Format != nil && r.Format.HasDuration()
 		}
-		if format != nil {
+		if format != nil || r.Clock == nil {
 			r.Format, r.counts.Timed = format, timed // of logs whose own is not recognised
 			return nil
 		}

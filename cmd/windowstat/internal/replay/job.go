@@ -67,7 +67,7 @@ func (j *Job) Check() error {
 	if o.Tolerance < 0 || o.Tolerance > maxTolerance || o.Tolerance%time.Second != 0 {
 		wrong("Tolerance", "%v is not whole seconds from 0s to %v", o.Tolerance, maxTolerance)
 	}
-	if status, both := o.Exceptions.Common(&o.Blocks); both {
+	if status := o.Exceptions.Common(&o.Blocks); status != 0 {
 		wrong("Blocks", "%d is in --exception-status, too", status)
 	}
 	for _, dir := range o.RotatedDirs {

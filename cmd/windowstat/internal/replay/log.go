@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,23 +16,22 @@ import (
 // log is one of the logs that are replayed, whether it ends or grows: what its first lines tell, where more of it comes from, and
 // what was read and not yet taken.
 //
-// It is in one of four states, which advance goes by: its first item is to be taken (ready), more must be read to tell (none of the
-// others), nothing is there now (idle, of a log that grows), or nothing will be (ended).
+// It is in one of four states, which advance goes by: its next item is to be taken (ready), more must be read to tell (none of the
+// others), nothing is there now (upTo, of a log that grows), or nothing will be (ended).
 type log struct {
 	name string
 	sample
-	input  input // nil until it is opened
-	ended  bool  // there will be no more
-	idle   bool  // nothing is there now
-	upTo   time.Time
+	input  input     // nil until it is opened, of a log that ends
+	ended  bool      // there will be no more
+	upTo   time.Time // nothing is there now: all lines written before were returned; zero if there may be more
 	parser *accesslog.Parser
 	line   int64 // number of the last one
 	shown  int   // malformed ones
 
-	items  []item // read and not yet taken
-	spare  []item // memory for the next ones
-	ready  bool   // the first of them is to be taken
-	latest int64  // the latest time so far, with that of the first item
+	items  []item // read
+	next   int    // the first of them that is not yet taken
+	ready  bool   // it is to be taken
+	latest int64  // the latest time so far, with that of the next item
 	count  *Behind
 }
 
@@ -70,9 +70,8 @@ func (r *Follower) parse(l *log, x block) {
 	if l.parser == nil && !r.begin(l, x) {
 		return
 	}
-	if len(l.items) == 0 {
-		l.items = l.spare[:0]
-	}
+	// Those that are not yet taken are few: settle wants to see those behind them.
+	l.items, l.next = append(l.items[:0], l.items[l.next:]...), 0
 	// The previous process has counted the lines of its last seconds. If the last line of a block is one of those, all are, as far as times
 	// show: what is wrong with them was reported, and is not reported again.
 	was, malformed, examples := len(l.items), r.counts.Malformed, len(r.counts.Examples)
@@ -81,13 +80,7 @@ func (r *Follower) parse(l *log, x block) {
 	r.counts.Malformed += lines
 	l.line += lines
 	var rec accesslog.Record
-	for rest := x.data; len(rest) > 0; {
-		end := bytes.IndexByte(rest, '\n') + 1
-		if end == 0 {
-			end = len(rest)
-		}
-		line := rest[:end]
-		rest = rest[end:]
+	for line := range bytes.Lines(x.data) {
 		l.line++
 		err := l.parser.Parse(line, &rec)
 		if err == accesslog.ErrPartial {
@@ -110,9 +103,6 @@ func (r *Follower) parse(l *log, x block) {
 		}
 		l.items = append(l.items, it)
 	}
-	if was == 0 {
-		l.spare = l.items
-	}
 	if n := len(l.items); n > was && l.items[n-1].stamp < r.after*nanos { // the previous process has reported the others
 		lines, r.counts.Malformed, r.counts.Examples = int64(n-was), malformed, r.counts.Examples[:examples]
 	}
@@ -127,14 +117,10 @@ func (r *Follower) begin(l *log, x block) bool {
 		return false
 	}
 	if l.format == nil {
-		if s, err := judge(x.data, l.name, nil, r.Zone); err == nil {
-			l.sample = s
-			r.note(l.doubt)
-		}
+		l.sample = judge(x.data, l.name, nil, r.Zone)
+		r.note(l.doubt)
 	}
-	if l.format == nil {
-		l.format = r.Format
-	}
+	l.format = cmp.Or(l.format, r.Format)
 	l.parser = l.format.NewParser(r.Zone)
 	return true
 }
@@ -194,9 +180,14 @@ type sample struct {
 // sampleLines is how many lines are inspected to detect a log's format.
 const sampleLines = 200
 
-// inspect finds out about a log, of a format or of one that is to be detected, from its first lines. A log without a readable line is an
-// error, unless it is empty: then it has no format.
-func inspect(f *file, name string, format *accesslog.Format, lines int, zone *time.Location) (sample, error) {
+// firstLines finds out about a log from its first lines. A file that can be opened again is closed: of many logs few are open at a
+// time. Any other one, such as a pipe, is returned, and what is read from it begins with these lines. The error is that of opening
+// it; what is wrong with its lines is in the sample.
+func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err error) {
+	f, err := open(name, r.Stdin)
+	if err != nil {
+		return s, nil, err
+	}
 	head := make([]byte, 0, blockSize)
 	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < lines {
 		n, err := f.Read(head[len(head):cap(head)])
@@ -205,24 +196,30 @@ func inspect(f *file, name string, format *accesslog.Format, lines int, zone *ti
 			break // reading it again meets the same error
 		}
 	}
-	f.Reader = io.MultiReader(bytes.NewReader(head), f.Reader)
-	s, err := judge(head, name, format, zone)
+	s = judge(head, name, r.Format, r.Zone)
 	s.packed = f.packed
-	return s, err
+	if f.regular {
+		return s, nil, f.close()
+	}
+	f.Reader = io.MultiReader(bytes.NewReader(head), f.Reader)
+	return s, f, nil
 }
 
-// judge finds the format, the time of the first line, and whether lines have durations.
-func judge(head []byte, name string, format *accesslog.Format, zone *time.Location) (s sample, err error) {
+// judge finds the format, unless it is given, the earliest time, and whether lines have durations. Without a line there is no format,
+// and no error.
+func judge(head []byte, name string, format *accesslog.Format, zone *time.Location) (s sample) {
 	lines := bytes.SplitAfter(head, []byte("\n"))
 	if n := len(lines); n > 1 {
 		lines = lines[:n-1] // it may be cut off
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
-		return s, nil
+		return s
 	}
 	if s.format = format; format == nil {
+		var err error
 		if s.format, err = accesslog.Detect(lines); err != nil {
-			return s, fmt.Errorf("%s: %w", name, err)
+			s.err = fmt.Errorf("%s: %w", name, err)
+			return s
 		}
 	}
 	p := s.format.NewParser(zone)
@@ -239,7 +236,7 @@ func judge(head []byte, name string, format *accesslog.Format, zone *time.Locati
 			s.doubt = doubted(name, s.format, line, format == nil)
 		}
 	}
-	return s, nil
+	return s
 }
 
 // doubted is what may be wrong with how a line is read.

@@ -90,10 +90,7 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 // request returns what is known of a request. It is remembered when it has come twice among few: most of the many that are made up
 // never come again.
 func (n *names) request(rec *accesslog.Record) *knownName {
-	target := rec.Target
-	if i := bytes.IndexByte(target, '?'); i >= 0 {
-		target = target[:i]
-	}
+	target, _, _ := bytes.Cut(rec.Target, []byte("?"))
 	n.key = append(append(append(n.key[:0], rec.Method...), ' '), target...)
 	if n.named != nil {
 		n.key = append(append(n.key, ' '), rec.Host...)

@@ -58,11 +58,9 @@ func ParseStatuses(list string) (s Statuses, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		part = strings.TrimSpace(part)
 		from, to, ranged := strings.Cut(part, "-")
-		if class := part[:min(len(part), 1)]; strings.EqualFold(part, class+"xx") {
-			from, to, ranged = class+"00", class+"99", true
-		}
-		if !ranged {
-			to = from
+		if !ranged { // a class, or one status
+			class := strings.ToLower(part)
+			from, to = strings.Replace(class, "xx", "00", 1), strings.Replace(class, "xx", "99", 1)
 		}
 		if !status.MatchString(from) || !status.MatchString(to) || from > to {
 			errs = append(errs, fmt.Errorf("%q is not a status (429), a class (5xx) or a range (500-503)", part))
@@ -80,12 +78,12 @@ func ParseStatuses(list string) (s Statuses, err error) {
 // Has reports whether a status is in the set.
 func (s *Statuses) Has(status int) bool { return status >= 0 && status < len(s) && s[status] }
 
-// Common returns a status that is in both sets.
-func (s *Statuses) Common(o *Statuses) (status int, ok bool) {
+// Common returns a status that is in both sets, 0 if there is none.
+func (s *Statuses) Common(o *Statuses) (status int) {
 	for i := range s {
 		if s[i] && o[i] {
-			return i, true
+			return i
 		}
 	}
-	return 0, false
+	return 0
 }

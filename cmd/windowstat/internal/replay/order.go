@@ -19,6 +19,13 @@ func (r *Follower) advance() (*log, error) {
 	for {
 		var first *log
 		for _, l := range r.logs {
+			// A log is opened when the others have come to its beginning: a year of rotated files has few open at a time.
+			if l.input == nil && !l.ended {
+				if first == nil || l.first <= first.latest {
+					return l, nil
+				}
+				break // the others begin later
+			}
 			if !l.ready && !r.settle(l) {
 				return l, nil
 			}
@@ -26,17 +33,12 @@ func (r *Follower) advance() (*log, error) {
 				first = l
 			}
 		}
-		switch {
-		// The next log is opened when the others have come to its beginning: a year of rotated files has few open at a time.
-		case len(r.waiting) > 0 && (first == nil || r.waiting[0].first <= first.latest):
-			r.logs, r.waiting = append(r.logs, r.waiting[0]), r.waiting[1:]
-			continue
-		case first == nil:
+		if first == nil {
 			r.logs = slices.DeleteFunc(r.logs, func(l *log) bool { return l.ended })
 			return nil, nil
 		}
-		it := &first.items[0]
-		first.items, first.ready = first.items[1:], false
+		it := &first.items[first.next]
+		first.next, first.ready = first.next+1, false
 		if err := r.take(first, it); err != nil {
 			return nil, err
 		}
@@ -46,22 +48,23 @@ func (r *Follower) advance() (*log, error) {
 // witnesses is how many lines decide whether the one before them is an outlier.
 const witnesses = 10
 
-// settle drops lines from the future and outliers, until the first line of a log is one to take. An outlier is ahead of the lines
+// settle drops lines from the future and outliers, until the next line of a log is one to take. An outlier is ahead of the lines
 // before it by more than the tolerance, and most of those behind it are not. It is false if more must be read to tell.
 func (r *Follower) settle(l *log) bool {
 	tolerance := int64(r.Tolerance)
-	for ; len(l.items) > 0; l.items = l.items[1:] {
-		at := l.items[0].stamp
+	for ; l.next < len(l.items); l.next++ {
+		at := l.items[l.next].stamp
 		switch {
 		case at > r.present:
 			r.counts.Future++
 			continue
 		case at > l.latest+tolerance:
 			// The lines behind it may not have been read yet.
-			if len(l.items) <= witnesses && !l.ended && !l.idle {
+			behind := l.items[l.next+1:]
+			if len(behind) < witnesses && !l.ended && l.upTo.IsZero() {
 				return false
 			}
-			behind := l.items[1:min(len(l.items), 1+witnesses)]
+			behind = behind[:min(len(behind), witnesses)]
 			earlier := 0
 			for i := range behind {
 				if behind[i].stamp < at-tolerance {
@@ -76,7 +79,7 @@ func (r *Follower) settle(l *log) bool {
 		l.latest, l.ready = max(l.latest, at), true
 		return true
 	}
-	return l.ended || l.idle
+	return l.ended || !l.upTo.IsZero()
 }
 
 // fill reads more of a log. It reports whether there was anything.
@@ -94,8 +97,8 @@ func (r *Follower) fill(l *log) (bool, error) {
 	defer r.mu.Unlock()
 	if err == nil {
 		r.parse(l, x)
-		l.upTo, l.idle = x.upTo, !x.upTo.IsZero()
-		return !l.idle, nil
+		l.upTo = x.upTo
+		return l.upTo.IsZero(), nil
 	}
 	l.ended = true
 	if l.parser != nil && l.parser.Partial() {
@@ -149,7 +152,10 @@ func (r *Follower) take(l *log, it *item) error {
 		return nil
 	}
 	if second < r.timeline.From && !c.Passed || r.timeline.Late(&c) {
-		r.late(l)
+		r.counts.Late++
+		if l.count.Late++; l.count.Late == 1 {
+			r.behind = append(r.behind, l.count)
+		}
 		return nil
 	}
 	if err := r.timeline.Until(second - int64(r.Tolerance/time.Second)); err != nil {

@@ -61,9 +61,6 @@ func (p *part) toEnd() error {
 	return err
 }
 
-// is reports whether at is this file.
-func (p *part) is(at os.FileInfo) bool { return os.SameFile(at, p.at) }
-
 // Read reads what follows.
 func (p *part) Read(b []byte) (int, error) {
 	n, err := p.ReadAt(b, p.offset)
@@ -110,7 +107,7 @@ const maxOpened = 1000
 
 // has reports whether a file is open.
 func (o opened) has(at os.FileInfo) bool {
-	return slices.ContainsFunc(o, func(p *part) bool { return p.File != nil && p.is(at) })
+	return slices.ContainsFunc(o, func(p *part) bool { return p.File != nil && os.SameFile(p.at, at) })
 }
 
 // file opens a file by its name, behind what was read of it before; nil if there is none, or one that is open already.
@@ -123,13 +120,13 @@ func (o *opened) file(name string, now time.Time) (*part, error) {
 		return nil, err
 	}
 	at, err := f.Stat()
-	if err != nil || o.has(at) { // another process may have taken the name since
+	if err != nil || o.has(at) {
 		return nil, errors.Join(err, f.Close())
 	}
 	p := &part{File: f, at: at}
 	p.rewind(now)
 	// A file that comes back under another name, or under its old one, goes on where its reading ended.
-	if i := slices.IndexFunc(*o, func(x *part) bool { return x.is(at) }); i >= 0 {
+	if i := slices.IndexFunc(*o, func(x *part) bool { return os.SameFile(x.at, at) }); i >= 0 {
 		before := (*o)[i]
 		p.offset, p.size, p.head = before.offset, before.offset, before.head
 		if *o = slices.Delete(*o, i, i+1); p.truncated(at.Size()) { // it is another one, with the same number

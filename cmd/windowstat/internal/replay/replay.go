@@ -42,8 +42,7 @@ type Follower struct {
 	mu       sync.Mutex // guards what follows; it is held while lines are taken
 	counts   Report
 	behind   []*Behind
-	logs     []*log // that are read
-	waiting  []*log // that end, and begin later than the others, the earliest first
+	logs     []*log // those that end are in the order of their first lines
 	names    *names
 	timeline *timeline.Timeline
 	spread   spread
@@ -73,51 +72,18 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 		r, err := newFollower(o)
 		if err == nil {
 			r.done = ctx.Done()
-			err = r.openAll()
+			err = r.openLogs(time.Time{})
 		}
 		return r, err
 	})
 	if err != nil {
 		return new(Report), err
 	}
+	// Each is opened when the others have come to its first line.
+	slices.SortStableFunc(r.logs, func(a, b *log) int { return cmp.Compare(a.first, b.first) })
 	r.timeline.Counter = &rows{names: r.names, each: f}
 	err = r.play(ctx)
 	return r.Report(), errors.Join(append(r.errs, err)...)
-}
-
-// openAll inspects all logs, which end. They are opened again when their time has come; what cannot be, such as a pipe, stays open.
-func (r *Follower) openAll() error {
-	var errs []error
-	r.counts.Timed = true
-	for _, name := range r.Files {
-		f, err := open(name, r.Stdin)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		l := r.newLog(name)
-		if l.sample, err = inspect(f, name, l.format, sampleLines, r.Zone); err != nil {
-			errs = append(errs, err, f.close())
-			continue
-		}
-		r.note(l.doubt)
-		switch {
-		case f.regular:
-			errs = append(errs, f.close())
-		case l.format != nil:
-			l.input = newStream(f, r.done)
-		}
-		// A log without a format is empty. Durations count only if every log has them, or the response times of some calls
-		// would stand for those of all.
-		if l.format != nil {
-			r.waiting = append(r.waiting, l)
-			r.counts.Timed = r.counts.Timed && l.timed
-		}
-	}
-	r.counts.Timed = r.counts.Timed && len(r.waiting) > 0
-	// Each is opened when the others have come to its first line.
-	slices.SortStableFunc(r.waiting, func(a, b *log) int { return cmp.Compare(a.first, b.first) })
-	return errors.Join(errs...)
 }
 
 // play takes lines until ctx ends, whose error it returns then, or all logs have ended.
@@ -128,17 +94,15 @@ func (r *Follower) play(ctx context.Context) error {
 		case err != nil:
 			return err
 		case ctx.Err() != nil: // there may be more
-			return ctx.Err()
-		case len(r.logs)+len(r.waiting)+len(r.patterns) == 0:
+		case len(r.logs)+len(r.patterns) == 0:
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return r.timeline.Until(math.MaxInt64)
-		case !idle:
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(poll):
+		case idle:
+			select {
+			case <-ctx.Done():
+			case <-time.After(poll):
+			}
 		}
 	}
 	return ctx.Err()
@@ -150,7 +114,7 @@ func (r *Follower) round() (idle bool, err error) {
 	now := time.Now()
 	r.match(now)
 	for _, l := range r.logs {
-		l.idle = false
+		l.upTo = time.Time{}
 	}
 	for {
 		r.mu.Lock()

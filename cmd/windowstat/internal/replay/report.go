@@ -55,14 +55,6 @@ const (
 // Uncounted is how many lines are not counted.
 func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
 
-// late counts a late line of a log.
-func (r *Follower) late(l *log) {
-	r.counts.Late++
-	if l.count.Late++; l.count.Late == 1 {
-		r.behind = append(r.behind, l.count)
-	}
-}
-
 // Report is a copy of what was counted so far.
 func (r *Follower) Report() *Report {
 	r.mu.Lock()

@@ -39,6 +39,7 @@ type tail struct {
 	matched bool      // by a pattern: when it is gone and does not grow, it has ended
 	since   time.Time // what was written since is read, also of what was rotated away; the zero Time for what is written from now on
 	begun   bool
+	first   int64     // the time of the earliest line written since, 0 if there is none
 	parts   []*part   // in the order of reading; the last one has the name, or had it last
 	gone    bool      // no file has the name, or one of another log
 	denied  time.Time // since when the file that has the name may not be read; zero if it may
@@ -51,56 +52,49 @@ const (
 	linger = time.Minute
 )
 
-// newTail makes a tail that opens its files when it looks first, unless start does so before.
+// newTail makes a tail that opens its files when it looks first, unless open is called before.
 func (r *Follower) newTail(name string, matched bool, since time.Time) *tail {
 	return &tail{Follower: r, name: name, matched: matched, since: since}
 }
 
-// start opens the file, if it exists, and what was rotated away. The files stay open, so that no later one is mistaken for one of them.
-// Files that appear later are read from their beginning. It returns the time of the earliest line, 0 if there is none or the log is read from its end.
-func (t *tail) start(now time.Time) (first int64, err error) {
-	err = t.reopen(now)
+// open opens the file that has the name, if it exists, and at first what was rotated away, or goes to the end. The files stay open,
+// so that no later one is mistaken for one of them. Files that appear later are read from their beginning.
+func (t *tail) open(now time.Time) error {
+	err := t.reopen(now)
 	switch {
-	case err != nil:
+	case err != nil || t.begun:
+		return err
 	case !t.since.IsZero():
-		first, err = t.openRotated()
+		err = t.openRotated()
 	case len(t.parts) > 0:
 		err = t.parts[0].toEnd()
 	}
 	if err != nil {
-		return 0, errors.Join(err, t.close())
+		return errors.Join(err, t.close())
 	}
 	t.begun = true
-	return first, nil
+	return nil
 }
 
-// reopen opens the file that has the name now, if it is another than before.
+// reopen opens the file that has the name now, if it is another than before. The old one may still grow.
 func (t *tail) reopen(now time.Time) error {
 	at, err := os.Stat(t.name)
-	if t.gone = notThere(err); t.gone {
-		return nil // the old one may still grow
-	}
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(t.parts, func(p *part) bool { return p.is(at) }); i >= 0 { // a rotation may have been undone
-		p := t.parts[i]
-		t.parts = append(slices.Delete(t.parts, i, i+1), p)
-		return nil
-	}
-	if t.gone = t.opened.has(at); t.gone {
+	named := func(p *part) bool { return err == nil && os.SameFile(p.at, at) }
+	if i := slices.IndexFunc(t.parts, named); i >= 0 {
+		p := t.parts[i] // which is not the last one if a rotation was undone
+		t.parts, t.gone = append(slices.Delete(t.parts, i, i+1), p), false
 		return nil
 	}
 	p, err := t.opened.file(t.name, now)
-	if p != nil {
+	if t.gone = p == nil && err == nil; p != nil {
 		t.parts = append(t.parts, p)
 	}
 	return err
 }
 
 // openRotated opens what was written since and rotated away, in the order of the first lines. Servers may still write to what is
-// not packed. It returns the time of the earliest line, 0 if there is none.
-func (t *tail) openRotated() (first int64, err error) {
+// not packed.
+func (t *tail) openRotated() (err error) {
 	type candidate struct {
 		name string
 		sample
@@ -109,14 +103,14 @@ func (t *tail) openRotated() (first int64, err error) {
 	// The log is one of those that tell where reading begins, though it is open already.
 	for _, name := range append(rotations(t.name, t.RotatedDirs, t.since), t.name) {
 		c := candidate{name: name}
-		if c.sample, err = t.inspectFile(name); notThere(err) {
+		if c.sample, _, err = t.firstLines(name, sampleLines); notThere(err) {
 			continue // rotated once more: it is open, or has another name
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if c.format != nil && (first == 0 || c.first < first) {
-			first = c.first
+		if c.format != nil && (t.first == 0 || c.first < t.first) {
+			t.first = c.first
 		}
 		if name != t.name {
 			rotated = append(rotated, c)
@@ -133,19 +127,19 @@ func (t *tail) openRotated() (first int64, err error) {
 			p, err = t.opened.file(c.name, time.Now())
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if p != nil {
 			t.parts = slices.Insert(t.parts, len(t.parts)-own, p)
 		}
 	}
-	return first, nil
+	return nil
 }
 
 // inspect finds out about the log from its file, or else from one that was rotated away.
 func (t *tail) inspect(s *sample) error {
 	for i, name := range append([]string{t.name}, rotations(t.name, t.RotatedDirs, time.Time{})...) {
-		found, err := t.inspectFile(name)
+		found, _, err := t.firstLines(name, sampleLines)
 		if err == nil {
 			err = found.err
 		}
@@ -163,26 +157,11 @@ func (t *tail) inspect(s *sample) error {
 	return nil
 }
 
-// inspectFile finds out about one file. The error is that of opening it; what is wrong with its lines is in the sample.
-func (t *tail) inspectFile(name string) (s sample, err error) {
-	f, err := open(name, nil)
-	if err != nil {
-		return s, err
-	}
-	s, err = inspect(f, name, t.Format, sampleLines, t.Zone)
-	s.err = err
-	return s, f.close()
-}
-
 // look returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were returned. That is the
 // time at which it began: what is written while it reads may be of a part that it has passed.
 func (t *tail) look() (block, error) {
 	now := time.Now() // all that was written before is read below
-	begin := t.reopen
-	if !t.begun {
-		begin = func(now time.Time) error { _, err := t.start(now); return err }
-	}
-	if err := t.refused(begin(now), now); err != nil {
+	if err := t.refused(t.open(now), now); err != nil {
 		return block{}, err
 	}
 	for i := 0; i < len(t.parts); {

@@ -22,7 +22,7 @@ type reading struct {
 func tailOf(t *testing.T, path string, since time.Time) *tail {
 	t.Helper()
 	tail := (&Follower{Options: Options{Zone: time.UTC}}).newTail(path, false, since)
-	if _, err := tail.start(time.Now()); err != nil {
+	if err := tail.open(time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return tail
