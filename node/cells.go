@@ -182,9 +182,9 @@ func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
 	return w.end()
 }
 
-// addCells adds a histogram that was kept so to counts by cell.
+// addCells adds a histogram that was kept so to counts by cell. One that is not kept has no bytes.
 func (l *layout) addCells(counts []int64, rec *sealed, b []byte) {
-	if rec.Complete == 0 {
+	if len(b) == 0 {
 		return
 	}
 	in := readBits(b)

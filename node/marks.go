@@ -128,9 +128,6 @@ func (s *Statistic) lastUsed() int64 {
 		}
 	}
 	r := s.rings
-	if r == nil {
-		return s.since
-	}
 	if len(r.loans) > 0 {
 		return s.index
 	}

@@ -143,9 +143,6 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 		q.move(s.at)
 		open, _ := s.openCounts()
 		q.put(s.at, open.Pass)
-		if s.rings == nil {
-			return
-		}
 		for at, b := range s.rings.window.Window(s.at, s.at-q.first()+q.ring.Length()) {
 			q.put(at, b.Pass)
 		}

@@ -88,23 +88,6 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	return distance, h.buf[at:next], next
 }
 
-// seek notes where the seconds from from on begin, for each.
-func (h *records) seek(from int64) {
-	index, at := h.begin(from)
-	for next := at; next < len(h.buf); {
-		distance, _, after := h.entry(next)
-		if next > at {
-			distance += index
-			if distance > from {
-				break
-			}
-			index, at = distance, next
-		}
-		next = after
-	}
-	h.sought, h.at = index, at
-}
-
 // begin is a record at or before that of the second from, or the oldest, to search from.
 func (h *records) begin(from int64) (index int64, at int) {
 	switch {
@@ -116,17 +99,9 @@ func (h *records) begin(from int64) (index int64, at int) {
 	return h.first, h.from
 }
 
-// before is the last record before that of a second, nil if there is none.
-func (h *records) before(index int64) (int64, []byte) {
-	h.seek(index - 1)
-	if h.from == len(h.buf) || h.sought >= index {
-		return 0, nil
-	}
-	_, record, _ := h.entry(h.at)
-	return h.sought, record
-}
-
-// each calls f for the records of the seconds from from to before to, ascending, until it returns false.
+// each calls f for the records of the seconds from from to before to, ascending, until it returns false. It notes where they begin, for
+// the next search; a store that is empty is not written to, see noRings. It is no iterator, because one that does not fit into its
+// caller costs an allocation.
 func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
 	index, begin := h.begin(from)
 	for at := begin; at < len(h.buf); {
@@ -134,11 +109,33 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 		if at > begin {
 			index += distance
 		}
+		if index <= from || at == begin {
+			h.sought, h.at = index, at
+		}
 		if index >= to || index >= from && !f(index, record) {
 			return
 		}
 		at = next
 	}
+}
+
+// of is the record of a second, nil if there is none.
+func (h *records) of(index int64) (record []byte) {
+	h.each(index, index+1, func(_ int64, b []byte) bool {
+		record = b
+		return true
+	})
+	return record
+}
+
+// before is the last record before that of a second, nil if there is none.
+func (h *records) before(index int64) (int64, []byte) {
+	h.each(index-1, index, func(int64, []byte) bool { return true }) // notes where it is
+	if h.from == len(h.buf) || h.sought >= index {
+		return 0, nil
+	}
+	_, record, _ := h.entry(h.at)
+	return h.sought, record
 }
 
 // sealed is the record of a second that has ended, as a statistic keeps it. Beside it are its slides: the passes of each
@@ -273,12 +270,6 @@ func onlySlides(b []byte, slides int64) bool {
 	var rec sealed
 	rec.unpack(b, slides, nil)
 	return rec == sealed{}
-}
-
-// addSlides adds the slides of a packed record to sums.
-func addSlides(b []byte, sums []int64) {
-	var rec sealed
-	rec.unpack(b, int64(len(sums)), sums)
 }
 
 func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }

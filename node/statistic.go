@@ -77,7 +77,7 @@ type Statistic struct {
 	index int64         // of the second that is open
 	at    time.Duration // line time at which the open bucket starts
 	end   leap.Reading  // reading at which it ends, see retired; changes under all stripes' locks, too
-	rings *rings        // nil while nothing was counted before the open bucket
+	rings *rings        // noRings while nothing was counted before the open bucket
 
 	began     int32  // calls in flight when the open second began
 	borrowers uint32 // calls that have borrowed from buckets to come; changes under all stripes' locks, too
@@ -103,6 +103,11 @@ type rings struct {
 	histograms records // of those of them that have completions, for a shorter time
 }
 
+// noRings is what every statistic remembers at first: nothing. All share it, so it is never written to.
+var noRings = &rings{
+	peak: peak{from: math.MinInt64, second: math.MaxInt64}, active: math.MinInt64, history: noRecords(), histograms: noRecords(),
+}
+
 // New makes a statistic that begins in the second of the reading now.
 func New(shape *Shape, now leap.Reading) *Statistic {
 	s := new(Statistic)
@@ -112,7 +117,7 @@ func New(shape *Shape, now leap.Reading) *Statistic {
 
 // Init makes a zero statistic that is part of something else what [New] makes. It should begin a cache line.
 func (s *Statistic) Init(shape *Shape, now leap.Reading) {
-	s.first.init(s, shape)
+	s.first.owner, s.first.shape, s.rings = s, shape, noRings
 	now = min(now, shape.line.Now())
 	second := shape.line.At(now)
 	s.since = second.Index

@@ -78,10 +78,7 @@ func (s *Statistic) windowPasses() (sum int64) {
 		passes, _ := st.passes()
 		sum = saturate(sum, passes)
 	}
-	if s.rings != nil {
-		sum = saturate(sum, s.rings.passes)
-	}
-	return sum
+	return saturate(sum, s.rings.passes)
 }
 
 // addWindow adds the second window to w, and the completions of each bucket to done. Holds all stripes' locks.
@@ -89,9 +86,6 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)
-	if s.rings == nil {
-		return
-	}
 	for at, b := range s.rings.window.Window(s.at, w.Span) {
 		w.add(b)
 		back := int((s.at - at) / w.Length)
@@ -103,18 +97,14 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	start := secondAt(s.index)
-	if s.rings != nil {
-		for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
-			open.add(b)
-		}
-		s.eachRecord(s.index+1-int64(len(done)), s.index, func(i int64, b []byte) {
-			var rec sealed
-			rec.unpack(b, s.first.shape.perSec, nil)
-			w.add(&rec.Counts)
-			back := s.index - i
-			done[back] = saturate(done[back], rec.Complete)
-		})
+	for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
+		open.add(b)
 	}
+	s.eachSecond(s.index+1-int64(len(done)), s.index, nil, func(i int64, rec sealed) {
+		w.add(&rec.Counts)
+		back := s.index - i
+		done[back] = saturate(done[back], rec.Complete)
+	})
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)
 }
@@ -151,9 +141,7 @@ func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 		sum.add(&c)
 		inFlight += int64(st.inFlightAt(entered))
 	}
-	if s.rings != nil {
-		sum.OccupiedPass = s.rings.occupied
-	}
+	sum.OccupiedPass = s.rings.occupied
 	return sum, inFlight
 }
 
