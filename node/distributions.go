@@ -118,7 +118,7 @@ func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool
 	}
 	sum.add(&removed.total)
 	if cells != nil {
-		removed.rt.addTo(cells)
+		removed.rt.addTo(cells, 0)
 	}
 	known = true
 	for _, s := range leaves {
@@ -140,7 +140,7 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells
 		before.sub(b)
 	}
 	if cells != nil {
-		r.rt.addTo(cells)
+		r.rt.addTo(cells, 0)
 	}
 	s.eachSecond(index, s.index, nil, func(i int64, rec sealed) {
 		before.sub(&rec.Counts)

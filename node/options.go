@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -47,20 +48,12 @@ func (s *Shape) Histograms() time.Duration { return s.kept }
 
 // NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
 func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
-	if o.SampleCount == 0 {
-		o.SampleCount = 2
-	}
-	if o.Minute == 0 {
-		o.Minute = time.Minute
-	}
-	if o.History == 0 {
-		o.History = max(o.Minute, 10*time.Minute)
-	}
-	if o.Bounds == nil {
+	o.SampleCount = cmp.Or(o.SampleCount, 2)
+	o.Minute = cmp.Or(o.Minute, time.Minute)
+	o.History = cmp.Or(o.History, max(o.Minute, 10*time.Minute))
+	o.Histograms = cmp.Or(o.Histograms, o.Minute)
+	if o.Bounds == nil { // an empty list is one without bounds
 		o.Bounds = DefaultBounds()
-	}
-	if o.Histograms == 0 {
-		o.Histograms = o.Minute
 	}
 	s := &Shape{line: line, horizon: o.Minute, kept: o.Histograms, history: o.History}
 	var errs []error

@@ -210,10 +210,5 @@ func (q *passes) moveOn(at time.Duration) {
 // measure adds up the windows and the borrowed passes.
 func (q *passes) measure() {
 	q.sums = [2]int64{q.window(q.at, q.width), q.window(q.at, q.width+1)}
-	q.borrowed = 0
-	for i := range q.ahead {
-		if b := q.ring.At(q.at + time.Duration(i+1)*q.ring.Length()); b != nil {
-			q.borrowed = saturate(q.borrowed, *b)
-		}
-	}
+	q.borrowed = q.window(q.at+time.Duration(q.ahead)*q.ring.Length(), q.ahead)
 }

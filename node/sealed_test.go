@@ -16,7 +16,7 @@ func roundTrip(t *testing.T, l *layout, rec sealed, slides []int64, h *cells[uin
 	s.first.shape = &Shape{layout: l}
 	s.first.rt = &ended{cells: *h}
 	want := make([]int64, len(l.upper))
-	h.addTo(want)
+	h.addTo(want, 0)
 	b, cells := rec.append(nil, slides), []byte(nil)
 	if rec.Complete > 0 {
 		cells = s.takeCells(nil, &rec)

@@ -187,10 +187,10 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, cells []int64, by 
 	if cells != nil {
 		for st := range s.stripes {
 			if st.rt != nil {
-				st.rt.addTo(cells)
+				st.rt.addTo(cells, 0)
 			}
 		}
-		s.rings.rt.addTo(cells)
+		s.rings.rt.addTo(cells, 0)
 	}
 	if by != nil {
 		s.addCodes(&by.list)
@@ -223,7 +223,7 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	if h != nil {
 		h.reset(v.shape.layout)
 		cells = h.cells
-		removed.rt.addTo(cells)
+		removed.rt.addTo(cells, 0)
 	}
 	if by != nil {
 		by.list = append(by.list[:0], removed.codes...)

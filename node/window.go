@@ -52,17 +52,6 @@ func (w Window) rate(n int64) float64 {
 	return float64(n) / w.Span.Seconds()
 }
 
-// window returns an empty second window, and a count of completions for each of its buckets, the open one first: the
-// most in any of them is known only when everything is added up. They take scratch if it is long enough.
-func (s *Shape) window(scratch []int64) (Window, []int64) {
-	return Window{Span: time.Second, Length: s.second.Length()}, zeros(scratch, int(s.perSec))
-}
-
-// minuteWindow is window for the minute window.
-func (s *Shape) minuteWindow(scratch []int64) (Window, []int64) {
-	return Window{Span: s.horizon, Length: time.Second}, zeros(scratch, int(s.horizon/time.Second))
-}
-
 // zeros returns n counters, all 0.
 func zeros(scratch []int64, n int) []int64 {
 	if n > len(scratch) {
@@ -193,24 +182,32 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 
 // Window returns the second window at the reading now: the bucket that is open and the ones before it, together a
 // second long. It takes the locks of each leaf for the time of a short sum.
-func (v *View) Window(now leap.Reading) (w Window) {
-	var scratch [64]int64
-	var done []int64
-	v.together(now,
-		func() { w, done = v.shape.window(scratch[:]) },
-		func(s *Statistic) { s.addWindow(&w, done) })
-	w.MaxComplete = slices.Max(done)
-	return w
+func (v *View) Window(now leap.Reading) Window {
+	return v.window(now, Window{Span: time.Second, Length: v.shape.second.Length()})
 }
 
 // Minute returns the minute window at the reading now: the second that is open and the ones before it, together
 // Options.Minute long.
-func (v *View) Minute(now leap.Reading) (w Window) {
+func (v *View) Minute(now leap.Reading) Window {
+	return v.window(now, Window{Span: v.shape.horizon, Length: time.Second})
+}
+
+// window fills an empty window at the reading now. A minute window is longer than a second.
+func (v *View) window(now leap.Reading, empty Window) (w Window) {
+	// The most completions in any bucket are known only when all leaves are added up. The open bucket is the first.
 	var scratch [64]int64
-	var done []int64
-	v.together(now,
-		func() { w, done = v.shape.minuteWindow(scratch[:]) },
-		func(s *Statistic) { s.addMinute(&w, done) })
+	done := zeros(scratch[:], int(empty.Span/empty.Length))
+	begin := func() {
+		w = empty
+		clear(done)
+	}
+	v.together(now, begin, func(s *Statistic) {
+		if empty.Span > time.Second {
+			s.addMinute(&w, done)
+		} else {
+			s.addWindow(&w, done)
+		}
+	})
 	w.MaxComplete = slices.Max(done)
 	return w
 }
