@@ -45,7 +45,9 @@ func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram
 
 // addCells adds the response times of a second, whose record is rec, to counts by cell, if its histogram is kept.
 func (s *Statistic) addCells(index int64, rec *sealed, counts []int64) {
-	s.first.shape.layout.addCells(counts, rec, s.rings.histograms.of(index))
+	if second, b := s.rings.histograms.before(index + 1); second == index {
+		s.first.shape.layout.addCells(counts, rec, b)
+	}
 }
 
 // Histograms sets each of hs to the histogram of the response times in one sealed second: the first to that of the

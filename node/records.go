@@ -88,29 +88,44 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	return distance, h.buf[at:next], next
 }
 
-// begin is a record at or before that of the second from, or the oldest, to search from.
-func (h *records) begin(from int64) (index int64, at int) {
-	switch {
-	case h.last <= from && h.newest >= h.from:
-		return h.last, h.newest
-	case h.at >= h.from && h.sought <= from:
-		return h.sought, h.at
+// seek notes where the last record at or before that of the second from is, or else the oldest, and reports whether there is any.
+func (h *records) seek(from int64) bool {
+	if h.from == len(h.buf) {
+		return false // and nothing is written, see noRings
 	}
-	return h.first, h.from
+	index, at := h.sought, h.at
+	switch {
+	case h.last <= from:
+		index, at = h.last, h.newest
+	case at < h.from || index > from:
+		index, at = h.first, h.from
+	}
+	for next := at; next < len(h.buf); {
+		distance, _, after := h.entry(next)
+		if next > at {
+			distance += index
+			if distance > from {
+				break
+			}
+			index, at = distance, next
+		}
+		next = after
+	}
+	h.sought, h.at = index, at
+	return true
 }
 
-// each calls f for the records of the seconds from from to before to, ascending, until it returns false. It notes where they begin, for
-// the next search; a store that is empty is not written to, see noRings. It is no iterator, because one that does not fit into its
-// caller costs an allocation.
+// each calls f for the records of the seconds from from to before to, ascending, until it returns false. It is no iterator, because
+// one that does not fit into its caller costs an allocation.
 func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
-	index, begin := h.begin(from)
+	if !h.seek(from) {
+		return
+	}
+	index, begin := h.sought, h.at
 	for at := begin; at < len(h.buf); {
 		distance, record, next := h.entry(at)
 		if at > begin {
 			index += distance
-		}
-		if index <= from || at == begin {
-			h.sought, h.at = index, at
 		}
 		if index >= to || index >= from && !f(index, record) {
 			return
@@ -119,19 +134,9 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 	}
 }
 
-// of is the record of a second, nil if there is none.
-func (h *records) of(index int64) (record []byte) {
-	h.each(index, index+1, func(_ int64, b []byte) bool {
-		record = b
-		return true
-	})
-	return record
-}
-
 // before is the last record before that of a second, nil if there is none.
 func (h *records) before(index int64) (int64, []byte) {
-	h.each(index-1, index, func(int64, []byte) bool { return true }) // notes where it is
-	if h.from == len(h.buf) || h.sought >= index {
+	if !h.seek(index-1) || h.sought >= index {
 		return 0, nil
 	}
 	_, record, _ := h.entry(h.at)
