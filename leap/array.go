@@ -63,9 +63,6 @@ func NewArray[B any](span time.Duration, n int) (Array[B], error) {
 // Length is how long one bucket is.
 func (a *Array[B]) Length() time.Duration { return a.length }
 
-// Len is how many buckets the ring has.
-func (a *Array[B]) Len() int { return a.n }
-
 // Span is the time that all the buckets cover together.
 func (a *Array[B]) Span() time.Duration { return a.length * time.Duration(a.n) }
 

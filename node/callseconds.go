@@ -187,8 +187,3 @@ type atOnce struct {
 	began int64         // of all, when the second began
 	late  time.Duration // of all
 }
-
-// surely is the InFlightMax of a second whose leaves were all added.
-func (t *atOnce) surely(m *MetricNode) int64 {
-	return surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
-}

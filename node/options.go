@@ -66,10 +66,8 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 		s.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
 		errs = append(errs, err)
 	}
-	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second {
-		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds of at least 2", o.Minute))
-	} else if _, err = leap.NewArray[struct{}](o.Minute, int(o.Minute/time.Second)); err != nil {
-		errs = append(errs, fmt.Errorf("node: minute window: %w", err))
+	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second || o.Minute > leap.MaxSpan {
+		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds from 2s to %v", o.Minute, leap.MaxSpan))
 	}
 	if o.Minute <= leap.MaxSpan && (o.History%time.Second != 0 || o.History < o.Minute || o.History > leap.MaxSpan) {
 		errs = append(errs, fmt.Errorf("node: history: %v is not a whole number of seconds from the minute window's %v to %v", o.History, o.Minute, leap.MaxSpan))

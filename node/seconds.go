@@ -67,9 +67,9 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		if !ok {
 			continue
 		}
-		m := &ms[i-from]
+		m, t := &ms[i-from], &ts[i-from]
 		m.Start = name
-		m.InFlightMax = ts[i-from].surely(m)
+		m.InFlightMax = surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
 		dst = append(dst, *m) // which is where it is, or behind that
 	}

@@ -140,11 +140,8 @@ type batch struct {
 	note uint32
 }
 
-// maxBatch is how many calls one Call can stand for.
-const maxBatch = math.MaxUint32
-
 // batchOf is how many calls one stands for that was asked to stand for n.
-func batchOf(n int64) int64 { return min(max(n, 1), maxBatch) }
+func batchOf(n int64) int64 { return min(max(n, 1), math.MaxUint32) }
 
 // noCopy makes go vet complain about copies.
 type noCopy struct{}

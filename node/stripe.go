@@ -47,16 +47,6 @@ type stripe struct {
 	owner    *Statistic
 }
 
-// passes is how many calls passed in the open bucket, and inFlight how many are in flight, both as of one reading of
-// entered. Holds mu.
-func (st *stripe) passes() (passes, inFlight int64) {
-	if st.end.Load() == closed {
-		return 0, 0 // a call may have entered that is about to find the statistic retired
-	}
-	entered := st.entered.Load()
-	return saturate(st.open.Pass, calls(entered-st.base)), int64(st.inFlightAt(entered))
-}
-
 // counts is what the open bucket holds, with entered as it was read. Holds mu.
 func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open

@@ -61,13 +61,13 @@ func zeros(scratch []int64, n int) []int64 {
 	return scratch[:n]
 }
 
-// windowPasses is the passes of the second window. Holds all stripes' locks.
-func (s *Statistic) windowPasses() (sum int64) {
+// windowPasses is the passes of the second window of a statistic that is not retired. Holds all stripes' locks.
+func (s *Statistic) windowPasses() int64 {
+	sum := s.rings.passes
 	for st := range s.stripes {
-		passes, _ := st.passes()
-		sum = saturate(sum, passes)
+		sum = saturate(sum, saturate(st.open.Pass, calls(st.entered.Load()-st.base)))
 	}
-	return saturate(sum, s.rings.passes)
+	return sum
 }
 
 // addWindow adds the second window to w, and the completions of each bucket to done. Holds all stripes' locks.
