@@ -9,14 +9,9 @@ import (
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
 // It reports false if one of them is not sealed, or its histogram is not kept any more; h then has the others.
-func (v *View) Histogram(from, to int64, h *Histogram) bool {
-	_, whole := v.histogram(from, to, h)
-	return whole
-}
-
-// histogram is Histogram, and sums the counts of the same seconds.
-func (v *View) histogram(from, to int64, h *Histogram) (sum Counts, whole bool) {
+func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.shape.layout)
+	var sum Counts
 	open := v.shape.opened()
 	leaves, removed := v.all()
 	whole = to <= open.Index && (max(from, v.since) > removed.last || from >= to)
@@ -25,7 +20,7 @@ func (v *View) histogram(from, to int64, h *Histogram) (sum Counts, whole bool) 
 		whole = s.addHistogram(from, to, open.Start, h, &sum) && whole
 	}
 	h.measure(&sum)
-	return sum, whole
+	return whole
 }
 
 // addHistogram adds the response times in the seconds from from to before to to h, and their counts to sum. The second that

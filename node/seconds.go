@@ -82,6 +82,7 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
+	perSec := s.first.shape.perSec
 	next, to := max(from, s.since), from+int64(len(ms))
 	idle := func(until, inFlight int64) {
 		rec := idleSecond(inFlight)
@@ -89,10 +90,13 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 			ms[next-from].add(&rec, &ts[next-from])
 		}
 	}
-	s.eachSecond(from, to, slides, func(i int64, rec sealed) {
+	s.rings.history.each(from, to, func(i int64, b []byte) bool {
+		var rec sealed
+		rec.unpack(b, perSec, slides[(i-from)*perSec:(i-from+1)*perSec])
 		idle(i, rec.began)
 		ms[i-from].add(&rec, &ts[i-from])
 		next = i + 1
+		return true
 	})
 	if next < to {
 		idle(to, s.inFlightAfter(to-1))
