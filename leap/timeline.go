@@ -100,7 +100,8 @@ type Health struct {
 	Offset time.Duration
 }
 
-// run is a stretch of seconds with consecutive names.
+// run is a stretch of seconds with consecutive names. A new one begins where names skip or repeat, so a line whose clock is not
+// stepped has a single one, however long it runs.
 type run struct {
 	index, name int64
 	floor       int64 // latest name before the run began
@@ -171,7 +172,7 @@ func (t *Timeline) NameFrom(index int64) time.Time {
 }
 
 // runOf is the run that the second with this index belongs to: for one that is not known any more the first known run, which
-// begins after it.
+// begins after it. The latest are looked at first, because most of what is asked for happened lately.
 func (t *Timeline) runOf(index int64) run {
 	t.mu.Lock()
 	defer t.mu.Unlock()

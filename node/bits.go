@@ -106,7 +106,8 @@ func (r *bitReader) much(ones uint, next uint64, k uint) uint64 {
 }
 
 // pairs are two numbers each, written with kMost, by the bits that they take at most if neither is far from what was expected. The
-// others, which take 0 bits here, are read one by one.
+// others, which take 0 bits here, are read one by one. Most of a record is such numbers: without the table a minute of records
+// takes a quarter longer to read.
 var pairs = func() (all [1 << (2 * (fewOnes + kMost))]struct{ first, second, bits uint8 }) {
 	for i := range all {
 		r := bitReader{b: binary.LittleEndian.AppendUint64(make([]byte, 0, 8+spare), uint64(i))[:8+spare]}
@@ -136,6 +137,9 @@ func (r *bitReader) eight() (list [8]uint64) {
 }
 
 // codes writes counts, for addCodes to add: behind a 0 is how many more there are.
+//
+// What code does with most counts is written out here, and in addCodes, with what is pending in variables of its own: a second is
+// packed, and its histogram read, in three quarters of the time that calls for each count take.
 func (w bitWriter) codes(counts []int64, k uint) bitWriter {
 	k &= 63
 	b, ready, n := w.b, w.bits, w.n

@@ -125,7 +125,7 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 // each expected to be about as high as if all were the same. A count of 0 is followed by how many more there are.
 
 // takeCells packs the response times that the stripes hold, of the second of rec, and moves them from the stripes to those of
-// all seconds. Holds all stripes' locks.
+// all seconds. The shortest and the longest one are in rec, and tell between which cells all of them are. Holds all stripes' locks.
 func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
 	first, last, k := s.first.shape.layout.span(rec)
 	var scratch [8 * pageCells]int64

@@ -179,7 +179,8 @@ func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	return true
 }
 
-// window is the passes of the buckets of a span that ends with a bucket.
+// window is the passes of the buckets of a span that ends with a bucket, which may be one to come: those hold what was borrowed
+// from them.
 func (q *passes) window(end, span time.Duration) (sum int64) {
 	for _, b := range q.ring.Window(end, span) {
 		sum = saturate(sum, *b)
@@ -205,7 +206,8 @@ func (q *passes) moveOn(at time.Duration) {
 	q.measure()
 }
 
-// measure adds up the windows and the borrowed passes.
+// measure adds up the windows and the borrowed passes, so that questions in the same bucket need not. Whatever changes the ring
+// otherwise than by Pass and Borrow, which know by how much, calls it.
 func (q *passes) measure() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
 	q.borrowed = q.window(q.newest(), q.ahead)

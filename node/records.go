@@ -88,7 +88,9 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	return distance, h.buf[at:next], next
 }
 
-// seek notes where the last record at or before that of the second from is, or else the oldest, and reports whether there is any.
+// seek notes where the last record at or before that of the second from is, or else the oldest, and reports whether there is any. It
+// goes forward only, because a record has the length of its own and not that of the one before it: from the newest, from where the
+// last search ended, or from the oldest.
 func (h *records) seek(from int64) bool {
 	if h.from == len(h.buf) {
 		return false // and nothing is written, see noRings

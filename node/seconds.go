@@ -78,6 +78,10 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 
 // addSeconds adds the records of the seconds from from on, and their slides. It returns the first second from which on
 // all are known.
+//
+// Seconds without a record lie between those that have one. Nothing entered or left in them, so what was in flight is what the
+// next record begins with, or the open second if there is none. Whoever takes every second out comes through here, so records
+// are unpacked in place, and not copied as eachSecond does.
 func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, ts []atOnce, slides []int64) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,6 +110,8 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 
 // eachSecond calls f for the records of the seconds from from to before to, ascending. If slides is not nil it has those of each
 // second, the first of which is from, and gets those of the records added. Holds mu.
+//
+// A record is handed over by value: one that f got the address of would have to be allocated.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec sealed)) {
 	perSec := s.first.shape.perSec
 	s.rings.history.each(from, to, func(i int64, b []byte) bool {

@@ -103,7 +103,8 @@ type rings struct {
 	histograms records // of those of them that have completions, for a shorter time
 }
 
-// noRings is what every statistic remembers at first: nothing. All share it, so it is never written to.
+// noRings is what every statistic remembers at first: nothing. All share it, so it is never written to: what records first makes
+// rings of its own, see remember. Readers need not know; to them it is a past in which nothing happened.
 var noRings = &rings{
 	peak: peak{from: math.MinInt64, second: math.MaxInt64}, active: math.MinInt64, history: noRecords(), histograms: noRecords(),
 }

@@ -109,7 +109,8 @@ func (s *Statistic) fold() {
 	r.took += sum.RTSum
 }
 
-// remember returns the rings, and makes them if need be. Holds all locks.
+// remember returns the rings, and makes them if need be: they are what most of a statistic's memory is, and many statistics count
+// nothing for long. Holds all locks.
 func (s *Statistic) remember() *rings {
 	if s.rings == noRings {
 		r := *noRings
@@ -207,7 +208,8 @@ func (r *rings) slides(to []int64, start time.Duration, buckets int64) []int64 {
 }
 
 // peak is the highest slide of the records from a second on. It is kept while records are added, and found again when the second
-// that has it is not asked for any more.
+// that has it is not asked for any more. Without it each snapshot of a busy statistic would unpack a minute of records, and take
+// ten times as long.
 type peak struct {
 	passes int64
 	second int64 // the last that has it

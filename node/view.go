@@ -43,7 +43,7 @@ type removedLeaves struct {
 	active int64
 }
 
-// noneRemoved is the totals of no leaves. All views share it.
+// noneRemoved is the totals of no leaves. All views share it: those of removed leaves are replaced, never changed.
 var noneRemoved = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
 // and is the totals of r and of further leaves, which are retired and so do not change.
@@ -172,9 +172,9 @@ type Snapshot struct {
 	Peak int64
 }
 
-// addTotal adds all counts up to now to the snapshot, to counts by cell and by code where these are not nil, and what was spent up
+// addTotal adds all counts up to now to the snapshot, to the cells of h and to the codes where these are not nil, and what was spent up
 // to now to spent. Holds mu.
-func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, cells []int64, by *Codes) {
+func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	now := s.spentNow()
@@ -184,13 +184,13 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, cells []int64, by 
 	open.add(&s.rings.total)
 	snap.Total.add(&open)
 	snap.InFlight += inFlight
-	if cells != nil {
+	if h != nil {
 		for st := range s.stripes {
 			if st.rt != nil {
-				st.rt.addTo(cells, 0)
+				st.rt.addTo(h.cells, 0)
 			}
 		}
-		s.rings.rt.addTo(cells, 0)
+		s.rings.rt.addTo(h.cells, 0)
 	}
 	if by != nil {
 		s.addCodes(&by.list)
@@ -219,11 +219,9 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	open := v.shape.line.At(now)
 	leaves, removed := v.all()
 	snap, spent := Snapshot{Total: removed.total}, removed.spent
-	var cells []int64
 	if h != nil {
 		h.reset(v.shape.layout)
-		cells = h.cells
-		removed.rt.addTo(cells, 0)
+		removed.rt.addTo(h.cells, 0)
 	}
 	if by != nil {
 		by.list = append(by.list[:0], removed.codes...)
@@ -240,7 +238,7 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		} else {
 			s.eachSecond(first, open.Index, slides, func(int64, sealed) {})
 		}
-		s.addTotal(&snap, &spent, cells, by)
+		s.addTotal(&snap, &spent, h, by)
 		s.mu.Unlock()
 	}
 	snap.InFlightSeconds = v.neverFalling(spent).Seconds()

@@ -61,7 +61,8 @@ func zeros(scratch []int64, n int) []int64 {
 	return scratch[:n]
 }
 
-// windowPasses is the passes of the second window of a statistic that is not retired. Holds all stripes' locks.
+// windowPasses is the passes of the second window of a statistic that is not retired. It is what of openCounts [View.PassQPS] needs.
+// Holds all stripes' locks.
 func (s *Statistic) windowPasses() int64 {
 	sum := s.rings.passes
 	for st := range s.stripes {
@@ -139,7 +140,8 @@ func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 const attempts = 5
 
 // together calls read for each leaf, with all its locks held, when all are in the same bucket: that of the
-// reading now, or a later one if another reader was ahead. Then it starts again, and calls again first.
+// reading now, or a later one if another reader was ahead. Then it starts again, and calls again first. So no sum has a bucket of
+// one leaf beside the next bucket of another, though no two leaves are ever locked at once.
 func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range attempts {
