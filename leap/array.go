@@ -27,10 +27,7 @@ type Array[B any] struct {
 	length time.Duration
 	n      int
 	slots  []slot[B]
-
-	// Meaningless while slots is nil:
-	newest   int64 // index of the newest bucket
-	replaced int64 // highest index that lost its slot to a newer one
+	newest int64 // index of the newest bucket; meaningless while slots is nil
 }
 
 // slot keeps a bucket beside its index: state and its time change as one.
@@ -66,9 +63,6 @@ func NewArray[B any](span time.Duration, n int) (Array[B], error) {
 // Length is how long one bucket is.
 func (a *Array[B]) Length() time.Duration { return a.length }
 
-// Len is how many buckets the ring has.
-func (a *Array[B]) Len() int { return a.n }
-
 // Span is the time that all the buckets cover together.
 func (a *Array[B]) Span() time.Duration { return a.length * time.Duration(a.n) }
 
@@ -89,12 +83,11 @@ func (a *Array[B]) Open(t time.Duration) *B {
 		for i := range a.slots {
 			a.slots[i].index = vacant
 		}
-		a.newest, a.replaced = index, vacant
+		a.newest = index
 	}
 	a.newest = max(a.newest, index)
 	s := a.slot(a.newest)
 	if s.index != a.newest {
-		a.replaced = max(a.replaced, s.index)
 		*s = slot[B]{index: a.newest}
 	}
 	return &s.bucket
@@ -112,34 +105,6 @@ func (a *Array[B]) At(t time.Duration) *B {
 		return &s.bucket
 	}
 	return nil
-}
-
-// After returns the oldest bucket that the ring holds and that starts after t's bucket, and when it starts; nil if there
-// is none.
-func (a *Array[B]) After(t time.Duration) (time.Duration, *B) {
-	return a.after(a.Index(t))
-}
-
-func (a *Array[B]) after(index int64) (time.Duration, *B) {
-	var next *slot[B]
-	for i := range a.slots {
-		if s := &a.slots[i]; s.index > index && (next == nil || s.index < next.index) {
-			next = s
-		}
-	}
-	if next == nil {
-		return 0, nil
-	}
-	return time.Duration(next.index) * a.length, &next.bucket
-}
-
-// Oldest returns the oldest bucket after the latest one that was replaced, nil if the ring holds none.
-func (a *Array[B]) Oldest() *B {
-	if a.slots == nil {
-		return nil
-	}
-	_, b := a.after(a.replaced)
-	return b
 }
 
 // Window iterates over the buckets of the window of the given span that ends with now's bucket, oldest first: those

@@ -100,7 +100,8 @@ type Health struct {
 	Offset time.Duration
 }
 
-// run is a stretch of seconds with consecutive names.
+// run is a stretch of seconds with consecutive names. A new one begins where names skip or repeat, so a line whose clock is not
+// stepped has a single one, however long it runs.
 type run struct {
 	index, name int64
 	floor       int64 // latest name before the run began
@@ -154,13 +155,7 @@ func (t *Timeline) At(now Reading) Second {
 // that is marked [Second.Repeat]: its events are counted in totals, but its record must not be handed out. It also
 // does for a second from before the line began, and may for one from more than two hours ago.
 func (t *Timeline) Name(index int64) (time.Time, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := len(t.runs) - 1
-	for i > 0 && t.runs[i].index > index {
-		i--
-	}
-	r := t.runs[i]
+	r := t.runOf(index)
 	name := r.name + index - r.index
 	if name <= r.floor || index < r.index {
 		return time.Time{}, false
@@ -172,32 +167,20 @@ func (t *Timeline) Name(index int64) (time.Time, bool) {
 // [Timeline.IndexFrom]. For a second to come it is the name that it will have if the clock does not step. For one from before
 // the line began, or, if the clock stepped since, from more than two hours ago, it is the name of the first known second.
 func (t *Timeline) NameFrom(index int64) time.Time {
+	r := t.runOf(index)
+	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
+}
+
+// runOf is the run that the second with this index belongs to: for one that is not known any more the first known run, which
+// begins after it. The latest are looked at first, because most of what is asked for happened lately.
+func (t *Timeline) runOf(index int64) run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := len(t.runs) - 1
 	for i > 0 && t.runs[i].index > index {
 		i--
 	}
-	r := t.runs[i]
-	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
-}
-
-// Index is the inverse of Name: the index of the second that stands for the wall-clock second at. It reports false for a
-// second from before the line began, for one that names skipped, and, if the clock stepped since, for one from more than
-// two hours ago. A second that has not opened yet has the index that it will have if the clock does not step.
-func (t *Timeline) Index(at time.Time) (int64, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	name := at.Unix()
-	for i := len(t.runs) - 1; i >= 0; i-- {
-		r := t.runs[i]
-		if name < r.name || name <= r.floor {
-			continue
-		}
-		index := r.index + name - r.name
-		return index, i == len(t.runs)-1 || index < t.runs[i+1].index
-	}
-	return 0, false
+	return t.runs[i]
 }
 
 // IndexFrom is the index of the first second whose name is not before the wall-clock time at; seconds without a name, see

@@ -53,7 +53,7 @@ func TestStripesAreAddedWhereManyOfTheCallsMeet(t *testing.T) {
 			for range test.rounds {
 				contend(&s.first, test.meetings, test.others)
 				now += test.apart
-				s.turn(leap.Reading(now))
+				s.Seal(leap.Reading(now))
 			}
 			if got := len(s.picked()); got != test.want {
 				t.Errorf("%d stripes to pick from, want %d", got, test.want)

@@ -105,9 +105,7 @@ func (st *stripe) spent(entered uint64, end leap.Reading) time.Duration {
 // spentNow is what all calls have spent since the statistic began. Holds mu and all stripes' locks.
 func (s *Statistic) spentNow() (sum callTime) {
 	sum.add(callTime{nanos: s.spent})
-	if s.rings != nil {
-		sum.add(s.rings.spent)
-	}
+	sum.add(s.rings.spent)
 	if s.retired() {
 		return sum
 	}
@@ -129,10 +127,7 @@ func (s *Statistic) spentNow() (sum callTime) {
 // it is their response times so far: of a call that was backdated, or waited for what it borrowed, more than it has spent. Holds
 // mu and all stripes' locks.
 func (s *Statistic) age(spent callTime) time.Duration {
-	age := time.Duration(spent.seconds)*time.Second + spent.nanos // wraps, as what is taken off does
-	if s.rings != nil {
-		age -= s.rings.took
-	}
+	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.rings.took // wraps, as took does
 	var inFlight int64
 	for st := range s.stripes {
 		age += st.aside - st.open.RTSum
@@ -181,12 +176,9 @@ func (m *MetricNode) add(rec *sealed, t *atOnce) {
 	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), int64(rec.spent)))
 }
 
-// addIdle adds a leaf's second in which nothing happened.
-func (m *MetricNode) addIdle(inFlight int64, t *atOnce) {
-	t.most = max(t.most, inFlight)
-	t.began += inFlight
-	m.InFlight += inFlight
-	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), inFlight*int64(time.Second)))
+// idleSecond is the record of a second in which nothing happened but that calls were in flight.
+func idleSecond(inFlight int64) sealed {
+	return sealed{began: inFlight, inFlight: inFlight, most: inFlight, spent: time.Duration(inFlight) * time.Second}
 }
 
 // atOnce is what the seconds of several leaves tell about how many calls they had in flight at once, beside what a [MetricNode] has.
@@ -194,9 +186,4 @@ type atOnce struct {
 	most  int64         // of one leaf
 	began int64         // of all, when the second began
 	late  time.Duration // of all
-}
-
-// surely is the InFlightMax of a second whose leaves were all added.
-func (t *atOnce) surely(m *MetricNode) int64 {
-	return surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
+	"time"
 )
 
 // pageCells is how many cells of a layout a page has.
@@ -71,23 +72,19 @@ func (p *cells[N]) open(no int) *page[N] {
 	return &p.pages[i]
 }
 
-// at is a page, nil if there is none.
-func (p *cells[N]) at(no int) *page[N] {
-	if p.have>>no&1 == 0 {
-		return nil
-	}
-	return &p.pages[p.index(no)]
-}
-
 // index is how many pages there are before one.
 func (p *cells[N]) index(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
 
-// count counts n response times of one cell in the open second. Holds the stripe's lock.
-func (st *stripe) count(cell int, n int64) {
+// complete counts n calls that took rt each, which is in that cell, failed or not, with a code, of which 0 is none. Holds mu.
+func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, code Code) {
+	st.open.complete(rt, n, failed)
 	if no := int16(cell / pageCells); st.recent == nil || no != st.recentNo {
 		st.turnTo(no)
 	}
 	st.rt.countIn(st.recent, cell, n)
+	if code != 0 {
+		st.rt.codes.add(code, n)
+	}
 }
 
 // turnTo makes a page the recent one.
@@ -98,42 +95,15 @@ func (st *stripe) turnTo(no int16) {
 	st.recent, st.recentNo = st.rt.open(int(no)), no
 }
 
-// sumPage adds the counts of a page of all stripes, and reports whether there is any. Holds all stripes' locks.
-func (s *Statistic) sumPage(no int, sum *[pageCells]int64) (found bool) {
-	for st := range s.stripes {
-		if st.rt != nil && st.rt.at(no) != nil {
-			st.rt.addPage(no, sum)
-			found = true
-		}
-	}
-	return found
-}
-
-// addPage adds the counts of a page.
-func (p *cells[N]) addPage(no int, sum *[pageCells]int64) {
-	q := p.at(no)
-	if q == nil {
-		return
-	}
-	for c, n := range q {
-		sum[c] = saturate(sum[c], int64(n))
-	}
-	for s := p.spill; s != nil; s = s.next {
-		if s.cell/pageCells == no {
-			sum[s.cell%pageCells] = saturate(sum[s.cell%pageCells], s.n)
-		}
-	}
-}
-
 // reset empties the cells and keeps their memory.
 func (p *cells[N]) reset() {
 	clear(p.pages)
 	p.spill = nil
 }
 
-// addTo adds all counts to counts by cell.
-func (p *cells[N]) addTo(counts []int64) {
-	p.each(func(cell int, n int64) { counts[cell] = saturate(counts[cell], n) })
+// addTo adds all counts to counts by cell, the first of which is that of the cell from.
+func (p *cells[N]) addTo(counts []int64, from int) {
+	p.each(func(cell int, n int64) { counts[cell-from] = saturate(counts[cell-from], n) })
 }
 
 // each calls f for every cell that is not empty; for one that spilled, twice.
@@ -155,36 +125,28 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 // each expected to be about as high as if all were the same. A count of 0 is followed by how many more there are.
 
 // takeCells packs the response times that the stripes hold, of the second of rec, and moves them from the stripes to those of
-// all seconds. Holds all stripes' locks.
+// all seconds. The shortest and the longest one are in rec, and tell between which cells all of them are. Holds all stripes' locks.
 func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
 	first, last, k := s.first.shape.layout.span(rec)
-	from, to := first/pageCells, last/pageCells+1
 	var scratch [8 * pageCells]int64
-	counts := zeros(scratch[:], (to-from)*pageCells)
-	for no := from; no < to; no++ {
-		sum := (*[pageCells]int64)(counts[(no-from)*pageCells:])
-		if !s.sumPage(no, sum) {
-			continue
-		}
-		all := s.rings.rt.open(no)
-		for c, n := range sum {
-			if n != 0 {
-				s.rings.rt.countIn(all, no*pageCells+c, n)
-			}
-		}
-	}
-	w := bitWriter{b: b}.codes(counts[first-from*pageCells:last+1-from*pageCells], k)
+	counts := zeros(scratch[:], last+1-first)
 	for st := range s.stripes {
 		if st.rt != nil {
+			st.rt.addTo(counts, first)
 			st.rt.reset()
 		}
 	}
-	return w.end()
+	for i, n := range counts {
+		if n != 0 {
+			s.rings.rt.count(first+i, n)
+		}
+	}
+	return bitWriter{b: b}.codes(counts, k).end()
 }
 
-// addCells adds a histogram that was kept so to counts by cell.
+// addCells adds a histogram that was kept so to counts by cell. One that is not kept has no bytes.
 func (l *layout) addCells(counts []int64, rec *sealed, b []byte) {
-	if rec.Complete == 0 {
+	if len(b) == 0 {
 		return
 	}
 	in := readBits(b)

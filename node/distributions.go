@@ -1,50 +1,48 @@
 package node
 
 import (
-	"math"
 	"slices"
+	"time"
 
 	"github.com/windowstat/windowstat/leap"
 )
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
 // It reports false if one of them is not sealed, or its histogram is not kept any more; h then has the others.
-func (v *View) Histogram(from, to int64, h *Histogram) bool {
-	_, whole := v.histogram(from, to, h)
-	return whole
-}
-
-// histogram is Histogram, and sums the counts of the same seconds.
-func (v *View) histogram(from, to int64, h *Histogram) (sum Counts, whole bool) {
+func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.shape.layout)
+	var sum Counts
 	open := v.shape.opened()
-	leaves, last := v.known()
-	whole = to <= open.Index && (max(from, v.since) > last || from >= to)
+	leaves, removed := v.all()
+	whole = to <= open.Index && (max(from, v.since) > removed.last || from >= to)
 	to = min(to, open.Index)
 	for _, s := range leaves {
 		whole = s.addHistogram(from, to, open.Start, h, &sum) && whole
 	}
 	h.measure(&sum)
-	return sum, whole
+	return whole
 }
 
 // addHistogram adds the response times in the seconds from from to before to to h, and their counts to sum. The second that
-// starts at the reading open is open by now. It reports whether all of these seconds are known.
+// starts at the reading open is open by now. It reports whether the histograms of all of these seconds are kept.
 func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram, sum *Counts) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	if s.retired() {
-		to = min(to, s.index) // nothing happened later
-	}
 	from = max(from, s.since) // before that there was nothing
-	oldest := s.oldest()
-	whole := to <= s.index && (from >= to || from >= oldest)
-	s.eachHistogram(max(from, oldest), to, func(_ int64, rec sealed, cells []byte) {
-		s.first.shape.layout.addCells(h.cells, &rec, cells)
+	oldest := max(s.since, s.index-int64(s.first.shape.kept/time.Second))
+	s.eachSecond(max(from, oldest), to, nil, func(i int64, rec sealed) {
+		s.addCells(i, &rec, h.cells)
 		sum.add(&rec.Counts)
 	})
-	return whole
+	return from >= to || from >= oldest
+}
+
+// addCells adds the response times of a second, whose record is rec, to counts by cell, if its histogram is kept.
+func (s *Statistic) addCells(index int64, rec *sealed, counts []int64) {
+	if second, b := s.rings.histograms.before(index + 1); second == index {
+		s.first.shape.layout.addCells(counts, rec, b)
+	}
 }
 
 // Histograms sets each of hs to the histogram of the response times in one sealed second: the first to that of the
@@ -52,11 +50,11 @@ func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram
 // less than to ask for each.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	open := v.shape.opened()
-	leaves, last := v.known()
+	leaves, removed := v.all()
 	for i := range hs {
 		hs[i].reset(v.shape.layout)
 	}
-	known = max(from, last+1)
+	known = max(from, v.since, removed.last+1)
 	for _, s := range leaves {
 		known = max(known, s.addHistograms(from, open.Start, hs))
 	}
@@ -76,11 +74,11 @@ func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	s.eachHistogram(from, from+int64(len(hs)), func(i int64, rec sealed, cells []byte) {
-		s.first.shape.layout.addCells(hs[i-from].cells, &rec, cells)
+	s.eachSecond(from, from+int64(len(hs)), nil, func(i int64, rec sealed) {
+		s.addCells(i, &rec, hs[i-from].cells)
 		hs[i-from].measure(&rec.Counts)
 	})
-	return s.oldestHistogram()
+	return s.rings.histograms.dropped + 1
 }
 
 // CountsBefore returns everything that was counted before the second with this index, which must be sealed, or open, since the view
@@ -112,14 +110,12 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.shape.opened()
 	leaves, removed := v.all()
-	if index > open.Index || removed != nil && index <= removed.last {
+	if index > open.Index || index <= removed.last {
 		return sum, false
 	}
-	if removed != nil {
-		sum.add(&removed.total)
-		if cells != nil {
-			removed.rt.addTo(cells)
-		}
+	sum.add(&removed.total)
+	if cells != nil {
+		removed.rt.addTo(cells, 0)
 	}
 	known = true
 	for _, s := range leaves {
@@ -136,27 +132,21 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells
 	defer s.mu.Unlock()
 	s.advance(open)
 	r := s.rings
-	if r == nil {
-		return true
-	}
 	before := r.total // which has the buckets of the open second that are over
 	for _, b := range r.window.Window(s.at, s.at-secondAt(s.index)+s.first.shape.second.Length()) {
 		before.sub(b)
 	}
 	if cells != nil {
-		r.rt.addTo(cells)
+		r.rt.addTo(cells, 0)
 	}
-	s.eachRecord(index, s.index, func(i int64, b []byte) {
-		var rec sealed
-		rec.unpack(b, s.first.shape.perSec, nil)
+	s.eachSecond(index, s.index, nil, func(i int64, rec sealed) {
 		before.sub(&rec.Counts)
 		if cells != nil {
-			_, packed := r.histograms.before(i + 1)
-			s.first.shape.layout.addCells(later, &rec, packed)
+			s.addCells(i, &rec, later)
 		}
 	})
 	sum.add(&before)
-	return s.known(index) && (cells == nil || index >= s.oldestHistogram())
+	return index > r.history.dropped && (cells == nil || index > r.histograms.dropped)
 }
 
 // sub subtracts counts that are a part of c. Totals that have stopped at the largest int64 do not fall below 0. Response times keep
@@ -165,22 +155,4 @@ func (c *Counts) sub(o *Counts) {
 	c.Pass, c.Block = max(c.Pass-o.Pass, 0), max(c.Block-o.Block, 0)
 	c.Complete, c.Exception = max(c.Complete-o.Complete, 0), max(c.Exception-o.Exception, 0)
 	c.OccupiedPass, c.RTSum = max(c.OccupiedPass-o.OccupiedPass, 0), max(c.RTSum-o.RTSum, 0)
-}
-
-// eachHistogram calls f for the records of the seconds from from to before to that have a histogram.
-func (s *Statistic) eachHistogram(from, to int64, f func(index int64, rec sealed, cells []byte)) {
-	s.eachRecord(from, to, func(i int64, b []byte) {
-		var rec sealed
-		rec.unpack(b, s.first.shape.perSec, nil)
-		_, cells := s.rings.histograms.before(i + 1) // of the second itself, if calls ended in it
-		f(i, rec, cells)
-	})
-}
-
-// oldestHistogram is the first second from which on the histograms of all records are there.
-func (s *Statistic) oldestHistogram() int64 {
-	if s.rings == nil {
-		return math.MinInt64
-	}
-	return s.rings.histograms.dropped + 1
 }

@@ -31,5 +31,11 @@ func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 // Sum is the counts of the seconds with indexes from from to before to together, and whether the histogram of all of them
 // is known.
 func (v *View) Sum(from, to int64) (sum Counts, whole bool) {
-	return v.histogram(from, to, new(Histogram))
+	var h Histogram
+	whole = v.Histogram(from, to, &h)
+	sum, _ = v.CountsBefore(to)
+	before, _ := v.CountsBefore(from)
+	sum.sub(&before)
+	sum.Complete, sum.RTSum, sum.RTMin, sum.RTMax = h.count, h.sum, h.min, h.max
+	return sum, whole
 }

@@ -104,10 +104,8 @@ func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	if s.rings != nil {
-		for _, l := range s.rings.loans {
-			calls, passes = calls+l.calls, saturate(passes, l.passes)
-		}
+	for _, l := range s.rings.loans {
+		calls, passes = calls+l.calls, saturate(passes, l.passes)
 	}
 	return calls, passes
 }
@@ -119,7 +117,7 @@ func (r *rings) findLoan(bucket time.Duration) (int, bool) {
 
 // nextLoan takes the earliest loan from a bucket that starts at the line time to or before. Holds all locks.
 func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
-	if s.rings == nil || len(s.rings.loans) == 0 || s.rings.loans[0].at > to {
+	if len(s.rings.loans) == 0 || s.rings.loans[0].at > to {
 		return loan{}, false
 	}
 	l := s.rings.loans[0]

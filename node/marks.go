@@ -36,9 +36,6 @@ func (st *stripe) ends() leap.Reading { return reading(st.end.Load()) }
 // reading is what a mark is of.
 func reading(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
 
-// counters are the in-flight counters that a statistic keeps up to date.
-type counters struct{ list []*atomic.Int64 }
-
 // SetCounters makes counters count the calls that are in flight or wait for a bucket to come: they get those there are now, and
 // from then on one more for each call that enters, however it does, and one less for each that leaves. A counter may count for
 // several statistics. Counters that were set before and are not among these lose what they counted here. A statistic that is
@@ -48,7 +45,7 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	defer s.mu.Unlock()
 	var before []*atomic.Int64
 	if s.counters != nil {
-		before = s.counters.list
+		before = *s.counters
 	}
 	if s.retired() || slices.Equal(before, list) {
 		return
@@ -64,7 +61,8 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 		counter.Add(-counted)
 	}
 	if s.counters = nil; len(list) > 0 {
-		s.counters = &counters{slices.Clone(list)}
+		own := slices.Clone(list)
+		s.counters = &own
 	}
 	for st := range s.stripes {
 		st.end.Store(s.mark())
@@ -83,7 +81,7 @@ func (st *stripe) updateCounters() {
 		inFlight += s.borrowers
 	}
 	if n := int32(inFlight - st.counted); n != 0 {
-		for _, counter := range s.counters.list {
+		for _, counter := range *s.counters {
 			counter.Add(int64(n))
 		}
 		st.counted = inFlight
@@ -128,9 +126,6 @@ func (s *Statistic) lastUsed() int64 {
 		}
 	}
 	r := s.rings
-	if r == nil {
-		return s.since
-	}
 	if len(r.loans) > 0 {
 		return s.index
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -47,20 +48,12 @@ func (s *Shape) Histograms() time.Duration { return s.kept }
 
 // NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
 func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
-	if o.SampleCount == 0 {
-		o.SampleCount = 2
-	}
-	if o.Minute == 0 {
-		o.Minute = time.Minute
-	}
-	if o.History == 0 {
-		o.History = max(o.Minute, 10*time.Minute)
-	}
-	if o.Bounds == nil {
+	o.SampleCount = cmp.Or(o.SampleCount, 2)
+	o.Minute = cmp.Or(o.Minute, time.Minute)
+	o.History = cmp.Or(o.History, max(o.Minute, 10*time.Minute))
+	o.Histograms = cmp.Or(o.Histograms, o.Minute)
+	if o.Bounds == nil { // an empty list is one without bounds
 		o.Bounds = DefaultBounds()
-	}
-	if o.Histograms == 0 {
-		o.Histograms = o.Minute
 	}
 	s := &Shape{line: line, horizon: o.Minute, kept: o.Histograms, history: o.History}
 	var errs []error
@@ -73,10 +66,8 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 		s.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
 		errs = append(errs, err)
 	}
-	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second {
-		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds of at least 2", o.Minute))
-	} else if _, err = leap.NewArray[struct{}](o.Minute, int(o.Minute/time.Second)); err != nil {
-		errs = append(errs, fmt.Errorf("node: minute window: %w", err))
+	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second || o.Minute > leap.MaxSpan {
+		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds from 2s to %v", o.Minute, leap.MaxSpan))
 	}
 	if o.Minute <= leap.MaxSpan && (o.History%time.Second != 0 || o.History < o.Minute || o.History > leap.MaxSpan) {
 		errs = append(errs, fmt.Errorf("node: history: %v is not a whole number of seconds from the minute window's %v to %v", o.History, o.Minute, leap.MaxSpan))

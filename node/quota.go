@@ -28,32 +28,35 @@ const OccupyTimeout = 500 * time.Millisecond
 type Quota struct {
 	*passes
 	count  int64
-	strict int64 // 1 if the bucket counts that is just leaving the window, otherwise 0
+	strict int // 1 if the bucket counts that is just leaving the window, otherwise 0
 }
 
-// passes is what quotas count.
+// passes is what quotas count. The ring has the two windows that end with the present bucket, and the buckets to come from which
+// may be borrowed.
 type passes struct {
-	width    int64             // buckets of a second
-	ahead    int64             // buckets that may be borrowed from
-	ring     leap.Array[int64] // passes; its newest bucket is ahead buckets after at
+	ring     leap.Array[int64] // passes
+	ahead    time.Duration     // its newest bucket is so long after at
 	at       time.Duration     // the present bucket
 	open     *int64            // its passes
-	sums     [2]int64          // passes of the width buckets that end with it, and of these and the one before
+	sums     [2]int64          // passes of the window that ends with it, and of the strict one, which is a bucket longer
 	borrowed int64             // passes of buckets after it
 }
 
 // NewQuota makes a quota of count passes a second for statistics of this shape; below 0 is 0.
 func NewQuota(shape *Shape, count int64, strict bool) *Quota {
-	length := shape.second.Length()
-	p := &passes{width: shape.perSec, ahead: max(1, int64(OccupyTimeout/length))}
-	slots := p.width + 1 + p.ahead
-	ring, err := leap.NewArray[int64](time.Duration(slots)*length, int(slots))
+	p := newPasses(shape.second.Length())
+	return (&Quota{passes: &p}).With(count, strict)
+}
+
+// newPasses is no passes, in buckets of a length.
+func newPasses(length time.Duration) passes {
+	ahead := max(length, OccupyTimeout.Truncate(length))
+	span := time.Second + length + ahead
+	ring, err := leap.NewArray[int64](span, int(span/length))
 	if err != nil {
 		panic(err) // a shape's buckets divide a second, and so make a ring
 	}
-	p.ring = ring
-	p.clear()
-	return (&Quota{passes: p}).With(count, strict)
+	return passes{ring: ring, ahead: ahead, at: never}
 }
 
 // With returns a quota of the same passes with another count: what is counted for one of them is counted for both.
@@ -71,7 +74,7 @@ func (q *Quota) Add(o *Quota) {
 		return
 	}
 	q.move(o.at)
-	for at, b := range o.ring.Window(o.at+time.Duration(o.ahead)*o.ring.Length(), o.ring.Span()) {
+	for at, b := range o.ring.Window(o.newest(), o.ring.Span()) {
 		q.put(at, *b)
 	}
 	q.measure()
@@ -84,14 +87,11 @@ func (q *passes) put(at time.Duration, n int64) {
 	}
 }
 
-// clear forgets everything.
-func (q *passes) clear() {
-	q.ring, _ = leap.NewArray[int64](q.ring.Span(), q.ring.Len())
-	q.at, q.sums, q.borrowed = never, [2]int64{}, 0
-}
+// newest is the last bucket from which may be borrowed.
+func (q *passes) newest() time.Duration { return q.at + q.ahead }
 
-// first is the first bucket that any quota looks at.
-func (q *passes) first() time.Duration { return q.at - time.Duration(q.width)*q.ring.Length() }
+// span is how long the window of the quota is.
+func (q *Quota) span() time.Duration { return time.Second + time.Duration(q.strict)*q.ring.Length() }
 
 // never is before every bucket.
 const never = time.Duration(-1) << 62
@@ -128,7 +128,7 @@ func (q *Quota) Pass(at time.Duration, n int64) {
 func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.move(at)
 	length := q.ring.Length()
-	for bucket = max(q.at+length, from); bucket <= q.at+time.Duration(q.ahead)*length; bucket += length {
+	for bucket = max(q.at+length, from); bucket <= q.newest(); bucket += length {
 		if q.fits(bucket, n) {
 			return bucket, true
 		}
@@ -139,14 +139,11 @@ func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Dura
 // Fill sets the quota to the passes of a view's leaves, the borrowed ones included, at the reading now: for a rule that
 // begins while calls go on.
 func (q *Quota) Fill(v *View, now leap.Reading) {
-	v.together(now, q.clear, func(s *Statistic) {
+	v.together(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
 		q.move(s.at)
 		open, _ := s.openCounts()
 		q.put(s.at, open.Pass)
-		if s.rings == nil {
-			return
-		}
-		for at, b := range s.rings.window.Window(s.at, s.at-q.first()+q.ring.Length()) {
+		for at, b := range s.rings.window.Window(s.at, s.at-q.at+time.Second+q.ring.Length()) {
 			q.put(at, b.Pass)
 		}
 		for _, l := range s.rings.loans {
@@ -159,8 +156,7 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 // Borrow counts n passes in a bucket that TryOccupyNext found, of this quota or of another one, at the bucket at.
 func (q *Quota) Borrow(at, bucket time.Duration, n int64) {
 	q.move(at)
-	b := q.ring.At(bucket)
-	*b = saturate(*b, n)
+	q.put(bucket, n)
 	q.borrowed = saturate(q.borrowed, n)
 }
 
@@ -175,18 +171,18 @@ func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 // fits reports whether every window with the bucket in it admits n more passes.
 func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	length := q.ring.Length()
-	last := min(bucket+time.Duration(q.width+q.strict-1)*length, q.at+time.Duration(q.ahead)*length)
-	for end := bucket; end <= last; end += length {
-		if n > q.count-q.window(end, q.width+q.strict) {
+	for end := bucket; end <= min(bucket+q.span()-length, q.newest()); end += length {
+		if n > q.count-q.window(end, q.span()) {
 			return false
 		}
 	}
 	return true
 }
 
-// window is the passes of so many buckets that end with a bucket.
-func (q *passes) window(end time.Duration, buckets int64) (sum int64) {
-	for _, b := range q.ring.Window(end, time.Duration(buckets)*q.ring.Length()) {
+// window is the passes of the buckets of a span that ends with a bucket, which may be one to come: those hold what was borrowed
+// from them.
+func (q *passes) window(end, span time.Duration) (sum int64) {
+	for _, b := range q.ring.Window(end, span) {
 		sum = saturate(sum, *b)
 	}
 	return sum
@@ -201,22 +197,18 @@ func (q *passes) move(at time.Duration) {
 
 func (q *passes) moveOn(at time.Duration) {
 	length := q.ring.Length()
-	newest := q.at + time.Duration(q.ahead)*length
+	next := q.newest() + length
 	q.at = at
-	for b := max(newest+length, q.first()); b <= at+time.Duration(q.ahead)*length; b += length {
+	for b := max(next, at-time.Second); b <= q.newest(); b += length {
 		q.ring.Open(b)
 	}
 	q.open = q.ring.At(at)
 	q.measure()
 }
 
-// measure adds up the windows and the borrowed passes.
+// measure adds up the windows and the borrowed passes, so that questions in the same bucket need not. Whatever changes the ring
+// otherwise than by Pass and Borrow, which know by how much, calls it.
 func (q *passes) measure() {
-	q.sums = [2]int64{q.window(q.at, q.width), q.window(q.at, q.width+1)}
-	q.borrowed = 0
-	for i := range q.ahead {
-		if b := q.ring.At(q.at + time.Duration(i+1)*q.ring.Length()); b != nil {
-			q.borrowed = saturate(q.borrowed, *b)
-		}
-	}
+	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
+	q.borrowed = q.window(q.newest(), q.ahead)
 }

@@ -88,9 +88,20 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	return distance, h.buf[at:next], next
 }
 
-// seek notes where the seconds from from on begin, for each.
-func (h *records) seek(from int64) {
-	index, at := h.begin(from)
+// seek notes where the last record at or before that of the second from is, or else the oldest, and reports whether there is any. It
+// goes forward only, because a record has the length of its own and not that of the one before it: from the newest, from where the
+// last search ended, or from the oldest.
+func (h *records) seek(from int64) bool {
+	if h.from == len(h.buf) {
+		return false // and nothing is written, see noRings
+	}
+	index, at := h.sought, h.at
+	switch {
+	case h.last <= from:
+		index, at = h.last, h.newest
+	case at < h.from || index > from:
+		index, at = h.first, h.from
+	}
 	for next := at; next < len(h.buf); {
 		distance, _, after := h.entry(next)
 		if next > at {
@@ -103,32 +114,16 @@ func (h *records) seek(from int64) {
 		next = after
 	}
 	h.sought, h.at = index, at
+	return true
 }
 
-// begin is a record at or before that of the second from, or the oldest, to search from.
-func (h *records) begin(from int64) (index int64, at int) {
-	switch {
-	case h.last <= from && h.newest >= h.from:
-		return h.last, h.newest
-	case h.at >= h.from && h.sought <= from:
-		return h.sought, h.at
-	}
-	return h.first, h.from
-}
-
-// before is the last record before that of a second, nil if there is none.
-func (h *records) before(index int64) (int64, []byte) {
-	h.seek(index - 1)
-	if h.from == len(h.buf) || h.sought >= index {
-		return 0, nil
-	}
-	_, record, _ := h.entry(h.at)
-	return h.sought, record
-}
-
-// each calls f for the records of the seconds from from to before to, ascending, until it returns false.
+// each calls f for the records of the seconds from from to before to, ascending, until it returns false. It is no iterator, because
+// one that does not fit into its caller costs an allocation.
 func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
-	index, begin := h.begin(from)
+	if !h.seek(from) {
+		return
+	}
+	index, begin := h.sought, h.at
 	for at := begin; at < len(h.buf); {
 		distance, record, next := h.entry(at)
 		if at > begin {
@@ -139,6 +134,15 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 		}
 		at = next
 	}
+}
+
+// before is the last record before that of a second, nil if there is none.
+func (h *records) before(index int64) (int64, []byte) {
+	if !h.seek(index-1) || h.sought >= index {
+		return 0, nil
+	}
+	_, record, _ := h.entry(h.at)
+	return h.sought, record
 }
 
 // sealed is the record of a second that has ended, as a statistic keeps it. Beside it are its slides: the passes of each
@@ -273,12 +277,6 @@ func onlySlides(b []byte, slides int64) bool {
 	var rec sealed
 	rec.unpack(b, slides, nil)
 	return rec == sealed{}
-}
-
-// addSlides adds the slides of a packed record to sums.
-func addSlides(b []byte, sums []int64) {
-	var rec sealed
-	rec.unpack(b, int64(len(sums)), sums)
 }
 
 func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }

@@ -16,12 +16,12 @@ func roundTrip(t *testing.T, l *layout, rec sealed, slides []int64, h *cells[uin
 	s.first.shape = &Shape{layout: l}
 	s.first.rt = &ended{cells: *h}
 	want := make([]int64, len(l.upper))
-	h.addTo(want)
+	h.addTo(want, 0)
 	b, cells := rec.append(nil, slides), []byte(nil)
 	if rec.Complete > 0 {
 		cells = s.takeCells(nil, &rec)
 	}
-	for _, behind := range []int{0, spare} {
+	for _, behind := range []int{spare, spare + 5} {
 		// What is behind a record does not matter.
 		among := func(b []byte) []byte {
 			return append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
@@ -109,7 +109,7 @@ func TestNumbersComeBack(t *testing.T) {
 			w = w.code(v, k)
 			w = w.putRest(v|1<<63, 64)
 		}
-		r := readBits(w.end())
+		r := readBits(append(w.end(), make([]byte, spare)...))
 		for _, v := range numbers {
 			if got := r.code(k); got != v {
 				t.Fatalf("with %d bits %d comes back as %d", k, v, got)

@@ -20,30 +20,23 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 	return MetricNode{}, false
 }
 
-// known is the leaves, and the last second that is not known because a leaf is removed.
-func (v *View) known() ([]*Statistic, int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	last := v.since - 1
-	if v.removed != nil {
-		last = max(last, v.removed.last)
-	}
-	return v.list(), last
-}
-
 // AppendSeconds appends the records of the seconds with indexes from from to before to, ascending, idle ones included, and
 // returns the extended slice. Seconds for which [View.Second] reports false are left out. It costs less than to ask for
 // each.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	// The order matters: a leaf that is added after the list was taken begins in the second that is open now, or later.
 	open := v.shape.opened()
-	leaves, last := v.known()
-	return v.appendSeconds(dst, leaves, max(from, v.since, last+1), min(to, open.Index), open.Start)
+	leaves, removed := v.all()
+	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
 // Seal moves the statistic to the reading now, so that every second before now's has its record. It costs a
 // lock and a comparison where there is nothing to do.
-func (s *Statistic) Seal(now leap.Reading) { s.turn(now) }
+func (s *Statistic) Seal(now leap.Reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+}
 
 // appendSeconds appends the sums of the records of several statistics. The second that starts at the reading open is
 // open by now.
@@ -74,9 +67,9 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		if !ok {
 			continue
 		}
-		m := &ms[i-from]
+		m, t := &ms[i-from], &ts[i-from]
 		m.Start = name
-		m.InFlightMax = ts[i-from].surely(m)
+		m.InFlightMax = surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
 		dst = append(dst, *m) // which is where it is, or behind that
 	}
@@ -85,6 +78,10 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 
 // addSeconds adds the records of the seconds from from on, and their slides. It returns the first second from which on
 // all are known.
+//
+// Seconds without a record lie between those that have one. Nothing entered or left in them, so what was in flight is what the
+// next record begins with, or the open second if there is none. Whoever takes every second out comes through here, so records
+// are unpacked in place, and not copied as eachSecond does.
 func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, ts []atOnce, slides []int64) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,44 +89,39 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 	perSec := s.first.shape.perSec
 	next, to := max(from, s.since), from+int64(len(ms))
 	idle := func(until, inFlight int64) {
-		for ; next < until; next++ {
-			ms[next-from].addIdle(inFlight, &ts[next-from])
+		rec := idleSecond(inFlight)
+		for ; next < until && inFlight > 0; next++ {
+			ms[next-from].add(&rec, &ts[next-from])
 		}
 	}
-	s.eachRecord(next, to, func(i int64, b []byte) {
+	s.rings.history.each(from, to, func(i int64, b []byte) bool {
 		var rec sealed
 		rec.unpack(b, perSec, slides[(i-from)*perSec:(i-from+1)*perSec])
 		idle(i, rec.began)
 		ms[i-from].add(&rec, &ts[i-from])
 		next = i + 1
+		return true
 	})
 	if next < to {
 		idle(to, s.inFlightAfter(to-1))
 	}
-	if s.rings == nil {
-		return from
-	}
 	return s.rings.history.dropped + 1
 }
 
-// oldest is the first second before the open one whose histogram is kept, or in which the statistic began.
-func (s *Statistic) oldest() int64 {
-	return max(s.since, s.index-int64(s.first.shape.kept/time.Second))
-}
-
-// known reports whether the record of a second, if there was one, was not dropped.
-func (s *Statistic) known(index int64) bool {
-	return s.rings == nil || index > s.rings.history.dropped
-}
-
-// eachRecord calls f for the records of the seconds from from to before to, ascending.
-func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte)) {
-	if s.rings == nil || from >= to {
-		return
-	}
-	s.rings.history.seek(from)
+// eachSecond calls f for the records of the seconds from from to before to, ascending. If slides is not nil it has those of each
+// second, the first of which is from, and gets those of the records added. Holds mu.
+//
+// A record is handed over by value: one that f got the address of would have to be allocated.
+func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec sealed)) {
+	perSec := s.first.shape.perSec
 	s.rings.history.each(from, to, func(i int64, b []byte) bool {
-		f(i, b)
+		var sums []int64
+		if slides != nil {
+			sums = slides[(i-from)*perSec : (i-from+1)*perSec]
+		}
+		var rec sealed
+		rec.unpack(b, perSec, sums)
+		f(i, rec)
 		return true
 	})
 }
@@ -137,14 +129,12 @@ func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte
 // inFlightAfter is what the first recorded second after a second began with.
 func (s *Statistic) inFlightAfter(index int64) int64 {
 	inFlight := int64(s.began)
-	if s.rings != nil {
-		s.rings.history.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
-			var rec sealed
-			rec.unpack(b, s.first.shape.perSec, nil)
-			inFlight = rec.began
-			return false
-		})
-	}
+	s.rings.history.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
+		var rec sealed
+		rec.unpack(b, s.first.shape.perSec, nil)
+		inFlight = rec.began
+		return false
+	})
 	return inFlight
 }
 
@@ -154,46 +144,28 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 // active. For a view that has been idle since it costs a lock of each leaf; otherwise records are looked at, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.shape.opened()
-	last := v.since - 1
-	v.mu.Lock()
-	leaves := v.list()
-	if v.removed != nil {
-		last = max(last, v.removed.active)
-	}
-	v.mu.Unlock()
+	leaves, removed := v.all()
+	last := max(v.since-1, removed.active)
 	for _, s := range leaves {
-		last = max(last, s.openLastActive(min(before, open.Index), open.Start))
+		s.mu.Lock()
+		s.advance(open.Start)
+		last = max(last, s.lastActive(min(before, open.Index)))
+		s.mu.Unlock()
 	}
 	return min(last, before-1)
 }
 
-// openLastActive is lastActive, where the second that starts at the reading open is open by now.
-func (s *Statistic) openLastActive(before int64, open leap.Reading) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(open)
-	return s.lastActive(before)
-}
-
-// lastActive is the last second before one in which something happened or was in flight, the least number if there is none.
+// lastActive is the last second before one in which something happened or was in flight, the least number if there is none. Holds mu.
 func (s *Statistic) lastActive(before int64) int64 {
-	r := s.rings
-	if r == nil {
-		return math.MinInt64
-	}
 	before = min(before, s.index)
-	inFlight := int64(s.began)
-	if before <= r.history.last {
-		inFlight = s.inFlightAfter(before - 1)
-	}
-	if inFlight > 0 {
+	index, record := s.rings.history.before(before)
+	if s.inFlightAfter(before-1) > 0 {
 		return before - 1
 	}
 	// Nothing was in flight since the last record.
-	index, record := r.history.before(before)
 	switch {
 	case record == nil:
-		return r.active
+		return s.rings.active
 	case onlySlides(record, s.first.shape.perSec):
 		return index - 1
 	}

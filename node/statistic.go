@@ -77,13 +77,13 @@ type Statistic struct {
 	index int64         // of the second that is open
 	at    time.Duration // line time at which the open bucket starts
 	end   leap.Reading  // reading at which it ends, see retired; changes under all stripes' locks, too
-	rings *rings        // nil while nothing was counted before the open bucket
+	rings *rings        // noRings while nothing was counted before the open bucket
 
 	began     int32  // calls in flight when the open second began
 	borrowers uint32 // calls that have borrowed from buckets to come; changes under all stripes' locks, too
 
-	spent    time.Duration // by the calls of the open second, before the open bucket
-	counters *counters     // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
+	spent    time.Duration    // by the calls of the open second, before the open bucket
+	counters *[]*atomic.Int64 // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.
@@ -103,6 +103,12 @@ type rings struct {
 	histograms records // of those of them that have completions, for a shorter time
 }
 
+// noRings is what every statistic remembers at first: nothing. All share it, so it is never written to: what records first makes
+// rings of its own, see remember. Readers need not know; to them it is a past in which nothing happened.
+var noRings = &rings{
+	peak: peak{from: math.MinInt64, second: math.MaxInt64}, active: math.MinInt64, history: noRecords(), histograms: noRecords(),
+}
+
 // New makes a statistic that begins in the second of the reading now.
 func New(shape *Shape, now leap.Reading) *Statistic {
 	s := new(Statistic)
@@ -112,7 +118,7 @@ func New(shape *Shape, now leap.Reading) *Statistic {
 
 // Init makes a zero statistic that is part of something else what [New] makes. It should begin a cache line.
 func (s *Statistic) Init(shape *Shape, now leap.Reading) {
-	s.first.init(s, shape)
+	s.first.owner, s.first.shape, s.rings = s, shape, noRings
 	now = min(now, shape.line.Now())
 	second := shape.line.At(now)
 	s.since = second.Index
@@ -135,11 +141,8 @@ type batch struct {
 	note uint32
 }
 
-// maxBatch is how many calls one Call can stand for.
-const maxBatch = math.MaxUint32
-
 // batchOf is how many calls one stands for that was asked to stand for n.
-func batchOf(n int64) int64 { return min(max(n, 1), maxBatch) }
+func batchOf(n int64) int64 { return min(max(n, 1), math.MaxUint32) }
 
 // noCopy makes go vet complain about copies.
 type noCopy struct{}
@@ -156,8 +159,11 @@ func (c *Call) IsZero() bool { return c.st == nil }
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	st := s.pick()
 	mark := st.end.Load()
-	if n > 1 || !st.covers(mark, now) {
-		return s.enterLocked(now, n)
+	if n > 1 || !st.covers(mark, now) { // a batch, the first call of a bucket, or an odd stamp
+		if b := s.Hold(now); !b.IsZero() {
+			return b.Enter(n)
+		}
+		return Call{}
 	}
 	// If another goroutine turns the bucket here, the call counts into the next one, as late stamps do.
 	st.entered.Add(entry(now))
@@ -165,15 +171,6 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 		return Call{}
 	}
 	return Call{st: st, entered: now, batch: batch{n: 1}}
-}
-
-// enterLocked is Enter for batches, for the first call of a bucket, and for odd stamps.
-func (s *Statistic) enterLocked(now leap.Reading, n int64) Call {
-	b := s.Hold(now)
-	if b.IsZero() {
-		return Call{}
-	}
-	return b.Enter(n)
 }
 
 // Bucket is the open bucket of a statistic, held by [Statistic.Hold] for a call that is decided about: it does not end before one
@@ -219,22 +216,13 @@ func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	st := b.st
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
-	st.complete(rt, n, failed, code)
+	st.complete(rt, st.shape.layout.cell(rt), n, failed, code)
 	st.aside += rt * time.Duration(n) // nothing of it was in flight
 	st.unlock()
 }
 
 // Release counts nothing.
 func (b Bucket) Release() { b.st.unlock() }
-
-// complete counts n calls that took rt each. Holds mu.
-func (st *stripe) complete(rt time.Duration, n int64, failed bool, code Code) {
-	st.open.complete(rt, n, failed)
-	st.count(st.shape.layout.cell(rt), n)
-	if code != 0 {
-		st.rt.codes.add(code, n)
-	}
-}
 
 // Resume is Enter for a call whose pass was counted elsewhere: it is in flight from here on, and does not pass.
 func (s *Statistic) Resume(now leap.Reading, n int64) Call {
@@ -311,13 +299,9 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 		st.turn(now)
 		end = st.end.Load()
 	}
-	st.open.complete(rt, n, failed)
-	st.count(cell, n)
+	st.complete(rt, cell, n, failed, code)
 	if n > 1 { // which were one in flight
 		st.aside += rt * time.Duration(n-1)
-	}
-	if code != 0 {
-		st.rt.codes.add(code, n)
 	}
 	if inFlight := st.inFlightNow(); inFlight > st.most {
 		st.most = inFlight

@@ -47,20 +47,6 @@ type stripe struct {
 	owner    *Statistic
 }
 
-func (st *stripe) init(owner *Statistic, shape *Shape) {
-	st.owner, st.shape = owner, shape
-}
-
-// passes is how many calls passed in the open bucket, and inFlight how many are in flight, both as of one reading of
-// entered. Holds mu.
-func (st *stripe) passes() (passes, inFlight int64) {
-	if st.end.Load() == closed {
-		return 0, 0 // a call may have entered that is about to find the statistic retired
-	}
-	entered := st.entered.Load()
-	return saturate(st.open.Pass, calls(entered-st.base)), int64(st.inFlightAt(entered))
-}
-
 // counts is what the open bucket holds, with entered as it was read. Holds mu.
 func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
@@ -108,7 +94,7 @@ func (s *Statistic) enter(now leap.Reading) *stripe {
 // turn moves the whole statistic to the reading now, and returns with st locked again.
 func (st *stripe) turn(now leap.Reading) {
 	st.mu.Unlock()
-	st.owner.turn(now)
+	st.owner.Seal(now)
 	st.mu.Lock()
 }
 
@@ -279,7 +265,7 @@ func (s *Statistic) grow(seen *stripeSet) {
 	more := &stripeSet{mask: uint64(n - 1), seed: firstSeed}
 	for i := copy(more.slots[:], old); i < n; i++ {
 		st := new(paddedStripe)
-		st.init(s, s.first.shape)
+		st.owner, st.shape = s, s.first.shape
 		st.end.Store(s.first.end.Load())
 		st.length.Store(s.first.length.Load())
 		st.mu.Lock() // unlocked with the others

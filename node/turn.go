@@ -8,15 +8,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// turn moves the statistic to the reading now, if it is not there yet: the open bucket goes into the window, the
-// second that has ended is sealed, and the bucket of now is opened.
-func (s *Statistic) turn(now leap.Reading) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(now)
-}
-
-// advance is turn for callers that hold mu. A statistic that is retired stays where it is. A reading that the clock has
+// advance moves the statistic to the reading now, if it is not there yet: the open bucket goes into the window, the second that has
+// ended is sealed, and the bucket of now is opened. Holds mu. A statistic that is retired stays where it is. A reading that the clock has
 // not reached counts as the present one, so that no reader can move a statistic, or open a bucket, ahead of the calls.
 func (s *Statistic) advance(now leap.Reading) {
 	if now < s.end || s.retired() {
@@ -61,7 +54,7 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 		s.spent += more
 		st.late += max(more, 0)
 	}
-	if r := s.rings; r != nil {
+	if r := s.rings; r != noRings {
 		r.passes = 0
 		for _, b := range r.window.Window(s.at, time.Second) {
 			r.passes = saturate(r.passes, b.Pass)
@@ -105,22 +98,24 @@ func (s *Statistic) fold() {
 			st.late += max(spent, 0)/100 + 1
 		}
 	}
-	if r := s.rings; r != nil {
-		sum.OccupiedPass, r.occupied = r.occupied, 0
-	}
+	sum.OccupiedPass = s.rings.occupied
 	if sum.Idle() {
 		return
 	}
 	r := s.remember()
+	r.occupied = 0
 	r.window.Open(s.at).add(&sum)
 	r.total.add(&sum)
 	r.took += sum.RTSum
 }
 
-// remember returns the rings, and makes them if need be. Holds all locks.
+// remember returns the rings, and makes them if need be: they are what most of a statistic's memory is, and many statistics count
+// nothing for long. Holds all locks.
 func (s *Statistic) remember() *rings {
-	if s.rings == nil {
-		s.rings = &rings{window: s.first.shape.second, active: math.MinInt64, history: noRecords(), histograms: noRecords()}
+	if s.rings == noRings {
+		r := *noRings
+		r.window = s.first.shape.second
+		s.rings = &r
 	}
 	return s.rings
 }
@@ -129,7 +124,7 @@ func (s *Statistic) remember() *rings {
 // something happened get a record; the others are known to be idle. Holds all locks.
 func (s *Statistic) seal(next int64) {
 	r := s.rings
-	if r == nil {
+	if r == noRings {
 		return // nothing was counted yet, and so nothing is in flight
 	}
 	rec := sealed{began: int64(s.began)}
@@ -162,7 +157,8 @@ func (s *Statistic) seal(next int64) {
 	if after := secondAt(s.index + 1); s.index+1 < next {
 		slides := r.slides(scratch[:0], after, s.first.shape.perSec)
 		if slices.Max(slides) > 0 {
-			s.keep(after, &sealed{began: rec.inFlight, inFlight: rec.inFlight, most: rec.inFlight, spent: time.Duration(rec.inFlight) * time.Second}, slides)
+			idle := idleSecond(rec.inFlight)
+			s.keep(after, &idle, slides)
 		}
 	}
 }
@@ -212,7 +208,8 @@ func (r *rings) slides(to []int64, start time.Duration, buckets int64) []int64 {
 }
 
 // peak is the highest slide of the records from a second on. It is kept while records are added, and found again when the second
-// that has it is not asked for any more.
+// that has it is not asked for any more. Without it each snapshot of a busy statistic would unpack a minute of records, and take
+// ten times as long.
 type peak struct {
 	passes int64
 	second int64 // the last that has it
@@ -226,23 +223,17 @@ func (p *peak) add(second int64, slides []int64) {
 	}
 }
 
-// peakOf is the highest slide of the records in the minute window of the seconds from from to before to. Holds mu.
-func (s *Statistic) peakOf(from, to int64) int64 {
+// peakOf is the highest slide of the records in the minute window of the seconds from from to before to. It needs slides to count in,
+// see eachSecond. Holds mu.
+func (s *Statistic) peakOf(from, to int64, slides []int64) int64 {
 	r := s.rings
-	if r == nil {
-		return 0
-	}
 	kept := r.history.last < to
 	if kept && r.peak.from <= from && from <= r.peak.second {
 		return r.peak.passes
 	}
 	p := peak{from: from, second: math.MaxInt64} // if there are no records
-	var scratch [64]int64
-	s.eachRecord(from, to, func(i int64, b []byte) {
-		slides := zeros(scratch[:], int(s.first.shape.perSec))
-		addSlides(b, slides)
-		p.add(i, slides)
-	})
+	perSec := s.first.shape.perSec
+	s.eachSecond(from, to, slides, func(i int64, _ sealed) { p.add(i, slides[(i-from)*perSec:(i-from+1)*perSec]) })
 	if kept {
 		r.peak = p
 	}

@@ -28,7 +28,7 @@ type View struct {
 	leaves atomic.Pointer[[]*Statistic] // another slice when leaves are removed; elements never change. Changes under mu
 
 	mu      sync.Mutex
-	removed *removedLeaves // nil while no leaf was removed
+	removed *removedLeaves // noneRemoved while no leaf was
 	spent   callTime       // the most that a snapshot said
 }
 
@@ -43,16 +43,15 @@ type removedLeaves struct {
 	active int64
 }
 
-// and is the totals of r, which may be nil, and of further leaves, which are retired and so do not change.
+// noneRemoved is the totals of no leaves. All views share it: those of removed leaves are replaced, never changed.
+var noneRemoved = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
+
+// and is the totals of r and of further leaves, which are retired and so do not change.
 func (r *removedLeaves) and(gone []*Statistic, since int64) *removedLeaves {
-	sum := &removedLeaves{last: math.MinInt64, active: math.MinInt64}
-	if r != nil {
-		*sum = *r
-		sum.rt, sum.codes = cells[uint32]{}, slices.Clone(r.codes)
-		r.rt.each(sum.rt.count)
-	}
+	sum := &removedLeaves{total: r.total, spent: r.spent, codes: slices.Clone(r.codes), last: r.last, active: r.active}
+	r.rt.each(sum.rt.count)
 	for _, s := range gone {
-		if s.rings == nil {
+		if s.rings == noRings {
 			continue
 		}
 		sum.last = max(sum.last, since-1)
@@ -70,7 +69,7 @@ func (r *removedLeaves) and(gone []*Statistic, since int64) *removedLeaves {
 // NewView makes a view without leaves that begins in the second of the reading now.
 func NewView(shape *Shape, now leap.Reading) *View {
 	second := shape.line.At(now)
-	return &View{shape: shape, since: second.Index, name: second.Name}
+	return &View{shape: shape, since: second.Index, name: second.Name, removed: noneRemoved}
 }
 
 // Add adds a leaf, which must not be known to any writer yet: it begins in the second that is open now, so that no
@@ -129,9 +128,8 @@ func (v *View) Used() bool {
 	if v == nil {
 		return false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.removed != nil && v.removed.last > math.MinInt64 || !v.Empty()
+	leaves, removed := v.all()
+	return len(leaves) > 0 || removed.last > math.MinInt64
 }
 
 // Empty reports whether the view has no leaves.
@@ -174,8 +172,8 @@ type Snapshot struct {
 	Peak int64
 }
 
-// addTotal adds all counts up to now to the snapshot, to the cells of h and to the codes, and what was spent up to now to
-// spent. Holds mu.
+// addTotal adds all counts up to now to the snapshot, to the cells of h and to the codes where these are not nil, and what was spent up
+// to now to spent. Holds mu.
 func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
@@ -183,20 +181,16 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	spent.add(now)
 	snap.InFlightElapsed += s.age(now).Seconds()
 	open, inFlight := s.openCounts()
-	if s.rings != nil {
-		open.add(&s.rings.total)
-	}
+	open.add(&s.rings.total)
 	snap.Total.add(&open)
 	snap.InFlight += inFlight
 	if h != nil {
 		for st := range s.stripes {
 			if st.rt != nil {
-				st.rt.addTo(h.cells)
+				st.rt.addTo(h.cells, 0)
 			}
 		}
-		if s.rings != nil {
-			s.rings.rt.addTo(h.cells)
-		}
+		s.rings.rt.addTo(h.cells, 0)
 	}
 	if by != nil {
 		s.addCodes(&by.list)
@@ -222,25 +216,15 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 // SnapshotByCode is Snapshot, and sets by, if it is not nil, to the completions by code as of the same moments: together they
 // are Total.Complete.
 func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
-	v.shape.line.At(now)
-	open := v.shape.opened()
+	open := v.shape.line.At(now)
 	leaves, removed := v.all()
-	var snap Snapshot
+	snap, spent := Snapshot{Total: removed.total}, removed.spent
 	if h != nil {
 		h.reset(v.shape.layout)
+		removed.rt.addTo(h.cells, 0)
 	}
 	if by != nil {
-		by.list = by.list[:0]
-	}
-	var spent callTime
-	if removed != nil {
-		snap.Total, spent = removed.total, removed.spent
-		if h != nil {
-			removed.rt.addTo(h.cells)
-		}
-		if by != nil {
-			by.list.addAll(removed.codes)
-		}
+		by.list = append(by.list[:0], removed.codes...)
 	}
 	var scratch [128]int64
 	perSec := int(v.shape.perSec)
@@ -250,12 +234,9 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		s.mu.Lock()
 		s.advance(max(now, open.Start))
 		if len(leaves) == 1 { // there is nothing to add up
-			snap.Peak = s.peakOf(first, open.Index)
-		} else if s.rings != nil {
-			s.eachRecord(first, open.Index, func(i int64, b []byte) {
-				i = (i - first) * int64(perSec)
-				addSlides(b, slides[i:i+int64(perSec)])
-			})
+			snap.Peak = s.peakOf(first, open.Index, slides)
+		} else {
+			s.eachSecond(first, open.Index, slides, func(int64, sealed) {})
 		}
 		s.addTotal(&snap, &spent, h, by)
 		s.mu.Unlock()

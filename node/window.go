@@ -52,17 +52,6 @@ func (w Window) rate(n int64) float64 {
 	return float64(n) / w.Span.Seconds()
 }
 
-// window returns an empty second window, and a count of completions for each of its buckets, the open one first: the
-// most in any of them is known only when everything is added up. They take scratch if it is long enough.
-func (s *Shape) window(scratch []int64) (Window, []int64) {
-	return Window{Span: time.Second, Length: s.second.Length()}, zeros(scratch, int(s.perSec))
-}
-
-// minuteWindow is window for the minute window.
-func (s *Shape) minuteWindow(scratch []int64) (Window, []int64) {
-	return Window{Span: s.horizon, Length: time.Second}, zeros(scratch, int(s.horizon/time.Second))
-}
-
 // zeros returns n counters, all 0.
 func zeros(scratch []int64, n int) []int64 {
 	if n > len(scratch) {
@@ -72,14 +61,12 @@ func zeros(scratch []int64, n int) []int64 {
 	return scratch[:n]
 }
 
-// windowPasses is the passes of the second window. Holds all stripes' locks.
-func (s *Statistic) windowPasses() (sum int64) {
+// windowPasses is the passes of the second window of a statistic that is not retired. It is what of openCounts [View.PassQPS] needs.
+// Holds all stripes' locks.
+func (s *Statistic) windowPasses() int64 {
+	sum := s.rings.passes
 	for st := range s.stripes {
-		passes, _ := st.passes()
-		sum = saturate(sum, passes)
-	}
-	if s.rings != nil {
-		sum = saturate(sum, s.rings.passes)
+		sum = saturate(sum, saturate(st.open.Pass, calls(st.entered.Load()-st.base)))
 	}
 	return sum
 }
@@ -89,9 +76,6 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)
-	if s.rings == nil {
-		return
-	}
 	for at, b := range s.rings.window.Window(s.at, w.Span) {
 		w.add(b)
 		back := int((s.at - at) / w.Length)
@@ -103,18 +87,14 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	start := secondAt(s.index)
-	if s.rings != nil {
-		for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
-			open.add(b)
-		}
-		s.eachRecord(s.index+1-int64(len(done)), s.index, func(i int64, b []byte) {
-			var rec sealed
-			rec.unpack(b, s.first.shape.perSec, nil)
-			w.add(&rec.Counts)
-			back := s.index - i
-			done[back] = saturate(done[back], rec.Complete)
-		})
+	for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
+		open.add(b)
 	}
+	s.eachSecond(s.index+1-int64(len(done)), s.index, nil, func(i int64, rec sealed) {
+		w.add(&rec.Counts)
+		back := s.index - i
+		done[back] = saturate(done[back], rec.Complete)
+	})
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)
 }
@@ -151,9 +131,7 @@ func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 		sum.add(&c)
 		inFlight += int64(st.inFlightAt(entered))
 	}
-	if s.rings != nil {
-		sum.OccupiedPass = s.rings.occupied
-	}
+	sum.OccupiedPass = s.rings.occupied
 	return sum, inFlight
 }
 
@@ -162,7 +140,8 @@ func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 const attempts = 5
 
 // together calls read for each leaf, with all its locks held, when all are in the same bucket: that of the
-// reading now, or a later one if another reader was ahead. Then it starts again, and calls again first.
+// reading now, or a later one if another reader was ahead. Then it starts again, and calls again first. So no sum has a bucket of
+// one leaf beside the next bucket of another, though no two leaves are ever locked at once.
 func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range attempts {
@@ -205,24 +184,32 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 
 // Window returns the second window at the reading now: the bucket that is open and the ones before it, together a
 // second long. It takes the locks of each leaf for the time of a short sum.
-func (v *View) Window(now leap.Reading) (w Window) {
-	var scratch [64]int64
-	var done []int64
-	v.together(now,
-		func() { w, done = v.shape.window(scratch[:]) },
-		func(s *Statistic) { s.addWindow(&w, done) })
-	w.MaxComplete = slices.Max(done)
-	return w
+func (v *View) Window(now leap.Reading) Window {
+	return v.window(now, Window{Span: time.Second, Length: v.shape.second.Length()})
 }
 
 // Minute returns the minute window at the reading now: the second that is open and the ones before it, together
 // Options.Minute long.
-func (v *View) Minute(now leap.Reading) (w Window) {
+func (v *View) Minute(now leap.Reading) Window {
+	return v.window(now, Window{Span: v.shape.horizon, Length: time.Second})
+}
+
+// window fills an empty window at the reading now. A minute window is longer than a second.
+func (v *View) window(now leap.Reading, empty Window) (w Window) {
+	// The most completions in any bucket are known only when all leaves are added up. The open bucket is the first.
 	var scratch [64]int64
-	var done []int64
-	v.together(now,
-		func() { w, done = v.shape.minuteWindow(scratch[:]) },
-		func(s *Statistic) { s.addMinute(&w, done) })
+	done := zeros(scratch[:], int(empty.Span/empty.Length))
+	begin := func() {
+		w = empty
+		clear(done)
+	}
+	v.together(now, begin, func(s *Statistic) {
+		if empty.Span > time.Second {
+			s.addMinute(&w, done)
+		} else {
+			s.addWindow(&w, done)
+		}
+	})
 	w.MaxComplete = slices.Max(done)
 	return w
 }

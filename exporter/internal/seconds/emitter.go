@@ -52,7 +52,7 @@ func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
 	all := v.AppendSeconds(e.seen.seconds[:0], from, to)
 	e.before, e.counted, e.began = unknown, false, v.Began().Unix()
 	if len(all) > 0 && (all[0].Idle() || e.cumulative || e.sums == Cumulative) {
-		first, _ := r.stats.Timeline().Index(all[0].Start)
+		first := r.stats.Timeline().IndexFrom(all[0].Start)
 		e.before = stillBefore(r.stats, v, first)
 		if e.sums == Cumulative {
 			e.counts, e.counted = v.CountsBefore(first)
