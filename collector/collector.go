@@ -43,7 +43,7 @@ type Collector struct {
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // calls
 	running  slots
-	idle     idleResources
+	idle     atomic.Pointer[idleResources] // replaced, not changed
 
 	setting  sync.Mutex // held by who sets limits
 	sweeping sweeper
@@ -88,8 +88,8 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	c.run = newRun(c.began)
 	c.swept.Store(line.At(now).Index)
 	c.root = &TreeNode{name: Root}
-	c.root.generation.init(c, node.NewView(shape, now), ofAll, nil, "")
-	c.inbound.init(c, node.NewView(shape, now), ofAll, nil, "")
+	c.root.generation.init(c, node.NewView(shape, now), nil, nil)
+	c.inbound.init(c, node.NewView(shape, now), nil, nil)
 	c.limits.Store(newRuleSet(nil))
 	c.entrances.Store(new([]*TreeNode))
 	c.names = newNames(c)

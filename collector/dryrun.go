@@ -159,9 +159,7 @@ func (r *Resource) DryRuns() iter.Seq2[string, View] {
 		}
 		r := r.now()
 		for _, x := range r.dryCounts() {
-			g := &generation{c: r.c, kind: ofDryRun, resource: r, key: x.reason}
-			g.dead.Store(true) // so that it finds what is counted for the name and the reason whenever it is read
-			if !yield(x.reason, View{g}) {
+			if !yield(x.reason, r.c.absent(func() *generation { return r.now().dryRun(x.reason) })) {
 				return
 			}
 		}

@@ -60,13 +60,13 @@ func (c *Collector) sweep(n int) {
 			c.retire(r, now, open-int64(c.opts.RetireAfter/time.Second))
 		}
 		if c.full("") && r.evictable(true) {
-			s.idle = append(s.idle, idleResource{r, r.lastUsed(now)})
+			s.idle = append(s.idle, idleResource{r, r.lastUsed(now), r.given.Load()})
 		}
 	}
 	if len(s.left) > 0 {
 		return
 	}
-	c.idle.set(s.idle, c.idleSince(open))
+	c.setIdle(s.idle, c.idleSince(open))
 	s.left, s.idle = nil, nil
 	c.tidy()
 	c.swept.Store(open)
@@ -192,53 +192,42 @@ func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
 }
 
-// idleResources are those that had been idle for longer than the history at the last sweep. While the table is full, a new
-// name evicts the longest-idle one: an earned name another earned one, a given name a given one only where no earned one is idle.
-type idleResources struct {
-	mu                    sync.Mutex
-	earned, given         []idleResource // the longest idle last
-	earnedLeft, givenLeft atomic.Int64
-}
+// idleResources are those that had been idle for longer than the history at the last sweep: the given ones and then the earned ones, and
+// of each the longest idle last. While the table is full, a new name evicts the last one: an earned name another earned one, a given name a
+// given one only where no earned one is idle.
+type idleResources []idleResource
 
-// idleResource is a resource, and the second in which it was used last.
+// idleResource is a resource as it was at the sweep.
 type idleResource struct {
 	*Resource
-	last int64
+	last  int64 // the second in which it was used last
+	given bool
 }
 
-// any reports whether a name might evict a resource. It takes no lock.
-func (x *idleResources) any(given bool) bool {
-	return x.earnedLeft.Load() > 0 || given && x.givenLeft.Load() > 0
-}
+// any reports whether a name might evict a resource.
+func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// next takes the next one that may be evicted, nil if there is none.
-func (x *idleResources) next(given bool) *Resource {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	list, left := &x.earned, &x.earnedLeft
-	if len(*list) == 0 {
-		if list, left = &x.given, &x.givenLeft; !given || len(*list) == 0 {
-			return nil
-		}
-	}
-	last := len(*list) - 1
-	r := (*list)[last].Resource
-	*list = (*list)[:last]
-	left.Store(int64(last))
-	return r
-}
-
-// set replaces them by those of the list that were not used in the second since or later.
-func (x *idleResources) set(list []idleResource, since int64) {
+// setIdle replaces them by those of the list that were not used in the second since or later.
+func (c *Collector) setIdle(list []idleResource, since int64) {
 	list = filter(list, func(r idleResource) bool { return r.last < since })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })
-	earned := filter(list, func(r idleResource) bool { return !r.given.Load() })
-	given := filter(list, func(r idleResource) bool { return r.given.Load() })
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.earned, x.given = earned, given
-	x.earnedLeft.Store(int64(len(earned)))
-	x.givenLeft.Store(int64(len(given)))
+	earned := filter(list, func(r idleResource) bool { return !r.given })
+	all := append(idleResources(filter(list, func(r idleResource) bool { return r.given })), earned...)
+	c.idle.Store(&all)
+}
+
+// takeIdle takes the next one that may be evicted, nil if there is none.
+func (c *Collector) takeIdle(given bool) *Resource {
+	for {
+		all := c.idle.Load()
+		if all == nil || !all.any(given) {
+			return nil
+		}
+		rest := (*all)[:len(*all)-1]
+		if c.idle.CompareAndSwap(all, &rest) {
+			return (*all)[len(rest)].Resource
+		}
+	}
 }
 
 // idleSince is the second before which an evicted resource was last used: every reader can have had all of it.
@@ -248,7 +237,7 @@ func (c *Collector) idleSince(open int64) int64 {
 
 // evict retires the longest-idle resource, unless it has been used, looked up, or named by a limit since the sweep.
 func (c *Collector) evict(given bool) {
-	r := c.idle.next(given)
+	r := c.takeIdle(given)
 	now := c.line.Now()
 	since := c.idleSince(c.line.At(now).Index)
 	if r != nil && r.evictable(given) && r.lastUsed(now) < since {
