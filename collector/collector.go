@@ -50,10 +50,12 @@ type Collector struct {
 
 	mu        portionLock // guards what follows, and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
-	leaves    []*leaf
-	gone      struct{ resources, leaves int } // retired, and still in these lists
-	retired   int64                           // resources
-	tidying   sync.Mutex                      // held while retired ones are taken out of these lists; taken before mu
+	gone      struct {    // retired, and still in the list of resources, and in the views of all
+		resources int
+		leaves    int64
+	}
+	retired int64      // resources
+	tidying sync.Mutex // held while retired ones are taken out of these; taken before mu
 
 	publishing sync.Mutex // guards published, which is replaced or appended to
 	published  []*publication
@@ -183,17 +185,18 @@ func (c *Collector) Resources() []*Resource {
 	if c == nil {
 		return nil
 	}
-	resources, _ := c.all()
-	return resources
+	return c.all()
 }
 
 func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since
-	// A resource that is registered later begins after the seconds that are sealed here.
-	resources, leaves := c.all()
-	for _, l := range leaves {
-		l.Seal(now)
+	// A resource that is registered later begins after the seconds that are sealed here. So does a leaf: whoever makes one holds mu.
+	resources := c.all()
+	for _, r := range resources {
+		for l := range r.leaves {
+			l.Seal(now)
+		}
 	}
 	c.sweep(sealShare)
 	return Moment{Open: open.Index, Now: now, Resources: resources}
@@ -246,7 +249,7 @@ func (c *Collector) Health() Health {
 		Clock:            c.line.Health(),
 	}
 	c.mu.Lock()
-	h.Resources, h.Leaves = len(c.resources)-c.gone.resources, len(c.leaves)-c.gone.leaves
+	h.Resources, h.Leaves = len(c.resources)-c.gone.resources, int(c.leafCount.Load())
 	h.Retired, h.Limits = c.retired, len(c.limits.Load().list)
 	c.mu.Unlock()
 	if r := c.other.Load(); r != nil {

@@ -178,10 +178,8 @@ func (r *Resource) setLimits(limits []Limit) {
 			r.blocks.add(l.String(), 0)
 		}
 	}
-	for _, t := range r.treeNodes() {
-		for _, l := range t.listLeaves() {
-			l.SetCounters(m.counters(l.origin)...)
-		}
+	for l := range r.leaves {
+		l.SetCounters(m.counters(l.origin)...)
 	}
 }
 

@@ -218,7 +218,6 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	if m := l.resource.kept.Load(); m != nil {
 		m.countInFlight(l)
 	}
-	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)
 	tn.addLeaf(l)
 	return l

@@ -48,7 +48,7 @@ func (c *Collector) sweep(n int) {
 	opened := c.line.At(0)
 	now, open := opened.Start, opened.Index
 	if s.left == nil {
-		s.left, _ = c.all()
+		s.left = c.all()
 	}
 	for ; n > 0 && len(s.left) > 0; s.left = s.left[1:] {
 		r := s.left[0]
@@ -88,7 +88,7 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 	c.mu.Lock()
 	r.retire(since)
-	many := c.gone.leaves > len(c.leaves)/8
+	many := c.gone.leaves > c.leafCount.Load()/8
 	c.mu.Unlock()
 	c.mu.yield()
 	if many {
@@ -100,7 +100,7 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 // collector's mu.
 func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
-	var gone int
+	var gone int64
 	for _, l := range some {
 		if l.retired.Load() || !l.Retire(now, since) {
 			continue
@@ -114,7 +114,7 @@ func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node
 	}
 	if gone > 0 {
 		t.setLeaves(filter(t.listLeaves(), func(l *leaf) bool { return !l.retired.Load() }))
-		t.c.leafCount.Add(int64(-gone))
+		t.c.leafCount.Add(-gone)
 		t.c.gone.leaves += gone
 	}
 	return views
@@ -141,42 +141,39 @@ func (r *Resource) retire(since int64) {
 	c.gone.resources++
 }
 
-// all is all resources, and all leaves with those that were retired since they were tidied up. Nobody may change the slices.
-func (c *Collector) all() ([]*Resource, []*leaf) {
+// all is all resources. Nobody may change the slice.
+func (c *Collector) all() []*Resource {
 	c.mu.Lock()
-	resources, leaves, gone := slices.Clip(c.resources), slices.Clip(c.leaves), c.gone.resources > 0
+	resources, gone := slices.Clip(c.resources), c.gone.resources > 0
 	c.mu.Unlock()
 	if gone {
 		resources = filter(resources, (*Resource).alive)
 	}
-	return resources, leaves
+	return resources
 }
 
 // alive reports whether the resource is not retired.
 func (r *Resource) alive() bool { return !r.dead.Load() }
 
-// tidy takes what was retired out of the lists of all, and out of the views of all, which costs in proportion to these. Nobody waits for
-// that: what is kept is found first, and then replaces the lists, with what has come meanwhile.
+// tidy takes what was retired out of the list of resources, and out of the views of all, which costs in proportion to these. Nobody waits
+// for that: what is kept is found first, and then replaces the list, with what has come meanwhile.
 func (c *Collector) tidy() {
 	if !c.tidying.TryLock() {
 		return
 	}
 	defer c.tidying.Unlock()
 	c.mu.Lock()
-	resources, leaves, gone := slices.Clip(c.resources), slices.Clip(c.leaves), c.gone.resources+c.gone.leaves > 0
+	resources, gone := slices.Clip(c.resources), c.gone
+	c.gone.leaves = 0
 	c.mu.Unlock()
-	if !gone {
-		return
+	if gone.resources > 0 {
+		kept := filter(resources, (*Resource).alive)
+		c.mu.Lock()
+		c.gone.resources -= len(resources) - len(kept)
+		c.resources = append(kept, c.resources[len(resources):]...)
+		c.mu.Unlock()
 	}
-	keptResources := filter(resources, (*Resource).alive)
-	keptLeaves := filter(leaves, func(l *leaf) bool { return !l.retired.Load() })
-	c.mu.Lock()
-	c.gone.resources -= len(resources) - len(keptResources)
-	c.gone.leaves -= len(leaves) - len(keptLeaves)
-	c.resources = append(keptResources, c.resources[len(resources):]...)
-	c.leaves = append(keptLeaves, c.leaves[len(leaves):]...)
-	c.mu.Unlock()
-	if len(keptLeaves) < len(leaves) {
+	if gone.leaves > 0 {
 		// Whatever they were retired for, they were idle since then.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
@@ -253,10 +250,8 @@ func (r *Resource) evictable(given bool) bool {
 // lastUsed is the last second in which the resource was used, the one in which it was made if it never was.
 func (r *Resource) lastUsed(now leap.Reading) int64 {
 	last := r.view.Since()
-	for _, t := range r.treeNodes() {
-		for _, l := range t.listLeaves() {
-			last = max(last, l.LastUsed(now))
-		}
+	for l := range r.leaves {
+		last = max(last, l.LastUsed(now))
 	}
 	return last
 }
