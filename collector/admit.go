@@ -64,8 +64,13 @@ func unlock(list []*limiter) {
 // count counts n passes in a bucket. Holds the limiters' locks.
 func count(list []*limiter, bucket time.Duration, n int64, r *reservation, origin string) {
 	r.take()
+	pass(list, false, bucket, n, origin)
+}
+
+// pass counts n passes for the limits or for the dry runs. Holds the limiters' locks.
+func pass(list []*limiter, dry bool, bucket time.Duration, n int64, origin string) {
 	for _, m := range list {
-		m.pass(bucket, n, origin)
+		m.of(dry).pass(bucket, n, origin)
 	}
 }
 

@@ -70,7 +70,7 @@ func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
 			return errMoved
 		}
 		count(list, bucket.At(), o.n, p, l.origin)
-		passDry(list, bucket.At(), o.n, l.origin)
+		pass(list, true, bucket.At(), o.n, l.origin)
 		bucket.Record(e.RT, o.n, failed, e.Code.n)
 		return nil
 	})
