@@ -23,17 +23,18 @@ type dryCount struct {
 // its pass counts for them, in the bucket that it would have waited for if it is prioritized. Waiting is as in [quotas.full]. A call that
 // is in flight and would have been refused gets a reservation. Holds the limiters' locks.
 func judge(list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64) *BlockedError {
+	if !slices.ContainsFunc(list, func(m *limiter) bool { return m.dry.any() }) {
+		return nil
+	}
 	l := e.at.leaf
 	refused := check(list, true, at, o, l.origin, waiting)
 	if refused == nil {
-		pass(list, true, at, o.n, l.origin)
+		passDry(list, at, o.n, l.origin)
 		return nil
 	}
 	if o.prioritized && refused.Limit.Grade == QPS {
 		if bucket, ok := lender(l.resource.c, list, true, now, at, o.n, l.origin); ok {
-			for _, m := range list {
-				m.dry.count(l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
-			}
+			update(list, true, l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
 			return nil
 		}
 	}
@@ -52,6 +53,15 @@ func (e *Entry) refuse(list []*limiter) {
 	e.at.reserved.refused = true
 	for _, m := range list {
 		m.dry.enter(l.origin)
+	}
+}
+
+// passDry counts n passes that dry runs do not refuse. Holds the limiters' locks.
+func passDry(list []*limiter, bucket time.Duration, n int64, origin string) {
+	for _, m := range list {
+		if m.dry.any() {
+			m.dry.pass(bucket, n, origin)
+		}
 	}
 }
 
