@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -73,12 +72,8 @@ func New(o Options) (*Collector, error) {
 
 // newOn is New on a timeline.
 func newOn(line *leap.Timeline, o Options) (*Collector, error) {
-	invalid := o.defaults()
-	shape, err := node.NewShape(line, o.Windows)
+	shape, err := o.complete(line)
 	if err != nil {
-		err = &OptionError{"collector", "Windows", err}
-	}
-	if err := errors.Join(err, invalid); err != nil {
 		return nil, err
 	}
 	c := &Collector{line: line, shape: shape, opts: o, bounds: slices.Clone(o.Windows.Bounds)}
