@@ -3,7 +3,7 @@ TOOL = go tool -modfile=tools/go.mod
 
 # Modules of their own, so that who imports the SDK does not get what they need: those that are released with it, and others.
 RELEASED = $(patsubst %/go.mod,%,$(wildcard collector/*/go.mod))
-OTHERS = dashboards/gen deploy tools
+OTHERS = collector/internal/adapters dashboards/gen deploy tools
 
 # The race detector, if there is the C compiler that it needs.
 RACE = $(shell .ci/setup --check cc 2>/dev/null && echo -race)
@@ -81,7 +81,7 @@ fleet: ## what each way costs beside scraping every second, two hundred instance
 
 race: setup ## the tests of the concurrent packages and of the adapters under the race detector (needs gcc)
 	$(if $(RACE),CGO_ENABLED=1 go test -race -short $(CONCURRENT))
-	$(if $(RACE),@set -e; for m in $(RELEASED); do (cd $$m; echo $$m; CGO_ENABLED=1 go test -race -short ./...); done)
+	$(if $(RACE),@set -e; for m in $(RELEASED) $(filter collector/%,$(OTHERS)); do (cd $$m; echo $$m; CGO_ENABLED=1 go test -race -short ./...); done)
 
 386: ## the tests of the engine on 32 bits
 	$(if $(386),CGO_ENABLED=0 GOARCH=386 go test -short ./leap ./node)

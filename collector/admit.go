@@ -266,10 +266,21 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 		return nil
 	}
 	e.at.reserved.take()
-	for _, m := range list {
-		m.count(l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
-	}
+	update(list, false, l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
 	return &loan{Loan: borrowed, bucket: bucket, n: o.n}
+}
+
+// update calls f with the passes that a call of the origin counts for, those of the limits or of the dry runs. Holds the limiters' locks.
+func update(list []*limiter, dry bool, origin string, f func(*node.Quota)) {
+	for _, m := range list {
+		s := m.of(dry)
+		if q := s.all.passes; q != nil {
+			f(q)
+		}
+		if x := s.origins[origin]; x != nil && x.passes != nil {
+			f(x.passes)
+		}
+	}
 }
 
 // cancel gives a loan back, and reports whether it did. If it does not, the loan has passed.
@@ -279,9 +290,7 @@ func (b *loan) cancel(l *leaf, list []*limiter) bool {
 	if !b.Cancel(l.resource.c.line.Now()) {
 		return false
 	}
-	for _, m := range list {
-		m.count(l.origin, func(q *node.Quota) { q.GiveBack(b.bucket, b.n) })
-	}
+	update(list, false, l.origin, func(q *node.Quota) { q.GiveBack(b.bucket, b.n) })
 	return true
 }
 

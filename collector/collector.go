@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -43,17 +42,19 @@ type Collector struct {
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // calls
 	running  slots
-	idle     idleResources
+	idle     atomic.Pointer[idleResources] // replaced, not changed
 
 	setting  sync.Mutex // held by who sets limits
 	sweeping sweeper
 
 	mu        portionLock // guards what follows, and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
-	leaves    []*leaf
-	gone      struct{ resources, leaves int } // retired, and still in these lists
-	retired   int64                           // resources
-	tidying   sync.Mutex                      // held while retired ones are taken out of these lists; taken before mu
+	gone      struct {    // retired, and still in the list of resources, and in the views of all
+		resources int
+		leaves    int64
+	}
+	retired int64      // resources
+	tidying sync.Mutex // held while retired ones are taken out of these; taken before mu
 
 	publishing sync.Mutex // guards published, which is replaced or appended to
 	published  []*publication
@@ -71,12 +72,8 @@ func New(o Options) (*Collector, error) {
 
 // newOn is New on a timeline.
 func newOn(line *leap.Timeline, o Options) (*Collector, error) {
-	invalid := o.defaults()
-	shape, err := node.NewShape(line, o.Windows)
+	shape, err := o.complete(line)
 	if err != nil {
-		err = &OptionError{"collector", "Windows", err}
-	}
-	if err := errors.Join(err, invalid); err != nil {
 		return nil, err
 	}
 	c := &Collector{line: line, shape: shape, opts: o, bounds: slices.Clone(o.Windows.Bounds)}
@@ -88,8 +85,8 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	c.run = newRun(c.began)
 	c.swept.Store(line.At(now).Index)
 	c.root = &TreeNode{name: Root}
-	c.root.generation.init(c, node.NewView(shape, now), ofAll, nil, "")
-	c.inbound.init(c, node.NewView(shape, now), ofAll, nil, "")
+	c.root.generation.init(c, node.NewView(shape, now), nil, nil)
+	c.inbound.init(c, node.NewView(shape, now), nil, nil)
 	c.limits.Store(newRuleSet(nil))
 	c.entrances.Store(new([]*TreeNode))
 	c.names = newNames(c)
@@ -183,17 +180,18 @@ func (c *Collector) Resources() []*Resource {
 	if c == nil {
 		return nil
 	}
-	resources, _ := c.all()
-	return resources
+	return c.all()
 }
 
 func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since
-	// A resource that is registered later begins after the seconds that are sealed here.
-	resources, leaves := c.all()
-	for _, l := range leaves {
-		l.Seal(now)
+	// A resource that is registered later begins after the seconds that are sealed here. So does a leaf: whoever makes one holds mu.
+	resources := c.all()
+	for _, r := range resources {
+		for l := range r.leaves {
+			l.Seal(now)
+		}
 	}
 	c.sweep(sealShare)
 	return Moment{Open: open.Index, Now: now, Resources: resources}
@@ -246,7 +244,7 @@ func (c *Collector) Health() Health {
 		Clock:            c.line.Health(),
 	}
 	c.mu.Lock()
-	h.Resources, h.Leaves = len(c.resources)-c.gone.resources, len(c.leaves)-c.gone.leaves
+	h.Resources, h.Leaves = len(c.resources)-c.gone.resources, int(c.leafCount.Load())
 	h.Retired, h.Limits = c.retired, len(c.limits.Load().list)
 	c.mu.Unlock()
 	if r := c.other.Load(); r != nil {

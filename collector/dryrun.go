@@ -9,37 +9,21 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// dryRuns are the dry runs for the name of a limiter. They decide about each call that the limits let pass, as limits do, and have
-// quotas of their own, so that a call that they would refuse uses nothing up. It passes all the same, and the leaf counts it in
-// flight; so they count which of the calls in flight they would have refused. The limiter's lock guards them.
-type dryRuns struct {
-	quotas
-	counts []dryCount // those of a resource, by reason, also of dry runs that are no more
-}
+// The dry runs for a name are a second set of quotas of its limiter. They decide about each call that the limits let pass, as limits do, so
+// that a call that they would refuse uses nothing of theirs up. It passes all the same, and the leaf counts it in flight; so they count
+// which of the calls in flight they would have refused.
 
 // dryCount is what a resource's dry runs would have refused for one reason: the blocks of a statistic, which has its seconds.
 type dryCount struct {
-	reason string
-	stat   *node.Statistic // nil until the first call
+	stat *node.Statistic // nil until the first call
 	*generation
-}
-
-// of is the quotas of the limits that refuse calls, or of the dry runs, made if need be.
-func (m *limiter) of(dry bool) *quotas {
-	switch {
-	case !dry:
-		return &m.quotas
-	case m.dry == nil:
-		m.dry = new(dryRuns)
-	}
-	return &m.dry.quotas
 }
 
 // judge lets the dry runs decide about a call in the bucket at, and returns why they would refuse it, nil if they would not: then
 // its pass counts for them, in the bucket that it would have waited for if it is prioritized. Waiting is as in [quotas.full]. A call that
 // is in flight and would have been refused gets a reservation. Holds the limiters' locks.
 func judge(list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64) *BlockedError {
-	if !slices.ContainsFunc(list, func(m *limiter) bool { return m.dry != nil }) {
+	if !slices.ContainsFunc(list, func(m *limiter) bool { return m.dry.any() }) {
 		return nil
 	}
 	l := e.at.leaf
@@ -50,9 +34,7 @@ func judge(list []*limiter, e *Entry, o *options, now leap.Reading, at time.Dura
 	}
 	if o.prioritized && refused.Limit.Grade == QPS {
 		if bucket, ok := lender(l.resource.c, list, true, now, at, o.n, l.origin); ok {
-			for _, m := range list {
-				m.of(true).count(l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
-			}
+			update(list, true, l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
 			return nil
 		}
 	}
@@ -70,14 +52,14 @@ func (e *Entry) refuse(list []*limiter) {
 	}
 	e.at.reserved.refused = true
 	for _, m := range list {
-		m.of(true).enter(l.origin)
+		m.dry.enter(l.origin)
 	}
 }
 
 // passDry counts n passes that dry runs do not refuse. Holds the limiters' locks.
 func passDry(list []*limiter, bucket time.Duration, n int64, origin string) {
 	for _, m := range list {
-		if m.dry != nil {
+		if m.dry.any() {
 			m.dry.pass(bucket, n, origin)
 		}
 	}
@@ -100,7 +82,7 @@ func arrive(e *Entry, o *options, list []*limiter) {
 // countDry counts n calls that a dry run would have refused, and have entered as e. The limiter is that of the resource.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
 	e.call.SetNote(reserved)
-	x := m.dry.find(refused.Limit.String())
+	x := find(&m.dryCounts, refused.Limit.String())
 	if c := m.c; x.stat == nil {
 		// No reader has been handed out the second that is open here, and those that list the dry runs from now on find this one.
 		began := c.line.Now()
@@ -110,39 +92,22 @@ func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n 
 	x.stat.Block(now, n)
 }
 
-// find finds the count of a reason, and makes it if need be. There are as many as a [counterVec] has values.
-func (d *dryRuns) find(reason string) *dryCount {
-	reason = cleanName(reason, Unspecified)
-	i := slices.IndexFunc(d.counts, func(x dryCount) bool { return x.reason == reason })
-	switch {
-	case i >= 0:
-		return &d.counts[i]
-	case len(d.counts) >= maxValues-1 && reason != Other:
-		return d.find(Other)
-	}
-	d.counts = append(d.counts, dryCount{reason: reason})
-	return &d.counts[len(d.counts)-1]
-}
-
 // dryCounts is a copy of the counts.
-func (r *Resource) dryCounts() []dryCount {
+func (r *Resource) dryCounts() []labelled[dryCount] {
 	m := r.kept.Load()
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.dry == nil {
-		return nil
-	}
-	return slices.Clone(m.dry.counts)
+	return slices.Clone(m.dryCounts)
 }
 
 // dryRun is what was counted for a reason, nil if there is nothing.
 func (r *Resource) dryRun(reason string) *generation {
 	for _, x := range r.dryCounts() {
-		if x.reason == reason && r.alive() {
-			return x.generation
+		if x.value == reason && r.alive() {
+			return x.of.generation
 		}
 	}
 	return nil
@@ -159,9 +124,7 @@ func (r *Resource) DryRuns() iter.Seq2[string, View] {
 		}
 		r := r.now()
 		for _, x := range r.dryCounts() {
-			g := &generation{c: r.c, kind: ofDryRun, resource: r, key: x.reason}
-			g.dead.Store(true) // so that it finds what is counted for the name and the reason whenever it is read
-			if !yield(x.reason, View{g}) {
+			if !yield(x.value, r.c.absent(func() *generation { return r.now().dryRun(x.value) })) {
 				return
 			}
 		}

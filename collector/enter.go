@@ -31,9 +31,6 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...CallOption) 
 	if c == nil {
 		return
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	o := options{name: name}
 	up := c.below(ctx, &o, opts)
 	inner, err = c.enter(ctx, up, nil, &o, &e)
@@ -43,6 +40,9 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...CallOption) 
 // enter lets a call enter below another one, at a leaf if it is known, and returns its context, or ctx and the error of a limit that
 // refused it.
 func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *options, e *Entry) (context.Context, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	waits := ctx
 	if o.prioritized {
 		waits = askedContext{ctx, ctx.Done()}
@@ -120,9 +120,6 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 	if c == nil {
 		return
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	o := options{name: name}
 	up := c.below(ctx, &o, opts)
 	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) }) // it has no other than errMoved
@@ -189,8 +186,11 @@ func (f *frame) String() string {
 	return fmt.Sprintf("%v.WithEntry(%q)", f.Context, f.leaf.resource.name)
 }
 
-// frameOf finds the frame above ctx, nil if there is none.
+// frameOf finds the frame above ctx, which may be nil; nil if there is none.
 func (c *Collector) frameOf(ctx context.Context) *frame {
+	if ctx == nil {
+		return nil
+	}
 	if f, ok := ctx.(*frame); ok && f.leaf.resource.c == c {
 		return f
 	}

@@ -53,17 +53,13 @@ func (e *Entry) End(err *error) {
 //
 // Deferred as it stands it counts every call as good: Go evaluates err when the defer statement is reached. See [Entry.End].
 func (e *Entry) Exit(err error) {
-	if err != nil {
-		e.exitWith(err, Code{})
-		return
-	}
-	if note := e.call.Note(); note&reserved == 0 { // as end does, without a call
+	if note := e.call.Note(); err == nil && note&reserved == 0 { // as end does, without a call
 		if e.call.End(false, 0) > 0 && note != 0 {
 			e.at.leaf.resource.c.running.empty(note)
 		}
 		return
 	}
-	e.end(false, Code{})
+	e.exit(err, Code{})
 }
 
 // reserved is the bit of a call's note that tells of a reservation. The others are the number of a slot.
@@ -83,11 +79,14 @@ func (e *Entry) end(failed bool, code Code) (n int64) {
 	return n
 }
 
-// exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It
-// returns how many completions were counted.
-func (e *Entry) exitWith(err error, code Code) (n int64) {
+// exit ends the call, and returns how many completions were counted. It asks whether an error is an exception. Whatever the answer, even
+// a panic, which is one, the call ends.
+func (e *Entry) exit(err error, code Code) (n int64) {
 	if e.at == nil {
 		return 0
+	}
+	if err == nil {
+		return e.end(false, code)
 	}
 	c := e.at.leaf.resource.c
 	failed := true
@@ -117,13 +116,7 @@ func (e *Entry) run(f func() error) (err error) {
 
 // ExitCode is [Entry.Exit] for a call that was answered with a code: its completion is counted under the code, in the same
 // change. Without a code it is Exit. It costs a few nanoseconds more.
-func (e *Entry) ExitCode(err error, code Code) {
-	if err == nil {
-		e.end(false, code)
-	} else {
-		e.exitWith(err, code)
-	}
-}
+func (e *Entry) ExitCode(err error, code Code) { e.exit(err, code) }
 
 // ExitTrace is [Entry.ExitCode] for a call that is part of a trace. The id is kept as an exemplar: the latest one of each
 // classic bucket of the resource's histogram. An id that is empty, longer than 64 bytes or no UTF-8 is left out. It
@@ -134,13 +127,7 @@ func (e *Entry) ExitTrace(err error, code Code, id string) {
 	}
 	r := e.at.leaf.resource
 	rt := max(r.c.line.Now().Sub(e.call.Entered()), 0)
-	var n int64
-	if err == nil {
-		n = e.end(false, code)
-	} else {
-		n = e.exitWith(err, code)
-	}
-	if n > 0 {
+	if e.exit(err, code) > 0 {
 		r.keepExemplar(id, rt)
 	}
 }

@@ -261,8 +261,7 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	c.limits.Store(rules) // from here on names that are registered have the new ones
 	c.names.refresh()
 	c.mu.Unlock()
-	resources, _ := c.all()
-	for _, r := range resources {
+	for _, r := range c.all() {
 		own := rules.forName(r.name)
 		if len(own) == 0 && r.limiter.Load() == nil && !r.shared.Load() {
 			continue // it had none, and gets none

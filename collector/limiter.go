@@ -17,8 +17,10 @@ type limiter struct {
 	mu     sync.Mutex
 	c      *Collector
 	quotas             // of the limits that refuse calls
-	dry    *dryRuns    // nil while there never was one
+	dry    quotas      // of the dry runs
 	alone  [1]*limiter // itself, for lists
+
+	dryCounts []labelled[dryCount] // of a resource, by reason, also of dry runs that are no more
 
 	// Of one in the table of [names], which keeps its rules up to date:
 	name    string   // or pattern; empty for that of a resource
@@ -38,6 +40,14 @@ func newLimiter(c *Collector, name string, shared bool) *limiter {
 	return m
 }
 
+// of is the quotas of the limits that refuse calls, or of the dry runs.
+func (m *limiter) of(dry bool) *quotas {
+	if dry {
+		return &m.dry
+	}
+	return &m.quotas
+}
+
 // newQuota makes passes that have not been counted yet.
 func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
@@ -45,15 +55,12 @@ func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, tr
 // that, is known by its views. Holds mu.
 func (m *limiter) set(limits []Limit, r *Resource) {
 	m.quotas.reset()
-	if m.dry != nil {
-		m.dry.reset()
-	}
+	m.dry.reset()
 	for _, l := range limits {
 		x := rule{Limit: l, meter: m.meter(l.Origin)}
 		of, own := &m.quotas, x.meter
 		if l.DryRun {
-			of = m.of(true)
-			own = of.meter(l.Origin)
+			of, own = &m.dry, m.dry.meter(l.Origin)
 			x.refused = own
 		}
 		if l.Grade != QPS {
@@ -69,9 +76,7 @@ func (m *limiter) set(limits []Limit, r *Resource) {
 		of.qps = append(of.qps, x)
 	}
 	m.quotas.drop(r != nil) // otherwise nobody else knows the passes
-	if m.dry != nil {
-		m.dry.drop(true)
-	}
+	m.dry.drop(true)
 }
 
 // known makes the passes of an origin, with what is known of them: by the resource r or, if that is nil, by the meter of the name.
@@ -167,21 +172,16 @@ func (r *Resource) setLimits(limits []Limit) {
 		r.limiter.Store(nil)
 	}
 	m.set(rules, r)
-	if m.dry != nil {
-		m.dry.counts = filter(m.dry.counts, func(x dryCount) bool { return x.stat != nil })
-	}
+	m.dryCounts = filter(m.dryCounts, func(x labelled[dryCount]) bool { return x.of.stat != nil })
 	for _, l := range limits { // so that there is a series before the first block
 		if l.DryRun {
-			m.of(true)
-			m.dry.find(l.String())
+			find(&m.dryCounts, l.String())
 		} else {
 			r.blocks.add(l.String(), 0)
 		}
 	}
-	for _, t := range r.treeNodes() {
-		for _, l := range t.listLeaves() {
-			l.SetCounters(m.counters(l.origin)...)
-		}
+	for l := range r.leaves {
+		l.SetCounters(m.counters(l.origin)...)
 	}
 }
 

@@ -71,9 +71,15 @@ type Options struct {
 	Now func() time.Time
 }
 
-// defaults sets what is not given, and returns an error that names every field that is out of range.
-func (o *Options) defaults() error {
+// complete sets what is not given, and returns the shape of statistics on a timeline, or an error that names every field that is out of
+// range.
+func (o *Options) complete(line *leap.Timeline) (*node.Shape, error) {
 	var errs []error
+	o.Windows.History = cmp.Or(o.Windows.History, max(o.Windows.Minute, DefaultHistory))
+	shape, err := node.NewShape(line, o.Windows)
+	if err != nil {
+		errs = append(errs, &OptionError{"collector", "Windows", err})
+	}
 	for _, limit := range []struct {
 		name string
 		v    *int
@@ -92,20 +98,16 @@ func (o *Options) defaults() error {
 	if o.Exception == nil {
 		o.Exception = IsException
 	}
-	o.Windows.History = cmp.Or(o.Windows.History, max(o.Windows.Minute, DefaultHistory))
 	least := o.Windows.History + 2*time.Second
 	if o.RetireAfter = cmp.Or(o.RetireAfter, max(DefaultRetireAfter, least)); o.RetireAfter >= 0 && o.RetireAfter < least {
 		errs = append(errs, &OptionError{"collector", "RetireAfter", fmt.Errorf("%v; at least %v is needed with a history of %v", o.RetireAfter, least, o.Windows.History)})
 	}
-	return errors.Join(errs...)
+	return shape, errors.Join(errs...)
 }
 
 // Check returns everything that is wrong with the options, as [OptionError]s.
 func (o Options) Check() error {
-	err := o.defaults()
-	if _, windows := node.NewShape(leap.NewTimeline(leap.Clock{}), o.Windows); windows != nil {
-		err = errors.Join(err, &OptionError{"collector", "Windows", windows})
-	}
+	_, err := o.complete(leap.NewTimeline(leap.Clock{}))
 	return err
 }
 

@@ -14,9 +14,12 @@ func (r *Resource) Origin(name string) View {
 	if o := r.now().origin(name); o != nil {
 		return View{o}
 	}
-	none := &generation{c: r.c, kind: ofOrigin, resource: r, key: name} // which finds the first one
-	none.dead.Store(true)
-	return View{none}
+	return r.c.absent(r.findOrigin(name))
+}
+
+// findOrigin finds an origin of the resource that has the name whenever it is called.
+func (r *Resource) findOrigin(name string) func() *generation {
+	return func() *generation { return r.now().origin(name) }
 }
 
 // origin is an origin of this resource, also if that was retired; nil if there is none.
@@ -53,7 +56,7 @@ func (r *Resource) addOrigin(name string) {
 	all := map[string]*generation{}
 	add := func(name string, v *node.View) {
 		all[name] = new(generation)
-		all[name].init(r.c, v, ofOrigin, r, name)
+		all[name].init(r.c, v, r, r.findOrigin(name))
 	}
 	if old := r.origins.Load(); old != nil {
 		all = maps.Clone(*old)

@@ -75,9 +75,7 @@ func (n *names) make(name string, patterns []string) *limiter {
 		if common := n.common[pattern]; common != nil {
 			common.mu.Lock()
 			m.inherit(n.c, &common.quotas)
-			if common.dry != nil {
-				m.of(true).inherit(n.c, &common.dry.quotas)
-			}
+			m.dry.inherit(n.c, &common.dry)
 			common.mu.Unlock()
 			break
 		}

@@ -51,6 +51,9 @@ func (s *quotas) meter(origin string) *meter {
 	return x
 }
 
+// any reports whether there are rules.
+func (s *quotas) any() bool { return len(s.qps) > 0 || len(s.concurrency) > 0 }
+
 // reset takes the rules away. The meters stay until drop.
 func (s *quotas) reset() {
 	s.qps, s.concurrency = nil, nil
@@ -170,15 +173,5 @@ func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 func (s *quotas) passFrom(bucket time.Duration, n int64, origin string) {
 	if x := s.origins[origin]; x != nil && x.passes != nil {
 		x.passes.Pass(bucket, n)
-	}
-}
-
-// count calls f with the passes that a call of the origin counts for.
-func (s *quotas) count(origin string, f func(*node.Quota)) {
-	if q := s.all.passes; q != nil {
-		f(q)
-	}
-	if x := s.origins[origin]; x != nil && x.passes != nil {
-		f(x.passes)
 	}
 }

@@ -69,8 +69,9 @@ func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
 		if bucket.IsZero() {
 			return errMoved
 		}
-		count(list, bucket.At(), o.n, p, l.origin)
-		passDry(list, bucket.At(), o.n, l.origin)
+		at := bucket.At()
+		count(list, at, o.n, p, l.origin)
+		passDry(list, at, o.n, l.origin)
 		bucket.Record(e.RT, o.n, failed, e.Code.n)
 		return nil
 	})

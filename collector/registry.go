@@ -32,7 +32,7 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 		}
 	}
 	// Once it is full mu is not taken any more: this is the way of a stranger's million names.
-	if other := c.other.Load(); !ok && other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !c.idle.any(given)) {
+	if other := c.other.Load(); !ok && other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given)) {
 		if r, ok = c.byName.Load(clean); !ok { // somebody may have just registered it
 			return other
 		}
@@ -73,7 +73,7 @@ func (c *Collector) register(name string, given bool) *Resource {
 		return r.(*Resource)
 	}
 	if name == Other || c.full(name) {
-		if name != Other && c.idle.any(given) {
+		if name != Other && loaded(&c.idle).any(given) {
 			return nil
 		}
 		if c.other.Load() == nil {
@@ -94,8 +94,8 @@ func (c *Collector) register(name string, given bool) *Resource {
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}
-	r.generation.init(c, v, ofResource, r, name)
-	r.sole.init(c, v, ofOrigin, r, "")
+	r.generation.init(c, v, r, func() *generation { return &r.now().generation })
+	r.sole.init(c, v, r, r.findOrigin(""))
 	r.kept.Store(c.names.move(name))
 	r.shared.Store(name == Other)
 	r.setLimits(c.limits.Load().forName(name))
@@ -193,14 +193,14 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
 		e = &TreeNode{name: entrance}
-		e.generation.init(c, node.NewView(c.shape, c.line.Now()), ofEntrance, nil, entrance)
+		e.generation.init(c, node.NewView(c.shape, c.line.Now()), nil, func() *generation { return c.entrance(entrance).View().generation })
 		e.entrance = e
 		c.root.adopt(e)
 		all := append(slices.Clone(*c.entrances.Load()), e)
 		c.entrances.Store(&all)
 	}
 	tn := &TreeNode{name: r.name, entrance: e}
-	tn.generation.init(c, node.NewView(c.shape, c.line.Now()), ofContext, r, entrance)
+	tn.generation.init(c, node.NewView(c.shape, c.line.Now()), r, func() *generation { return r.now().treeNode(entrance).View().generation })
 	r.addTreeNode(tn)
 	e.members++
 	return tn
@@ -218,7 +218,6 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	if m := l.resource.kept.Load(); m != nil {
 		m.countInFlight(l)
 	}
-	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)
 	tn.addLeaf(l)
 	return l

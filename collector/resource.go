@@ -54,10 +54,7 @@ func (r *Resource) Name() string {
 //
 // No limit refuses it; but where there are some, it uses them up. See [Resource.TryEnter].
 func (r *Resource) Enter() (e Entry) {
-	if r == nil {
-		return
-	}
-	if !r.begin(&e) {
+	if r != nil && !r.begin(&e) {
 		_ = r.enter(&e, true) // which no limit refuses
 	}
 	return
@@ -79,9 +76,6 @@ func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner 
 	inner = ctx
 	if r == nil {
 		return
-	}
-	if ctx == nil {
-		ctx = context.Background()
 	}
 	o := options{name: r.name}
 	up := r.c.below(ctx, &o, opts)
@@ -108,10 +102,7 @@ func (r *Resource) known(up *frame, o *options) *leaf {
 // TryEnter is Enter for a call that limits may refuse. Then the error is [ErrBlocked], the call is counted as a block,
 // and the Entry is no call.
 func (r *Resource) TryEnter() (e Entry, err error) {
-	if r == nil {
-		return
-	}
-	if !r.begin(&e) {
+	if r != nil && !r.begin(&e) {
 		err = r.enter(&e, false)
 	}
 	return
@@ -119,15 +110,10 @@ func (r *Resource) TryEnter() (e Entry, err error) {
 
 // Do records f as one call, or returns [ErrBlocked] if a limit refuses it. An error that f returns is returned, and
 // counts as an exception if [Options].Exception reports so; a panic, which goes on, and a runtime.Goexit always do.
-func (r *Resource) Do(f func() error) (err error) {
-	if r == nil {
-		return f()
-	}
-	var e Entry
-	if !r.begin(&e) {
-		if err := r.enter(&e, false); err != nil {
-			return err
-		}
+func (r *Resource) Do(f func() error) error {
+	e, err := r.TryEnter()
+	if err != nil {
+		return err
 	}
 	return e.run(f)
 }

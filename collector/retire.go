@@ -48,7 +48,7 @@ func (c *Collector) sweep(n int) {
 	opened := c.line.At(0)
 	now, open := opened.Start, opened.Index
 	if s.left == nil {
-		s.left, _ = c.all()
+		s.left = c.all()
 	}
 	for ; n > 0 && len(s.left) > 0; s.left = s.left[1:] {
 		r := s.left[0]
@@ -60,13 +60,13 @@ func (c *Collector) sweep(n int) {
 			c.retire(r, now, open-int64(c.opts.RetireAfter/time.Second))
 		}
 		if c.full("") && r.evictable(true) {
-			s.idle = append(s.idle, idleResource{r, r.lastUsed(now)})
+			s.idle = append(s.idle, idleResource{r, r.lastUsed(now), r.given.Load()})
 		}
 	}
 	if len(s.left) > 0 {
 		return
 	}
-	c.idle.set(s.idle, c.idleSince(open))
+	c.setIdle(s.idle, c.idleSince(open))
 	s.left, s.idle = nil, nil
 	c.tidy()
 	c.swept.Store(open)
@@ -88,7 +88,7 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 	c.mu.Lock()
 	r.retire(since)
-	many := c.gone.leaves > len(c.leaves)/8
+	many := c.gone.leaves > c.leafCount.Load()/8
 	c.mu.Unlock()
 	c.mu.yield()
 	if many {
@@ -100,7 +100,7 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 // collector's mu.
 func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
-	var gone int
+	var gone int64
 	for _, l := range some {
 		if l.retired.Load() || !l.Retire(now, since) {
 			continue
@@ -114,7 +114,7 @@ func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node
 	}
 	if gone > 0 {
 		t.setLeaves(filter(t.listLeaves(), func(l *leaf) bool { return !l.retired.Load() }))
-		t.c.leafCount.Add(int64(-gone))
+		t.c.leafCount.Add(-gone)
 		t.c.gone.leaves += gone
 	}
 	return views
@@ -141,42 +141,39 @@ func (r *Resource) retire(since int64) {
 	c.gone.resources++
 }
 
-// all is all resources, and all leaves with those that were retired since they were tidied up. Nobody may change the slices.
-func (c *Collector) all() ([]*Resource, []*leaf) {
+// all is all resources. Nobody may change the slice.
+func (c *Collector) all() []*Resource {
 	c.mu.Lock()
-	resources, leaves, gone := slices.Clip(c.resources), slices.Clip(c.leaves), c.gone.resources > 0
+	resources, gone := slices.Clip(c.resources), c.gone.resources > 0
 	c.mu.Unlock()
 	if gone {
 		resources = filter(resources, (*Resource).alive)
 	}
-	return resources, leaves
+	return resources
 }
 
 // alive reports whether the resource is not retired.
 func (r *Resource) alive() bool { return !r.dead.Load() }
 
-// tidy takes what was retired out of the lists of all, and out of the views of all, which costs in proportion to these. Nobody waits for
-// that: what is kept is found first, and then replaces the lists, with what has come meanwhile.
+// tidy takes what was retired out of the list of resources, and out of the views of all, which costs in proportion to these. Nobody waits
+// for that: what is kept is found first, and then replaces the list, with what has come meanwhile.
 func (c *Collector) tidy() {
 	if !c.tidying.TryLock() {
 		return
 	}
 	defer c.tidying.Unlock()
 	c.mu.Lock()
-	resources, leaves, gone := slices.Clip(c.resources), slices.Clip(c.leaves), c.gone.resources+c.gone.leaves > 0
+	resources, gone := slices.Clip(c.resources), c.gone
+	c.gone.leaves = 0
 	c.mu.Unlock()
-	if !gone {
-		return
+	if gone.resources > 0 {
+		kept := filter(resources, (*Resource).alive)
+		c.mu.Lock()
+		c.gone.resources -= len(resources) - len(kept)
+		c.resources = append(kept, c.resources[len(resources):]...)
+		c.mu.Unlock()
 	}
-	keptResources := filter(resources, (*Resource).alive)
-	keptLeaves := filter(leaves, func(l *leaf) bool { return !l.retired.Load() })
-	c.mu.Lock()
-	c.gone.resources -= len(resources) - len(keptResources)
-	c.gone.leaves -= len(leaves) - len(keptLeaves)
-	c.resources = append(keptResources, c.resources[len(resources):]...)
-	c.leaves = append(keptLeaves, c.leaves[len(leaves):]...)
-	c.mu.Unlock()
-	if len(keptLeaves) < len(leaves) {
+	if gone.leaves > 0 {
 		// Whatever they were retired for, they were idle since then.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
@@ -192,53 +189,42 @@ func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
 }
 
-// idleResources are those that had been idle for longer than the history at the last sweep. While the table is full, a new
-// name evicts the longest-idle one: an earned name another earned one, a given name a given one only where no earned one is idle.
-type idleResources struct {
-	mu                    sync.Mutex
-	earned, given         []idleResource // the longest idle last
-	earnedLeft, givenLeft atomic.Int64
-}
+// idleResources are those that had been idle for longer than the history at the last sweep: the given ones and then the earned ones, and
+// of each the longest idle last. While the table is full, a new name evicts the last one: an earned name another earned one, a given name a
+// given one only where no earned one is idle.
+type idleResources []idleResource
 
-// idleResource is a resource, and the second in which it was used last.
+// idleResource is a resource as it was at the sweep.
 type idleResource struct {
 	*Resource
-	last int64
+	last  int64 // the second in which it was used last
+	given bool
 }
 
-// any reports whether a name might evict a resource. It takes no lock.
-func (x *idleResources) any(given bool) bool {
-	return x.earnedLeft.Load() > 0 || given && x.givenLeft.Load() > 0
-}
+// any reports whether a name might evict a resource.
+func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// next takes the next one that may be evicted, nil if there is none.
-func (x *idleResources) next(given bool) *Resource {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	list, left := &x.earned, &x.earnedLeft
-	if len(*list) == 0 {
-		if list, left = &x.given, &x.givenLeft; !given || len(*list) == 0 {
-			return nil
-		}
-	}
-	last := len(*list) - 1
-	r := (*list)[last].Resource
-	*list = (*list)[:last]
-	left.Store(int64(last))
-	return r
-}
-
-// set replaces them by those of the list that were not used in the second since or later.
-func (x *idleResources) set(list []idleResource, since int64) {
+// setIdle replaces them by those of the list that were not used in the second since or later.
+func (c *Collector) setIdle(list []idleResource, since int64) {
 	list = filter(list, func(r idleResource) bool { return r.last < since })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })
-	earned := filter(list, func(r idleResource) bool { return !r.given.Load() })
-	given := filter(list, func(r idleResource) bool { return r.given.Load() })
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.earned, x.given = earned, given
-	x.earnedLeft.Store(int64(len(earned)))
-	x.givenLeft.Store(int64(len(given)))
+	earned := filter(list, func(r idleResource) bool { return !r.given })
+	all := append(idleResources(filter(list, func(r idleResource) bool { return r.given })), earned...)
+	c.idle.Store(&all)
+}
+
+// takeIdle takes the next one that may be evicted, nil if there is none.
+func (c *Collector) takeIdle(given bool) *Resource {
+	for {
+		all := c.idle.Load()
+		if all == nil || !all.any(given) {
+			return nil
+		}
+		rest := (*all)[:len(*all)-1]
+		if c.idle.CompareAndSwap(all, &rest) {
+			return (*all)[len(rest)].Resource
+		}
+	}
 }
 
 // idleSince is the second before which an evicted resource was last used: every reader can have had all of it.
@@ -248,7 +234,7 @@ func (c *Collector) idleSince(open int64) int64 {
 
 // evict retires the longest-idle resource, unless it has been used, looked up, or named by a limit since the sweep.
 func (c *Collector) evict(given bool) {
-	r := c.idle.next(given)
+	r := c.takeIdle(given)
 	now := c.line.Now()
 	since := c.idleSince(c.line.At(now).Index)
 	if r != nil && r.evictable(given) && r.lastUsed(now) < since {
@@ -264,10 +250,8 @@ func (r *Resource) evictable(given bool) bool {
 // lastUsed is the last second in which the resource was used, the one in which it was made if it never was.
 func (r *Resource) lastUsed(now leap.Reading) int64 {
 	last := r.view.Since()
-	for _, t := range r.treeNodes() {
-		for _, l := range t.listLeaves() {
-			last = max(last, l.LastUsed(now))
-		}
+	for l := range r.leaves {
+		last = max(last, l.LastUsed(now))
 	}
 	return last
 }

@@ -206,6 +206,17 @@ func loaded[T any](p *atomic.Pointer[T]) (x T) {
 	return x
 }
 
+// leaves yields all leaves of the resource.
+func (r *Resource) leaves(yield func(*leaf) bool) {
+	for _, t := range r.treeNodes() {
+		for _, l := range t.listLeaves() {
+			if !yield(l) {
+				return
+			}
+		}
+	}
+}
+
 // treeNode is the node in the context of an entrance, nil if there is none.
 func (r *Resource) treeNode(entrance string) *TreeNode {
 	for _, p := range r.treeNodes() {

@@ -18,17 +18,3 @@ func TestVetSeesCopies(t *testing.T) {
 		}
 	}
 }
-
-// What the tests of the adapters for frameworks share is built into nothing.
-func TestServicetestIsForTestsAlone(t *testing.T) {
-	var users []string
-	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}}: {{.Imports}}", "../...").CombinedOutput()
-	for line := range strings.Lines(string(out)) {
-		if _, imports, _ := strings.Cut(line, ": "); strings.Contains(imports, "/servicetest") {
-			users = append(users, line)
-		}
-	}
-	if err != nil || len(users) > 0 {
-		t.Errorf("%v: imported by %q", err, users)
-	}
-}

@@ -36,11 +36,7 @@ func (v View) PassQPS() float64 {
 
 // InFlight is how many calls are in flight.
 func (v View) InFlight() int64 {
-	n, _ := v.read()
-	if n == nil {
-		return 0
-	}
-	return n.InFlight()
+	return read(v, func(n *node.View, _ leap.Reading) int64 { return n.InFlight() })
 }
 
 // Snapshot reads the totals, the calls in flight, the last complete second and the peak of the minute. If h is not nil it is
@@ -99,7 +95,7 @@ func (v View) Node() *node.View {
 	if now := g.latest(); now != nil {
 		return now.view
 	}
-	if g.kind == ofOrigin && g == &g.resource.sole && g.resource.origins.Load() != nil { // its view is that of all origins now
+	if r := g.resource; r != nil && g == &r.sole && r.origins.Load() != nil { // its view is that of all origins now
 		return node.NewView(g.c.shape, g.c.line.Now())
 	}
 	return g.view
@@ -126,26 +122,21 @@ func (v View) read() (n *node.View, now leap.Reading) {
 type generation struct {
 	c        *Collector
 	view     *node.View
-	dead     atomic.Bool // retired; changes under the collector's mu
-	kind     generationKind
-	resource *Resource // the resource itself, or that of an origin, a context or a dry run; nil for other kinds
-	key      string    // the name by which the next one is found
+	dead     atomic.Bool        // retired; changes under the collector's mu
+	resource *Resource          // the resource itself, or that of an origin or a context; nil for others
+	next     func() *generation // finds the one that has the name now, which may be nil or dead; nil for one that is never retired
 }
 
-type generationKind uint8
-
-const (
-	ofAll      generationKind = iota // the root and inbound calls, which are never retired
-	ofResource                       // by its name
-	ofOrigin                         // of a resource, by the origin
-	ofContext                        // of a resource, by the entrance
-	ofEntrance                       // by its name
-	ofDryRun                         // of a resource, by the reason
-)
-
 // init sets what does not change.
-func (g *generation) init(c *Collector, v *node.View, kind generationKind, r *Resource, key string) {
-	g.c, g.view, g.kind, g.resource, g.key = c, v, kind, r, key
+func (g *generation) init(c *Collector, v *node.View, r *Resource, next func() *generation) {
+	g.c, g.view, g.resource, g.next = c, v, r, next
+}
+
+// absent is the view of a name of which there is nothing: it reads what next finds whenever it is read.
+func (c *Collector) absent(next func() *generation) View {
+	g := &generation{c: c, next: next}
+	g.dead.Store(true)
+	return View{g}
 }
 
 // latest is the generation that has the name now, nil if there is none, or for nil. It is the same whichever generation of the name is
@@ -154,25 +145,8 @@ func (g *generation) latest() *generation {
 	if g == nil || !g.dead.Load() {
 		return g
 	}
-	var next *generation
-	switch g.kind {
-	case ofResource:
-		next = &g.resource.now().generation
-	case ofOrigin:
-		next = g.resource.now().origin(g.key)
-	case ofContext:
-		if t := g.resource.now().treeNode(g.key); t != nil {
-			next = &t.generation
-		}
-	case ofEntrance:
-		if t := g.c.entrance(g.key); t != nil {
-			next = &t.generation
-		}
-	case ofDryRun:
-		next = g.resource.now().dryRun(g.key)
+	if next := g.next(); next != nil && !next.dead.Load() {
+		return next
 	}
-	if next == nil || next.dead.Load() {
-		return nil
-	}
-	return next
+	return nil
 }

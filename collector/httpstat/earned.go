@@ -30,11 +30,16 @@ type earnedNames struct {
 
 // earnedName is a name that is earned.
 type earnedName struct {
-	name  string
+	savedName
 	host  string // that earned it, or that took it into use again
-	last  int64  // Unix time
-	calls uint32 // with success, halved now and then
 	inUse bool
+}
+
+// savedName is what a file has of it.
+type savedName struct {
+	Name  string `json:"name"`
+	Calls uint32 `json:"calls"` // with success, halved now and then
+	Last  int64  `json:"last"`  // Unix time
 }
 
 const (
@@ -60,17 +65,17 @@ func (e *earnedNames) use(name, client string, now int64) bool {
 	if !x.inUse && !e.begin(x, client, now) {
 		return false
 	}
-	x.last = max(x.last, now)
+	x.Last = max(x.Last, now)
 	return true
 }
 
 // earn counts a call with success.
 func (e *earnedNames) earn(name, client string, now int64) {
 	if x := e.byName[name]; x != nil {
-		x.calls++
+		x.Calls++
 		return
 	}
-	x := &earnedName{name: strings.Clone(name), last: now, calls: 1}
+	x := &earnedName{savedName: savedName{Name: strings.Clone(name), Calls: 1, Last: now}}
 	if !e.begin(x, client, now) {
 		e.refused++
 		return
@@ -78,7 +83,7 @@ func (e *earnedNames) earn(name, client string, now int64) {
 	if len(e.byName) >= remembered*e.most {
 		e.forget()
 	}
-	e.byName[x.name] = x
+	e.byName[x.Name] = x
 }
 
 // begin takes a name into use, if its client's host may have one more. Idle names are looked for only where they would make a difference.
@@ -126,7 +131,7 @@ func (e *earnedNames) expire(now int64) {
 	}
 }
 
-func (x *earnedName) isIdle(now int64) bool { return now-x.last > usedFor }
+func (x *earnedName) isIdle(now int64) bool { return now-x.Last > usedFor }
 
 // forget forgets a tenth of the names, those that have been idle longest, and of these those that were called least.
 func (e *earnedNames) forget() {
@@ -137,25 +142,18 @@ func (e *earnedNames) forget() {
 		}
 	}
 	slices.SortFunc(idle, func(a, b *earnedName) int {
-		return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.calls, b.calls), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.Name, b.Name))
 	})
 	for _, x := range idle[:e.most] { // there are nine times as many
-		delete(e.byName, x.name)
+		delete(e.byName, x.Name)
 	}
 }
 
 // age halves what was counted.
 func (e *earnedNames) age() {
 	for _, x := range e.byName {
-		x.calls /= 2
+		x.Calls /= 2
 	}
-}
-
-// savedName is an earned name in a file.
-type savedName struct {
-	Name  string `json:"name"`
-	Calls uint32 `json:"calls"`
-	Last  int64  `json:"last"` // Unix time
 }
 
 // Save writes the earned names to a file, for [Names.Load]: aside first, so that the file is the old one or the new one
@@ -166,8 +164,7 @@ func (n *Names) Save(path string) error {
 	n.mu.Lock()
 	var list []savedName
 	for _, name := range slices.Sorted(maps.Keys(n.earned.byName)) {
-		x := n.earned.byName[name]
-		list = append(list, savedName{x.name, x.calls, x.last})
+		list = append(list, n.earned.byName[name].savedName)
 	}
 	n.mu.Unlock()
 	return atomicfile.Replace(path, list)
@@ -190,7 +187,7 @@ func (n *Names) Load(path string) error {
 		if n.given[name] || n.earned.byName[name] != nil || len(n.earned.byName) >= remembered*n.opts.MaxNames {
 			continue
 		}
-		n.earned.byName[name] = &earnedName{name: name, calls: min(x.Calls, halveEvery), last: min(x.Last, now)}
+		n.earned.byName[name] = &earnedName{savedName: savedName{name, min(x.Calls, halveEvery), min(x.Last, now)}}
 		n.places.learn(name)
 	}
 	return nil

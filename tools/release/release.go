@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/modfile"
@@ -20,12 +22,12 @@ func (r repository) release(version string, date time.Time, test func() error) e
 	if err := test(); err != nil {
 		return fmt.Errorf("the tests: %w", err)
 	}
-	dirs, err := r.nested()
+	files, err := r.git("ls-files", "*/go.mod")
 	if err != nil {
 		return err
 	}
-	for _, dir := range dirs {
-		if err := pin(r.path(dir, "go.mod"), version); err != nil {
+	for file := range strings.FieldsSeq(files) {
+		if err := pin(r.path(file), version); err != nil {
 			return err
 		}
 	}
@@ -75,7 +77,8 @@ func (r repository) check(version string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// pin lets a module require the version of the root that it is released with. Its replace directive stays: whoever works in
+// pin lets a module that requires the root require the version that is released: one that is released with it, and one that requires
+// such a module, because Go wants the version that this has in its go.mod, too. Its replace directive stays: whoever works in
 // the tree builds against the tree, and whoever imports the module gets the version, because Go follows replace directives of
 // the main module only.
 func pin(file, version string) error {
@@ -86,6 +89,9 @@ func pin(file, version string) error {
 	m, err := modfile.Parse(path.Base(file), text, nil)
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(m.Require, func(x *modfile.Require) bool { return x.Mod.Path == root }) {
+		return nil
 	}
 	if err := m.AddRequire(root, version); err != nil {
 		return err

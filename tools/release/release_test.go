@@ -16,6 +16,10 @@ func smallRepository(t *testing.T, text string) repository {
 	r.write(t, "windowstat.go", "package windowstat\n"+text)
 	r.write(t, "collector/x/go.mod", "module "+root+"/collector/x\n\ngo 1.25.0\n\nrequire "+root+" v0.0.0-00010101000000-000000000000\n\nreplace "+root+" => ../..\n")
 	r.write(t, "collector/x/x.go", "package x\n\nimport _ \""+root+"\"\n")
+	r.write(t, "collector/internal/y/go.mod", "module "+root+"/collector/internal/y\n\ngo 1.25.0\n\n"+
+		"require (\n\t"+root+" v0.0.0-00010101000000-000000000000\n\t"+root+"/collector/x v0.0.0-00010101000000-000000000000\n)\n\n"+
+		"replace (\n\t"+root+" => ../../..\n\t"+root+"/collector/x => ../../x\n)\n")
+	r.write(t, "collector/internal/y/y_test.go", "package y\n\nimport _ \""+root+"/collector/x\"\n")
 	// The tools are those of this tree.
 	r.write(t, "tools/go.mod", string(must(os.ReadFile("../go.mod"))(t)))
 	r.write(t, "tools/go.sum", string(must(os.ReadFile("../go.sum"))(t)))
@@ -49,6 +53,10 @@ func TestReleaseTagsEveryModule(t *testing.T) {
 	}
 	if mod := must(r.git("show", "collector/x/v0.1.0:collector/x/go.mod"))(t); !strings.Contains(mod, "require "+root+" v0.1.0\n") || !strings.Contains(mod, "=> ../..") {
 		t.Errorf("the module is released as\n%s", mod)
+	}
+	// A module that is not released requires the same versions as those that it requires.
+	if out, err := output(r.path("collector", "internal", "y"), "go", "vet", "./..."); err != nil {
+		t.Errorf("go vet of a module that requires a released one: %v\n%s", err, out)
 	}
 	if page := must(r.git("show", "HEAD:"+changelog))(t); page != "# Changelog\n\n## Unreleased\n\n## v0.1.0 - 2026-01-02\n\n- The first." {
 		t.Errorf("the changelog is\n%s", page)

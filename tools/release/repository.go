@@ -32,10 +32,10 @@ func output(dir, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// nested are the directories of the modules that are released with the root: those below collector. The others are for
-// whoever changes windowstat.
+// nested are the directories of the modules that are released with the root: those right below collector. The others are
+// for whoever changes windowstat.
 func (r repository) nested() (dirs []string, err error) {
-	files, err := r.git("ls-files", "collector/*/go.mod")
+	files, err := r.git("ls-files", ":(glob)collector/*/go.mod")
 	for file := range strings.FieldsSeq(files) {
 		dirs = append(dirs, path.Dir(file))
 	}

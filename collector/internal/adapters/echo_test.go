@@ -1,4 +1,4 @@
-package echostat_test
+package adapters_test
 
 import (
 	"errors"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector/echostat"
 	"github.com/windowstat/windowstat/collector/httpstat"
-	"github.com/windowstat/windowstat/collector/internal/servicetest"
 )
 
 func newEcho() *echo.Echo {
@@ -22,8 +21,8 @@ func newEcho() *echo.Echo {
 	return e
 }
 
-func TestRoutes(t *testing.T) {
-	c := servicetest.NewCollector(t)
+func TestEchoRoutes(t *testing.T) {
+	c := newCollector(t)
 	e := newEcho()
 	e.Pre(middleware.RemoveTrailingSlash())
 	e.Use(echostat.Middleware(c))
@@ -34,7 +33,7 @@ func TestRoutes(t *testing.T) {
 	e.GET("/away", func(ec echo.Context) error { return ec.Redirect(http.StatusFound, "/users/7") })
 	admin := e.Group("/admin", func(next echo.HandlerFunc) echo.HandlerFunc { return next })
 	admin.GET("/x", ok)
-	send := servicetest.Serve(t, e)
+	send := serve(t, e)
 	for _, x := range []struct {
 		method, path string
 		status       int
@@ -58,14 +57,14 @@ func TestRoutes(t *testing.T) {
 	}
 	e.GET("/late/:id", ok) // while it serves, as some do, though not while it routes
 	send("GET", "/late/7")
-	servicetest.Want(t, c, map[string]string{
+	wantCounted(t, c, map[string]string{
 		"GET /users/:id": "200: 2", "PUT /any": "200: 1", "GET /api/v1/files/*": "200: 1", "GET /away": "302: 1", "GET /late/:id": "200: 1",
 		"GET /admin/*": "404: 1", "OTHER /admin/*": "404: 1", httpstat.Unmatched: "204: 1, 404: 1, 405: 3",
 	})
 }
 
 // Echo writes what an error means after all middleware has returned.
-func TestErrors(t *testing.T) {
+func TestEchoErrors(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		handle echo.HandlerFunc
@@ -90,7 +89,7 @@ func TestErrors(t *testing.T) {
 		}, 201},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c := servicetest.NewCollector(t)
+			c := newCollector(t)
 			e := newEcho()
 			handled := 0
 			e.HTTPErrorHandler = func(err error, ec echo.Context) {
@@ -116,7 +115,7 @@ func TestErrors(t *testing.T) {
 				}
 			}, echostat.Middleware(c))
 			e.GET("/", x.handle)
-			if got := servicetest.Serve(t, e)("GET", "/"); got != x.status {
+			if got := serve(t, e)("GET", "/"); got != x.status {
 				t.Errorf("the client got %d, want %d", got, x.status)
 			}
 			<-over
@@ -124,7 +123,7 @@ func TestErrors(t *testing.T) {
 			if x.status == 500 {
 				counts += ", exceptions: 1"
 			}
-			servicetest.Want(t, c, map[string]string{"GET /": counts})
+			wantCounted(t, c, map[string]string{"GET /": counts})
 			if failed := strings.Contains(x.name, "error"); (outside != nil) != failed || handled > 1 {
 				t.Errorf("middleware outside got %v, and the error handler answered %d times", outside, handled)
 			}
@@ -135,24 +134,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-var framework = servicetest.Framework[echo.MiddlewareFunc, echo.HandlerFunc]{
-	Middleware: echostat.Middleware,
-	Recoverer:  middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true}),
-	Before: func(f func()) echo.MiddlewareFunc {
+var echoFramework = framework[echo.MiddlewareFunc, echo.HandlerFunc]{
+	middleware: echostat.Middleware,
+	recoverer:  middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true}),
+	before: func(f func()) echo.MiddlewareFunc {
 		return func(next echo.HandlerFunc) echo.HandlerFunc {
 			return func(ec echo.Context) error { f(); return next(ec) }
 		}
 	},
-	Handler: func(h http.HandlerFunc) echo.HandlerFunc { return echo.WrapHandler(h) },
-	Service: func(use []echo.MiddlewareFunc, path string, handle echo.HandlerFunc) http.Handler {
+	handler: func(h http.HandlerFunc) echo.HandlerFunc { return echo.WrapHandler(h) },
+	service: func(use []echo.MiddlewareFunc, path string, handle echo.HandlerFunc) http.Handler {
 		e := newEcho()
 		e.Use(use...)
 		e.GET(path, handle)
 		return e
 	},
-	Param: ":id",
+	param: ":id",
 }
-
-func TestWaysToAnswer(t *testing.T) { framework.TestAnswers(t) }
-func TestLimits(t *testing.T)       { framework.TestLimits(t) }
-func TestNilCollector(t *testing.T) { framework.TestNilCollector(t) }

@@ -1,4 +1,4 @@
-package echov5stat_test
+package adapters_test
 
 import (
 	"errors"
@@ -14,16 +14,15 @@ import (
 
 	"github.com/windowstat/windowstat/collector/echov5stat"
 	"github.com/windowstat/windowstat/collector/httpstat"
-	"github.com/windowstat/windowstat/collector/internal/servicetest"
 )
 
-func newEcho() *echo.Echo {
+func newEchoV5() *echo.Echo {
 	e := echo.New()
 	e.Logger = slog.New(slog.DiscardHandler)
 	return e
 }
 
-func response(ec *echo.Context) *echo.Response {
+func responseV5(ec *echo.Context) *echo.Response {
 	r, err := echo.UnwrapResponse(ec.Response())
 	if err != nil {
 		panic(err)
@@ -31,9 +30,9 @@ func response(ec *echo.Context) *echo.Response {
 	return r
 }
 
-func TestRoutes(t *testing.T) {
-	c := servicetest.NewCollector(t)
-	e := newEcho()
+func TestEchoV5Routes(t *testing.T) {
+	c := newCollector(t)
+	e := newEchoV5()
 	e.Pre(middleware.RemoveTrailingSlash())
 	e.Use(echov5stat.Middleware(c))
 	ok := func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") }
@@ -43,7 +42,7 @@ func TestRoutes(t *testing.T) {
 	e.GET("/away", func(ec *echo.Context) error { return ec.Redirect(http.StatusFound, "/users/7") })
 	admin := e.Group("/admin", func(next echo.HandlerFunc) echo.HandlerFunc { return next })
 	admin.GET("/x", ok)
-	send := servicetest.Serve(t, e)
+	send := serve(t, e)
 	for _, x := range []struct {
 		method, path string
 		status       int
@@ -67,19 +66,19 @@ func TestRoutes(t *testing.T) {
 	}
 	e.GET("/late/:id", ok) // while it serves, as some do, though not while it routes
 	send("GET", "/late/7")
-	servicetest.Want(t, c, map[string]string{
+	wantCounted(t, c, map[string]string{
 		"GET /users/:id": "200: 2", "PUT /any": "200: 1", "GET /api/v1/files/*": "200: 1", "GET /away": "302: 1", "GET /late/:id": "200: 1",
 		"OTHER /any": "200: 1", httpstat.Unmatched: "204: 1, 404: 3, 405: 2",
 	})
 }
 
 // HEAD that GET's route answers is GET's, also from a router whose routes come and go.
-func TestRoutesOfAnotherRouter(t *testing.T) {
-	c := servicetest.NewCollector(t)
+func TestEchoV5RoutesOfAnotherRouter(t *testing.T) {
+	c := newCollector(t)
 	e := echo.NewWithConfig(echo.Config{Router: echo.NewConcurrentRouter(echo.NewRouter(echo.RouterConfig{AutoHandleHEAD: true}))})
 	e.Use(echov5stat.Middleware(c))
 	e.GET("/users/:id", func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") })
-	send := servicetest.Serve(t, e)
+	send := serve(t, e)
 	send("HEAD", "/users/7")
 	send("GET", "/late/7")
 	e.GET("/late/:id", func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") })
@@ -88,11 +87,11 @@ func TestRoutesOfAnotherRouter(t *testing.T) {
 		t.Error(err)
 	}
 	send("GET", "/late/7")
-	servicetest.Want(t, c, map[string]string{"GET /users/:id": "200: 1", "GET /late/:id": "200: 1", httpstat.Unmatched: "404: 2"})
+	wantCounted(t, c, map[string]string{"GET /users/:id": "200: 1", "GET /late/:id": "200: 1", httpstat.Unmatched: "404: 2"})
 }
 
 // Echo writes what an error means after all middleware has returned.
-func TestErrors(t *testing.T) {
+func TestEchoV5Errors(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		handle echo.HandlerFunc
@@ -117,11 +116,11 @@ func TestErrors(t *testing.T) {
 		}, 201},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c := servicetest.NewCollector(t)
-			e := newEcho()
+			c := newCollector(t)
+			e := newEchoV5()
 			handled := 0
 			e.HTTPErrorHandler = func(ec *echo.Context, err error) {
-				if response(ec).Committed {
+				if responseV5(ec).Committed {
 					return
 				}
 				handled++
@@ -138,12 +137,12 @@ func TestErrors(t *testing.T) {
 				return func(ec *echo.Context) error {
 					defer close(over)
 					outside = next(ec)
-					status = response(ec).Status
+					status = responseV5(ec).Status
 					return outside
 				}
 			}, echov5stat.Middleware(c))
 			e.GET("/", x.handle)
-			if got := servicetest.Serve(t, e)("GET", "/"); got != x.status {
+			if got := serve(t, e)("GET", "/"); got != x.status {
 				t.Errorf("the client got %d, want %d", got, x.status)
 			}
 			<-over
@@ -151,7 +150,7 @@ func TestErrors(t *testing.T) {
 			if x.status == 500 {
 				counts += ", exceptions: 1"
 			}
-			servicetest.Want(t, c, map[string]string{"GET /": counts})
+			wantCounted(t, c, map[string]string{"GET /": counts})
 			if failed := strings.Contains(x.name, "error"); (outside != nil) != failed || handled > 1 {
 				t.Errorf("middleware outside got %v, and the error handler answered %d times", outside, handled)
 			}
@@ -162,24 +161,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-var framework = servicetest.Framework[echo.MiddlewareFunc, echo.HandlerFunc]{
-	Middleware: echov5stat.Middleware,
-	Recoverer:  middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true}),
-	Before: func(f func()) echo.MiddlewareFunc {
+var echoV5Framework = framework[echo.MiddlewareFunc, echo.HandlerFunc]{
+	middleware: echov5stat.Middleware,
+	recoverer:  middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true}),
+	before: func(f func()) echo.MiddlewareFunc {
 		return func(next echo.HandlerFunc) echo.HandlerFunc {
 			return func(ec *echo.Context) error { f(); return next(ec) }
 		}
 	},
-	Handler: func(h http.HandlerFunc) echo.HandlerFunc { return echo.WrapHandler(h) },
-	Service: func(use []echo.MiddlewareFunc, path string, handle echo.HandlerFunc) http.Handler {
-		e := newEcho()
+	handler: func(h http.HandlerFunc) echo.HandlerFunc { return echo.WrapHandler(h) },
+	service: func(use []echo.MiddlewareFunc, path string, handle echo.HandlerFunc) http.Handler {
+		e := newEchoV5()
 		e.Use(use...)
 		e.GET(path, handle)
 		return e
 	},
-	Param: ":id",
+	param: ":id",
 }
-
-func TestWaysToAnswer(t *testing.T) { framework.TestAnswers(t) }
-func TestLimits(t *testing.T)       { framework.TestLimits(t) }
-func TestNilCollector(t *testing.T) { framework.TestNilCollector(t) }
