@@ -29,6 +29,7 @@ type Metrics struct {
 	List []*Metric
 
 	inbound []*Metric // the metrics of all inbound traffic
+	rt      *Metric   // the histogram of List, nil if response times are unknown
 
 	stats     *collector.Collector
 	namespace string
@@ -40,7 +41,6 @@ type Metrics struct {
 type Metric struct {
 	table.Metric
 	Family table.Family // with the full name
-	No     int          // index among those of resources and of all inbound traffic; -1 for one about windowstat itself
 
 	sorted []string // labels, sorted
 }
@@ -90,11 +90,14 @@ func New(c *collector.Collector, o Options) *Metrics {
 		if o.By != "" {
 			m = labelled(m, string(o.By))
 		}
-		p.List = append(p.List, p.metric(m, len(p.List)))
+		x := p.metric(m)
+		if p.List = append(p.List, x); x.Type == table.Histogram {
+			p.rt = x
+		}
 	}
 	for _, m := range table.Inbound() {
 		if m.Type != table.Histogram || !c.DurationsUnknown() {
-			p.inbound = append(p.inbound, p.metric(m, len(p.List)+len(p.inbound)))
+			p.inbound = append(p.inbound, p.metric(m))
 		}
 	}
 	for _, f := range p.Families() {
@@ -106,9 +109,9 @@ func New(c *collector.Collector, o Options) *Metrics {
 	return p
 }
 
-func (p *Metrics) metric(m table.Metric, no int) *Metric {
+func (p *Metrics) metric(m table.Metric) *Metric {
 	family := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help}
-	return &Metric{Metric: m, Family: family, No: no, sorted: slices.Sorted(slices.Values(m.Labels))}
+	return &Metric{Metric: m, Family: family, sorted: slices.Sorted(slices.Values(m.Labels))}
 }
 
 // Families returns the families of the metrics of resources and of all inbound traffic.
@@ -124,7 +127,7 @@ func (p *Metrics) Families() []*table.Family {
 func labelled(m table.Metric, by string) table.Metric {
 	switch {
 	case m.Name == table.Blocks: // reasons are counted for the resource only
-		m.Labelled = nil
+		m.Each = nil
 		m.Value = func(r *table.Reading) float64 { return float64(r.Total.Block) }
 		m.Labels = []string{"resource", by}
 	case m.Value != nil || m.ByCode:

@@ -67,7 +67,7 @@ func (p *Metrics) published() iter.Seq2[*collector.Metric, *Metric] {
 			}
 			x := byName[m.Name]
 			if x == nil {
-				x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels}, -1)
+				x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 				byName[m.Name] = x
 			}
 			if !yield(&m, x) {
