@@ -14,10 +14,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
-	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
@@ -52,7 +50,6 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
-	h.families = p.metrics.Families()
 	c.Publish(h.out.last.metrics()...)
 	return promhttp.InstrumentMetricHandler(others, h), nil
 }
@@ -61,8 +58,7 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 type handler struct {
 	p           *Collector
 	others, all prometheus.Gatherer // all but windowstat's metrics, and all
-	families    []*table.Family
-	waiting     singleflight.Group // requests for a page that has not been begun
+	waiting     singleflight.Group  // requests for a page that has not been begun
 	out         sender
 }
 
@@ -136,8 +132,7 @@ func (h *handler) page(format expfmt.Format, zip bool) (c *content, err error) {
 	}
 	var page *text.Page
 	if plain {
-		page = h.out.pages.Get(dialect(format), h.families...)
-		h.p.metrics.Gather(gather.Page{Page: page})
+		page = h.p.metrics.Page(&h.out.pages, dialect(format))
 	}
 	return h.out.render(format, zip, page, families)
 }

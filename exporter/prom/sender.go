@@ -190,7 +190,9 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 		err = nil // there is no connection, as in a test
 	}
 	if isScrape(r) {
-		s.last.record(time.Since(began), c.samples, int(page)+c.size)
+		s.last.samples.Store(int64(c.samples))
+		s.last.bytes.Store(page + int64(c.size))
+		s.last.duration.Store(int64(time.Since(began)))
 	}
 	return err
 }
@@ -200,12 +202,6 @@ type scrapeStats struct {
 	page                     string // value of the label
 	duration, samples, bytes atomic.Int64
 	dropped                  atomic.Int64 // responses that were broken off or refused
-}
-
-func (s *scrapeStats) record(duration time.Duration, samples, bytes int) {
-	s.samples.Store(int64(samples))
-	s.bytes.Store(int64(bytes))
-	s.duration.Store(int64(duration))
 }
 
 // isScrape reports whether a server scrapes: it has a cursor, or says how long it waits. Whoever looks, in a browser or with

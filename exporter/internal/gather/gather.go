@@ -127,6 +127,13 @@ func (s *scrape) byCode(m *Metric, names, values []string, began time.Time) {
 	}
 }
 
+// Page returns a page with all metrics, from a pool.
+func (p *Metrics) Page(pages *text.Pages, f text.Format) *text.Page {
+	page := pages.Get(f, p.families...)
+	p.Gather(Page{page})
+	return page
+}
+
 // Page is a [Sink] that writes a text page. It writes no created timestamps: the text format has none, and those of OpenMetrics
 // are lines of their own, each of which a server stores as a series unless it is configured to look for them. client_golang
 // leaves them out, too.

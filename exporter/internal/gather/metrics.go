@@ -34,6 +34,7 @@ type Metrics struct {
 	stats     *collector.Collector
 	namespace string
 	by        By
+	families  []*table.Family // of List and of inbound
 	taken     map[string]bool // full names on a page, without _total
 }
 
@@ -100,7 +101,9 @@ func New(c *collector.Collector, o Options) *Metrics {
 			p.inbound = append(p.inbound, p.metric(m))
 		}
 	}
-	for _, f := range p.Families() {
+	for _, m := range slices.Concat(p.List, p.inbound) {
+		f := &m.Family
+		p.families = append(p.families, f)
 		p.taken[strings.TrimSuffix(f.Name, "_total")] = true
 		if f.Type == table.Histogram {
 			p.taken[f.Name+"_bucket"], p.taken[f.Name+"_count"], p.taken[f.Name+"_sum"] = true, true, true
@@ -112,15 +115,6 @@ func New(c *collector.Collector, o Options) *Metrics {
 func (p *Metrics) metric(m table.Metric) *Metric {
 	family := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help}
 	return &Metric{Metric: m, Family: family, sorted: slices.Sorted(slices.Values(m.Labels))}
-}
-
-// Families returns the families of the metrics of resources and of all inbound traffic.
-func (p *Metrics) Families() []*table.Family {
-	var list []*table.Family
-	for _, m := range slices.Concat(p.List, p.inbound) {
-		list = append(list, &m.Family)
-	}
-	return list
 }
 
 // labelled adds a label to a metric of resources; histograms stay as they are.

@@ -242,27 +242,23 @@ func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Ex
 		for i, n := range h.Native() {
 			c.counts = append(c.counts, int64(i), n)
 		}
+		p.samples += (len(c.counts) - at) / 2
 	} else {
 		for _, n := range h.Classic() {
 			c.counts = append(c.counts, n)
 		}
+		if buckets := len(c.counts) - at; len(p.bounds) != buckets {
+			p.bounds = p.les(h)
+		}
+		p.samples += len(p.bounds)
 	}
 	c.counts = append(c.counts, h.Count())
-	buckets := len(c.counts) - at - 1
-	c.counts[at] = int64(buckets)
-	switch p.format {
-	case VictoriaMetrics:
-		buckets /= 2
-	case OpenMetrics:
+	c.counts[at] = int64(len(c.counts) - at - 1)
+	if p.format == OpenMetrics {
 		for _, x := range exemplars {
 			c.exemplars = append(c.exemplars, exemplar{len(c.samples), x})
 		}
-		fallthrough
-	default:
-		if len(p.bounds) != buckets {
-			p.bounds = p.les(h)
-		}
 	}
 	p.Value(unix, h.Sum().Seconds())
-	p.samples += buckets + 1 // and the count
+	p.samples++ // the count
 }
