@@ -46,7 +46,7 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer give()
-	_, total, _ := p.feed.present()
+	_, total := p.feed.present()
 	total.older(v.past)
 	body, err := p.feed.encode(v)
 	spent(v.spent)
@@ -108,7 +108,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		if err != nil || !send("id: "+v.position.String(), string(data)) {
 			return
 		}
-		_, total, _ := p.feed.present()
+		_, total := p.feed.present()
 		if total.older(v.past) {
 			continue
 		}

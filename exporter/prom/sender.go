@@ -114,24 +114,23 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 		out, end = s.zip.Start(&c.rest)
 	}
 	counted := &countingWriter{Writer: out}
-	var errs []error
+	var err error
 	if page != nil {
 		c.samples = page.Samples()
 	}
 	if page != nil && zip {
-		_, err := page.WriteTo(counted)
-		errs = append(errs, err)
+		_, err = page.WriteTo(counted)
 		s.pages.Put(page)
 		c.page = nil
 	}
 	enc := expfmt.NewEncoder(counted, format)
 	for _, f := range families {
-		errs = append(errs, enc.Encode(f))
+		err = errors.Join(err, enc.Encode(f))
 		c.samples += len(f.Metric)
 	}
-	errs = append(errs, enc.(expfmt.Closer).Close(), end()) // the end of an OpenMetrics page, and of the compressed one
+	err = errors.Join(err, enc.(expfmt.Closer).Close(), end()) // the end of an OpenMetrics page, and of the compressed one
 	c.size = counted.n
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		s.recycle(c)
 		return nil, err
 	}

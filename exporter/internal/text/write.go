@@ -45,8 +45,7 @@ func (p *printer) write() {
 // WriteTo writes HELP, TYPE and the lines of each family that has lines. OpenMetrics needs [End] after the page.
 func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 	to := &printer{Page: p, to: w, out: make([]byte, 0, piece+piece/8)}
-	for i := range p.columns[:p.used] {
-		c := &p.columns[i]
+	for _, c := range p.columns[:p.used] {
 		if len(c.samples) == 0 {
 			continue
 		}
