@@ -50,7 +50,7 @@ func (f *feed) present() (s *snapshot, total *series) {
 	open := line.At(now).Index
 	f.mu.Lock()
 	if f.now == nil || f.now.to < open {
-		f.now = presentOf(open)
+		f.now = newSnapshot(open-1, open)
 		if v := f.stats.Inbound(); !f.total.inbound && v.Node().Used() {
 			f.total = &series{feed: f, view: v, inbound: true}
 		}
@@ -76,7 +76,7 @@ func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
 	f.mu.Lock()
 	i := slices.IndexFunc(f.ranges, func(x *snapshot) bool { return x.from == from && x.to == to })
 	if i < 0 {
-		f.ranges = append(f.ranges, rangeOf(from, to))
+		f.ranges = append(f.ranges, newSnapshot(from, to))
 		f.ranges = f.ranges[max(0, len(f.ranges)-keptRanges):]
 		i = len(f.ranges) - 1
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/windowstat/windowstat/collector"
 )
 
@@ -26,6 +28,7 @@ type viewer struct {
 	opened *collector.Resource // that is open, when there is one of that name
 	known  json.RawMessage     // details of it
 	spent  time.Duration       // on what is made for it alone
+	pays   *rate.Limiter       // for that, until it has had a message
 }
 
 // message is what a viewer is sent: the seconds that it lacks of the total and of the resource that is open, and a page of the

@@ -167,10 +167,10 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	defer leave()
 	open := s.line.Sealed(s.streams)
-	from := max(s.line.Before(open, q.window), s.oldest(open))
+	from := max(s.line.Before(open, cmp.Or(q.window, defaultWindow)), s.oldest(open))
 	limit := s.limit(r, &q, from, defaultScrapeTimeout)
 	if n := s.line.Count(from, open); n > limit.Seconds {
-		if q.hasWindow {
+		if q.window > 0 {
 			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples or %d bytes that a response may have; ask for %d seconds, or for some metrics or resources only",
 				n, limit.Samples, limit.Bytes, limit.Seconds), http.StatusBadRequest)
 			return
