@@ -100,8 +100,6 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer give()
 	shutdown := p.shutdown(r)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
 	for p.closed.Err() == nil {
 		data, err := p.feed.encode(v)
 		// The id is the position at which an interrupted browser resumes.
@@ -114,9 +112,8 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		line := p.stats.Timeline()
 		now := line.Now()
-		timer.Reset(line.At(now).End.Sub(now) + time.Millisecond)
 		select {
-		case <-timer.C:
+		case <-time.After(line.At(now).End.Sub(now) + time.Millisecond):
 			continue
 		case <-dropped:
 			send("event: full", full+", and this page, the newest of its host, gave way")

@@ -31,18 +31,18 @@ func (p *Metrics) Gather(to Sink) {
 	s.now = m.Now
 	each, view := s.each, s.view // allocated once, not for each resource
 	for _, s.resource = range m.Resources {
-		for _, s.metric = range p.List {
-			if s.metric.Each != nil {
-				s.metric.Each(s.resource, each)
-			}
-		}
 		s.exemplars = s.resource.Exemplars()
-		if p.by != "" && p.rt != nil { // a histogram for each origin or entrance would be too many series
-			v := s.resource.View().Node()
-			v.Snapshot(m.Now, &s.h)
-			s.values[1] = s.resource.Name()
-			to.Labels(s.names[1:], s.values[1:], v.Began())
-			to.Histogram(p.rt, &s.h, s.exemplars)
+		for _, s.metric = range p.List {
+			switch {
+			case s.metric.Each != nil:
+				s.metric.Each(s.resource, each)
+			case s.metric.Type == table.Histogram && p.by != "": // one for each origin or entrance would be too many series
+				v := s.resource.View().Node()
+				v.Snapshot(m.Now, &s.h)
+				s.values[1] = s.resource.Name()
+				to.Labels(s.names[1:], s.values[1:], v.Began())
+				to.Histogram(s.metric, &s.h, s.exemplars)
+			}
 		}
 		switch p.by {
 		case ByOrigin:

@@ -29,7 +29,6 @@ type Metrics struct {
 	List []*Metric
 
 	inbound []*Metric // the metrics of all inbound traffic
-	rt      *Metric   // the histogram of List, nil if response times are unknown
 
 	stats     *collector.Collector
 	namespace string
@@ -85,16 +84,13 @@ func (o Options) Check(pkg string) error {
 func New(c *collector.Collector, o Options) *Metrics {
 	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, taken: map[string]bool{}}
 	for _, m := range table.Metrics() {
-		if m.Name == table.RT && c.DurationsUnknown() {
+		if m.Type == table.Histogram && c.DurationsUnknown() {
 			continue
 		}
 		if o.By != "" {
 			m = labelled(m, string(o.By))
 		}
-		x := p.metric(m)
-		if p.List = append(p.List, x); x.Type == table.Histogram {
-			p.rt = x
-		}
+		p.List = append(p.List, p.metric(m))
 	}
 	for _, m := range table.Inbound() {
 		if m.Type != table.Histogram || !c.DurationsUnknown() {

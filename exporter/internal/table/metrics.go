@@ -43,7 +43,6 @@ var resource = []string{"resource"}
 
 // Names of metrics that code treats apart.
 const (
-	RT       = "rt_seconds"
 	Blocks   = "block_total"
 	complete = "complete"
 )
@@ -135,7 +134,7 @@ func ofView(prefix string, labels []string) []Metric {
 	}
 	return slices.Concat(totals, []Metric{
 		{
-			Name: prefix + RT, Type: Histogram, Unit: "seconds", Labels: labels,
+			Name: prefix + "rt_seconds", Type: Histogram, Unit: "seconds", Labels: labels,
 			Help: "Response times of calls that ended.",
 		},
 		{
