@@ -27,7 +27,7 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 			c.Resource(name).Block("")
 		}
 		now = now.Add(time.Second)
-		m, _, _ := f.present()
+		m, _ := f.present()
 		for i := range m.rows {
 			list = append(list, m.rows[i].number)
 		}
@@ -57,7 +57,7 @@ func TestNobodyWaitsForThePast(t *testing.T) {
 	f := newFeed(c, 10)
 	c.Resource("a").Block("")
 	now = now.Add(100 * time.Second)
-	_, total, _ := f.present()
+	_, total := f.present()
 	total.reading.Lock() // somebody reads it
 	v := &viewer{query: query{by: byTrouble}}
 	if m := f.message(v); len(m.Total) != 1 || m.Table == nil || m.Table.Rows[0].Name != "a" {

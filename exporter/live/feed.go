@@ -19,11 +19,10 @@ type feed struct {
 	started int64 // differs between processes
 	process process
 
-	mu      sync.Mutex // guards what follows; nothing is read under it
-	now     *snapshot
-	ranges  []*snapshot // the latest last
-	inbound bool        // the total is of inbound calls; while there are none, of the background: all outermost calls
-	total   *series
+	mu     sync.Mutex // guards what follows; nothing is read under it
+	now    *snapshot
+	ranges []*snapshot // the latest last
+	total  *series
 
 	naming   sync.Mutex                     // guards what follows
 	entries  map[*collector.Resource]*entry // of the resources that there are
@@ -45,25 +44,25 @@ func newFeed(c *collector.Collector, rows int) *feed {
 }
 
 // present returns the snapshot of the last sealed second, and the series of the total with it.
-func (f *feed) present() (s *snapshot, total *series, inbound bool) {
+func (f *feed) present() (s *snapshot, total *series) {
 	line := f.stats.Timeline()
 	now := line.Now()
 	open := line.At(now).Index
 	f.mu.Lock()
 	if f.now == nil || f.now.to < open {
-		f.now = presentOf(open)
-		if v := f.stats.Inbound().Node(); !f.inbound && v.Used() {
-			f.inbound, f.total = true, &series{feed: f, view: f.stats.Inbound()}
+		f.now = newSnapshot(open-1, open)
+		if v := f.stats.Inbound(); !f.total.inbound && v.Node().Used() {
+			f.total = &series{feed: f, view: v, inbound: true}
 		}
 	}
-	s, total, inbound = f.now, f.total, f.inbound
+	s, total = f.now, f.total
 	f.mu.Unlock()
 	s.read(f)
 	total.until(s.to)
 	if s.end > 0 {
 		f.process.until(s.to, s.end-1, now)
 	}
-	return s, total, inbound
+	return s, total
 }
 
 // ranged returns the snapshot of the seconds that a viewer chose, an empty one if they are not known. The last ones are kept.
@@ -77,7 +76,7 @@ func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
 	f.mu.Lock()
 	i := slices.IndexFunc(f.ranges, func(x *snapshot) bool { return x.from == from && x.to == to })
 	if i < 0 {
-		f.ranges = append(f.ranges, rangeOf(from, to))
+		f.ranges = append(f.ranges, newSnapshot(from, to))
 		f.ranges = f.ranges[max(0, len(f.ranges)-keptRanges):]
 		i = len(f.ranges) - 1
 	}

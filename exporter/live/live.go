@@ -131,10 +131,8 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 		viewers: limiter.NewSeats(o.MaxViewers), polls: limiter.NewShares(o.MaxViewers),
 	}
 	p.closed, p.close = context.WithCancel(context.Background())
-	zip, err := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.StatelessCompression), gzhttp.EnableZstd(false)) // a stream keeps no window
-	if err != nil {
-		return nil, err
-	}
+	// The options are right. A stream keeps no window.
+	zip, _ := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.StatelessCompression), gzhttp.EnableZstd(false))
 	p.zipped = zip(http.HandlerFunc(p.answer))
 	return p, nil
 }

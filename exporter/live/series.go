@@ -13,8 +13,9 @@ import (
 // begins with the present when somebody first asks for it, goes on with each second, and reads what was before when somebody wants it:
 // see [series.older].
 type series struct {
-	feed *feed
-	view collector.View
+	feed    *feed
+	view    collector.View
+	inbound bool // it is of inbound calls; while there are none, of the background: all outermost calls
 
 	reading sync.Mutex // held while what was before is read
 	mu      sync.Mutex // guards what follows

@@ -49,16 +49,11 @@ type row struct {
 	failed, refused int64 // lately
 }
 
-// presentOf is the snapshot of the second before open. What is wrong with a resource counts for ten seconds, or it would flicker, and the
-// small charts have the minute before.
-func presentOf(open int64) *snapshot {
-	return &snapshot{from: open - 1, to: open, lately: open - troubled, spark: open - minute}
-}
-
-// rangeOf is the snapshot of some seconds, in which everything counts that was in them. A single one is shown as the present was then.
-func rangeOf(from, to int64) *snapshot {
+// newSnapshot makes the snapshot of some seconds, in which everything counts that was in them. Of a single one, such as the last, what is
+// wrong with a resource counts for ten seconds, or it would flicker, and the small charts have the minute before.
+func newSnapshot(from, to int64) *snapshot {
 	if from == to-1 {
-		return presentOf(to)
+		return &snapshot{from: from, to: to, lately: to - troubled, spark: to - minute}
 	}
 	return &snapshot{from: from, to: to, lately: from, spark: from}
 }

@@ -16,27 +16,27 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// asked reads what a viewer asks for, and waits until its host may ask. It reports false if it has answered that that cannot be.
-// spent is to be called with the time that the answer took.
-func (p *Page) asked(w http.ResponseWriter, r *http.Request) (v *viewer, spent func(time.Duration), ok bool) {
+// asked reads what a viewer asks for, and waits until its host may ask. It returns nil if it has answered that that cannot be.
+func (p *Page) asked(w http.ResponseWriter, r *http.Request) *viewer {
 	q, err := p.feed.queryOf(r)
 	at, err2 := positionOf(r, &q)
 	if err = errors.Join(err, err2); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
-		return nil, nil, false
+		return nil
 	}
-	if spent, err = p.budget.wait(r.Context(), clientip.Of(r, nil)); err != nil {
+	host, err := p.budget.wait(r.Context(), clientip.Of(r, nil))
+	if err != nil {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "your host asks too much; see how long its questions may take in the documentation", http.StatusTooManyRequests)
-		return nil, nil, false
+		return nil
 	}
-	return &viewer{query: q, position: at}, spent, true
+	return &viewer{query: q, position: at, pays: host}
 }
 
 // poll serves what is new since the position. Of polls that are read slowly, the slowest gives way.
 func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
-	v, spent, ok := p.asked(w, r)
-	if !ok {
+	v := p.asked(w, r)
+	if v == nil {
 		return
 	}
 	give, ok := p.polls.Take(clientip.Of(r, nil), 1, limiter.Closing(w))
@@ -46,10 +46,9 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer give()
-	_, total, _ := p.feed.present()
+	_, total := p.feed.present()
 	total.older(v.past)
 	body, err := p.feed.encode(v)
-	spent(v.spent)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -59,11 +58,16 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // an error means that the viewer has gone
 }
 
-// encode makes the next message for a viewer, in JSON.
+// encode makes the next message for a viewer, in JSON, and has its host pay for the first one.
 func (f *feed) encode(v *viewer) ([]byte, error) {
 	m := f.message(v)
-	defer func(began time.Time) { v.spent += time.Since(began) }(time.Now())
-	return json.Marshal(m)
+	began := time.Now()
+	body, err := json.Marshal(m)
+	if v.spent += time.Since(began); v.pays != nil {
+		v.pays.ReserveN(time.Now(), min(max(0, int(v.spent.Microseconds())-least), saved))
+		v.pays = nil
+	}
+	return body, err
 }
 
 // stream sends each second as an event, when it is sealed.
@@ -72,8 +76,8 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead { // it has no body, so it ends at once
 		return
 	}
-	v, spent, ok := p.asked(w, r)
-	if !ok {
+	v := p.asked(w, r)
+	if v == nil {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
@@ -96,27 +100,20 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer give()
 	shutdown := p.shutdown(r)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
 	for p.closed.Err() == nil {
 		data, err := p.feed.encode(v)
-		if spent != nil {
-			spent(v.spent)
-			spent = nil
-		}
 		// The id is the position at which an interrupted browser resumes.
 		if err != nil || !send("id: "+v.position.String(), string(data)) {
 			return
 		}
-		_, total, _ := p.feed.present()
+		_, total := p.feed.present()
 		if total.older(v.past) {
 			continue
 		}
 		line := p.stats.Timeline()
 		now := line.Now()
-		timer.Reset(line.At(now).End.Sub(now) + time.Millisecond)
 		select {
-		case <-timer.C:
+		case <-time.After(line.At(now).End.Sub(now) + time.Millisecond):
 			continue
 		case <-dropped:
 			send("event: full", full+", and this page, the newest of its host, gave way")
@@ -160,15 +157,12 @@ const (
 	maxWait   = 10 * time.Second // after which it is refused
 )
 
-// wait waits until a host may ask, and returns the function that says how long the answer took.
-func (b *budget) wait(ctx context.Context, host string) (spent func(time.Duration), err error) {
+// wait waits until a host may ask, and returns what pays for the rest of the time that the answer takes.
+func (b *budget) wait(ctx context.Context, host string) (*rate.Limiter, error) {
 	x := b.of(host)
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	if err := x.WaitN(ctx, least); err != nil { // at once, if it would take too long
-		return nil, err
-	}
-	return func(d time.Duration) { x.ReserveN(time.Now(), min(max(0, int(d.Microseconds())-least), saved)) }, nil
+	return x, x.WaitN(ctx, least) // an error at once, if it would take too long
 }
 
 // of returns what a host may ask. Hosts that have saved all they can are forgotten, those first that have not asked for the

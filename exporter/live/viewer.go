@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/windowstat/windowstat/collector"
 )
 
@@ -26,6 +28,7 @@ type viewer struct {
 	opened *collector.Resource // that is open, when there is one of that name
 	known  json.RawMessage     // details of it
 	spent  time.Duration       // on what is made for it alone
+	pays   *rate.Limiter       // for that, until it has had a message
 }
 
 // message is what a viewer is sent: the seconds that it lacks of the total and of the resource that is open, and a page of the
@@ -69,7 +72,7 @@ type cell struct {
 
 // message makes the next message for a viewer.
 func (f *feed) message(v *viewer) message {
-	now, total, inbound := f.present()
+	now, total := f.present()
 	shown := now
 	if v.end > 0 {
 		if shown = v.table; shown == nil { // or it has what does not change
@@ -79,10 +82,10 @@ func (f *feed) message(v *viewer) message {
 	began := time.Now()
 	defer func() { v.spent += time.Since(began) }()
 	epoch := f.started << 1
-	if inbound {
+	if total.inbound {
 		epoch++
 	}
-	m := message{Process: f.started, Inbound: inbound, Fresh: v.epoch != epoch, Now: f.wall(), At: now.end - 1, Age: -1, Running: now.running}
+	m := message{Process: f.started, Inbound: total.inbound, Fresh: v.epoch != epoch, Now: f.wall(), At: now.end - 1, Age: -1, Running: now.running}
 	if m.Fresh {
 		v.position, m.Columns, m.MachineColumns = position{epoch: epoch}, slices.Concat(f.columns.names, inRow), processColumns[:]
 	}

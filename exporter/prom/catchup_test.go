@@ -27,7 +27,7 @@ func TestCatchingUpIsFasterThanTheHistoryRunsOut(t *testing.T) {
 		for _, late := range []int64{0, interval / 20} { // every second request, and the one before is as much earlier
 			for lost := int64(1); (lost+1)*interval+late <= history && lost <= 4; lost++ {
 				t.Run(fmt.Sprintf("every %d s or %d s later, %d broken", interval, late, lost), func(t *testing.T) {
-					x := newCursor(plainLine(t), scraper{}, 0, time.Time{})
+					x := newCursors(1, DefaultCursorExpiry, plainLine(t)).get(scraper{}, "", 0, time.Time{})
 					state, now := acknowledged, int64(0)
 					for n := int64(1); n <= 100; n++ {
 						now = n * interval
@@ -39,7 +39,7 @@ func TestCatchingUpIsFasterThanTheHistoryRunsOut(t *testing.T) {
 						}
 						from, most := x.begin(time.Unix(now, 0), now-history)
 						to := min(now, from+most)
-						x.sent(new(response), from, to, int(to-from)*10_000, true)
+						x.sent(new(response), from, to, int(to-from)*10_000, true, 0)
 						if state = acknowledged; n > 10 && n <= 10+lost {
 							state = broken
 						}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
-	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
 // Options configure a [Collector]. The zero value is sensible.
@@ -36,23 +35,8 @@ func (o Options) Check() error { return gather.Options(o).Check("prom") }
 // It describes what was published when it was made, and collects what is published when it is collected, so that it can be unregistered
 // and registered again. Only a pedantic prometheus.Registry minds: it refuses what was published since.
 type Collector struct {
-	metrics   *gather.Metrics
-	descs     []*desc            // of the metrics of resources and of all inbound traffic, by number
-	described []*prometheus.Desc // what there was when it was made
-}
-
-// desc describes a metric to client_golang.
-type desc struct {
-	*prometheus.Desc
-	kind prometheus.ValueType
-}
-
-func newDesc(m *gather.Metric) *desc {
-	kind := prometheus.GaugeValue
-	if m.Type == table.Counter {
-		kind = prometheus.CounterValue
-	}
-	return &desc{prometheus.NewDesc(m.Family.Name, m.Help, m.Labels, nil), kind}
+	metrics *gather.Metrics
+	descs   map[*gather.Metric]*prometheus.Desc // of what there was when it was made
 }
 
 // New makes a Collector to register. The error names every invalid option.
@@ -60,27 +44,24 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	p := &Collector{metrics: gather.New(c, gather.Options(o))}
+	p := &Collector{metrics: gather.New(c, gather.Options(o)), descs: map[*gather.Metric]*prometheus.Desc{}}
 	for _, m := range p.metrics.All() {
-		d := newDesc(m)
-		if p.described = append(p.described, d.Desc); m.No >= 0 {
-			p.descs = append(p.descs, d)
-		}
+		p.descs[m] = p.desc(m)
 	}
 	return p, nil
 }
 
 // desc returns the description of a metric. Those of parts, which may publish metrics at any time, are made when they are needed.
-func (p *Collector) desc(m *gather.Metric) *desc {
-	if m.No >= 0 {
-		return p.descs[m.No]
+func (p *Collector) desc(m *gather.Metric) *prometheus.Desc {
+	if d := p.descs[m]; d != nil {
+		return d
 	}
-	return newDesc(m)
+	return prometheus.NewDesc(m.Family.Name, m.Help, m.Labels, nil)
 }
 
 // Describe implements prometheus.Collector. It is the same in every call.
 func (p *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range p.described {
+	for _, d := range p.descs {
 		ch <- d
 	}
 }

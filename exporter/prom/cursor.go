@@ -23,24 +23,20 @@ type scraper struct {
 type cursor struct {
 	scraper
 	line *seconds.Line
-
-	// Guarded by the mutex of cursors.
-	holder *fairshare.Holder[string, *cursor]
-	used   time.Time     // the last request
-	gap    time.Duration // between the last two requests
-	steady time.Duration // for how long requests have come often, and at a steady pace
-
 	turn sync.Mutex // held while a request of this scraper is served: one at a time
 
-	mu               sync.Mutex // guards what follows
-	seconds.Position            // in doubt is what was sent before, with unknown delivery; the last response is behind it
-	tries            int        // complete responses that began with next and have unknown delivery
-	out              *response  // last response; nil if its delivery is decided; set in turn, so that who has it needs no lock to look
-	limit            int64      // most seconds in a response, since one did not arrive; 0 for none
-	came             time.Time  // the last request that was served; zero if there was none
-	target           string     // the header Host of the last request: what the scraper calls this process
-	restored         bool       // from a file, and not asked for since
-	closes           bool       // the scraper closes connections, whether it has read the response or not
+	mu               *sync.Mutex // that of cursors; guards what follows
+	holder           *fairshare.Holder[string, *cursor]
+	used             time.Time     // the last request
+	gap              time.Duration // between the last two requests
+	steady           time.Duration // for how long requests have come often, and at a steady pace
+	seconds.Position               // in doubt is what was sent before, with unknown delivery; the last response is behind it
+	tries            int           // complete responses that began with next and have unknown delivery
+	out              *response     // last response; nil if its delivery is decided; set in turn, so that who has it needs no lock to look
+	limit            int64         // most seconds in a response, since one did not arrive; 0 for none
+	came             time.Time     // the last request that was served; zero if there was none in this process
+	target           string        // the header Host of the last request: what the scraper calls this process
+	closes           bool          // the scraper closes connections, whether it has read the response or not
 	count            cursorCounts
 }
 
@@ -52,20 +48,16 @@ type cursorCounts struct {
 	unconfirmed int64 // those of delivered whose receipt could not be confirmed
 }
 
-func newCursor(line *seconds.Line, who scraper, next int64, now time.Time) *cursor {
-	return &cursor{scraper: who, line: line, Position: seconds.Position{Next: next}, used: now}
-}
-
 // resume decides about seconds that an earlier process sent with unknown delivery. A scraper that calls this process by the same
 // name has them under the same labels, and gets them again; else they are unconfirmed.
 func (x *cursor) resume(target string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.restored && x.target != target && x.InDoubt() {
+	if x.came.IsZero() && x.target != target && x.InDoubt() {
 		x.giveUp(x.line.Count(x.Next, x.Doubt))
 		x.Settle(x.Doubt)
 	}
-	x.target, x.restored = target, false
+	x.target = target
 }
 
 // settle decides about the last response, before the next one is made.
@@ -131,9 +123,6 @@ func (x *cursor) begin(now time.Time, oldest int64) (from, most int64) {
 	most = maxLimit
 	if x.limit > 0 {
 		interval := int64(now.Sub(x.came)/time.Second) + 1
-		if x.came.IsZero() {
-			interval = 0
-		}
 		due := x.line.After(oldest, interval+interval/10) // the next request may be a little later
 		most = max(x.limit, x.line.Count(x.Next, due), 1)
 	}
@@ -141,11 +130,12 @@ func (x *cursor) begin(now time.Time, oldest int64) (from, most int64) {
 	return x.Next, most
 }
 
-// sent records that the seconds in [from, to) were written. If not completely, the scraper discards them, and if not over a
-// connection that shows what becomes of them, they are unconfirmed.
-func (x *cursor) sent(a *response, from, to int64, samples int, complete bool) {
+// sent records that the seconds in [from, to) were written, but for lost ones, which left the history meanwhile. If not completely, the
+// scraper discards them, and if not over a connection that shows what becomes of them, they are unconfirmed.
+func (x *cursor) sent(a *response, from, to int64, samples int, complete bool, lost int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.count.lost += lost
 	switch {
 	case from >= to:
 	case !complete:
@@ -162,22 +152,15 @@ func (x *cursor) sent(a *response, from, to int64, samples int, complete bool) {
 	}
 }
 
-// addLost counts n more lost seconds.
-func (x *cursor) addLost(n int64) {
+// saved returns what is saved: of the position, that the last response is in doubt.
+func (x *cursor) saved() saved {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.count.lost += n
-}
-
-// position returns the position to save, in which the last response is in doubt, and what the scraper calls this process.
-func (x *cursor) position() (at seconds.Position, target string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	at = seconds.Position{Next: x.Next, Doubt: max(x.Next, x.Doubt)}
+	at := seconds.Position{Next: x.Next, Doubt: max(x.Next, x.Doubt)}
 	if x.out != nil {
 		at.Next = x.out.from
 	}
-	return at, x.target
+	return saved{x.scraper, x.target, at, x.used.Unix(), int64(x.steady / time.Second)}
 }
 
 // state returns the position and the counts. The position is behind the last response, which the counts do not include yet.

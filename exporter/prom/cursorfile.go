@@ -33,9 +33,7 @@ func (s *Seconds) save() {
 	defer s.saving.Unlock()
 	var list []saved
 	for _, x := range s.cursors.list() {
-		at, host := x.position()
-		used, steady := s.cursors.use(x)
-		list = append(list, saved{x.scraper, host, at, used.Unix(), int64(steady / time.Second)})
+		list = append(list, x.saved())
 	}
 	if err := atomicfile.Replace(s.positions, list); err != nil {
 		s.saveErrors.Add(1)
@@ -53,10 +51,8 @@ func (s *Seconds) Save(ctx context.Context) {
 				return // a response is being written
 			}
 			defer x.turn.Unlock()
-			if a := x.out; a != nil {
-				if d, err := a.decide(ctx); err == nil && d == acknowledged {
-					x.settle(d)
-				}
+			if x.out != nil && s.decide(ctx, x.out) == acknowledged {
+				x.settle(acknowledged)
 			}
 		})
 	}
@@ -86,9 +82,9 @@ func (s *Seconds) restore() {
 			next = doubt // the clock was set back: these seconds have other values now
 		}
 		x := s.cursors.get(p.scraper, clientip.OfAddress(p.Client), next, used)
-		x.Doubt, x.target, x.restored = doubt, p.Host, true
+		x.Doubt, x.target = doubt, p.Host
 		x.steady = time.Duration(min(max(p.Steady, 0), maxSteady)) * time.Second
-		x.addLost(s.line.Count(first, next)) // seconds of this process whose names were sent before
+		x.count.lost += s.line.Count(first, next) // seconds of this process whose names were sent before
 	}
 }
 

@@ -24,7 +24,7 @@ type cursors struct {
 	expiry time.Duration
 	line   *seconds.Line
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards all, order and what cursors say
 	all     map[scraper]*cursor
 	order   fairshare.Table[string, *cursor]
 	evicted atomic.Int64
@@ -37,8 +37,7 @@ const (
 	maxSteady = 10 * 366 * 24 * 3600
 )
 
-// asked records a request. Two in a row are of a steady pace if they are about as far apart as the two before. It needs the
-// mutex of cursors.
+// asked records a request. Two in a row are of a steady pace if they are about as far apart as the two before. Holds mu.
 func (x *cursor) asked(now time.Time) {
 	gap := now.Sub(x.used)
 	switch {
@@ -73,7 +72,7 @@ func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cur
 		if len(c.all) >= c.max {
 			c.evict(host, now)
 		}
-		x = newCursor(c.line, who, first, now)
+		x = &cursor{scraper: who, line: c.line, mu: &c.mu, Position: seconds.Position{Next: first}, used: now}
 		c.all[who] = x
 	}
 	x.holder = c.order.Add(host, 1, x)
@@ -102,13 +101,6 @@ func (c *cursors) evict(host string, now time.Time) {
 func (c *cursors) remove(x *cursor) {
 	c.order.Remove(x.holder)
 	delete(c.all, x.scraper)
-}
-
-// use returns when a cursor was asked for last, and for how long it has been at a steady pace.
-func (c *cursors) use(x *cursor) (last time.Time, steady time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return x.used, x.steady
 }
 
 // list returns all cursors, in no order. Those that have expired are removed first: their scrapers are gone, and so is the lag. One

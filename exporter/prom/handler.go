@@ -4,22 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
-	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
@@ -54,7 +50,6 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
-	h.families = p.metrics.Families()
 	c.Publish(h.out.last.metrics()...)
 	return promhttp.InstrumentMetricHandler(others, h), nil
 }
@@ -63,8 +58,7 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 type handler struct {
 	p           *Collector
 	others, all prometheus.Gatherer // all but windowstat's metrics, and all
-	families    []*table.Family
-	shared      shared
+	waiting     singleflight.Group  // requests for a page that has not been begun
 	out         sender
 }
 
@@ -76,11 +70,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer cancel()
-	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
-	key := fmt.Sprint(format, gzipped.Accepted(r))
-	c, err := h.shared.get(ctx, key, func() (func(), error) { return h.out.place(ctx, r) }, func() (*content, error) {
-		return h.page(r, format)
-	})
+	c, shared, err := h.get(ctx, r)
 	switch {
 	case errors.Is(err, limiter.ErrBusy), errors.Is(err, context.Canceled):
 		busy(w, err)
@@ -88,11 +78,49 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	default:
 		_ = h.out.send(w, r, c, began) // an error means that the client has disconnected
+		if !shared {
+			h.out.recycle(c)
+		}
 	}
 }
 
-// page makes the page.
-func (h *handler) page(r *http.Request, format expfmt.Format) (*content, error) {
+// get returns a page. Requests that wait for the same page share one that had not been begun when they came: none sees an older state
+// than it would alone, and a flood of requests costs a page at a time. A context that ends is [limiter.ErrBusy].
+func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared bool, err error) {
+	format, zip := expfmt.NegotiateIncludingOpenMetrics(r.Header), gzipped.Accepted(r)
+	for {
+		var refused error
+		made := h.waiting.DoChan(fmt.Sprint(format, zip), func() (any, error) {
+			leave, err := h.out.place(ctx, r)
+			h.waiting.Forget(fmt.Sprint(format, zip)) // who comes from now on gets another page
+			if refused = err; err != nil {
+				return nil, nil
+			}
+			defer leave()
+			return h.page(format, zip)
+		})
+		select {
+		case x := <-made:
+			if c, _ = x.Val.(*content); c != nil || x.Err != nil {
+				return c, x.Shared, x.Err
+			}
+			if refused != nil {
+				return nil, false, refused
+			}
+			// The request that was to make the page has given up.
+		case <-ctx.Done():
+			return nil, false, limiter.ErrBusy // the content, if one is made, is left to the garbage collector
+		}
+	}
+}
+
+// page makes the page. It runs in a goroutine of its own, where a panic would end the process.
+func (h *handler) page(format expfmt.Format, zip bool) (c *content, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
 	kind, gatherer := format.FormatType(), h.all
 	plain := kind == expfmt.TypeTextPlain || kind == expfmt.TypeOpenMetrics
 	if plain {
@@ -104,10 +132,9 @@ func (h *handler) page(r *http.Request, format expfmt.Format) (*content, error) 
 	}
 	var page *text.Page
 	if plain {
-		page = h.out.pages.Get(dialect(format), h.families...)
-		h.p.metrics.Gather(gather.Page{Page: page})
+		page = h.p.metrics.Page(&h.out.pages, dialect(format))
 	}
-	return h.out.render(r, string(format), page, func(out io.Writer) (int, error) { return encode(out, format, families) })
+	return h.out.render(format, zip, page, families)
 }
 
 // dialect returns the text format for our own encoder.
@@ -116,87 +143,4 @@ func dialect(f expfmt.Format) text.Format {
 		return text.OpenMetrics
 	}
 	return text.Prometheus
-}
-
-// encode writes the families that client_golang gathered, and the end of the page, and returns the number of samples.
-func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) (samples int, err error) {
-	enc := expfmt.NewEncoder(w, format)
-	for _, f := range families {
-		if err := enc.Encode(f); err != nil {
-			return samples, err
-		}
-		samples += len(f.Metric)
-	}
-	if closer, ok := enc.(expfmt.Closer); ok {
-		err = closer.Close()
-	}
-	return samples, err
-}
-
-// shared makes requests that wait for the same page share one that had not been begun when they came: none sees an older state
-// than it would alone, and a flood of requests costs a page at a time. The zero value is ready.
-type shared struct {
-	mu      sync.Mutex
-	waiting map[string]*sharing // by what is asked for; not begun
-}
-
-// sharing is a page that some wait for.
-type sharing struct {
-	users int           // guarded by shared.mu
-	done  chan struct{} // closed when what follows is known
-	made  bool          // or who was to make it has given up
-	*content
-	err error
-}
-
-// get returns the page of a key, from make in a place, or from another request's. A context that ends is [limiter.ErrBusy].
-func (s *shared) get(ctx context.Context, key string, place func() (leave func(), err error), make func() (*content, error)) (*content, error) {
-	for {
-		x, first := s.join(key)
-		if first {
-			return s.make(key, x, place, make)
-		}
-		select {
-		case <-x.done:
-			if x.made {
-				return x.content, x.err
-			}
-		case <-ctx.Done():
-			return nil, limiter.ErrBusy // its part of the content is left to the garbage collector
-		}
-	}
-}
-
-// join adds a request to those that wait, and reports whether it is the first one, which makes the page.
-func (s *shared) join(key string) (x *sharing, first bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if x = s.waiting[key]; x == nil {
-		if s.waiting == nil {
-			s.waiting = map[string]*sharing{}
-		}
-		x, first = &sharing{done: make(chan struct{})}, true
-		s.waiting[key] = x
-	}
-	x.users++
-	return x, first
-}
-
-// make makes a page for all that wait for it.
-func (s *shared) make(key string, x *sharing, place func() (func(), error), make func() (*content, error)) (*content, error) {
-	defer close(x.done)
-	leave, err := place()
-	s.mu.Lock()
-	delete(s.waiting, key) // who comes from now on gets another page
-	users := x.users
-	s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	x.content, x.err = make()
-	if x.made = true; x.err == nil {
-		x.content.users.Store(int32(users))
-	}
-	return x.content, x.err
 }

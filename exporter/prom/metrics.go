@@ -13,6 +13,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/native"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/node"
 )
@@ -64,13 +65,13 @@ func (s *metrics) Value(m *gather.Metric, v float64) {
 	if m.ByCode && len(pairs) < len(m.Labels) {
 		pairs = append(noCode[:1:1], pairs...)
 	}
-	if d.kind == prometheus.CounterValue {
+	if m.Type == table.Counter {
 		x := next(&s.counters)
-		x.sample, x.out.CreatedTimestamp = sample{d, pairs, v}, s.created
+		x.sample, x.v, x.out.CreatedTimestamp = sample{d, pairs}, v, s.created
 		s.ch <- x
 	} else {
 		x := next(&s.gauges)
-		x.sample = sample{d, pairs, v}
+		x.sample, x.v = sample{d, pairs}, v
 		s.ch <- x
 	}
 }
@@ -90,18 +91,18 @@ func next[T any](slab *[]T) *T {
 	return x
 }
 
-// sample is a counter or a gauge.
+// sample is what all kinds of samples have.
 type sample struct {
-	desc  *desc
+	desc  *prometheus.Desc
 	pairs []*dto.LabelPair
-	v     float64
 }
 
 // Desc implements prometheus.Metric.
-func (s *sample) Desc() *prometheus.Desc { return s.desc.Desc }
+func (s *sample) Desc() *prometheus.Desc { return s.desc }
 
 type counterSample struct {
 	sample
+	v   float64
 	out dto.Counter
 }
 
@@ -114,6 +115,7 @@ func (s *counterSample) Write(out *dto.Metric) error {
 
 type gaugeSample struct {
 	sample
+	v   float64
 	out dto.Gauge
 }
 
@@ -126,17 +128,13 @@ func (s *gaugeSample) Write(out *dto.Metric) error {
 
 // distribution is a histogram, native and classic in one.
 type distribution struct {
-	desc  *desc
-	pairs []*dto.LabelPair
-	h     *dto.Histogram
+	sample
+	out *dto.Histogram
 }
 
-// Desc implements prometheus.Metric.
-func (d *distribution) Desc() *prometheus.Desc { return d.desc.Desc }
-
 // Write implements prometheus.Metric.
-func (d *distribution) Write(out *dto.Metric) error {
-	out.Label, out.Histogram = d.pairs, d.h
+func (s *distribution) Write(out *dto.Metric) error {
+	out.Label, out.Histogram = s.pairs, s.out
 	return nil
 }
 
@@ -176,7 +174,7 @@ func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, exemplars []col
 	for _, x := range byTime {
 		out.Exemplars = append(out.Exemplars, exemplar(x))
 	}
-	s.ch <- &distribution{desc: s.p.desc(m), pairs: s.pairs, h: out}
+	s.ch <- &distribution{sample{s.p.desc(m), s.pairs}, out}
 }
 
 func exemplar(x collector.Exemplar) *dto.Exemplar {

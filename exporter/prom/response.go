@@ -19,7 +19,6 @@ type response struct {
 	conn        *connection
 	request     int           // the number of its request on the connection
 	idleTimeout time.Duration // of the server; 0 for none
-	stay        func(context.Context) bool
 }
 
 // delivery is what is known about the receipt of a response that was written completely.
@@ -40,7 +39,7 @@ func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response 
 	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || s.proxies.has(r) {
 		return nil
 	}
-	a := &response{conn: s.conns.find(address), stay: s.stay}
+	a := &response{conn: s.conns.find(address)}
 	if a.conn == nil {
 		return nil
 	}
@@ -59,7 +58,7 @@ func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response 
 // delivery decides by what has become of the connection. A client that has read a response uses the connection again or keeps
 // it, and one that has not closes it. But to the server a connection is idle as soon as the last byte is in the buffers of its
 // own machine: the network may be cut, or the client may stand still and close the connection when it goes on. So an idle
-// connection proves something only if it stays so while the client asks again, see [response.decide].
+// connection proves something only if it stays so while the client asks again, see [Seconds.decide].
 func (a *response) delivery() delivery {
 	c := a.conn
 	c.mu.Lock()
@@ -92,17 +91,13 @@ const stays = 50 * time.Millisecond
 // stay waits for that long, and reports whether it has.
 func stay(ctx context.Context) bool { return background.Sleep(ctx, stays) }
 
-// decide returns the delivery, after a wait if the connection is idle.
-func (a *response) decide(ctx context.Context) (delivery, error) {
+// decide returns the delivery, after a wait if the connection is idle. It stays idle, which decides nothing, if ctx ends meanwhile.
+func (s *Seconds) decide(ctx context.Context, a *response) delivery {
 	d := a.delivery()
-	if d != idle {
-		return d, nil
+	if d == idle && s.stay(ctx) {
+		if d = a.delivery(); d == idle {
+			d = acknowledged
+		}
 	}
-	if !a.stay(ctx) {
-		return d, ctx.Err()
-	}
-	if d = a.delivery(); d == idle {
-		d = acknowledged
-	}
-	return d, nil
+	return d
 }

@@ -112,7 +112,7 @@ func TestSecondsAreSentAgain(t *testing.T) {
 			{150, acknowledged, true, [2]int64{135, 150}}, // it keeps connections now
 		}, cursorCounts{delivered: 50, unconfirmed: 20, resent: 5 + 6 + 7 + 8 + 9 + 5 + 5 + 10 + 5 + 10}},
 	} {
-		x := newCursor(plainLine(t), scraper{}, 100, time.Time{})
+		x := newCursors(1, DefaultCursorExpiry, plainLine(t)).get(scraper{}, "", 100, time.Time{})
 		var last delivery
 		for i, s := range tc.responses {
 			if x.out != nil {
@@ -120,7 +120,7 @@ func TestSecondsAreSentAgain(t *testing.T) {
 			}
 			from, most := x.begin(time.Unix(s.open, 0), s.open-1000)
 			to := min(s.open, from+most)
-			x.sent(new(response), from, to, int(to-from)*tc.samples, s.complete)
+			x.sent(new(response), from, to, int(to-from)*tc.samples, s.complete, 0)
 			if got := [2]int64{from, to}; got != s.want {
 				t.Errorf("%s: response %d has %v, want %v", tc.name, i, got, s.want)
 			}

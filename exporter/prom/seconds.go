@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
@@ -146,7 +148,7 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only GET is allowed", http.StatusMethodNotAllowed)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
-	case q.native() && !acceptsProtobuf(r):
+	case q.native() && expfmt.NegotiateIncludingOpenMetrics(r.Header).FormatType() != expfmt.TypeProtoDelim:
 		http.Error(w, "the native histogram needs a client that accepts protobuf, such as Prometheus with scrape_native_histograms",
 			http.StatusNotAcceptable)
 	case q.cursor != "":
@@ -165,10 +167,10 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	defer leave()
 	open := s.line.Sealed(s.streams)
-	from := max(s.line.Before(open, q.window), s.oldest(open))
+	from := max(s.line.Before(open, cmp.Or(q.window, defaultWindow)), s.oldest(open))
 	limit := s.limit(r, &q, from, defaultScrapeTimeout)
 	if n := s.line.Count(from, open); n > limit.Seconds {
-		if q.hasWindow {
+		if q.window > 0 {
 			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples or %d bytes that a response may have; ask for %d seconds, or for some metrics or resources only",
 				n, limit.Samples, limit.Bytes, limit.Seconds), http.StatusBadRequest)
 			return
@@ -182,6 +184,7 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	leave()
 	_ = s.out.send(w, r, c, began) // an error means that the client has disconnected
+	s.out.recycle(c)
 }
 
 // serveCursor serves the seconds that the scraper has not fetched yet.
@@ -194,10 +197,10 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	x.resume(r.Host)
 	moved := false
-	if last := x.out; last != nil {
-		d, err := last.decide(r.Context())
-		if err != nil {
-			return
+	if x.out != nil {
+		d := s.decide(r.Context(), x.out)
+		if d == idle {
+			return // the client has disconnected
 		}
 		x.settle(d)
 		moved = true
@@ -217,13 +220,13 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	samples, dropped := c.samples, s.line.Count(from, min(s.line.Oldest(), to)) // while the page was made
+	lost := s.line.Count(from, min(s.line.Oldest(), to)) // while the page was made
 	leave()
 	a := s.newResponse(w, r)
 	err = s.out.send(w, r, c, began)
 	complete := err == nil && r.Context().Err() == nil
-	x.sent(a, from, to, samples, complete)
-	x.addLost(dropped)
+	x.sent(a, from, to, c.samples, complete, lost)
+	s.out.recycle(c)
 	switch moved = moved || complete && from < to; {
 	case moved && a != nil:
 		a.conn.saveWhenIdle() // the response would not end before the disk has it

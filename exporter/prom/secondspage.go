@@ -3,12 +3,14 @@ package prom
 import (
 	"io"
 	"net/http"
+	"slices"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windowstat/windowstat/exporter/internal/gather"
+	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/native"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -25,10 +27,11 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 			to = stream.Emit(&q.Selection, from, to, limit, sink)
 		}
 	}
+	zip := gzipped.Accepted(r)
 	if q.native() {
-		page := newProtobufPage()
-		emit(page)
-		c, err = s.out.render(r, string(expfmt.NewFormat(expfmt.TypeProtoDelim)), nil, page.write)
+		page := protobufPage{families: map[*table.Family]*dto.MetricFamily{}}
+		emit(&page)
+		c, err = s.out.render(expfmt.NewFormat(expfmt.TypeProtoDelim), zip, nil, page.all())
 		return c, to, err
 	}
 	format := textFormat(r)
@@ -58,12 +61,7 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 		limit.Seconds = max(int64(0.9*float64(n)/over), 1)
 		s.out.pages.Put(page)
 	}
-	c, err = s.out.render(r, string(format), page, func(out io.Writer) (_ int, err error) {
-		if format.FormatType() == expfmt.TypeOpenMetrics {
-			_, err = io.WriteString(out, text.End)
-		}
-		return 0, err
-	})
+	c, err = s.out.render(format, zip, page, nil)
 	return c, to, err
 }
 
@@ -77,22 +75,12 @@ func textFormat(r *http.Request) expfmt.Format {
 	return expfmt.NewFormat(expfmt.TypeTextPlain)
 }
 
-// acceptsProtobuf reports whether the Accept header prefers protobuf.
-func acceptsProtobuf(r *http.Request) bool {
-	return expfmt.NegotiateIncludingOpenMetrics(r.Header).FormatType() == expfmt.TypeProtoDelim
-}
-
 // protobufPage is a per-second page in protobuf, the only format with native histograms.
 type protobufPage struct {
 	families map[*table.Family]*dto.MetricFamily
 	order    []*dto.MetricFamily
 	current  *dto.MetricFamily
 	pairs    []*dto.LabelPair
-	samples  int
-}
-
-func newProtobufPage() *protobufPage {
-	return &protobufPage{families: map[*table.Family]*dto.MetricFamily{}}
 }
 
 // Series implements seconds.Sink.
@@ -125,19 +113,9 @@ func (s *protobufPage) Histogram(unix int64, h *node.Histogram) {
 func (s *protobufPage) add(unix int64, m *dto.Metric) {
 	m.Label, m.TimestampMs = s.pairs, proto.Int64(unix*1000)
 	s.current.Metric = append(s.current.Metric, m)
-	s.samples++
 }
 
-// write writes the page, and returns the number of samples.
-func (s *protobufPage) write(w io.Writer) (samples int, err error) {
-	enc := expfmt.NewEncoder(w, expfmt.NewFormat(expfmt.TypeProtoDelim))
-	for _, f := range s.order {
-		if len(f.Metric) == 0 {
-			continue
-		}
-		if err := enc.Encode(f); err != nil {
-			return s.samples, err
-		}
-	}
-	return s.samples, nil
+// all returns the families that have samples.
+func (s *protobufPage) all() []*dto.MetricFamily {
+	return slices.DeleteFunc(s.order, func(f *dto.MetricFamily) bool { return len(f.Metric) == 0 })
 }

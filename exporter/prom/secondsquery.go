@@ -17,10 +17,9 @@ import (
 // query are the parameters of a request to the per-second endpoint.
 type query struct {
 	seconds.Selection
-	cursor    string
-	window    int64 // seconds
-	hasWindow bool
-	ranges    bool // the histogram is text, by vmrange
+	cursor string
+	window int64 // seconds; 0 if it is not given
+	ranges bool  // the histogram is text, by vmrange
 }
 
 const (
@@ -54,9 +53,7 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 	if q.cursor = cursor; hasCursor && !validCursor.MatchString(cursor) {
 		wrong("cursor is %.70q; 1 to 64 letters, digits and _.:- are allowed", cursor)
 	}
-	q.window = defaultWindow
-	var window string
-	if window, q.hasWindow = once("window"); q.hasWindow {
+	if window, ok := once("window"); ok {
 		d, err := time.ParseDuration(window)
 		history := s.stats.History()
 		if err != nil || d < time.Second || d > history || d%time.Second != 0 {

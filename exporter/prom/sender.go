@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
@@ -28,7 +32,7 @@ type sender struct {
 	proxies []netip.Prefix
 	zip     gzipped.Writers
 	pages   text.Pages
-	buffers sync.Pool
+	unused  sync.Pool // contents
 	last    scrapeStats
 }
 
@@ -86,62 +90,60 @@ func busy(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// content is a page as it is written: compressed, or as numbers that become text on the way, and what follows them. Several
-// responses may share one; it is reused when all have called done.
+// content is a page as it is written: compressed, or as numbers that become text on the way, and what follows them.
 type content struct {
 	page    *text.Page // nil if it is compressed
 	rest    bytes.Buffer
 	header  http.Header
 	samples int
 	size    int // before compression; without the page
-	users   atomic.Int32
 }
 
-// render makes the content of a page, and takes the page, which may be nil. write writes what follows it and returns the number
-// of samples.
-func (s *sender) render(r *http.Request, contentType string, page *text.Page, write func(io.Writer) (samples int, err error)) (*content, error) {
-	c, _ := s.buffers.Get().(*content)
+// render makes the content of a page, which may be nil and is the sender's from now on, and of families that follow it.
+func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, families []*dto.MetricFamily) (*content, error) {
+	c, _ := s.unused.Get().(*content)
 	if c == nil {
 		c = new(content)
 	}
 	c.page, c.samples = page, 0
 	c.rest.Reset()
-	c.users.Store(1)
-	c.header = http.Header{"Content-Type": {contentType}}
-	if page != nil {
-		c.samples = page.Samples()
-	}
+	c.header = http.Header{"Content-Type": {string(format)}}
 	out, end := io.Writer(&c.rest), func() error { return nil }
-	if gzipped.Accepted(r) {
+	if zip {
 		c.header.Set("Content-Encoding", "gzip")
 		out, end = s.zip.Start(&c.rest)
 	}
 	counted := &countingWriter{Writer: out}
 	var err error
-	if page != nil && gzipped.Accepted(r) {
+	if page != nil {
+		c.samples = page.Samples()
+	}
+	if page != nil && zip {
 		_, err = page.WriteTo(counted)
 		s.pages.Put(page)
 		c.page = nil
 	}
-	samples, more := write(counted)
-	c.samples, c.size = c.samples+samples, counted.n
-	if err = errors.Join(err, more, end()); err != nil {
-		s.done(c)
+	enc := expfmt.NewEncoder(counted, format)
+	for _, f := range families {
+		err = errors.Join(err, enc.Encode(f))
+		c.samples += len(f.Metric)
+	}
+	err = errors.Join(err, enc.(expfmt.Closer).Close(), end()) // the end of an OpenMetrics page, and of the compressed one
+	c.size = counted.n
+	if err != nil {
+		s.recycle(c)
 		return nil, err
 	}
 	return c, nil
 }
 
-// done ends the use of a content.
-func (s *sender) done(c *content) {
-	if c.users.Add(-1) > 0 {
-		return
-	}
+// recycle keeps the memory of a content that nobody uses any more.
+func (s *sender) recycle(c *content) {
 	if c.page != nil {
 		s.pages.Put(c.page)
 		c.page = nil
 	}
-	s.buffers.Put(c)
+	s.unused.Put(c)
 }
 
 // memory is how many bytes it takes.
@@ -155,9 +157,8 @@ func (c *content) memory() int {
 // errDropped is the error for a response that was not written, because there are too many slow readers.
 var errDropped = errors.New("too many responses are being read slowly")
 
-// send writes a content to the client, flushes it, and is done with it.
+// send writes a content to the client, and flushes it.
 func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began time.Time) error {
-	defer s.done(c)
 	stop := limiter.Closing(w)
 	give, ok := s.unread.Take(s.host(r), c.memory(), func() error {
 		err := stop()
@@ -172,9 +173,7 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 		return errDropped
 	}
 	defer give()
-	for name, values := range c.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), c.header)
 	var page int64
 	var err error
 	if c.page != nil {
@@ -190,7 +189,9 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 		err = nil // there is no connection, as in a test
 	}
 	if isScrape(r) {
-		s.last.record(time.Since(began), c.samples, int(page)+c.size)
+		s.last.samples.Store(int64(c.samples))
+		s.last.bytes.Store(page + int64(c.size))
+		s.last.duration.Store(int64(time.Since(began)))
 	}
 	return err
 }
@@ -200,12 +201,6 @@ type scrapeStats struct {
 	page                     string // value of the label
 	duration, samples, bytes atomic.Int64
 	dropped                  atomic.Int64 // responses that were broken off or refused
-}
-
-func (s *scrapeStats) record(duration time.Duration, samples, bytes int) {
-	s.samples.Store(int64(samples))
-	s.bytes.Store(int64(bytes))
-	s.duration.Store(int64(duration))
 }
 
 // isScrape reports whether a server scrapes: it has a cursor, or says how long it waits. Whoever looks, in a browser or with

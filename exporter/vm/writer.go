@@ -17,7 +17,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
-	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
@@ -41,9 +40,8 @@ const (
 // Writer writes the metrics of a Collector as text, for VictoriaMetrics. It must be made with [New], and is safe for
 // concurrent use.
 type Writer struct {
-	metrics  *gather.Metrics
-	families []*table.Family
-	pages    text.Pages
+	metrics *gather.Metrics
+	pages   text.Pages
 }
 
 // New makes a Writer. The error names every invalid option.
@@ -51,15 +49,13 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	if err := gather.Options(o).Check("vm"); err != nil {
 		return nil, err
 	}
-	all := gather.New(c, gather.Options(o))
-	return &Writer{metrics: all, families: all.Families()}, nil
+	return &Writer{metrics: gather.New(c, gather.Options(o))}, nil
 }
 
 // WriteMetrics writes all current metrics. It ignores errors of the writer, because metrics.RegisterMetricsWriter has no place
 // for them.
 func (w *Writer) WriteMetrics(out io.Writer) {
-	page := w.pages.Get(text.VictoriaMetrics, w.families...)
+	page := w.metrics.Page(&w.pages, text.VictoriaMetrics)
 	defer w.pages.Put(page)
-	w.metrics.Gather(gather.Page{Page: page})
 	_, _ = page.WriteTo(out)
 }

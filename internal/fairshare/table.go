@@ -52,17 +52,24 @@ type Holder[H comparable, V any] struct {
 	at     int // in the heap of the host; -1 if it is in no table
 }
 
-// host is one that has holders, or an amount.
+// host is one that has holders.
 type host[H comparable, V any] struct {
 	table   *Table[H, V]
 	holders heapOf[*Holder[H, V]]
 	amount  int
-	at      int // in the heap of the table; -1 if it has no holders
+	at      int // in the heap of the table; -1 while it is not there yet
 }
 
-// Add adds a holder, with the rank 0.
+// Add adds a holder, with the rank 0. Its amount may be negative: then the host gives way later.
 func (t *Table[H, V]) Add(of H, amount int, value V) *Holder[H, V] {
-	h := t.host(of)
+	h := t.hosts[of]
+	if h == nil {
+		if t.hosts == nil {
+			t.hosts = map[H]*host[H, V]{}
+		}
+		h = &host[H, V]{table: t, at: -1}
+		t.hosts[of] = h
+	}
 	t.added++
 	x := &Holder[H, V]{Host: of, Value: value, of: h, amount: amount, number: t.added}
 	if t.Newest {
@@ -87,7 +94,9 @@ func (t *Table[H, V]) Remove(x *Holder[H, V]) bool {
 	x.of.amount -= x.amount
 	heap.Remove(&x.of.holders, x.at)
 	t.place(x.of)
-	t.forget(x.Host, x.of)
+	if len(x.of.holders) == 0 {
+		delete(t.hosts, x.Host)
+	}
 	return true
 }
 
@@ -97,14 +106,6 @@ func (t *Table[H, V]) Rank(x *Holder[H, V], rank int64) {
 		x.rank = rank
 		t.moved(x)
 	}
-}
-
-// Weigh adds to what a host has, beside the amounts of its holders. It may be negative, for a host that is to give way later.
-func (t *Table[H, V]) Weigh(of H, amount int) {
-	h := t.host(of)
-	h.amount += amount
-	t.place(h)
-	t.forget(of, h)
 }
 
 // Len returns how many holders there are.
@@ -150,26 +151,6 @@ func (t *Table[H, V]) late(x *Holder[H, V]) bool {
 	return true
 }
 
-// host returns a host, which is made if there is none.
-func (t *Table[H, V]) host(of H) *host[H, V] {
-	h := t.hosts[of]
-	if h == nil {
-		if t.hosts == nil {
-			t.hosts = map[H]*host[H, V]{}
-		}
-		h = &host[H, V]{table: t, at: -1}
-		t.hosts[of] = h
-	}
-	return h
-}
-
-// forget forgets a host that has nothing.
-func (t *Table[H, V]) forget(of H, h *host[H, V]) {
-	if len(h.holders) == 0 && h.amount == 0 {
-		delete(t.hosts, of)
-	}
-}
-
 // moved puts a holder that has changed where it belongs.
 func (t *Table[H, V]) moved(x *Holder[H, V]) {
 	heap.Fix(&x.of.holders, x.at)
@@ -179,9 +160,8 @@ func (t *Table[H, V]) moved(x *Holder[H, V]) {
 // place puts a host that has changed where it belongs.
 func (t *Table[H, V]) place(h *host[H, V]) {
 	switch {
-	case len(h.holders) == 0 && h.at >= 0:
-		heap.Remove(&t.order, h.at)
 	case len(h.holders) == 0:
+		heap.Remove(&t.order, h.at)
 	case h.at < 0:
 		heap.Push(&t.order, h)
 	default:

@@ -29,21 +29,20 @@ func (p *Metrics) Gather(to Sink) {
 	}
 	m := p.stats.Seal()
 	s.now = m.Now
-	labelled, view := s.labelled, s.view // allocated once, not for each resource
+	each, view := s.each, s.view // allocated once, not for each resource
 	for _, s.resource = range m.Resources {
+		s.exemplars = s.resource.Exemplars()
 		for _, s.metric = range p.List {
 			switch {
-			case s.metric.Labelled != nil:
-				s.metric.Labelled(s.resource, labelled)
-			case s.metric.Optional != nil:
-				s.optional()
+			case s.metric.Each != nil:
+				s.metric.Each(s.resource, each)
+			case s.metric.Type == table.Histogram && p.by != "": // one for each origin or entrance would be too many series
+				v := s.resource.View().Node()
+				v.Snapshot(m.Now, &s.h)
+				s.values[1] = s.resource.Name()
+				to.Labels(s.names[1:], s.values[1:], v.Began())
+				to.Histogram(s.metric, &s.h, s.exemplars)
 			}
-		}
-		if p.by != "" { // a histogram for each origin or entrance would be too many series
-			s.resource.View().Node().Snapshot(m.Now, &s.h)
-			s.values[1] = s.resource.Name()
-			to.Labels(s.names[1:], s.values[1:], s.began())
-			s.histogram(s.List, s.resource.Exemplars())
 		}
 		switch p.by {
 		case ByOrigin:
@@ -54,7 +53,10 @@ func (p *Metrics) Gather(to Sink) {
 			s.view("", s.resource.View())
 		}
 	}
-	s.total()
+	if v := p.stats.Inbound().Node(); v.Used() {
+		s.exemplars = nil
+		s.all(p.inbound, v, nil, nil, &s.h)
+	}
 	p.SelfMetrics(to)
 }
 
@@ -67,68 +69,46 @@ type scrape struct {
 	resource      *collector.Resource
 	metric        *Metric
 
-	reading table.Reading
-	coded   [2][3]string // names and values of labels, with a code
-	h       node.Histogram
+	exemplars []collector.Exemplar
+	reading   table.Reading
+	coded     [2][3]string // names and values of labels, with a code
+	h         node.Histogram
 }
 
-// began is since when the resource counts.
-func (s *scrape) began() time.Time { return s.resource.View().Node().Began() }
-
-// labelled emits a count of the resource by a label value, which is shown from the first count on: it was zero since the resource
-// began.
-func (s *scrape) labelled(value string, n int64) bool {
+// each emits a series that the resource has of the metric, by a label value. One that counts is shown from the first count on: it was zero
+// since the resource began.
+func (s *scrape) each(value string, n int64) bool {
 	s.values[0], s.values[1] = value, s.resource.Name()
-	s.to.Labels(s.metric.sorted, s.values, s.began())
+	names := s.metric.sorted
+	s.to.Labels(names, s.values[2-len(names):], s.resource.View().Node().Began())
 	s.to.Value(s.metric, float64(n))
 	return true
 }
 
-// optional emits a metric that the resource may lack.
-func (s *scrape) optional() {
-	if v, ok := s.metric.Optional(s.resource); ok {
-		s.values[1] = s.resource.Name()
-		s.to.Labels(s.metric.Labels, s.values[1:], s.began())
-		s.to.Value(s.metric, v)
-	}
-}
-
 // view emits a view of the resource, with its value of the label.
-func (s *scrape) view(name string, view collector.View) bool {
-	v := view.Node()
-	s.values[0], s.values[1] = name, s.resource.Name()
-	values := s.values[2-len(s.names):]
-	s.to.Labels(s.names, values, v.Began())
-	if s.by == "" {
-		s.reading.Set(v.SnapshotByCode(s.now, &s.h, &s.reading.Codes))
-		s.histogram(s.List, s.resource.Exemplars())
-	} else {
-		s.reading.Set(v.SnapshotByCode(s.now, nil, &s.reading.Codes))
+func (s *scrape) view(value string, view collector.View) bool {
+	h := &s.h
+	if s.by != "" {
+		h = nil
 	}
-	s.all(s.List, s.names, values, v.Began())
+	s.values[0], s.values[1] = value, s.resource.Name()
+	s.all(s.List, view.Node(), s.names, s.values[2-len(s.names):], h)
 	return true
 }
 
-// total emits the metrics of all inbound traffic, once there was any.
-func (s *scrape) total() {
-	v := s.stats.Inbound().Node()
-	if !v.Used() {
-		return
-	}
-	s.reading.Set(v.SnapshotByCode(s.now, &s.h, &s.reading.Codes))
-	s.to.Labels(nil, nil, v.Began())
-	s.histogram(s.inbound, nil)
-	s.all(s.inbound, nil, nil, v.Began())
-}
-
-// all emits what the reading has of some metrics since began, with labels that are set already.
-func (s *scrape) all(metrics []*Metric, names, values []string, began time.Time) {
+// all emits what one snapshot of a view has of some metrics, with the histogram unless h is nil.
+func (s *scrape) all(metrics []*Metric, v *node.View, names, values []string, h *node.Histogram) {
+	began := v.Began()
+	s.reading.Set(v.SnapshotByCode(s.now, h, &s.reading.Codes))
+	s.to.Labels(names, values, began)
 	for _, m := range metrics {
 		switch {
 		case m.Value != nil:
 			s.to.Value(m, m.Value(&s.reading))
 		case m.ByCode:
 			s.byCode(m, names, values, began)
+		case m.Type == table.Histogram && h != nil:
+			s.to.Histogram(m, h, s.exemplars)
 		}
 	}
 }
@@ -147,13 +127,11 @@ func (s *scrape) byCode(m *Metric, names, values []string, began time.Time) {
 	}
 }
 
-// histogram emits the histogram of a view.
-func (s *scrape) histogram(metrics []*Metric, exemplars []collector.Exemplar) {
-	for _, m := range metrics {
-		if m.Type == table.Histogram {
-			s.to.Histogram(m, &s.h, exemplars)
-		}
-	}
+// Page returns a page with all metrics, from a pool.
+func (p *Metrics) Page(pages *text.Pages, f text.Format) *text.Page {
+	page := pages.Get(f, p.families...)
+	p.Gather(Page{page})
+	return page
 }
 
 // Page is a [Sink] that writes a text page. It writes no created timestamps: the text format has none, and those of OpenMetrics

@@ -33,6 +33,7 @@ type Metrics struct {
 	stats     *collector.Collector
 	namespace string
 	by        By
+	families  []*table.Family // of List and of inbound
 	taken     map[string]bool // full names on a page, without _total
 }
 
@@ -40,7 +41,6 @@ type Metrics struct {
 type Metric struct {
 	table.Metric
 	Family table.Family // with the full name
-	No     int          // index among those of resources and of all inbound traffic; -1 for one about windowstat itself
 
 	sorted []string // labels, sorted
 }
@@ -84,20 +84,22 @@ func (o Options) Check(pkg string) error {
 func New(c *collector.Collector, o Options) *Metrics {
 	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, taken: map[string]bool{}}
 	for _, m := range table.Metrics() {
-		if m.Name == table.RT && c.DurationsUnknown() {
+		if m.Type == table.Histogram && c.DurationsUnknown() {
 			continue
 		}
 		if o.By != "" {
 			m = labelled(m, string(o.By))
 		}
-		p.List = append(p.List, p.metric(m, len(p.List)))
+		p.List = append(p.List, p.metric(m))
 	}
 	for _, m := range table.Inbound() {
 		if m.Type != table.Histogram || !c.DurationsUnknown() {
-			p.inbound = append(p.inbound, p.metric(m, len(p.List)+len(p.inbound)))
+			p.inbound = append(p.inbound, p.metric(m))
 		}
 	}
-	for _, f := range p.Families() {
+	for _, m := range slices.Concat(p.List, p.inbound) {
+		f := &m.Family
+		p.families = append(p.families, f)
 		p.taken[strings.TrimSuffix(f.Name, "_total")] = true
 		if f.Type == table.Histogram {
 			p.taken[f.Name+"_bucket"], p.taken[f.Name+"_count"], p.taken[f.Name+"_sum"] = true, true, true
@@ -106,25 +108,16 @@ func New(c *collector.Collector, o Options) *Metrics {
 	return p
 }
 
-func (p *Metrics) metric(m table.Metric, no int) *Metric {
+func (p *Metrics) metric(m table.Metric) *Metric {
 	family := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help}
-	return &Metric{Metric: m, Family: family, No: no, sorted: slices.Sorted(slices.Values(m.Labels))}
-}
-
-// Families returns the families of the metrics of resources and of all inbound traffic.
-func (p *Metrics) Families() []*table.Family {
-	var list []*table.Family
-	for _, m := range slices.Concat(p.List, p.inbound) {
-		list = append(list, &m.Family)
-	}
-	return list
+	return &Metric{Metric: m, Family: family, sorted: slices.Sorted(slices.Values(m.Labels))}
 }
 
 // labelled adds a label to a metric of resources; histograms stay as they are.
 func labelled(m table.Metric, by string) table.Metric {
 	switch {
 	case m.Name == table.Blocks: // reasons are counted for the resource only
-		m.Labelled = nil
+		m.Each = nil
 		m.Value = func(r *table.Reading) float64 { return float64(r.Total.Block) }
 		m.Labels = []string{"resource", by}
 	case m.Value != nil || m.ByCode:

@@ -67,7 +67,7 @@ func (p *Metrics) published() iter.Seq2[*collector.Metric, *Metric] {
 			}
 			x := byName[m.Name]
 			if x == nil {
-				x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels}, -1)
+				x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 				byName[m.Name] = x
 			}
 			if !yield(&m, x) {
@@ -77,13 +77,11 @@ func (p *Metrics) published() iter.Seq2[*collector.Metric, *Metric] {
 	}
 }
 
-// All returns all present metrics, those of resources first.
+// All returns all present metrics, those of resources first. One that several parts have published is there for each.
 func (p *Metrics) All() []*Metric {
 	all := slices.Concat(p.List, p.inbound)
 	for _, x := range p.published() {
-		if !slices.Contains(all, x) {
-			all = append(all, x)
-		}
+		all = append(all, x)
 	}
 	return all
 }

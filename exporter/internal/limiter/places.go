@@ -21,9 +21,9 @@ type Places struct {
 
 	mu   sync.Mutex // guards what follows
 	free int
-	// waiting are the requests that wait, with the channel that is closed when one has a place. A host weighs less the more places
-	// it has, so the request that would give way first is the next.
-	waiting fairshare.Table[string, chan struct{}]
+	// all are the requests that wait, with the channel that one gets its place by, and after them those that have a place, each with
+	// the amount -1. So the one that would give way first is the next: it waits, and its host has the fewest places.
+	all fairshare.Table[string, chan func()]
 }
 
 // ErrBusy is the error of a request that cannot wait any longer.
@@ -40,9 +40,8 @@ func NewPlaces(n int) *Places { return &Places{free: n, queue: NewSeats(maxWaiti
 func (p *Places) Take(ctx context.Context, host string) (leave func(), err error) {
 	p.mu.Lock()
 	if p.free > 0 {
-		p.enter(host)
-		p.mu.Unlock()
-		return p.leaving(host), nil
+		defer p.mu.Unlock()
+		return p.enter(host), nil
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -52,17 +51,17 @@ func (p *Places) Take(ctx context.Context, host string) (leave func(), err error
 		return nil, ErrBusy
 	}
 	defer give()
-	x := p.waiting.Add(host, 0, make(chan struct{}))
+	x := p.all.Add(host, 0, make(chan func(), 1))
 	p.mu.Unlock()
 	select {
-	case <-x.Value:
-		return p.leaving(host), nil
+	case leave = <-x.Value:
+		return leave, nil
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.waiting.Remove(x) {
-		return p.leaving(host), nil // it got one meanwhile
+	if !p.all.Remove(x) {
+		return <-x.Value, nil // it got one meanwhile
 	}
 	if err = context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) {
 		err = ErrBusy
@@ -70,23 +69,19 @@ func (p *Places) Take(ctx context.Context, host string) (leave func(), err error
 	return nil, err
 }
 
-// enter takes a free place. Holds mu.
-func (p *Places) enter(host string) {
+// enter takes a free place, and returns the function that leaves it. Holds mu.
+func (p *Places) enter(host string) (leave func()) {
 	p.free--
-	p.waiting.Weigh(host, -1)
-}
-
-// leaving returns the function that leaves a place.
-func (p *Places) leaving(host string) func() {
+	x := p.all.Add(host, -1, nil)
+	p.all.Rank(x, 1)
 	return sync.OnceFunc(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.free++
-		p.waiting.Weigh(host, 1)
-		if x := p.waiting.First(); x != nil {
-			p.waiting.Remove(x)
-			p.enter(x.Host)
-			close(x.Value)
+		p.all.Remove(x)
+		if next := p.all.First(); next != nil && next.Value != nil {
+			p.all.Remove(next)
+			next.Value <- p.enter(next.Host)
 		}
 	})
 }

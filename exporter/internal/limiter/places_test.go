@@ -43,7 +43,7 @@ func TestPlacesAreFair(t *testing.T) {
 		if want := []string{"a0", "a1", "a2", "b0", "a3", "c0", "a4", "a5", "a6", "a7"}; !slices.Equal(sortPairs(order), want) {
 			t.Errorf("%v, want %v", order, want)
 		}
-		if p.free != 2 || p.waiting.Len() > 0 || p.waiting.Amount("a") != 0 {
+		if p.free != 2 || p.all.Len() > 0 || p.all.Amount("a") != 0 {
 			t.Errorf("%d places are free of 2", p.free)
 		}
 	})

@@ -18,8 +18,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Metric is a metric that /metrics shows of each resource, or of all inbound traffic. One of Value, ByCode, Optional and
-// Labelled says how to read it; the histogram has none of them.
+// Metric is a metric that /metrics shows of each resource, or of all inbound traffic. One of Value, ByCode and
+// Each says how to read it; the histogram has none of them.
 type Metric struct {
 	// Name without namespace.
 	Name string
@@ -34,17 +34,15 @@ type Metric struct {
 	// ByCode marks the metric that has the label code as well: its values are Codes of the Reading, the first of which is without
 	// that label.
 	ByCode bool
-	// Optional reads a metric that not every resource has; ok is false for those that do not.
-	Optional func(*collector.Resource) (v float64, ok bool)
-	// Labelled calls yield for each value of another label that the metric has, with what was counted for it.
-	Labelled func(r *collector.Resource, yield func(string, int64) bool)
+	// Each calls yield for each series that a resource has of the metric, which may be none: with the value of its label beside
+	// resource, empty if it has no other, and the number.
+	Each func(r *collector.Resource, yield func(string, int64) bool)
 }
 
 var resource = []string{"resource"}
 
 // Names of metrics that code treats apart.
 const (
-	RT       = "rt_seconds"
 	Blocks   = "block_total"
 	complete = "complete"
 )
@@ -64,24 +62,24 @@ func Metrics() []Metric {
 	all := append(ofView("", resource), []Metric{
 		{
 			Name: "limit_qps", Type: Gauge, Labels: resource,
-			Help:     "Most calls that this process admits in a second: the lowest limit on QPS for all origins together; none without one.",
-			Optional: limit(collector.QPS),
+			Help: "Most calls that this process admits in a second: the lowest limit on QPS for all origins together; none without one.",
+			Each: limit(collector.QPS),
 		},
 		{
 			Name: "limit_concurrency", Type: Gauge, Labels: resource,
-			Help:     "Most calls that this process has in flight: the lowest limit on concurrency for all origins together; none without one.",
-			Optional: limit(collector.Concurrency),
+			Help: "Most calls that this process has in flight: the lowest limit on concurrency for all origins together; none without one.",
+			Each: limit(collector.Concurrency),
 		},
 	}...)
 	at := func(name string) int { return slices.IndexFunc(all, func(m Metric) bool { return m.Name == name }) }
 	block := &all[at(Blocks)]
 	block.Labels, block.Value = []string{"resource", "reason"}, nil
-	block.Labelled = func(r *collector.Resource, yield func(string, int64) bool) { r.Blocks()(yield) }
+	block.Each = func(r *collector.Resource, yield func(string, int64) bool) { r.Blocks()(yield) }
 	block.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
 	all = slices.Insert(all, at(Blocks)+1, Metric{
 		Name: "dry_run_block_total", Type: Counter, Labels: []string{"resource", "reason"},
 		Help: "Calls admitted that a dry run of a limit would have refused, by limit; none without dry runs.",
-		Labelled: func(r *collector.Resource, yield func(string, int64) bool) {
+		Each: func(r *collector.Resource, yield func(string, int64) bool) {
 			for reason, v := range r.DryRuns() {
 				if !yield(reason, v.Snapshot(nil).Total.Block) {
 					return
@@ -91,8 +89,8 @@ func Metrics() []Metric {
 	})
 	return slices.Insert(all, at("exception_total")+1, Metric{
 		Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
-		Help:     "Calls that ended with an error, by class; none unless classes are configured.",
-		Labelled: func(r *collector.Resource, yield func(string, int64) bool) { r.Exceptions()(yield) },
+		Help: "Calls that ended with an error, by class; none unless classes are configured.",
+		Each: func(r *collector.Resource, yield func(string, int64) bool) { r.Exceptions()(yield) },
 	})
 }
 
@@ -136,7 +134,7 @@ func ofView(prefix string, labels []string) []Metric {
 	}
 	return slices.Concat(totals, []Metric{
 		{
-			Name: prefix + RT, Type: Histogram, Unit: "seconds", Labels: labels,
+			Name: prefix + "rt_seconds", Type: Histogram, Unit: "seconds", Labels: labels,
 			Help: "Response times of calls that ended.",
 		},
 		{
@@ -162,10 +160,11 @@ func ofView(prefix string, labels []string) []Metric {
 }
 
 // limit reads the limit of a grade.
-func limit(g collector.Grade) func(*collector.Resource) (float64, bool) {
-	return func(r *collector.Resource) (float64, bool) {
-		n, ok := r.Limit(g)
-		return float64(n), ok
+func limit(g collector.Grade) func(*collector.Resource, func(string, int64) bool) {
+	return func(r *collector.Resource, yield func(string, int64) bool) {
+		if n, ok := r.Limit(g); ok {
+			yield("", n)
+		}
 	}
 }
 

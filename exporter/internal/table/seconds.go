@@ -107,14 +107,11 @@ func when(help, time string) string {
 
 // value reads a column in base units.
 func value(c node.Column) func(*node.MetricNode) (float64, bool) {
-	at, none := c.At, c.None
-	switch {
-	case c.Kind != node.Time && c.Kind != node.CallTime:
-		return func(m *node.MetricNode) (float64, bool) { return float64(*at(m)), true }
-	case none == nil:
-		return func(m *node.MetricNode) (float64, bool) { return seconds(*at(m)), true }
+	of := func(n int64) float64 { return float64(n) }
+	if c.Kind == node.Time || c.Kind == node.CallTime {
+		of = seconds
 	}
-	return func(m *node.MetricNode) (float64, bool) { return seconds(*at(m)), !none(m) }
+	return func(m *node.MetricNode) (float64, bool) { return of(*c.At(m)), c.None == nil || !c.None(m) }
 }
 
 func seconds(ns int64) float64 { return time.Duration(ns).Seconds() }

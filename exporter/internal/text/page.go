@@ -33,9 +33,9 @@ const (
 // memory is reused, see [Pages]. It is not safe for concurrent use, but can be written several times at once.
 type Page struct {
 	format  Format
-	places  map[*table.Family]int
-	columns []column // in the order of the page
-	used    int      // of them
+	places  map[*table.Family]*column
+	columns []*column // in the order of the page
+	used    int       // of them
 	samples int
 
 	labels  []byte   // of all series, one after the other: `{resource="a"} `, or a space
@@ -108,11 +108,11 @@ func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 
 // roomy returns a new page that is as large as the last one, and a little larger.
 func (p *Pages) roomy() *Page {
-	page := &Page{places: map[*table.Family]int{}}
+	page := &Page{places: map[*table.Family]*column{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, n := range p.rooms {
-		page.columns = append(page.columns, column{
+		page.columns = append(page.columns, &column{
 			series: make([]series, 0, n.series+n.series/16), samples: make([]sample, 0, n.samples+n.samples/16), counts: make([]int64, 0, n.counts+n.counts/16),
 		})
 	}
@@ -123,8 +123,7 @@ func (p *Pages) roomy() *Page {
 func (p *Pages) Put(page *Page) {
 	p.mu.Lock()
 	p.rooms = p.rooms[:0]
-	for i := range page.columns[:page.used] {
-		c := &page.columns[i]
+	for _, c := range page.columns[:page.used] {
 		p.rooms = append(p.rooms, room{len(c.series), len(c.samples), len(c.counts)})
 	}
 	p.mu.Unlock()
@@ -133,23 +132,18 @@ func (p *Pages) Put(page *Page) {
 
 // open returns the column of a family.
 func (p *Page) open(f *table.Family) *column {
-	i, ok := p.places[f]
-	if !ok {
-		i = p.used
-		if p.used++; p.used > len(p.columns) {
-			p.columns = append(p.columns, column{})
+	c := p.places[f]
+	if c == nil {
+		if p.used == len(p.columns) {
+			p.columns = append(p.columns, new(column))
 		}
-		p.places[f] = i
-		c := &p.columns[i]
-		c.family = f
-		c.forget()
+		c = p.columns[p.used]
+		p.used++
+		p.places[f] = c
+		clear(c.exemplars)
+		c.family, c.series, c.samples, c.counts, c.exemplars = f, c.series[:0], c.samples[:0], c.counts[:0], c.exemplars[:0]
 	}
-	return &p.columns[i]
-}
-
-func (c *column) forget() {
-	clear(c.exemplars)
-	c.series, c.samples, c.counts, c.exemplars = c.series[:0], c.samples[:0], c.counts[:0], c.exemplars[:0]
+	return c
 }
 
 // Reset makes the page empty, without families.
@@ -161,8 +155,7 @@ func (p *Page) Reset() {
 // Size returns how many bytes of memory the page takes, about.
 func (p *Page) Size() int {
 	n := cap(p.labels)
-	for i := range p.columns[:p.used] {
-		c := &p.columns[i]
+	for _, c := range p.columns[:p.used] {
 		n += 12*cap(c.series) + 16*cap(c.samples) + 8*cap(c.counts)
 	}
 	return n
@@ -242,27 +235,23 @@ func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Ex
 		for i, n := range h.Native() {
 			c.counts = append(c.counts, int64(i), n)
 		}
+		p.samples += (len(c.counts) - at) / 2
 	} else {
 		for _, n := range h.Classic() {
 			c.counts = append(c.counts, n)
 		}
+		if buckets := len(c.counts) - at; len(p.bounds) != buckets {
+			p.bounds = p.les(h)
+		}
+		p.samples += len(p.bounds)
 	}
 	c.counts = append(c.counts, h.Count())
-	buckets := len(c.counts) - at - 1
-	c.counts[at] = int64(buckets)
-	switch p.format {
-	case VictoriaMetrics:
-		buckets /= 2
-	case OpenMetrics:
+	c.counts[at] = int64(len(c.counts) - at - 1)
+	if p.format == OpenMetrics {
 		for _, x := range exemplars {
 			c.exemplars = append(c.exemplars, exemplar{len(c.samples), x})
 		}
-		fallthrough
-	default:
-		if len(p.bounds) != buckets {
-			p.bounds = p.les(h)
-		}
 	}
 	p.Value(unix, h.Sum().Seconds())
-	p.samples += buckets + 1 // and the count
+	p.samples++ // the count
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
@@ -45,8 +44,7 @@ func (p *printer) write() {
 // WriteTo writes HELP, TYPE and the lines of each family that has lines. OpenMetrics needs [End] after the page.
 func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 	to := &printer{Page: p, to: w, out: make([]byte, 0, piece+piece/8)}
-	for i := range p.columns[:p.used] {
-		c := &p.columns[i]
+	for _, c := range p.columns[:p.used] {
 		if len(c.samples) == 0 {
 			continue
 		}
@@ -180,18 +178,13 @@ func (p *printer) stamp(unix int64) []byte {
 // les returns the bounds of a histogram, +Inf last. They are the same for all histograms of a page.
 func (p *Page) les(h *node.Histogram) (all []bound) {
 	for upper := range h.Classic() {
-		all = append(all, bound{upper, p.le(upper)})
+		label := strconv.AppendFloat([]byte(`le="`), upper.Seconds(), 'g', -1, 64)
+		if p.format == OpenMetrics && !bytes.ContainsAny(label[4:], ".e") {
+			label = append(label, ".0"...) // OpenMetrics requires a decimal point
+		}
+		all = append(all, bound{upper, append(label, `"} `...)})
 	}
 	return append(all, bound{math.MaxInt64, []byte(`le="+Inf"} `)})
-}
-
-// le returns the label of a bucket. OpenMetrics requires a decimal point.
-func (p *Page) le(bound time.Duration) []byte {
-	b := strconv.AppendFloat([]byte(`le="`), bound.Seconds(), 'g', -1, 64)
-	if p.format == OpenMetrics && !bytes.ContainsAny(b[4:], ".e") {
-		b = append(b, ".0"...)
-	}
-	return append(b, `"} `...)
 }
 
 // metadata appends the HELP and TYPE of a family.
