@@ -50,8 +50,7 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	p.countCut(to)
 	x := splitter{sender: p.sender}
-	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.at.Next, math.MaxInt, &x)
-	rows.Select(p.selection(0))
+	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.selection(0), p.at.Next, math.MaxInt, &x)
 	var until int64 // the second before which a request ends
 	known := false
 	begin := func() {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 	c.Seal()
 	p.at.Next = p.line.Open()
 	selection := o.selection()
-	if o.Log != nil && seconds.NewFiller(o.Namespace, nil, 0, 1, nil).Select(&selection) {
+	if o.Log != nil && slices.ContainsFunc(seconds.Names(o.Namespace, true), selection.Has) {
 		if p.file, err = newPositionFile(&o); err != nil {
 			return nil, err
 		}
