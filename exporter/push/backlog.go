@@ -28,9 +28,7 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 	for first := p.line.First(); ; { // sending takes its time, too
 		to := first
 		if p.at.Next >= first {
-			p.mu.Lock()
 			p.pass(p.sent, true)
-			p.mu.Unlock()
 			oldest := p.line.Oldest()
 			to = min(p.line.After(oldest, int64(p.stats.History()/time.Second)/2), p.opts.Log.Written())
 			if p.at.Next >= min(oldest, to) {
@@ -80,7 +78,7 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 		if samples > 0 && !p.sendPaced(ctx, samples) {
 			return false
 		}
-		p.passed()
+		p.pass(p.batch.to, p.batch.lost)
 		begin()
 		return p.at.Next >= to || time.Since(began) < stale
 	}
@@ -145,8 +143,6 @@ func (p *Pusher) countCut(to int64) {
 		return
 	}
 	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.pass(from, false) // there was nothing in them
 	p.pass(min(oldest, to), true)
 }

@@ -15,8 +15,9 @@ type request struct {
 	group    group
 	body     []byte
 	samples  int
-	err      error // from encoding
-	lastErr  error // of the last attempt
+	err      error   // from encoding
+	verdict  verdict // of the last attempt, and lastErr its error
+	lastErr  error
 	doubt    bool  // an attempt ended without a clear result: the server may have it
 	errors   int   // responses with status 500
 	rejected int64 // samples that the server did not take of a request that it accepted

@@ -69,10 +69,6 @@ func newLabels(more map[string]string) labels {
 // merge sets names and values to the labels of a series and the added ones.
 func (l *labels) merge(names, values []string) {
 	l.names, l.values = l.names[:0], l.values[:0]
-	add := func(name, value string) {
-		i, _ := slices.BinarySearchFunc(l.names, name, strings.Compare)
-		l.names, l.values = slices.Insert(l.names, i, name), slices.Insert(l.values, i, value)
-	}
 	for _, name := range l.own {
 		l.names, l.values = append(l.names, name), append(l.values, l.more[name])
 	}
@@ -83,6 +79,7 @@ func (l *labels) merge(names, values []string) {
 				name = "exported_" + name
 			}
 		}
-		add(name, values[i])
+		at, _ := slices.BinarySearch(l.names, name)
+		l.names, l.values = slices.Insert(l.names, at, name), slices.Insert(l.values, at, values[i])
 	}
 }

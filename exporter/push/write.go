@@ -61,7 +61,7 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 func (p *sender) write(ctx context.Context, r *request) error {
 	sending, cancel := context.WithTimeout(ctx, maxWriteTime)
 	defer cancel()
-	if sending.Err() == nil && p.deliver(sending, r) >= accepted {
+	if sending.Err() == nil && p.deliver(sending, r) {
 		return nil
 	}
 	err := fmt.Errorf("%s: %w", redact.URL(p.opts.URL), errors.Join(ctx.Err(), r.lastErr))
