@@ -47,15 +47,12 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 // that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
 func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	p.countCut(to)
-	x := splitter{sender: p.sender}
+	x := splitter{sender: p.sender, done: p.batch.add}
 	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.selection(0), p.at.Next, math.MaxInt, &x)
 	var until int64 // the second before which a request ends
-	known := false
 	begin := func() {
-		var labels map[string]string
-		labels, until = p.opts.Log.Runs().Labels(p.file.id, p.at.Next)
-		known, until = labels != nil, min(until, to)
-		x.labels, x.parts = newLabels(labels), 1
+		labels, end := p.opts.Log.Runs().Labels(p.file.id, p.at.Next)
+		x.labels, x.parts, until = newLabels(labels), 1, min(end, to)
 		if p.at.InDoubt() {
 			until, x.parts = min(until, p.at.Doubt), p.at.Parts
 		}
@@ -64,10 +61,15 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	send := func(before int64) bool {
 		n, _, _ := rows.Buffered()
 		x.one = n > 1
+		p.batch = batch{to: before, logged: true}
 		rows.Flush()
-		p.batch = batch{to: before, parts: x.parts, requests: x.finish(), logged: true}
-		if !known {
-			p.loseUnknown()
+		x.finish()
+		if x.labels.more == nil { // nobody knows under which labels its process would have sent it
+			p.batch.requests, p.batch.lost = nil, true
+			if p.line.Count(p.at.Next, before) > 0 {
+				p.error("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
+					"from", time.Unix(p.at.Next, 0).UTC(), "to", time.Unix(before, 0).UTC())
+			}
 		}
 		samples := 0
 		for _, r := range p.batch.requests {
@@ -75,8 +77,13 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 			samples += r.samples
 		}
 		began := time.Now()
-		if samples > 0 && !p.sendPaced(ctx, samples) {
-			return false
+		if samples > 0 {
+			p.save(before, x.parts)
+			if !p.send(ctx) {
+				return false
+			}
+			pace := time.Duration(samples) * time.Second / rate
+			background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
 		}
 		p.pass(p.batch.to, p.batch.lost)
 		begin()
@@ -103,27 +110,6 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 		ok = send(until)
 	}
 	return ok || ctx.Err() == nil
-}
-
-// loseUnknown drops the batch, because nobody knows under which labels its process would have sent it.
-func (p *Pusher) loseUnknown() {
-	p.batch.requests, p.batch.lost = nil, true
-	if p.line.Count(p.at.Next, p.batch.to) > 0 {
-		p.error("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
-			"from", time.Unix(p.at.Next, 0).UTC(), "to", time.Unix(p.batch.to, 0).UTC())
-	}
-}
-
-// sendPaced sends the batch, and pauses. What the server refuses is lost: it is too old, as a rule.
-func (p *Pusher) sendPaced(ctx context.Context, samples int) bool {
-	p.save(p.batch.to, p.batch.parts)
-	began := time.Now()
-	if !p.send(ctx) {
-		return false
-	}
-	pace := time.Duration(samples) * time.Second / rate
-	background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
-	return true
 }
 
 // countCut passes over the seconds that the log does not have any more: those before its first row, and those from a row on that it has

@@ -141,8 +141,7 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 				p.save(0, 0)
 				return
 			}
-			p.batch = p.next(open)
-			p.save(p.batch.to, p.batch.parts)
+			p.next(open)
 		}
 		if !p.send(ctx) {
 			return

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/windowstat/windowstat/internal/atomicfile"
@@ -128,12 +129,7 @@ func (f *File) At(unix int64) (r Run, until int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	const forever = 1 << 60
-	i, _ := slices.BinarySearchFunc(f.list, unix, func(r Run, unix int64) int { // the first that begins later
-		if r.First <= unix {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(f.list), func(i int) bool { return f.list[i].First > unix })
 	if until = forever; i < len(f.list) {
 		until = f.list[i].First
 	}
