@@ -52,7 +52,7 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	var until int64 // the second before which a request ends
 	begin := func() {
 		labels, end := p.opts.Log.Runs().Labels(p.file.id, p.at.Next)
-		x.labels, x.parts, until = newLabels(labels), 1, min(end, to)
+		x.Labelled, x.parts, until = NewLabelled(nil, labels), 1, min(end, to)
 		if p.at.InDoubt() {
 			until, x.parts = min(until, p.at.Doubt), p.at.Parts
 		}
@@ -64,7 +64,7 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 		p.batch = batch{to: before, logged: true}
 		rows.Flush()
 		x.finish()
-		if x.labels.more == nil { // nobody knows under which labels its process would have sent it
+		if x.more == nil { // nobody knows under which labels its process would have sent it
 			p.batch.requests, p.batch.lost = nil, true
 			if p.line.Count(p.at.Next, before) > 0 {
 				p.error("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
@@ -79,13 +79,12 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 		began := time.Now()
 		if samples > 0 {
 			p.save(before, x.parts)
-			if !p.send(ctx) {
-				return false
-			}
-			pace := time.Duration(samples) * time.Second / rate
-			background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
 		}
-		p.pass(p.batch.to, p.batch.lost)
+		if !p.send(ctx) {
+			return false
+		}
+		pace := time.Duration(samples) * time.Second / rate
+		background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
 		begin()
 		return p.at.Next >= to || time.Since(began) < stale
 	}

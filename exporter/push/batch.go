@@ -5,7 +5,6 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/node"
 )
 
 // request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
@@ -55,7 +54,9 @@ func (p *Pusher) next(open int64) {
 	p.batch = batch{to: p.line.After(p.at.Next, n)}
 	// A request that is sent again after a kill is refused as a whole by a server that has some of it, so several seconds of a series
 	// stay together.
-	x := splitter{sender: p.sender, labels: newLabels(p.opts.Labels), parts: parts, one: n > 1 || fit(maxParts) > 0, done: p.batch.add}
+	x := splitter{
+		sender: p.sender, Labelled: NewLabelled(nil, p.opts.Labels), parts: parts, one: n > 1 || fit(maxParts) > 0, done: p.batch.add,
+	}
 	for i, stream := range p.streams {
 		stream.Emit(p.selection(i), p.at.Next, p.batch.to, seconds.Limit{Seconds: n}, &x)
 	}
@@ -79,14 +80,14 @@ func (p *Pusher) selection(stream int) *seconds.Selection {
 	return &selection
 }
 
-// splitter is a Sink that splits series into requests and adds the common labels. It uses the sender's encoders, so there is one at a time.
+// splitter is a Sink that splits series into requests, and adds the common labels. It uses the sender's encoders, so there is one at a
+// time. Its own Sink is the encoder that has the present series.
 type splitter struct {
 	*sender
-	labels labels
-	parts  int            // among which the series are divided; all are in one if 0
-	one    bool           // a part is one request of each group
-	done   func(*request) // takes a request when it is complete
-	now    int            // the encoder that has the present series
+	*Labelled
+	parts int            // among which the series are divided; all are in one if 0
+	one   bool           // a part is one request of each group
+	done  func(*request) // takes a request when it is complete
 }
 
 // part returns the part of a series, the same in each process.
@@ -134,25 +135,12 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 	if g != histograms { // which are few
 		i += s.part(f, values) * int(groups)
 	}
-	if s.now = i; s.encoders[i] == nil {
+	if s.encoders[i] == nil {
 		s.encoders[i] = s.opts.Format.encoder()
 	}
 	if !s.one && s.encoders[i].Samples() >= s.opts.MaxSamples {
 		s.complete(i)
 	}
-	s.labels.merge(names, values)
-	s.encoders[i].Series(f, s.labels.names, s.labels.values)
+	s.Sink = s.encoders[i]
+	s.Labelled.Series(f, names, values)
 }
-
-// Start implements seconds.Starter, for formats with cumulative series.
-func (s *splitter) Start(unix int64) {
-	if enc, ok := s.encoders[s.now].(seconds.Starter); ok {
-		enc.Start(unix)
-	}
-}
-
-// Value implements seconds.Sink.
-func (s *splitter) Value(unix int64, v float64) { s.encoders[s.now].Value(unix, v) }
-
-// Histogram implements seconds.Sink.
-func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.encoders[s.now].Histogram(unix, h) }

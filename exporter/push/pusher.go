@@ -146,7 +146,6 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 		if !p.send(ctx) {
 			return
 		}
-		p.pass(p.batch.to, p.batch.lost)
 		p.save(0, 0)
 	}
 }

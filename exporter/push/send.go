@@ -60,7 +60,8 @@ const (
 // block the next ones.
 const maxErrors = 30
 
-// send sends the requests of the batch beside each other. It reports false if ctx ended before all are settled.
+// send sends the requests of the batch beside each other, and moves the position behind it. It reports false if ctx ended before all
+// are settled.
 func (p *Pusher) send(ctx context.Context) bool {
 	b := &p.batch
 	free := make(chan struct{}, maxParts)
@@ -79,7 +80,11 @@ func (p *Pusher) send(ctx context.Context) bool {
 		b.lost = b.lost || b.logged && (r.verdict == refused || r.rejected > 0)
 		return r.verdict >= accepted
 	})
-	return len(b.requests) == 0
+	if len(b.requests) > 0 {
+		return false
+	}
+	p.pass(b.to, b.lost)
+	return true
 }
 
 // deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or of histograms that the server does not take.
@@ -89,7 +94,7 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 		v, after, err := p.attempt(ctx, r)
 		r.verdict, r.lastErr = v, err
 		if v >= accepted {
-			p.settle(r, v, err)
+			p.settle(r)
 			return true
 		}
 		if ctx.Err() != nil || v == unreachable && p.failFast {
@@ -204,11 +209,11 @@ func (b *body) Close() error { return nil }
 func (p *sender) error(message string, args ...any) { p.log.Log(slog.LevelError, message, args...) }
 
 // settle counts what became of a request, and logs it unless the server has it.
-func (p *sender) settle(r *request, v verdict, err error) {
+func (p *sender) settle(r *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t, n := &p.total, int64(r.samples)
-	switch v {
+	t, n, err := &p.total, int64(r.samples), r.lastErr
+	switch r.verdict {
 	case accepted:
 		t.samples += n - r.rejected
 		if r.doubt { // what is refused may have arrived before

@@ -40,7 +40,7 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 	s.failFast = true
 	var failed error // why sending stopped
 	var all int64    // samples
-	x := &splitter{sender: s, labels: newLabels(o.Labels), done: func(r *request) {
+	x := &splitter{sender: s, Labelled: NewLabelled(nil, o.Labels), done: func(r *request) {
 		if all += int64(r.samples); failed == nil {
 			began := time.Now()
 			failed = s.write(ctx, r)
