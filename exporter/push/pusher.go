@@ -47,13 +47,11 @@ type Pusher struct {
 func New(c *collector.Collector, o Options) (*Pusher, error) {
 	err := o.Check()
 	o.defaults()
-	wrong := func(field, format string, args ...any) {
-		err = errors.Join(err, &collector.OptionError{Package: "push", Field: field, Err: fmt.Errorf(format, args...)})
-	}
 	if c == nil {
-		wrong("", "no Collector")
+		err = errors.Join(err, &collector.OptionError{Package: "push", Err: errors.New("no Collector")})
 	} else if o.Interval > c.History()/2 {
-		wrong("Interval", "%v; at most half of the history of %v is allowed", o.Interval, c.History())
+		wrong := fmt.Errorf("%v; at most half of the history of %v is allowed", o.Interval, c.History())
+		err = errors.Join(err, &collector.OptionError{Package: "push", Field: "Interval", Err: wrong})
 	}
 	if err != nil {
 		return nil, err
