@@ -115,7 +115,8 @@ func (s *splitter) finish() {
 	}
 }
 
-// complete makes a request of what an encoder has, if it has any samples. The encoder keeps its body, which has room for much more.
+// complete makes a request of what an encoder has, if it has any samples. The encoder keeps its body, which has room for much more, and
+// is empty then: one with samples is a request in the making, and there is no other list of these.
 func (s *splitter) complete(i int) {
 	enc := s.encoders[i]
 	if enc == nil {

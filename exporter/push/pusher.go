@@ -121,7 +121,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 		default: // it sends still
 		}
 	}
-	last, stopped := line.At(line.Now()), time.Now()
+	last, stopped := line.At(line.Now()), time.Now() // before the wait, which may be long
 	close(sealed)
 	sending.Wait() // for the requests that are being sent
 	return p.drain(last, stopped)

@@ -21,7 +21,7 @@ import (
 // source is a Gatherer that is sampled by itself, and what is remembered of it.
 type source struct {
 	prometheus.Gatherer
-	running atomic.Bool // a call of Gather has not returned
+	running atomic.Bool // a call of Gather has not returned; what it returns when it is late nobody receives
 
 	failing  bool
 	last     int64             // the last second that was gathered in time

@@ -9,7 +9,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// emitter emits the samples of consecutive seconds of resources, one resource after the other, or of all inbound traffic.
+// emitter emits the samples of consecutive seconds of resources, one resource after the other, or of all inbound traffic. The seconds
+// come from the history, by read, or from a log, by [Filler]; see tells then which of them are still. Both are done once for all metrics,
+// because a second has a dozen.
 type emitter struct {
 	sink      Sink
 	metrics   []*family
@@ -154,7 +156,7 @@ func (e *emitter) totals(m *family) {
 	}
 }
 
-// points emits the cumulative histogram at the same times as totals the sum of a metric.
+// points emits the cumulative histogram at the times at which totals emits the sum of a metric.
 func (e *emitter) points() {
 	d := &e.histograms
 	if !d.hasBefore {
@@ -191,6 +193,9 @@ func (e *emitter) singles() {
 }
 
 // distributions are the response time histograms of consecutive seconds of one resource. Their memory is reused.
+//
+// There is a histogram of each second of the timeline, and a record only of those that have a name: a step of the clock back leaves
+// some without one, whose calls are in the cumulative histogram all the same. So each record has its place among the histograms.
 type distributions struct {
 	hs        []node.Histogram
 	missing   int            // those that are not kept any more, at the beginning

@@ -181,7 +181,8 @@ func (f *families) selected(s *Selection) []*family {
 	return list
 }
 
-// views calls f for each selected resource, for its dry runs, and for all inbound traffic, once there was any.
+// views calls f for each selected resource, for its dry runs, and for all inbound traffic, once there was any. The labels are valid during
+// the call. What has a size and what is emitted are the same, because both go this way.
 func (r *Resources) views(s *Selection, f func(of kind, v *node.View, labels, values []string)) {
 	labels, values := []string{"reason", "resource"}, make([]string, 2)
 	for _, x := range r.stats.Resources() {
