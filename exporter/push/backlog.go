@@ -51,8 +51,8 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.selection(0), p.at.Next, math.MaxInt, &x)
 	var until int64 // the second before which a request ends
 	begin := func() {
-		labels, end := p.opts.Log.Runs().Labels(p.file.id, p.at.Next)
-		x.Labelled, x.parts, until = NewLabelled(nil, labels), 1, min(end, to)
+		run, end := p.opts.Log.Runs().At(p.at.Next)
+		x.Labelled, x.parts, until = NewLabelled(nil, run.Labels[p.file.id]), 1, min(end, to)
 		if p.at.InDoubt() {
 			until, x.parts = min(until, p.at.Doubt), p.at.Parts
 		}
