@@ -25,13 +25,13 @@ func Catalogue() []Metric {
 	for _, m := range append(table.Metrics(), table.Inbound()...) {
 		all = append(all, Metric{Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 	}
-	perSecond := func(metrics []table.Second, histograms table.Histograms, labels []string) {
+	perSecond := func(metrics []table.Second, labels []string, histograms ...table.Family) {
 		for _, m := range metrics {
 			all = append(all, Metric{
 				Name: m.Name, Type: string(table.Gauge), Unit: m.Unit, Help: m.Help, Labels: labels, Seconds: true, Logged: m.Logged,
 			})
 		}
-		for _, f := range []table.Family{histograms.Cumulative, histograms.Single} {
+		for _, f := range histograms {
 			all = append(all, Metric{
 				Name: strings.TrimPrefix(f.Name, Namespace+"_"), Type: string(f.Type), Unit: "seconds", Help: f.Help, Labels: labels, Seconds: true,
 			})
@@ -40,9 +40,8 @@ func Catalogue() []Metric {
 	run := table.Run(Namespace)
 	all = append(all, Metric{Name: table.RunName, Type: string(run.Type), Help: run.Help, Seconds: true})
 	resources, inbound := table.SecondsHistograms(Namespace)
-	perSecond(table.Seconds(), resources, []string{"resource"})
-	dry := table.DryRun()
-	all = append(all, Metric{Name: dry.Name, Type: string(table.Gauge), Help: dry.Help, Labels: []string{"reason", "resource"}, Seconds: true})
-	perSecond(table.InboundSeconds(), inbound, nil)
+	perSecond(table.Seconds(), []string{"resource"}, resources.Cumulative, resources.Single)
+	perSecond([]table.Second{table.DryRun()}, []string{"reason", "resource"})
+	perSecond(table.InboundSeconds(), nil, inbound.Cumulative, inbound.Single)
 	return all
 }

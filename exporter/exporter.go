@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,20 +160,13 @@ func (x *Exporter) Run(ctx context.Context) error {
 // drain waits for the calls in flight: their completions belong into the last second. It looks after a moment, in which a server
 // that the same context ends may still have begun some.
 func (x *Exporter) drain() {
+	inFlight := func(r *collector.Resource) bool { return r.InFlight() > 0 }
 	for end := time.Now().Add(x.options.Drain); time.Now().Before(end); {
 		time.Sleep(drainPoll)
-		if x.inFlight() == 0 {
+		if !slices.ContainsFunc(x.Collector.Resources(), inFlight) {
 			return
 		}
 	}
-}
-
-// inFlight is how many calls are in flight.
-func (x *Exporter) inFlight() (n int64) {
-	for _, r := range x.Collector.Resources() {
-		n += r.InFlight()
-	}
-	return n
 }
 
 // drainPoll is how often Run looks whether calls are in flight.

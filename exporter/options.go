@@ -185,14 +185,12 @@ func instance(address net.Addr) string {
 	if err != nil {
 		host = "localhost"
 	}
-	if address == nil {
-		return host
+	if address != nil {
+		if _, port, err := net.SplitHostPort(address.String()); err == nil {
+			return net.JoinHostPort(host, port)
+		}
 	}
-	_, port, err := net.SplitHostPort(address.String())
-	if err != nil {
-		return host
-	}
-	return net.JoinHostPort(host, port)
+	return host
 }
 
 // wrong is an error about a field.

@@ -28,9 +28,7 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 	for first := p.line.First(); ; { // sending takes its time, too
 		to := first
 		if p.at.Next >= first {
-			p.mu.Lock()
 			p.pass(p.sent, true)
-			p.mu.Unlock()
 			oldest := p.line.Oldest()
 			to = min(p.line.After(oldest, int64(p.stats.History()/time.Second)/2), p.opts.Log.Written())
 			if p.at.Next >= min(oldest, to) {
@@ -49,16 +47,12 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 // that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
 func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	p.countCut(to)
-	x := splitter{sender: p.sender}
-	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.at.Next, math.MaxInt, &x)
-	rows.Select(p.selection(0))
+	x := splitter{sender: p.sender, done: p.batch.add}
+	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.selection(0), p.at.Next, math.MaxInt, &x)
 	var until int64 // the second before which a request ends
-	known := false
 	begin := func() {
-		var labels map[string]string
-		labels, until = p.opts.Log.Runs().Labels(p.file.id, p.at.Next)
-		known, until = labels != nil, min(until, to)
-		x.labels, x.parts = newLabels(labels), 1
+		run, end := p.opts.Log.Runs().At(p.at.Next)
+		x.Labelled, x.parts, until = NewLabelled(nil, run.Labels[p.file.id]), 1, min(end, to)
 		if p.at.InDoubt() {
 			until, x.parts = min(until, p.at.Doubt), p.at.Parts
 		}
@@ -67,10 +61,15 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	send := func(before int64) bool {
 		n, _, _ := rows.Buffered()
 		x.one = n > 1
+		p.batch = batch{to: before, logged: true}
 		rows.Flush()
-		p.batch = batch{to: before, parts: x.parts, requests: x.finish(), logged: true}
-		if !known {
-			p.loseUnknown()
+		x.finish()
+		if x.more == nil { // nobody knows under which labels its process would have sent it
+			p.batch.requests, p.batch.lost = nil, true
+			if p.line.Count(p.at.Next, before) > 0 {
+				p.error("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
+					"from", time.Unix(p.at.Next, 0).UTC(), "to", time.Unix(before, 0).UTC())
+			}
 		}
 		samples := 0
 		for _, r := range p.batch.requests {
@@ -78,10 +77,14 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 			samples += r.samples
 		}
 		began := time.Now()
-		if samples > 0 && !p.sendPaced(ctx, samples) {
+		if samples > 0 {
+			p.save(before, x.parts)
+		}
+		if !p.send(ctx) {
 			return false
 		}
-		p.passed()
+		pace := time.Duration(samples) * time.Second / rate
+		background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
 		begin()
 		return p.at.Next >= to || time.Since(began) < stale
 	}
@@ -108,27 +111,6 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	return ok || ctx.Err() == nil
 }
 
-// loseUnknown drops the batch, because nobody knows under which labels its process would have sent it.
-func (p *Pusher) loseUnknown() {
-	p.batch.requests, p.batch.lost = nil, true
-	if p.line.Count(p.at.Next, p.batch.to) > 0 {
-		p.error("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
-			"from", time.Unix(p.at.Next, 0).UTC(), "to", time.Unix(p.batch.to, 0).UTC())
-	}
-}
-
-// sendPaced sends the batch, and pauses. What the server refuses is lost: it is too old, as a rule.
-func (p *Pusher) sendPaced(ctx context.Context, samples int) bool {
-	p.save(p.batch.to, p.batch.parts)
-	began := time.Now()
-	if !p.send(ctx) {
-		return false
-	}
-	pace := time.Duration(samples) * time.Second / rate
-	background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
-	return true
-}
-
 // countCut passes over the seconds that the log does not have any more: those before its first row, and those from a row on that it has
 // had.
 func (p *Pusher) countCut(to int64) {
@@ -146,8 +128,6 @@ func (p *Pusher) countCut(to int64) {
 		return
 	}
 	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.pass(from, false) // there was nothing in them
 	p.pass(min(oldest, to), true)
 }

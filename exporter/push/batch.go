@@ -2,11 +2,9 @@ package push
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/node"
 )
 
 // request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
@@ -15,8 +13,9 @@ type request struct {
 	group    group
 	body     []byte
 	samples  int
-	err      error // from encoding
-	lastErr  error // of the last attempt
+	err      error   // from encoding
+	verdict  verdict // of the last attempt, and lastErr its error
+	lastErr  error
 	doubt    bool  // an attempt ended without a clear result: the server may have it
 	errors   int   // responses with status 500
 	rejected int64 // samples that the server did not take of a request that it accepted
@@ -26,18 +25,19 @@ type request struct {
 // series each. The requests are resent unchanged until all of them are settled.
 type batch struct {
 	to       int64 // the second before which they are
-	parts    int
 	requests []*request
 	logged   bool // they are from the log, so what the server refuses is too old, as a rule
 	lost     bool // the server refused some of them: they are counted as lost, not as sent
 }
 
+func (b *batch) add(r *request) { b.requests = append(b.requests, r) }
+
 // maxParts is how many requests are on the way at a time, at most.
 const maxParts = 16
 
-// next makes the requests for the next seconds before open: one second at least, and as many as fit into what can be on the way at a
-// time.
-func (p *Pusher) next(open int64) batch {
+// next makes the batch of the next seconds before open, one second at least and as many as fit into what can be on the way at a time, and
+// saves that it is about to be sent.
+func (p *Pusher) next(open int64) {
 	second := seconds.Size{} // of one second
 	for i, stream := range p.streams {
 		second = second.Add(stream.Size(p.selection(i), p.at.Next))
@@ -51,15 +51,17 @@ func (p *Pusher) next(open int64) batch {
 		parts++
 	}
 	clear(p.encoders[parts*int(groups):]) // the memory for what an outage has left
-	b := batch{to: p.line.After(p.at.Next, n), parts: parts}
+	p.batch = batch{to: p.line.After(p.at.Next, n)}
 	// A request that is sent again after a kill is refused as a whole by a server that has some of it, so several seconds of a series
 	// stay together.
-	x := splitter{sender: p.sender, labels: newLabels(p.opts.Labels), parts: parts, one: n > 1 || fit(maxParts) > 0}
-	for i, stream := range p.streams {
-		stream.Emit(p.selection(i), p.at.Next, b.to, seconds.Limit{Seconds: n}, &x)
+	x := splitter{
+		sender: p.sender, Labelled: NewLabelled(nil, p.opts.Labels), parts: parts, one: n > 1 || fit(maxParts) > 0, done: p.batch.add,
 	}
-	b.requests = x.finish()
-	return b
+	for i, stream := range p.streams {
+		stream.Emit(p.selection(i), p.at.Next, p.batch.to, seconds.Limit{Seconds: n}, &x)
+	}
+	x.finish()
+	p.save(p.batch.to, parts)
 }
 
 // maxBytes is about how long a request is at most, not compressed.
@@ -78,16 +80,14 @@ func (p *Pusher) selection(stream int) *seconds.Selection {
 	return &selection
 }
 
-// splitter is a Sink that splits series into requests and adds the common labels. It uses the sender's encoders, so there is one at a time.
+// splitter is a Sink that splits series into requests, and adds the common labels. It uses the sender's encoders, so there is one at a
+// time. Its own Sink is the encoder that has the present series.
 type splitter struct {
 	*sender
-	labels labels
-	parts  int    // among which the series are divided; all are in one if 0
-	one    bool   // a part is one request of each group
-	full   func() // is called when a request is full, and takes what there is; nil to collect it
-	all    []*request
-	making [maxParts * int(groups)]*request // those in the making, by the encoders
-	now    int                              // the one that has the present series
+	*Labelled
+	parts int            // among which the series are divided; all are in one if 0
+	one   bool           // a part is one request of each group
+	done  func(*request) // takes a request when it is complete
 }
 
 // part returns the part of a series, the same in each process.
@@ -108,25 +108,25 @@ func (s *splitter) part(f *table.Family, values []string) int {
 	return int((h ^ h>>16) % uint32(s.parts))
 }
 
-// finish completes the requests; one that is empty is dropped.
-func (s *splitter) finish() []*request {
-	for i := range s.making {
+// finish completes the requests.
+func (s *splitter) finish() {
+	for i := range s.encoders {
 		s.complete(i)
 	}
-	all := slices.DeleteFunc(s.all, func(r *request) bool { return r.samples == 0 })
-	s.all = nil
-	return all
 }
 
-// complete makes the body of a request in the making. The encoder keeps its own, which has room for much more.
+// complete makes a request of what an encoder has, if it has any samples. The encoder keeps its body, which has room for much more, and
+// is empty then: one with samples is a request in the making, and there is no other list of these.
 func (s *splitter) complete(i int) {
-	r, enc := s.making[i], s.encoders[i]
-	s.making[i] = nil
-	if r == nil || enc.Samples() == 0 {
+	enc := s.encoders[i]
+	if enc == nil {
 		return
 	}
-	body, err := enc.Body()
-	r.samples, r.body, r.err = enc.Samples(), bytes.Clone(body), err
+	if n := enc.Samples(); n > 0 {
+		body, err := enc.Body()
+		s.done(&request{group: group(i % int(groups)), samples: n, body: bytes.Clone(body), err: err})
+	}
+	enc.Reset()
 }
 
 // Series implements seconds.Sink.
@@ -136,30 +136,12 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 	if g != histograms { // which are few
 		i += s.part(f, values) * int(groups)
 	}
-	if s.now = i; s.making[i] == nil || !s.one && s.encoders[i].Samples() >= s.opts.MaxSamples {
-		if s.complete(i); s.full != nil {
-			s.full()
-		}
-		if s.encoders[i] == nil {
-			s.encoders[i] = s.opts.Format.encoder()
-		}
-		s.encoders[i].Reset()
-		r := &request{group: g}
-		s.all, s.making[i] = append(s.all, r), r
+	if s.encoders[i] == nil {
+		s.encoders[i] = s.opts.Format.encoder()
 	}
-	s.labels.merge(names, values)
-	s.encoders[i].Series(f, s.labels.names, s.labels.values)
-}
-
-// Start implements seconds.Starter, for formats with cumulative series.
-func (s *splitter) Start(unix int64) {
-	if enc, ok := s.encoders[s.now].(seconds.Starter); ok {
-		enc.Start(unix)
+	if !s.one && s.encoders[i].Samples() >= s.opts.MaxSamples {
+		s.complete(i)
 	}
+	s.Sink = s.encoders[i]
+	s.Labelled.Series(f, names, values)
 }
-
-// Value implements seconds.Sink.
-func (s *splitter) Value(unix int64, v float64) { s.encoders[s.now].Value(unix, v) }
-
-// Histogram implements seconds.Sink.
-func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.encoders[s.now].Histogram(unix, h) }

@@ -38,41 +38,29 @@ func CheckLabels(labels map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// Labelled is a Sink that adds labels to each series.
+// Labelled is a Sink that adds labels to those of each series.
 type Labelled struct {
 	seconds.Sink
-	labels labels
+	more          map[string]string
+	own           []string // names of more, sorted
+	names, values []string // of the present series, sorted by name
 }
 
 // NewLabelled makes a Labelled that adds the labels of more.
 func NewLabelled(sink seconds.Sink, more map[string]string) *Labelled {
-	return &Labelled{sink, newLabels(more)}
+	return &Labelled{Sink: sink, more: more, own: slices.Sorted(maps.Keys(more))}
+}
+
+// Start implements seconds.Starter, for sinks with cumulative series.
+func (l *Labelled) Start(unix int64) {
+	if sink, ok := l.Sink.(seconds.Starter); ok {
+		sink.Start(unix)
+	}
 }
 
 // Series implements seconds.Sink.
 func (l *Labelled) Series(f *table.Family, names, values []string) {
-	l.labels.merge(names, values)
-	l.Sink.Series(f, l.labels.names, l.labels.values)
-}
-
-// labels adds labels to those of each series.
-type labels struct {
-	more          map[string]string
-	own           []string // names of more, sorted
-	names, values []string // of the merged labels, sorted by name
-}
-
-func newLabels(more map[string]string) labels {
-	return labels{more: more, own: slices.Sorted(maps.Keys(more))}
-}
-
-// merge sets names and values to the labels of a series and the added ones.
-func (l *labels) merge(names, values []string) {
 	l.names, l.values = l.names[:0], l.values[:0]
-	add := func(name, value string) {
-		i, _ := slices.BinarySearchFunc(l.names, name, strings.Compare)
-		l.names, l.values = slices.Insert(l.names, i, name), slices.Insert(l.values, i, value)
-	}
 	for _, name := range l.own {
 		l.names, l.values = append(l.names, name), append(l.values, l.more[name])
 	}
@@ -83,6 +71,8 @@ func (l *labels) merge(names, values []string) {
 				name = "exported_" + name
 			}
 		}
-		add(name, values[i])
+		at, _ := slices.BinarySearch(l.names, name)
+		l.names, l.values = slices.Insert(l.names, at, name), slices.Insert(l.values, at, values[i])
 	}
+	l.Sink.Series(f, l.names, l.values)
 }

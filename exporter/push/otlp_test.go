@@ -395,9 +395,10 @@ func TestOTLPPartialSuccess(t *testing.T) {
 		o.Client = &http.Client{Transport: s}
 		o.defaults()
 		p := newSender(o, maxWait)
-		v := p.deliver(t.Context(), &request{body: []byte("x"), samples: 10, doubt: tc.doubt})
-		got := p.total
-		if v != accepted || got.samples != tc.accepted || got.refused != tc.refused || got.unconfirmed != tc.u || !strings.Contains(log.String(), tc.says) || (tc.says == "") != (log.Len() == 0) {
+		r := request{body: []byte("x"), samples: 10, doubt: tc.doubt}
+		settled := p.deliver(t.Context(), &r)
+		v, got := r.verdict, p.total
+		if !settled || v != accepted || got.samples != tc.accepted || got.refused != tc.refused || got.unconfirmed != tc.u || !strings.Contains(log.String(), tc.says) || (tc.says == "") != (log.Len() == 0) {
 			t.Errorf("%.50q: %d, %+v, %s", tc.body, v, got, log.String())
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/atomicfile"
@@ -23,9 +22,7 @@ type position struct {
 // and after that, so that the next process knows which of them the server may have.
 type positionFile struct {
 	path, id string
-
-	mu    sync.Mutex // held while the file is written
-	saved position   // what the file has; zero if that is not known
+	saved    position // what the file has; zero if that is not known
 }
 
 // newPositionFile returns the file for a server. Pushers with the same URL, namespace and format take theirs by the order in which they
@@ -61,16 +58,16 @@ func (p *Pusher) resume() {
 			"file", aside, "err", errors.Join(err, os.Rename(x.path, aside)))
 		was = nil
 	}
-	p.mu.Lock()
 	if was != nil {
-		p.at, p.sent = *was, max(was.Next, was.Doubt)
-		p.at.Doubt = min(was.Doubt, first)
+		p.sent = max(was.Next, was.Doubt)
+		p.mu.Lock()
+		p.at = *was
+		p.at.Next, p.at.Doubt = min(was.Next, first), min(was.Doubt, first)
+		p.mu.Unlock()
 		if was.Next >= first { // an earlier process has sent these names: it was killed just now, or the clock was set back
-			p.at.Next = first
 			p.pass(p.sent, true)
 		}
 	}
-	p.mu.Unlock()
 	p.save(0, 0)
 }
 
@@ -89,8 +86,6 @@ func (p *Pusher) save(to int64, parts int) {
 	if x == nil {
 		return
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	p.mu.Lock()
 	if to > p.at.Doubt {
 		p.at.Doubt, p.at.Parts = to, parts

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -164,12 +165,15 @@ func (l *lives) kill(x *life) {
 	if x.dead.Swap(true) {
 		return
 	}
+	x.Pusher.mu.Lock() // no position is saved but one that is being written
+	defer x.Pusher.mu.Unlock()
 	next := l.t.TempDir()
-	if at := x.Pusher.file; at != nil { // a file is not there while it is renamed
-		at.mu.Lock()
-		defer at.mu.Unlock()
+	err := os.CopyFS(next, os.DirFS(l.dir))
+	for errors.Is(err, os.ErrNotExist) { // a file is not there while it is renamed
+		next = l.t.TempDir()
+		err = os.CopyFS(next, os.DirFS(l.dir))
 	}
-	if err := os.CopyFS(next, os.DirFS(l.dir)); err != nil {
+	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.dir = next

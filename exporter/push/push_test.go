@@ -18,6 +18,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/node"
 )
@@ -424,14 +425,14 @@ func TestOptionsOfPush(t *testing.T) {
 
 // Labels of a series are renamed if all series get a label of that name.
 func TestLabelsThatCollide(t *testing.T) {
-	l := newLabels(map[string]string{"job": "j", "instance": "i"})
+	l := NewLabelled(RemoteWrite.encoder(), map[string]string{"job": "j", "instance": "i"})
 	for range 2 {
-		l.merge([]string{"a", "instance", "z"}, []string{"1", "2", "3"})
+		l.Series(new(table.Family), []string{"a", "instance", "z"}, []string{"1", "2", "3"})
 		if got := fmt.Sprint(l.names, l.values); got != "[a exported_instance instance job z] [1 2 i j 3]" {
 			t.Error(got)
 		}
 	}
-	l.merge([]string{"exported_job", "job"}, []string{"1", "2"})
+	l.Series(new(table.Family), []string{"exported_job", "job"}, []string{"1", "2"})
 	if got := fmt.Sprint(l.names, l.values); got != "[exported_exported_job exported_job instance job] [2 1 i j]" {
 		t.Error(got)
 	}

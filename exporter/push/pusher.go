@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,13 +47,11 @@ type Pusher struct {
 func New(c *collector.Collector, o Options) (*Pusher, error) {
 	err := o.Check()
 	o.defaults()
-	wrong := func(field, format string, args ...any) {
-		err = errors.Join(err, &collector.OptionError{Package: "push", Field: field, Err: fmt.Errorf(format, args...)})
-	}
 	if c == nil {
-		wrong("", "no Collector")
+		err = errors.Join(err, &collector.OptionError{Package: "push", Err: errors.New("no Collector")})
 	} else if o.Interval > c.History()/2 {
-		wrong("Interval", "%v; at most half of the history of %v is allowed", o.Interval, c.History())
+		wrong := fmt.Errorf("%v; at most half of the history of %v is allowed", o.Interval, c.History())
+		err = errors.Join(err, &collector.OptionError{Package: "push", Field: "Interval", Err: wrong})
 	}
 	if err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 	c.Seal()
 	p.at.Next = p.line.Open()
 	selection := o.selection()
-	if o.Log != nil && seconds.NewFiller(o.Namespace, nil, 0, 1, nil).Select(&selection) {
+	if o.Log != nil && slices.ContainsFunc(seconds.Names(o.Namespace, true), selection.Has) {
 		if p.file, err = newPositionFile(&o); err != nil {
 			return nil, err
 		}
@@ -96,8 +95,6 @@ func (p *Pusher) Run(ctx context.Context) error {
 	defer p.unpublish()
 	defer p.client.CloseIdleConnections()
 	line := p.stats.Timeline()
-	ended := make(chan stopTime, 1)
-	context.AfterFunc(ctx, func() { ended <- stopTime{line.At(line.Now()), time.Now()} })
 	if p.file != nil {
 		p.resume()
 	}
@@ -124,9 +121,10 @@ func (p *Pusher) Run(ctx context.Context) error {
 		default: // it sends still
 		}
 	}
+	last, stopped := line.At(line.Now()), time.Now() // before the wait, which may be long
 	close(sealed)
 	sending.Wait() // for the requests that are being sent
-	return p.drain(<-ended)
+	return p.drain(last, stopped)
 }
 
 // push sends the seconds before open that were not sent, until ctx ends.
@@ -136,38 +134,24 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 			if !p.fromLog(ctx) {
 				return
 			}
-			p.expire()
+			p.pass(p.line.Oldest(), true) // what is before it is no longer in the history
 			if p.at.Next >= open {
 				p.save(0, 0)
 				return
 			}
-			p.batch = p.next(open)
-			p.save(p.batch.to, p.batch.parts)
+			p.next(open)
 		}
 		if !p.send(ctx) {
 			return
 		}
-		p.passed()
 		p.save(0, 0)
 	}
 }
 
-// expire drops the seconds that are no longer in the history.
-func (p *Pusher) expire() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.pass(p.line.Oldest(), true)
-}
-
-// passed records that everything in the batch was settled.
-func (p *Pusher) passed() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.pass(p.batch.to, p.batch.lost)
-}
-
-// pass moves the position on, and counts the seconds up to there as sent, or as lost. It returns how many they are. Holds mu.
+// pass moves the position on, and counts the seconds up to there as sent, or as lost. It returns how many they are.
 func (p *Pusher) pass(to int64, lost bool) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	n := p.line.Count(p.at.Next, to)
 	if lost {
 		p.total.lost += n
@@ -186,25 +170,19 @@ const (
 	maxOffset = 150 * time.Millisecond
 )
 
-// stopTime is when the context of Run ended.
-type stopTime struct {
-	second leap.Second
-	at     time.Time
-}
-
-// drain sends what is left, the second that was open at stop included. The wait for a request that was being sent counts
-// towards Drain, but at least one second is left for sending.
-func (p *Pusher) drain(stop stopTime) error {
+// drain sends what is left, the last second included, which was open when Run was stopped. The wait for a request that was being sent
+// counts towards Drain, but at least one second is left for sending.
+func (p *Pusher) drain(last leap.Second, stopped time.Time) error {
 	line := p.stats.Timeline()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	end := p.line.Unix(stop.second.Index + 1)
+	end := p.line.Unix(last.Index + 1)
 	for p.line.Sealed(p.streams) < end { // streams may need a moment longer
-		if !background.Sleep(ctx, max(stop.second.End.Sub(line.Now()), 10*time.Millisecond)) {
+		if !background.Sleep(ctx, max(last.End.Sub(line.Now()), 10*time.Millisecond)) {
 			break
 		}
 	}
-	ctx, cancel = context.WithTimeout(context.Background(), max(p.opts.Drain-time.Since(stop.at), time.Second))
+	ctx, cancel = context.WithTimeout(context.Background(), max(p.opts.Drain-time.Since(stopped), time.Second))
 	defer cancel()
 	p.push(ctx, end)
 	return p.abandon(end)
@@ -213,8 +191,6 @@ func (p *Pusher) drain(stop stopTime) error {
 // abandon counts what was not settled before the second end. Requests that were sent may have arrived. With a log what is in it is left
 // to the next process.
 func (p *Pusher) abandon(end int64) (err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	logged, rest := int64(0), p.batch.requests
 	if p.file != nil {
 		logged, rest = p.opts.Log.Written(), nil
@@ -230,12 +206,14 @@ func (p *Pusher) abandon(end int64) (err error) {
 	if !unsent {
 		p.pass(p.batch.to, false)
 	}
+	next := p.at.Next
+	p.mu.Lock()
+	p.total.unconfirmed += int64(unknown)
+	p.at.Settle(min(logged, end)) // by the next process
+	p.mu.Unlock()
 	if unknown > 0 {
-		p.total.unconfirmed += int64(unknown)
 		err = fmt.Errorf("push: whether %d samples arrived at %s is unknown", unknown, redact.URL(p.opts.URL))
 	}
-	next := p.at.Next
-	p.at.Settle(min(logged, end)) // by the next process
 	lost := p.pass(end, true)
 	p.batch = batch{}
 	if next < min(end, logged) {

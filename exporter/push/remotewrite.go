@@ -47,6 +47,7 @@ type remoteWriteEncoder struct {
 	empty   int    // length of the present series without samples
 	samples int
 	message []byte // a histogram
+	deltas  []byte // of its buckets
 	packed  []byte
 }
 
@@ -133,15 +134,12 @@ func (e *remoteWriteEncoder) Histogram(unix int64, h *node.Histogram) {
 		b = appendHead(b, histogramSpans, sizeVarint(spanOffset, offset)+sizeVarint(spanLength, length))
 		b = appendVarint(appendVarint(b, spanOffset, offset), spanLength, length)
 	}
-	if len(n.PositiveDelta) > 0 {
-		size := 0
-		for _, d := range n.PositiveDelta {
-			size += protowire.SizeVarint(protowire.EncodeZigZag(d))
-		}
-		b = appendHead(b, histogramDeltas, size)
-		for _, d := range n.PositiveDelta {
-			b = protowire.AppendVarint(b, protowire.EncodeZigZag(d))
-		}
+	deltas := e.deltas[:0]
+	for _, d := range n.PositiveDelta {
+		deltas = protowire.AppendVarint(deltas, protowire.EncodeZigZag(d))
+	}
+	if e.deltas = deltas; len(deltas) > 0 {
+		b = appendString(b, histogramDeltas, deltas)
 	}
 	b = appendVarint(b, histogramReset, resetGauge)
 	e.message = appendVarint(b, histogramMillis, uint64(unix*1000))

@@ -36,7 +36,7 @@ func judge(status int, h http.Header, body []byte, doubt bool) verdict {
 		return unreachable
 	case status/100 == 2:
 		return accepted
-	case doubt && isDuplicate(status, body):
+	case doubt && (status == http.StatusBadRequest || status == http.StatusConflict) && duplicates.Match(body):
 		return unconfirmed
 	case status == http.StatusTooManyRequests:
 		return retry
@@ -75,20 +75,6 @@ var noDelta = []byte("invalid temporality")
 //
 // VictoriaMetrics has none: it stores duplicates. "out of bounds", "too old sample", err-mimir-sample-timestamp-too-old and
 // everything else is a refusal.
-var duplicates = []string{
-	"out of order sample", "duplicate sample for timestamp", "err-mimir-sample-out-of-order", "err-mimir-sample-duplicate-timestamp",
-}
-
-// isDuplicate reports whether a response says that samples are duplicates or out of order.
-func isDuplicate(status int, body []byte) bool {
-	if status != http.StatusBadRequest && status != http.StatusConflict {
-		return false
-	}
-	text, _, _ := bytes.Cut(body, []byte("{")) // labels are ours, and may say anything
-	for _, words := range duplicates {
-		if bytes.Contains(text, []byte(words)) {
-			return true
-		}
-	}
-	return false
-}
+//
+// They are looked for before the labels, which are ours and may say anything.
+var duplicates = regexp.MustCompile(`^[^{]*(out of order sample|duplicate sample for timestamp|err-mimir-sample-(out-of-order|duplicate-timestamp))`)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,50 +60,45 @@ const (
 // block the next ones.
 const maxErrors = 30
 
-// send sends the requests of the batch beside each other. It reports false if ctx ended before all are settled.
+// send sends the requests of the batch beside each other, and moves the position behind it. It reports false if ctx ended before all
+// are settled.
 func (p *Pusher) send(ctx context.Context) bool {
 	b := &p.batch
-	verdicts, free := make([]verdict, len(b.requests)), make(chan struct{}, maxParts)
+	free := make(chan struct{}, maxParts)
 	var sending sync.WaitGroup
-	for i, r := range b.requests {
+	for _, r := range b.requests {
 		free <- struct{}{}
 		sending.Go(func() {
 			if ctx.Err() == nil {
-				verdicts[i] = p.deliver(ctx, r)
+				p.deliver(ctx, r)
 			}
 			<-free
 		})
 	}
 	sending.Wait()
-	var rest []*request
-	for i, r := range b.requests {
-		v := verdicts[i]
-		if v < accepted {
-			rest = append(rest, r)
-			continue
-		}
-		b.lost = b.lost || b.logged && (v == refused || r.rejected > 0)
+	b.requests = slices.DeleteFunc(b.requests, func(r *request) bool {
+		b.lost = b.lost || b.logged && (r.verdict == refused || r.rejected > 0)
+		return r.verdict >= accepted
+	})
+	if len(b.requests) > 0 {
+		return false
 	}
-	b.requests = rest
-	return len(rest) == 0
+	p.pass(b.to, b.lost)
+	return true
 }
 
 // deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or of histograms that the server does not take.
-// Another verdict means that it gave up before.
-func (p *sender) deliver(ctx context.Context, r *request) verdict {
-	if r.err != nil {
-		p.settle(r, refused, r.err)
-		return refused
-	}
+// It reports false if it gave up before.
+func (p *sender) deliver(ctx context.Context, r *request) bool {
 	for wait := minWait; ; wait = min(2*wait, p.maxBackoff) {
 		v, after, err := p.attempt(ctx, r)
+		r.verdict, r.lastErr = v, err
 		if v >= accepted {
-			p.settle(r, v, err)
-			return v
+			p.settle(r)
+			return true
 		}
-		r.lastErr = err
 		if ctx.Err() != nil || v == unreachable && p.failFast {
-			return v
+			return false
 		}
 		p.fail(err)
 		pause := wait/2 + rand.N(wait)
@@ -113,14 +109,19 @@ func (p *sender) deliver(ctx context.Context, r *request) verdict {
 			pause = min(pause, max(time.Until(end)/4, minWait))
 		}
 		if !background.Sleep(ctx, pause) {
-			return v
+			return false
 		}
-		p.retry()
+		p.mu.Lock()
+		p.total.retries++
+		p.mu.Unlock()
 	}
 }
 
 // attempt sends a request once. It returns the pause that the server asks for, if any.
 func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time.Duration, err error) {
+	if r.err != nil {
+		return refused, 0, r.err
+	}
 	ctx, cancel := p.attemptContext(ctx)
 	defer cancel()
 	content := &body{rest: bytes.NewReader(r.body)}
@@ -142,10 +143,17 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	if err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // to reuse the connection
 	}
-	err = fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(string(text), resp, p.opts.URL))
+	says := func(words string) error {
+		return fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(words, resp, p.opts.URL))
+	}
+	err = says(string(text))
 	v = judge(resp.StatusCode, resp.Header, text, r.doubt)
 	if v == accepted {
-		err = p.partly(r, resp, text)
+		n, words := p.opts.Format.refused(text)
+		r.rejected = min(max(n, 0), int64(r.samples))
+		if err = nil; r.rejected > 0 || words != "" {
+			err = says(words)
+		}
 	}
 	if v == unreachable && resp.StatusCode/100 == 2 {
 		err = errors.New("the response is a web page; check the URL")
@@ -200,19 +208,12 @@ func (b *body) Close() error { return nil }
 // error logs a message at most once a minute.
 func (p *sender) error(message string, args ...any) { p.log.Log(slog.LevelError, message, args...) }
 
-// retry counts a request that is sent again.
-func (p *sender) retry() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.total.retries++
-}
-
 // settle counts what became of a request, and logs it unless the server has it.
-func (p *sender) settle(r *request, v verdict, err error) {
+func (p *sender) settle(r *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t, n := &p.total, int64(r.samples)
-	switch v {
+	t, n, err := &p.total, int64(r.samples), r.lastErr
+	switch r.verdict {
 	case accepted:
 		t.samples += n - r.rejected
 		if r.doubt { // what is refused may have arrived before
@@ -243,16 +244,6 @@ func (p *sender) settle(r *request, v verdict, err error) {
 			p.error("the server takes no native histograms; the other samples are sent without them", "err", err)
 		}
 	}
-}
-
-// partly notes how much of an accepted request the server did not take. The error has the server's words, nil if there are none.
-func (p *sender) partly(r *request, resp *http.Response, body []byte) error {
-	n, words := p.opts.Format.refused(body)
-	r.rejected = min(max(n, 0), int64(r.samples))
-	if r.rejected == 0 && words == "" {
-		return nil
-	}
-	return fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(words, resp, p.opts.URL))
 }
 
 // fail records a failed attempt, and logs the first one.

@@ -40,18 +40,15 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 	s.failFast = true
 	var failed error // why sending stopped
 	var all int64    // samples
-	x := &splitter{sender: s, labels: newLabels(o.Labels)}
-	x.full = func() {
-		for _, r := range x.finish() {
-			if all += int64(r.samples); failed == nil {
-				began := time.Now()
-				failed = s.write(ctx, r)
-				background.Sleep(ctx, min(time.Since(began), time.Second))
-			}
+	x := &splitter{sender: s, Labelled: NewLabelled(nil, o.Labels), done: func(r *request) {
+		if all += int64(r.samples); failed == nil {
+			began := time.Now()
+			failed = s.write(ctx, r)
+			background.Sleep(ctx, min(time.Since(began), time.Second))
 		}
-	}
+	}}
 	err = emit(x)
-	x.full()
+	x.finish()
 	result = WriteResult{Written: s.total.samples, Refused: s.total.refused, Unconfirmed: s.total.unconfirmed}
 	result.Left = all - result.Written - result.Refused - result.Unconfirmed
 	return result, errors.Join(failed, err)
@@ -61,7 +58,7 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 func (p *sender) write(ctx context.Context, r *request) error {
 	sending, cancel := context.WithTimeout(ctx, maxWriteTime)
 	defer cancel()
-	if sending.Err() == nil && p.deliver(sending, r) >= accepted {
+	if sending.Err() == nil && p.deliver(sending, r) {
 		return nil
 	}
 	err := fmt.Errorf("%s: %w", redact.URL(p.opts.URL), errors.Join(ctx.Err(), r.lastErr))

@@ -23,7 +23,7 @@ type series struct {
 	counter bool
 	values  ring
 
-	second  int64   // the last second that was gathered
+	second  int64   // the last second that was gathered; never for a new one
 	total   float64 // of a counter, at the end of it; NaN if it is unknown
 	created int64   // of a counter, in Unix nanoseconds; 0 if it does not say
 }
@@ -131,24 +131,24 @@ func validLabels(all []*dto.LabelPair) bool {
 }
 
 // find returns the series of a metric with this name, and makes it if needed. It is nil if it is left out. Holds mu.
-func (s *Sampler) find(g *gathered, name, suffix string, counter bool) (x *series, isNew bool) {
+func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 	s.key = append(append(append(s.key[:0], s.opts.Prefix...), name...), suffix...)
 	full := len(s.key)
 	for _, l := range g.labels {
 		s.key = append(append(append(append(s.key, separator...), l.GetName()...), separator...), l.GetValue()...)
 	}
-	x = s.series[string(s.key)]
+	x := s.series[string(s.key)]
 	switch {
 	case x == nil && !validLabels(g.labels):
 		s.left++
-		return nil, false
+		return nil
 	case x == nil && len(s.series) >= s.opts.MaxSeries:
 		if !s.full {
 			s.full = true
 			s.log.Log(slog.LevelWarn, "too many series; those beyond MaxSeries of the sampler's options are left out", "MaxSeries", s.opts.MaxSeries, "left_out", name)
 		}
 	case x == nil:
-		return s.open(g, string(s.key), full, counter), true
+		return s.open(g, string(s.key), full, counter)
 	case x.source != g.source, x.counter != counter:
 	case x.second == g.second: // it comes twice, and nobody knows which one is right
 		x.total = math.NaN()
@@ -156,10 +156,10 @@ func (s *Sampler) find(g *gathered, name, suffix string, counter bool) (x *serie
 			x.values.put(g.second, math.NaN(), s.history())
 		}
 	default:
-		return x, false
+		return x
 	}
 	s.leave(g)
-	return nil, false
+	return nil
 }
 
 // open makes a series with this key, which begins with the name of its family. Holds mu.
@@ -182,7 +182,7 @@ func (s *Sampler) open(g *gathered, key string, name int, counter bool) *series 
 
 // gauge stores the value of a gauge. Holds mu.
 func (s *Sampler) gauge(g *gathered, v float64) {
-	if x, _ := s.find(g, g.family.GetName(), "", false); x != nil {
+	if x := s.find(g, g.family.GetName(), "", false); x != nil {
 		x.values.put(g.second, v, s.history())
 		x.second = g.second
 	}
@@ -190,8 +190,8 @@ func (s *Sampler) gauge(g *gathered, v float64) {
 
 // count stores the increase of a counter. Holds mu.
 func (s *Sampler) count(g *gathered, total float64, at *timestamppb.Timestamp) {
-	if x, isNew := s.find(g, g.family.GetName(), "", true); x != nil {
-		s.add(x, g.second, total, x.since(g, isNew, total, created(at)))
+	if x := s.find(g, g.family.GetName(), "", true); x != nil {
+		s.add(x, g.second, total, x.since(g, total, created(at)))
 	}
 }
 
@@ -199,11 +199,11 @@ func (s *Sampler) count(g *gathered, total float64, at *timestamppb.Timestamp) {
 // the sum, which may go down. Holds mu.
 func (s *Sampler) observations(g *gathered, count, sum float64, at *timestamppb.Timestamp) {
 	from := unplaced
-	if x, isNew := s.find(g, g.family.GetName(), "_count", true); x != nil {
-		from = x.since(g, isNew, count, created(at))
+	if x := s.find(g, g.family.GetName(), "_count", true); x != nil {
+		from = x.since(g, count, created(at))
 		s.add(x, g.second, count, from)
 	}
-	if x, _ := s.find(g, g.family.GetName(), "_sum", true); x != nil {
+	if x := s.find(g, g.family.GetName(), "_sum", true); x != nil {
 		if from == before && x.second != g.second-1 {
 			from = unplaced
 		}
@@ -230,7 +230,8 @@ const (
 )
 
 // since returns what is known of a counter at the start of a second: when it has this total and was created then. See [Sampler].
-func (x *series) since(g *gathered, isNew bool, total float64, created int64) start {
+func (x *series) since(g *gathered, total float64, created int64) start {
+	isNew := x.second == never
 	same := x.created == created && !isNew
 	x.created = created
 	switch {

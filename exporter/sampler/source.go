@@ -1,12 +1,14 @@
 package sampler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,7 +21,7 @@ import (
 // source is a Gatherer that is sampled by itself, and what is remembered of it.
 type source struct {
 	prometheus.Gatherer
-	running chan gathering // where the result of a call of Gather will be; nil while there is none
+	running atomic.Bool // a call of Gather has not returned; what it returns when it is late nobody receives
 
 	failing  bool
 	last     int64             // the last second that was gathered in time
@@ -58,55 +60,53 @@ func sourcesOf(g prometheus.Gatherer) (all []*source, err error) {
 
 // gathering is the result of a call of Gather.
 type gathering struct {
-	families []*dto.MetricFamily // nil if it failed
-	err      error
-	late     bool // it did not end in time
+	families []*dto.MetricFamily
+	err      error // what is wrong with some of them, or with all if there are none
+	late     bool  // it did not end in time
 	ended    leap.Reading
 }
+
+// failed reports whether it has nothing.
+func (g *gathering) failed() bool { return g.err != nil && len(g.families) == 0 }
 
 // gather calls all sources at once, and waits for those that are in time for the second before the open one.
 func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
 	end := open.Start.Add(s.opts.MaxDelay)
-	all, started := make([]gathering, len(s.sources)), make([]bool, len(s.sources))
+	all, calls := make([]gathering, len(s.sources)), make([]<-chan gathering, len(s.sources))
 	for i, src := range s.sources {
-		started[i] = src.start(line)
+		calls[i] = src.start(line)
 	}
-	for i, src := range s.sources {
-		if !started[i] || !src.wait(line, end, &all[i]) || all[i].ended.Sub(end) > 0 {
+	ctx, cancel := context.WithTimeout(context.Background(), end.Sub(line.Now()))
+	defer cancel()
+	for i, call := range calls {
+		if call == nil || !wait(ctx, call, &all[i]) || all[i].ended.Sub(end) > 0 {
 			all[i] = gathering{err: fmt.Errorf("it takes longer than %v, see MaxDelay of the sampler's options", s.opts.MaxDelay), late: true}
 		}
 	}
 	return all
 }
 
-// wait waits for the result of a call of Gather until the line has come to the end, and reports whether there is one.
-func (s *source) wait(line *leap.Timeline, end leap.Reading, to *gathering) bool {
-	timer := time.NewTimer(end.Sub(line.Now()))
-	defer timer.Stop()
+// wait waits for the result of a call until ctx ends, and reports whether there is one.
+func wait(ctx context.Context, call <-chan gathering, to *gathering) bool {
 	select {
-	case *to = <-s.running:
-	case <-timer.C:
-		select {
-		case *to = <-s.running: // it was in time, if this goroutine was not
-		default:
-			return false
-		}
+	case *to = <-call:
+		return true
+	case <-ctx.Done():
 	}
-	s.running = nil
-	return true
+	select {
+	case *to = <-call: // it was in time, if this goroutine was not
+		return true
+	default:
+		return false
+	}
 }
 
-// start calls Gather in a goroutine of its own, unless the call before has not returned yet.
-func (s *source) start(line *leap.Timeline) bool {
-	if s.running != nil {
-		select {
-		case <-s.running: // it was late
-		default:
-			return false
-		}
+// start calls Gather in a goroutine of its own, unless the call before has not returned yet: then it returns nil.
+func (s *source) start(line *leap.Timeline) <-chan gathering {
+	if s.running.Swap(true) {
+		return nil
 	}
-	done := make(chan gathering, 1)
-	s.running = done
+	done := make(chan gathering, 1) // the goroutine of a call that is late does not wait for anybody
 	go func() {
 		r := gathering{err: errors.New("the Gatherer has ended its goroutine")}
 		defer func() {
@@ -114,17 +114,12 @@ func (s *source) start(line *leap.Timeline) bool {
 				r.err = fmt.Errorf("panic: %v", p)
 			}
 			r.ended = line.Now()
-			if r.err == nil && r.families == nil {
-				r.families = []*dto.MetricFamily{} // it has none, and did not fail
-			}
+			s.running.Store(false)
 			done <- r
 		}()
 		r.families, r.err = s.Gather()
-		if len(r.families) == 0 && r.err != nil {
-			r.families = nil
-		}
 	}()
-	return true
+	return done
 }
 
 // report counts and logs the gatherings that failed or were late. Holds mu.

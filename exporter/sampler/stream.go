@@ -84,7 +84,7 @@ func (s stream) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit
 
 // selected reports whether the selection has the series.
 func (x *series) selected(sel *seconds.Selection) bool {
-	return len(sel.Resources) == 0 && (len(sel.Metrics) == 0 || slices.Contains(sel.Metrics, x.family.Name))
+	return len(sel.Resources) == 0 && sel.Has(x.family.Name)
 }
 
 // ring has the values of a series of the last seconds: eight bytes for each second of the history, and of a series that is young for

@@ -41,7 +41,7 @@ const lookback = collector.DefaultRetireAfter
 // emit gives the sink the samples of the gap, with the run of each second, in parts of about most seconds of resources. After each
 // part it calls ended with the second before which the sink has all of them. It returns how many malformed lines were skipped.
 func (g *Gap) emit(ctx context.Context, of *runs.File, most int, sink seconds.Sink, ended func(before time.Time) error) (malformed int64, err error) {
-	to := seconds.NewFiller(g.namespace(), of, g.From.Unix(), most, sink)
+	to := seconds.NewFiller(g.namespace(), of, new(seconds.Selection), g.From.Unix(), most, sink)
 	rows, err := g.Searcher.Search(metriclog.Query{From: g.From.Add(-lookback), To: g.To, PIDs: g.PIDs, Match: func(resource string) bool {
 		return g.Match == nil || resource == collector.InboundTotal || g.Match(resource) // the total shows when the process ran
 	}})

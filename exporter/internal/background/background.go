@@ -30,18 +30,11 @@ func EverySecond(ctx context.Context, line *leap.Timeline, f func() error) error
 		now := line.Now()
 		return line.At(now).End.Sub(now)
 	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			_ = f() // which reports its errors by itself
-			timer.Reset(left())
-		case <-ctx.Done():
-			time.Sleep(left())
-			return f()
-		}
+	for wait := time.Duration(0); Sleep(ctx, wait); wait = left() {
+		_ = f() // which reports its errors by itself
 	}
+	time.Sleep(left())
+	return f()
 }
 
 // Sleep waits, and reports false if ctx ended before.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/windowstat/windowstat/internal/atomicfile"
@@ -25,7 +26,7 @@ type Run struct {
 	History int64 `json:",omitempty"`
 	// Last is the Unix time of its last second in the log, 0 while it runs; a process that was killed gets it from the next one.
 	Last int64 `json:",omitempty"`
-	// Labels are those under which its seconds were pushed, by the push.
+	// Labels are those under which its seconds were pushed, by the push; there are none of one that it did not have.
 	Labels map[string]map[string]string `json:",omitempty"`
 }
 
@@ -87,18 +88,11 @@ func (f *File) SetLabels(push string, labels map[string]string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	own := &f.list[len(f.list)-1]
-	if own.Labels == nil {
-		own.Labels = map[string]map[string]string{}
-	}
-	own.Labels[push] = maps.Clone(labels)
+	all := map[string]map[string]string{}
+	maps.Copy(all, own.Labels)
+	all[push] = maps.Clone(labels)
+	own.Labels = all // a new map: who has got the old one by At reads it without the lock
 	return f.save()
-}
-
-// Labels are those under which the run that has a second, a Unix time, pushed it, and until is the second before which it is that
-// run. There are none if no run has the second, or it did not push.
-func (f *File) Labels(push string, unix int64) (labels map[string]string, until int64) {
-	r, until := f.At(unix)
-	return r.Labels[push], until
 }
 
 // ID is the number of the run that counted a second of the log, 0 if none is known. A nil File knows none.
@@ -128,12 +122,7 @@ func (f *File) At(unix int64) (r Run, until int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	const forever = 1 << 60
-	i, _ := slices.BinarySearchFunc(f.list, unix, func(r Run, unix int64) int { // the first that begins later
-		if r.First <= unix {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(f.list), func(i int) bool { return f.list[i].First > unix })
 	if until = forever; i < len(f.list) {
 		until = f.list[i].First
 	}

@@ -37,13 +37,13 @@ func TestRuns(t *testing.T) {
 		99: {0, "", 100}, 100: {1, "a", 200}, 199: {1, "a", 200}, 200: {2, "b", 300}, 299: {2, "b", 300}, 300: {4, "c", 1 << 60}, 400: {4, "c", 1 << 60},
 	} {
 		r, until := f.At(unix)
-		labels, _ := f.Labels("push", unix)
+		labels := r.Labels["push"]
 		if r.ID != want.id || until != want.until || labels["instance"] != want.instance {
 			t.Errorf("%d is of %d, %v, until %d; want %+v", unix, r.ID, labels, until, want)
 		}
 	}
-	if labels, _ := f.Labels("another push", 100); labels != nil {
-		t.Errorf("labels of a push that is none: %v", labels)
+	if r, _ := f.At(100); r.Labels["another push"] != nil {
+		t.Errorf("labels of a push that is none: %v", r.Labels)
 	}
 	list, err := Read(path)
 	if err != nil || len(list) != 3 || list[0].Last != 150 || list[1].Last != 200 || list[2].Last != 0 {
@@ -121,7 +121,11 @@ func TestLabelsAreCopied(t *testing.T) {
 	}
 	want := maps.Clone(labels)
 	labels["job"] = "b"
-	if got, _ := f.Labels("push", 1); !maps.Equal(got, want) {
-		t.Errorf("%v", got)
+	r, _ := f.At(1)
+	if !maps.Equal(r.Labels["push"], want) {
+		t.Errorf("%v", r.Labels)
+	}
+	if err := f.SetLabels("another push", labels); err != nil || len(r.Labels) != 1 {
+		t.Errorf("what was handed out has changed: %v, %v", r.Labels, err)
 	}
 }

@@ -9,21 +9,20 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// emitter emits the samples of resources, one resource after the other, or of all inbound traffic.
+// emitter emits the samples of consecutive seconds of resources, one resource after the other, or of all inbound traffic. The seconds
+// come from the history, by read, or from a log, by [Filler]; see tells then which of them are still. Both are done once for all metrics,
+// because a second has a dozen.
 type emitter struct {
-	sink       Sink
-	metrics    []*family
-	sums       Temporality
-	histogram  *table.Family // nil if not selected
-	cumulative bool          // it is
-	timed      bool          // rts is needed
-	times      bool          // rts was read
+	sink      Sink
+	metrics   []*family
+	sums      Temporality
+	histogram *table.Family // nil if not selected
+	timed     bool          // histograms are needed
 
-	seen   records           // that were read
-	kept   []node.MetricNode // memory for those that are not still
-	before still             // as of before the seconds; not known if it makes no difference
-	rts    distributions
-	name   [1]string // of a resource
+	seconds    []node.MetricNode
+	states     []state // of the seconds
+	active     bool    // not all of them are still
+	histograms distributions
 
 	// Of cumulative sums and histograms.
 	began   int64       // the second since which they count
@@ -32,83 +31,83 @@ type emitter struct {
 	sum     node.MetricNode
 }
 
-// records are seconds, and those of them that are not still.
-type records struct{ seconds, told []node.MetricNode }
+// state is whether a second is emitted. Metrics that always are take no notice of it.
+type state byte
 
-var resourceLabel = []string{"resource"}
+const (
+	omitted state = iota // it is still
+	sent
+	resumed // sent, after a second that is omitted
+)
 
 // emitter makes one for the selected ones of some families.
-func (r *Resources) emitter(s *Selection, f *families, sink Sink) *emitter {
-	e := &emitter{sink: sink, metrics: f.selected(s), sums: s.Sums}
-	e.timed = slices.ContainsFunc(e.metrics, func(m *family) bool { return m.RT != nil })
-	if e.histogram = r.histogram(s, f); e.histogram != nil {
-		e.timed, e.cumulative = true, e.histogram.Type == table.Histogram
-	}
+func (f *families) emitter(s *Selection, sink Sink) emitter {
+	e := emitter{sink: sink, metrics: f.selected(s), sums: s.Sums, histogram: f.histograms[s.Histogram]}
+	e.timed = e.histogram != nil || slices.ContainsFunc(e.metrics, func(m *family) bool { return m.RT != nil })
 	return e
 }
 
 // read reads the seconds of a view in [from, to).
 func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
-	all := v.AppendSeconds(e.seen.seconds[:0], from, to)
-	e.before, e.counted, e.began = unknown, false, v.Began().Unix()
-	if len(all) > 0 && (all[0].Idle() || e.cumulative || e.sums == Cumulative) {
-		first := r.stats.Timeline().IndexFrom(all[0].Start)
-		e.before = stillBefore(r.stats, v, first)
+	e.seconds = v.AppendSeconds(e.seconds[:0], from, to)
+	past, cumulative := unknown, e.histogram != nil && e.histogram.Type == table.Histogram
+	e.counted, e.began = false, v.Began().Unix()
+	if len(e.seconds) > 0 && (e.seconds[0].Idle() || cumulative || e.sums == Cumulative) { // else the past makes no difference
+		first := r.stats.Timeline().IndexFrom(e.seconds[0].Start)
+		past = stillBefore(r.stats, v, first)
 		if e.sums == Cumulative {
 			e.counts, e.counted = v.CountsBefore(first)
 		}
 	}
-	s := e.before
-	told := s.told(e.kept[:0], all)
-	if len(told) < len(all) {
-		e.kept = told
-	}
-	e.seen = records{all, told}
-	if e.times = e.timed && len(told) > 0; e.times {
-		e.rts.read(r, v, from, to, e.cumulative)
+	if e.see(&past); e.timed && e.active {
+		e.histograms.read(r, v, from, to, cumulative, e.seconds)
 	}
 }
 
-// resource emits records of a resource.
-func (e *emitter) resource(name string, all records) {
-	e.name[0] = name
-	e.emit(resourceLabel, e.name[:], all)
-}
-
-// emit emits records with these labels, and the response times that were read with them.
-func (e *emitter) emit(labels, values []string, all records) {
-	for _, m := range e.metrics {
-		seconds := all.told
-		if m.Always {
-			seconds = all.seconds
+// see sets the states of the seconds. The past is as of before them, and then as of behind them.
+func (e *emitter) see(past *still) {
+	e.states, e.active = e.states[:0], false
+	for i := range e.seconds {
+		now := sent
+		if past.is(e.seconds[i].Start.Unix() - 1) {
+			now = resumed
 		}
-		if len(seconds) == 0 {
+		if past.see(&e.seconds[i]) {
+			now = omitted
+		}
+		e.states, e.active = append(e.states, now), e.active || now != omitted
+	}
+}
+
+// emit emits the seconds with these labels.
+func (e *emitter) emit(labels, values []string) {
+	if len(e.seconds) == 0 {
+		return
+	}
+	for _, m := range e.metrics {
+		if !m.Always && !e.active {
 			continue
 		}
 		e.sink.Series(&m.family, labels, values)
-		if m.RT == nil {
-			m.values(e.sink, seconds)
-		} else if e.times {
-			e.rts.values(e.sink, m.RT)
-		}
+		e.values(m)
 		switch {
 		case m.Sum == "":
 		case e.sums == Single:
 			e.sink.Series(&m.sum, labels, values)
-			m.values(e.sink, seconds)
+			e.values(m)
 		case e.counted:
 			e.start(&m.sum, labels, values)
-			e.totals(m, seconds)
+			e.totals(m)
 		}
 	}
-	if e.histogram != nil && e.times {
-		if e.cumulative {
-			e.start(e.histogram, labels, values)
-			e.rts.points(e.sink, e.before, all.seconds)
-		} else {
-			e.sink.Series(e.histogram, labels, values)
-			e.rts.singles(e.sink, all.told)
-		}
+	switch {
+	case e.histogram == nil || !e.active:
+	case e.histogram.Type == table.Histogram:
+		e.start(e.histogram, labels, values)
+		e.points()
+	default:
+		e.sink.Series(e.histogram, labels, values)
+		e.singles()
 	}
 }
 
@@ -120,110 +119,119 @@ func (e *emitter) start(f *table.Family, labels, values []string) {
 	}
 }
 
-// totals emits the metric's sum at the end of each of the seconds given, and at the beginning of one that comes after those that have
-// none, so that each second is the difference of two samples. The seconds between are idle.
-func (e *emitter) totals(m *family, seconds []node.MetricNode) {
-	past := e.before
+// values emits a metric.
+func (e *emitter) values(m *family) {
+	for i := range e.seconds {
+		second := &e.seconds[i]
+		if !m.Always && e.states[i] == omitted {
+			continue
+		}
+		if m.RT == nil {
+			if v, ok := m.Value(second); ok {
+				e.sink.Value(second.Start.Unix(), v)
+			}
+		} else if h := e.histograms.of(i); h != nil && h.Count() > 0 {
+			e.sink.Value(second.Start.Unix(), m.RT(h))
+		}
+	}
+}
+
+// totals emits the metric's sum at the end of each second that is not still, and at the beginning of one that comes after a still one,
+// so that what was counted in any second is the difference of two samples.
+func (e *emitter) totals(m *family) {
 	e.sum.Counts = e.counts
 	emit := func(unix int64) {
 		v, _ := m.Value(&e.sum)
 		e.sink.Value(unix, v)
 	}
-	for i := range seconds {
-		at := seconds[i].Start.Unix()
-		if !m.Always && past.is(at-1) {
+	for i := range e.seconds {
+		at := e.seconds[i].Start.Unix()
+		if !m.Always && e.states[i] == resumed {
 			emit(at)
 		}
-		past.see(&seconds[i])
-		e.sum.Counts = e.sum.Add(seconds[i].Counts)
-		emit(at + 1)
+		e.sum.Counts = e.sum.Add(e.seconds[i].Counts)
+		if m.Always || e.states[i] != omitted {
+			emit(at + 1)
+		}
 	}
 }
 
-// values emits the metric's samples of the seconds given.
-func (m *family) values(sink Sink, seconds []node.MetricNode) {
-	for i := range seconds {
-		if v, ok := m.Value(&seconds[i]); ok {
-			sink.Value(seconds[i].Start.Unix(), v)
+// points emits the cumulative histogram at the times at which totals emits the sum of a metric.
+func (e *emitter) points() {
+	d := &e.histograms
+	if !d.hasBefore {
+		return
+	}
+	next := d.missing
+	before := func(place int) *node.Histogram {
+		for ; next < place; next++ { // one without a name counts, too
+			d.before.Add(&d.hs[next])
+		}
+		return &d.before
+	}
+	for i := range e.seconds {
+		at, place := e.seconds[i].Start.Unix(), d.places[i]
+		if d.of(i) == nil {
+			continue
+		}
+		if e.states[i] == resumed {
+			e.sink.Histogram(at, before(place))
+		}
+		if e.states[i] != omitted {
+			e.sink.Histogram(at+1, before(place+1))
+		}
+	}
+}
+
+// singles emits the histogram of each second that is not still; it is empty if no call ended in one.
+func (e *emitter) singles() {
+	for i := range e.seconds {
+		if h := e.histograms.of(i); h != nil && e.states[i] != omitted {
+			e.sink.Histogram(e.seconds[i].Start.Unix(), h)
 		}
 	}
 }
 
 // distributions are the response time histograms of consecutive seconds of one resource. Their memory is reused.
+//
+// There is a histogram of each second of the timeline, and a record only of those that have a name: a step of the clock back leaves
+// some without one, whose calls are in the cumulative histogram all the same. So each record has its place among the histograms.
 type distributions struct {
 	hs        []node.Histogram
-	unix      []int64 // of the seconds; 0 for one without a name
-	before    node.Histogram
-	missing   int  // histograms that are not kept any more, at the beginning
-	hasBefore bool // before was read
+	missing   int            // those that are not kept any more, at the beginning
+	places    []int          // in hs, of the seconds that are emitted
+	before    node.Histogram // the sum of all before those that are kept
+	hasBefore bool           // before was read
 }
 
-// read reads the histograms that are kept of the seconds in [from, to), and with before also the sum of all earlier ones.
-func (d *distributions) read(r *Resources, v *node.View, from, to int64, before bool) {
+// read reads the histograms that are kept of the seconds in [from, to), which have these records, and with before also the sum of all
+// earlier ones.
+func (d *distributions) read(r *Resources, v *node.View, from, to int64, before bool, seconds []node.MetricNode) {
 	from = max(from, to-r.kept, v.Since())
 	n := int(max(to-from, 0))
 	for len(d.hs) < n {
 		d.hs = append(d.hs[:cap(d.hs)], node.Histogram{})
 	}
-	d.hs, d.unix = d.hs[:n], d.unix[:0]
+	d.hs, d.places = d.hs[:n], d.places[:0]
 	first := v.Histograms(from, d.hs)
-	for i := from; i < to; i++ {
-		unix := int64(0)
-		if name, ok := r.stats.Timeline().Name(i); ok && i >= first {
-			unix = name.Unix()
-		}
-		d.unix = append(d.unix, unix)
-	}
 	d.missing = int(max(first-from, 0))
 	d.hasBefore = before && v.HistogramBefore(max(first, from), &d.before)
-}
-
-// values emits a sample of each second, computed from its histogram.
-func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
-	for i := range d.hs {
-		if h := &d.hs[i]; d.unix[i] != 0 && h.Count() > 0 {
-			sink.Value(d.unix[i], value(h))
+	for i := range seconds {
+		place := -1
+		if i >= len(seconds)-n { // it may be kept
+			index := r.stats.Timeline().IndexFrom(seconds[i].Start)
+			place = int(index - from)
 		}
+		d.places = append(d.places, place)
 	}
 }
 
-// singles emits the histogram of each of the seconds told, those that are not still; it is empty if no call ended in one.
-func (d *distributions) singles(sink Sink, told []node.MetricNode) {
-	for i, unix := range d.unix {
-		for len(told) > 0 && told[0].Start.Unix() < unix {
-			told = told[1:]
-		}
-		if len(told) > 0 && told[0].Start.Unix() == unix {
-			sink.Histogram(unix, &d.hs[i])
-		}
+// of returns the histogram of a second by its number, nil if it is not kept.
+func (d *distributions) of(i int) *node.Histogram {
+	if place := d.places[i]; place >= d.missing {
+		return &d.hs[place]
 	}
-}
-
-// points emits the cumulative histogram at the end of each of the seconds that is not still, and at the beginning of one that
-// comes after a still one, so that what ended in any second is the difference of two points. The past is as of before them.
-func (d *distributions) points(sink Sink, past still, seconds []node.MetricNode) {
-	if !d.hasBefore {
-		return
-	}
-	for i := d.missing; i < len(d.hs); i++ {
-		for len(seconds) > 0 && seconds[0].Start.Unix() < d.unix[i] {
-			past.see(&seconds[0])
-			seconds = seconds[1:]
-		}
-		at := d.unix[i]
-		told, begins := false, false
-		if at != 0 && len(seconds) > 0 {
-			begins = past.is(at - 1)
-			told = !past.see(&seconds[0])
-		}
-		if told && begins {
-			sink.Histogram(at, &d.before)
-		}
-		d.before.Add(&d.hs[i])
-		if told {
-			sink.Histogram(at+1, &d.before)
-		}
-	}
+	return nil
 }
 
 // stillFor is how many seconds before an idle one must have been idle, too, until a series stops.
@@ -235,7 +243,7 @@ const stillFor = 60
 // them and on nothing else, so it is the same for every reader, at any time.
 type still int64
 
-// unknown is a still without a past: the next second begins one.
+// unknown is a still without a past: the next second resumed one.
 const unknown still = math.MinInt64
 
 // see takes notice of a second, and reports whether it is still. Seconds must ascend.
@@ -252,23 +260,6 @@ func (s *still) see(m *node.MetricNode) bool {
 
 // is reports whether an idle second is still.
 func (s *still) is(unix int64) bool { return unix-stillFor > int64(*s) }
-
-// told appends the seconds that are not still. If that is all of them it returns those, and appends nothing.
-func (s *still) told(dst, all []node.MetricNode) []node.MetricNode {
-	for i := range all {
-		if !s.see(&all[i]) {
-			continue
-		}
-		dst = append(dst, all[:i]...)
-		for _, m := range all[i+1:] {
-			if !s.see(&m) {
-				dst = append(dst, m)
-			}
-		}
-		return dst
-	}
-	return all
-}
 
 // stillBefore is the past of a view at the second with this index. A second without a name was not handed out, and is passed
 // over here as well.

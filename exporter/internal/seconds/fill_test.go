@@ -10,7 +10,7 @@ import (
 
 // A resource is idle, and so zero, in the very last second of the hour after its row, and unknown in the one after that.
 func TestGapsAreFilledUpToTheLimit(t *testing.T) {
-	const limit = 3 * time.Second
+	const limit = int64(maxIdle / time.Second)
 	at := func(second int64) node.MetricNode { return node.MetricNode{Start: time.Unix(second, 0)} }
 	for name, tc := range map[string]struct {
 		before  int64
@@ -18,14 +18,15 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 		present []int64
 		want    []int64
 	}{
-		"one before the limit":      {before: 100, present: []int64{102}, want: []int64{102}},
-		"at the limit":              {before: 100, present: []int64{103}, want: []int64{103}},
-		"one behind the limit":      {before: 100, present: []int64{104}},
-		"counted from the last row": {before: 100, rows: []node.MetricNode{at(102)}, present: []int64{102, 105, 106}, want: []int64{102, 105}},
+		"one before the limit":      {before: 100, present: []int64{99 + limit}, want: []int64{99 + limit}},
+		"at the limit":              {before: 100, present: []int64{100 + limit}, want: []int64{100 + limit}},
+		"one behind the limit":      {before: 100, present: []int64{101 + limit}},
+		"counted from the last row": {before: 100, rows: []node.MetricNode{at(102)}, present: []int64{102, 102 + limit, 103 + limit}, want: []int64{102, 102 + limit}},
 		"never seen":                {present: []int64{1, 2}},
 	} {
 		l := Filler{present: tc.present}
-		got := l.fill(&series{before: tc.before, rows: tc.rows}, limit).seconds
+		l.emit(&l.emitters[resources], &series{before: tc.before, rows: tc.rows}, nil, nil)
+		got := l.emitters[resources].seconds
 		if len(got) != len(tc.want) {
 			t.Errorf("%s: %d seconds, want %v", name, len(got), tc.want)
 			continue
@@ -42,7 +43,7 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 func TestFillerDropsIdleResources(t *testing.T) {
 	limit := int64(maxIdle / time.Second)
 	for late, want := range map[int64]int{limit: 2, limit + 1: 1} {
-		b := NewFiller("x", nil, 1, 1000, nothing{})
+		b := NewFiller("x", nil, new(Selection), 1, 1000, nothing{})
 		b.Add("idle", &node.MetricNode{Start: time.Unix(100, 0)})
 		b.Add("busy", &node.MetricNode{Start: time.Unix(100+late, 0)})
 		b.Flush()

@@ -18,17 +18,16 @@ import (
 // It must be made with [NewFiller], and is not safe for concurrent use. Its memory is bounded by the rows that are emitted
 // together.
 type Filler struct {
-	emitter
-	whole   emitter // of all inbound traffic, once there was any
-	inbound bool
-	run     table.Family
-	of      *runs.File
-	only    Selection
+	sink     Sink
+	emitters [kinds]emitter
+	inbound  bool // there was any inbound traffic
+	run      table.Family
+	of       *runs.File
+	only     *Selection
 
 	from    int64              // earlier rows show which resources are known, and which were idle
 	present []int64            // the buffered seconds, those with any row, ascending
 	series  map[string]*series // by resource; [collector.InboundTotal] is all inbound traffic
-	filled  []node.MetricNode  // what fill returned last
 	most    int                // seconds of resources to emit at a time
 	size    int                // seconds of resources buffered
 }
@@ -40,35 +39,22 @@ type series struct {
 	rows   []node.MetricNode
 }
 
-// NewFiller makes a Filler for the seconds from the Unix time from on. It also needs the rows of the hour before, which name
-// the resources and are not emitted. Beside the metrics of the log it emits the run of each second that of has one for.
+// NewFiller makes a Filler for the selected samples of the seconds from the Unix time from on. It also needs the rows of the hour
+// before, which name the resources and are not emitted. Beside the metrics of the log it emits the run of each second that of has one
+// for. There are no cumulative sums and no histograms.
 //
 // The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
-func NewFiller(namespace string, of *runs.File, from int64, most int, sink Sink) *Filler {
-	f := &Filler{run: table.Run(namespace), of: of, from: from, most: most, series: map[string]*series{}}
-	f.sink, f.whole.sink = sink, sink
-	logged := families{metrics: newFamilies(namespace, table.Seconds(), isLogged)}
-	inbound := families{metrics: newFamilies(namespace, table.InboundSeconds(), isLogged)}
-	f.metrics, f.whole.metrics = logged.selected(&f.only), inbound.selected(&f.only)
+func NewFiller(namespace string, of *runs.File, s *Selection, from int64, most int, sink Sink) *Filler {
+	f := &Filler{sink: sink, run: table.Run(namespace), of: of, only: s, from: from, most: most, series: map[string]*series{}}
+	for kind, logged := range newFamilies(namespace, func(m *table.Second) bool { return m.Logged }) {
+		f.emitters[kind] = logged.emitter(s, sink)
+	}
 	return f
-}
-
-// Select narrows what is emitted to a selection, before the first row. There are no cumulative sums and no histograms. It reports
-// false if the log has none of its metrics.
-func (f *Filler) Select(s *Selection) bool {
-	f.only = *s
-	if s.Sums == Single {
-		f.sums, f.whole.sums = Single, Single
-	}
-	for _, list := range []*[]*family{&f.metrics, &f.whole.metrics} {
-		*list = slices.DeleteFunc(*list, func(m *family) bool { return len(s.Metrics) > 0 && !slices.Contains(s.Metrics, m.family.Name) })
-	}
-	return len(f.metrics)+len(f.whole.metrics) > 0
 }
 
 // Buffered returns the buffered seconds, about how many samples they have, and the last one of them.
 func (f *Filler) Buffered() (seconds, samples int, last int64) {
-	return len(f.present), (f.size+len(f.series))*len(f.metrics) + len(f.present), f.last()
+	return len(f.present), (f.size+len(f.series))*len(f.emitters[resources].metrics) + len(f.present), f.last()
 }
 
 // last returns the last buffered second; 0 if there is none.
@@ -125,12 +111,13 @@ func (f *Filler) Flush() {
 	if i, ok := slices.BinarySearch(names, collector.InboundTotal); ok {
 		names = append(slices.Delete(names, i, i+1), collector.InboundTotal) // as in the log
 	}
+	labels, values := []string{"resource"}, make([]string, 1)
 	for _, name := range names {
 		x := f.series[name]
-		if name != collector.InboundTotal {
-			f.resource(name, f.fill(x, maxIdle))
+		if values[0] = name; name != collector.InboundTotal {
+			f.emit(&f.emitters[resources], x, labels, values)
 		} else if f.inbound = f.inbound || slices.ContainsFunc(x.rows, func(m node.MetricNode) bool { return !m.Idle() }); f.inbound {
-			f.whole.emit(nil, nil, f.fill(x, maxIdle))
+			f.emit(&f.emitters[inbound], x, nil, nil)
 		}
 		if n := len(x.rows); n > 0 {
 			x.before = x.rows[n-1].Start.Unix()
@@ -149,21 +136,21 @@ func (f *Filler) Flush() {
 	f.present, f.size, f.from = f.present[:0], 0, last+1
 }
 
-// fill returns the seconds of a resource, with idle ones, and moves on behind them. An idle second has no row: it is zero if another
-// resource has a row in it, which shows that the process ran, and the resource is known from an earlier row. A resource that was idle
-// for longer than maxIdle has ended. They are valid until the next call.
-func (f *Filler) fill(of *series, maxIdle time.Duration) records {
-	all := f.filled[:0]
+// emit emits the buffered seconds of a resource, with idle ones, and moves on behind them. An idle second has no row: it is zero if
+// another resource has a row in it, which shows that the process ran, and the resource is known from an earlier row. A resource that was
+// idle for longer than maxIdle has ended.
+func (f *Filler) emit(e *emitter, of *series, labels, values []string) {
+	e.seconds = e.seconds[:0]
 	rest, last := of.rows, of.before
 	for _, second := range f.present {
 		switch {
 		case len(rest) > 0 && rest[0].Start.Unix() == second:
-			all = append(all, rest[0])
+			e.seconds = append(e.seconds, rest[0])
 			rest, last = rest[1:], second
 		case last != 0 && second-last <= int64(maxIdle/time.Second):
-			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
+			e.seconds = append(e.seconds, node.MetricNode{Start: time.Unix(second, 0)})
 		}
 	}
-	f.filled = all
-	return records{all, of.still.told(nil, all)}
+	e.see(&of.still)
+	e.emit(labels, values)
 }

@@ -84,8 +84,7 @@ func TestFiller(t *testing.T) {
 	for metric, want := range map[string]map[string]string{"block": blocks, "pass": passes} {
 		for _, most := range []int{1, 2, 3, 5, 8, 13, 1000} { // seconds of resources at a time
 			var s recorder
-			b := seconds.NewFiller("x", nil, 5000, most, &s)
-			b.Select(&seconds.Selection{Metrics: []string{"x_persecond_" + metric}})
+			b := seconds.NewFiller("x", nil, &seconds.Selection{Metrics: []string{"x_persecond_" + metric}}, 5000, most, &s)
 			rows(b)
 			s.end()
 			for resource, want := range want {
@@ -103,7 +102,7 @@ func TestFiller(t *testing.T) {
 		}
 	}
 	var s recorder
-	rows(seconds.NewFiller("x", nil, 5000, 1000, &s))
+	rows(seconds.NewFiller("x", nil, new(seconds.Selection), 5000, 1000, &s))
 	s.end()
 	var families []string
 	for _, part := range s.parts {
@@ -116,16 +115,10 @@ func TestFiller(t *testing.T) {
 	}
 }
 
-func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
-	if seconds.NewFiller("x", nil, 0, 1, &recorder{}).Select(&seconds.Selection{Metrics: []string{"x_persecond_pass_peak"}}) {
-		t.Error("it is in the log")
-	}
-}
-
 // What was idle for long before a gap is so at its beginning, and the total of requests as well, which has a row of every second.
 func TestFillerKnowsWhoWasIdleBefore(t *testing.T) {
 	var s recorder
-	b := seconds.NewFiller("x", nil, 161, 1000, &s)
+	b := seconds.NewFiller("x", nil, new(seconds.Selection), 161, 1000, &s)
 	for second := int64(100); second <= 162; second++ {
 		block := int64(0)
 		if second == 100 {
@@ -146,5 +139,21 @@ func TestFillerKnowsWhoWasIdleBefore(t *testing.T) {
 		if !strings.Contains(all+"\n", "\n"+series+want+"\n") {
 			t.Errorf("%s is not%s in\n%s", series, want, all)
 		}
+	}
+}
+
+// A metric that the log does not have is not emitted from it.
+func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
+	selection := seconds.Selection{Metrics: []string{"x_persecond_pass_peak"}}
+	if slices.ContainsFunc(seconds.Names("x", true), selection.Has) || !slices.ContainsFunc(seconds.Names("x", false), selection.Has) {
+		t.Error("it is in the log")
+	}
+	var s recorder
+	b := seconds.NewFiller("x", nil, &selection, 0, 1, &s)
+	b.Add("a", &node.MetricNode{Start: time.Unix(5000, 0), Counts: node.Counts{Pass: 1}})
+	b.Flush()
+	s.end()
+	if got := strings.Join(s.parts, ""); got != "x_persecond_run[][]" {
+		t.Errorf("it has %q", got)
 	}
 }

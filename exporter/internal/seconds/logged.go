@@ -23,9 +23,8 @@ type Log interface {
 // before which it stopped, and how many seconds the limit has left.
 func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink Sink) (reached, left int64) {
 	out := &counter{Sink: sink}
-	rows := NewFiller(r.namespace, r.log.Runs(), from, math.MaxInt, out)
-	rows.Select(s)
-	one, longest := r.size(s, &r.resources).whole, 0 // size of a second of a resource, without its name
+	rows := NewFiller(r.namespace, r.log.Runs(), s, from, math.MaxInt, out)
+	one, longest := r.size(s, &r.families[resources]).whole, 0 // size of a second of a resource, without its label
 	fits := func(seconds int) bool {
 		n := seconds * max(len(rows.series), 1)
 		size := out.Add(Size{n * one.Samples, n * (one.Bytes + one.Samples*longest)}).Add(r.runSize())
@@ -55,7 +54,7 @@ func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink S
 			}
 			begun++
 		}
-		longest = max(longest, len(resource))
+		longest = max(longest, labelBytes("resource", resource))
 		rows.Add(resource, m)
 		return true
 	})
@@ -77,8 +76,8 @@ type counter struct {
 // Series implements [Sink].
 func (c *counter) Series(f *table.Family, names, values []string) {
 	c.line = lineBytes + len(f.Name)
-	for _, value := range values {
-		c.line += len(value)
+	for i, value := range values {
+		c.line += labelBytes(names[i], value)
 	}
 	c.Sink.Series(f, names, values)
 }

@@ -25,6 +25,8 @@
 package seconds
 
 import (
+	"slices"
+
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
@@ -79,6 +81,19 @@ type Selection struct {
 	// Sums adds, for each selected metric that adds up, its sum: with the name with _total, and the type of a counter.
 	Sums Temporality
 }
+
+// Has reports whether a metric is selected.
+func (s *Selection) Has(metric string) bool {
+	return len(s.Metrics) == 0 || slices.Contains(s.Metrics, metric)
+}
+
+// wants reports whether a resource is selected.
+func (s *Selection) wants(resource string) bool {
+	return len(s.Resources) == 0 || slices.Contains(s.Resources, resource)
+}
+
+// total reports whether the total of inbound traffic is selected.
+func (s *Selection) total() bool { return len(s.Resources) == 0 }
 
 // Temporality is what the samples of a histogram or a sum are about, see [table.Histograms].
 type Temporality int

@@ -60,8 +60,7 @@ func TestSizeHasTheSums(t *testing.T) {
 func TestFillerOfSums(t *testing.T) {
 	for sums, want := range map[seconds.Temporality]string{seconds.Single: " 5000:3 5001:4", seconds.Cumulative: "", seconds.None: ""} {
 		var s recorder
-		b := seconds.NewFiller("x", nil, 5000, 10, &s)
-		b.Select(&seconds.Selection{Sums: sums})
+		b := seconds.NewFiller("x", nil, &seconds.Selection{Sums: sums}, 5000, 10, &s)
 		for i := range int64(2) {
 			b.Add("a", &node.MetricNode{Start: time.Unix(5000+i, 0), Counts: node.Counts{Block: 3 + i}})
 		}
