@@ -58,6 +58,8 @@ func (r *Resource) addOrigin(name string) {
 		all[name] = new(generation)
 		all[name].init(r.c, v, r, r.findOrigin(name))
 	}
+	// While calls have no origin, the view of the resource is that of the only one. With a second origin it needs a view of its own, of the
+	// same leaves.
 	if old := r.origins.Load(); old != nil {
 		all = maps.Clone(*old)
 	} else if !r.view.Empty() {

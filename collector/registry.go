@@ -40,9 +40,11 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if ok {
 		return r.(*Resource).asked(given)
 	}
+	// A full table is where sweeping helps. Each new name does a small share of it, so that none waits for a sweep of everything.
 	if c.full(clean) {
 		c.sweep(newShare)
 	}
+	// It ends, because each turn takes one of the idle resources, and register returns Other when there is none.
 	for {
 		if r := c.register(clean, given); r != nil {
 			return r.asked(given)
@@ -168,6 +170,7 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	if r.dead.Load() {
 		return nil
 	}
+	// What was found without the lock may have changed: another call may have made the leaf, or taken the last one.
 	s := c.location(r, up, o)
 	if s.leaf == nil {
 		tn := r.treeNode(s.entrance)
@@ -177,6 +180,8 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 		s.leaf = c.newLeaf(tn, s.key)
 	}
 	switch {
+	// The tree gets an edge for each way in which a node is reached. One that cannot be had leaves the node below its entrance, so that every
+	// node is in the tree.
 	case up == nil:
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):
@@ -211,6 +216,8 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn}
 	l.own.leaf = l
 	l.Init(c.shape, c.line.Now())
+	// The order matters to readers, who take no lock of the collector: views have the leaf before calls can reach it, so no view ever has
+	// less than what was counted.
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {
 		v.Add(&l.Statistic)

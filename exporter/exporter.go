@@ -63,6 +63,7 @@ func build(given Options) (x *Exporter, err error) {
 		errs = append(errs, within(field, err)...)
 		return err == nil
 	}
+	// The last second of the log comes before the Collector, whose first second is behind it: so no second has two values.
 	logged := o.Log.Dir != ""
 	if logged {
 		o.Collector.After, err = metriclog.Last(o.Log)
@@ -77,6 +78,7 @@ func build(given Options) (x *Exporter, err error) {
 			x.parts = append(x.parts, x.Limits)
 		}
 	}
+	// The log is taken when nothing else is wrong: a process that is not to run must not keep others from it.
 	if logged && len(errs) == 0 {
 		if x.Log, err = metriclog.New(c, o.Log); try("Log", err) {
 			o.Seconds.Log = x.Log
@@ -140,6 +142,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 	if x.ran.Swap(true) {
 		return errRan
 	}
+	// The parts go on until calls in flight have ended, which is after ctx has.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	errs := make([]error, len(x.parts))

@@ -9,6 +9,7 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 )
 
+// demoCommand is windowstat demo, see package demo. It is what make run starts, so it needs no flag.
 func demoCommand() *cli.Command {
 	var o demo.Options
 	o.Telemetry.Exporter.App = "demo"

@@ -16,6 +16,8 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
+// logCommand is windowstat log. Package logquery searches and prints rows. With --onset or --backtest the same flags choose the rows, and
+// package incident says what they mean; it is one command because the question comes up while somebody reads the log.
 func logCommand() *cli.Command {
 	var o logquery.Options
 	var asked question

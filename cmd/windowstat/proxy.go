@@ -16,6 +16,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
+// proxyCommand is windowstat proxy, see package proxy. Its flags are of four kinds, each with a function of its own: what is counted,
+// how it is named, what a client may hold, and the ways out.
 func proxyCommand() *cli.Command {
 	var o proxy.Options
 	o.Telemetry.Exporter.App = "proxy"

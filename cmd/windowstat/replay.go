@@ -15,6 +15,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
+// replayCommand is windowstat replay: package replay counts the lines, and with --follow the ways out of package telemetry serve them.
+// The default of one flag depends on another one here, so it is set when both are known.
 func replayCommand() *cli.Command {
 	var j replay.Job
 	set := replayFlags(&j)

@@ -19,6 +19,7 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
+// reportCommand is windowstat report: what windowstat log --onset says, with charts, in a file that can be sent to somebody.
 func reportCommand() *cli.Command {
 	asked := question{onset: true, most: incident.MaxRange}
 	var source logquery.Source

@@ -20,6 +20,8 @@ import (
 // topEndpoint is where the serving commands have their pages by default.
 const topEndpoint = "127.0.0.1:9719"
 
+// topCommand is windowstat top, see package top. Whether there is a terminal is known here, so that the package can be tested with a
+// screen in memory.
 func topCommand() *cli.Command {
 	var o top.Options
 	var once bool

@@ -22,6 +22,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
+// verifyCommand is windowstat verify: package verification prints what package verify of the exporters finds, and writes.
 func verifyCommand() *cli.Command {
 	var o verifyOptions
 	set := o.flags()

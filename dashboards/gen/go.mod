@@ -12,6 +12,7 @@ require (
 
 require (
 	github.com/klauspost/compress v1.19.1 // indirect
+	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 )
 

@@ -49,6 +49,7 @@ func (f *feed) describe(x *collector.Resource) (text json.RawMessage, age time.D
 			d.Codes = append(d.Codes, share{Name: code.String(), Complete: n})
 		}
 	}
+	// The tree is looked through for each second in which somebody has the resource open, so there is a bound to it.
 	left := maxNodes
 	callers(&d.Callers, x.Name(), f.stats.Tree(), nil, &left)
 	for _, list := range []*[]share{&d.Origins, &d.Callers, &d.Blocks, &d.Codes} {

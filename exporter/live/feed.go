@@ -57,6 +57,7 @@ func (f *feed) present() (s *snapshot, total *series) {
 	}
 	s, total = f.now, f.total
 	f.mu.Unlock()
+	// Reading is done without the lock: the first viewer of a second reads it for all, and the others wait for the snapshot alone.
 	s.read(f)
 	total.until(s.to)
 	if s.end > 0 {
@@ -97,6 +98,7 @@ func (f *feed) known() []*entry {
 	m := f.stats.Seal()
 	f.naming.Lock()
 	defer f.naming.Unlock()
+	// A resource that was retired and is back is another one, with a number of its own: a row never changes what it stands for.
 	old, list := f.entries, make([]*entry, len(m.Resources))
 	f.entries = make(map[*collector.Resource]*entry, len(list)) // without those that were retired
 	for i, r := range m.Resources {

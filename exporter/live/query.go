@@ -37,6 +37,7 @@ func (f *feed) queryOf(r *http.Request) (q query, err error) {
 	wrong := func(name, allowed string, args ...any) {
 		errs = append(errs, fmt.Errorf("invalid %s %.50q; %s allowed", name, values.Get(name), fmt.Sprintf(allowed, args...)))
 	}
+	// Parameters are a stranger's, and each is bounded here: behind this function nobody checks one again.
 	whole := func(name string, least, most, otherwise int64) int64 {
 		if !values.Has(name) {
 			return otherwise

@@ -24,6 +24,7 @@ func (p *Page) asked(w http.ResponseWriter, r *http.Request) *viewer {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return nil
 	}
+	// A question that is wrong costs nothing and is answered at once. One that is right waits for the time that its host may use.
 	host, err := p.budget.wait(r.Context(), clientip.Of(r, nil))
 	if err != nil {
 		w.Header().Set("Retry-After", "10")
@@ -46,6 +47,7 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer give()
+	// A poll has one answer, so the past that it wants is read before. A stream has its first message at once, and the past in the next.
 	_, total := p.feed.present()
 	total.older(v.past)
 	body, err := p.feed.encode(v)
@@ -128,6 +130,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 // shutdown returns a channel that is closed when the server of a request shuts down; nil if it is not an http.Server. A
 // shutdown before the first stream of the server is not seen.
 func (p *Page) shutdown(r *http.Request) <-chan struct{} {
+	// A server waits at its shutdown for requests to end, and a stream has no end of its own.
 	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if server == nil {
 		return nil

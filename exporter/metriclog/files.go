@@ -86,6 +86,8 @@ func (f *files) flush() error {
 	if len(f.records) == 0 {
 		return nil
 	}
+	// Rows come before the index, so that it never points behind the end of the file. They are written at their offset and not appended: a
+	// write that has failed halfway is written over by the next one even if the file could not be truncated.
 	_, err := f.data.WriteAt(f.rows, f.size)
 	if err == nil {
 		_, err = f.idx.WriteAt(f.records, f.idxSize)
@@ -175,6 +177,7 @@ func (f *files) retain(now int64, newFile bool) {
 		return
 	}
 	f.retained = now
+	// The disk says what there is. A count that is kept in memory would miss what somebody deletes or copies.
 	all, err := f.list()
 	if err != nil {
 		return
@@ -199,6 +202,7 @@ func (f *files) retain(now int64, newFile bool) {
 			continue
 		}
 		bytes := f.bytes(s)
+		// The index goes first: a data file without one is read in full, an index without its file is read by nobody and stays for ever.
 		_ = os.Remove(f.path(s) + idxSuffix)
 		if os.Remove(f.path(s)) == nil {
 			count--

@@ -134,6 +134,7 @@ func (f *files) repair() error {
 	}
 	var last, began int64
 	x := index{f.idx, int(f.idxSize / idxRecord)}
+	// The last record that fits the file is where what the index lacks begins. Mostly that is the last one, and nothing is read.
 	for ; x.n > 0; x.n-- {
 		if second, offset := x.record(x.n - 1); offset < end && o.matches(second, offset) {
 			last, began = second, offset

@@ -98,6 +98,7 @@ func (s *stream) begin(open *segmentReader, r *Rows) error {
 			}
 		}
 	}
+	// An index that cannot be read makes the search slower and not wrong, so it is an error to report and none to stop for.
 	low, high, err := open.bisect(s.from, s.to)
 	r.errs = append(r.errs, err)
 	s.open, s.lines = open, newLineReader(open, low, min(high, end), end)

@@ -122,6 +122,7 @@ func (h *handler) page(format expfmt.Format, zip bool) (c *content, err error) {
 		}
 	}()
 	kind, gatherer := format.FormatType(), h.all
+	// In text, windowstat's own metrics need not be gathered as protobuf messages first, which would be most of the page's cost.
 	plain := kind == expfmt.TypeTextPlain || kind == expfmt.TypeOpenMetrics
 	if plain {
 		gatherer = h.others

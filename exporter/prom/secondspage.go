@@ -54,6 +54,7 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 		if err != nil {
 			return nil, to, err
 		}
+		// A tenth less than what should fit is asked for: seconds differ, and a third attempt would cost as much as the first.
 		over := max(float64(page.Samples())/float64(limit.Samples), float64(length)/float64(limit.Bytes))
 		if over <= 1 {
 			break
@@ -86,6 +87,7 @@ type protobufPage struct {
 // Series implements seconds.Sink.
 func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	s.pairs = pairs(names, values)
+	// Streams come back to a family for each resource, and a page must have each family once.
 	if s.current = s.families[f]; s.current == nil {
 		kinds := map[table.Type]dto.MetricType{
 			table.Counter: dto.MetricType_COUNTER, table.Gauge: dto.MetricType_GAUGE, table.GaugeHistogram: dto.MetricType_GAUGE_HISTOGRAM,

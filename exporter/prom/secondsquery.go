@@ -91,6 +91,7 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 		if n := len(*list); n > maxSelected {
 			errs = []error{fmt.Errorf("%s is given %d times; at most %d are allowed", name, n, maxSelected)}
 		}
+		// In one order, so that a request with the same names in another one has the same cursor.
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -126,6 +127,7 @@ func (q *query) filter() string {
 	if q.ranges {
 		all += " vmrange"
 	}
+	// A hash is short enough for a file and a map, and eight bytes are enough, as a scraper can only harm its own cursor.
 	sum := sha256.Sum256([]byte(all))
 	return hex.EncodeToString(sum[:8])
 }

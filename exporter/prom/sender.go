@@ -118,6 +118,8 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 	if page != nil {
 		c.samples = page.Samples()
 	}
+	// A compressed page is made at once: it is small, and its compressor, which takes a megabyte, is not held by a slow reader. Another one
+	// becomes text while it is written, so that no page is in memory as text.
 	if page != nil && zip {
 		_, err = page.WriteTo(counted)
 		s.pages.Put(page)
@@ -182,6 +184,7 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 	if err == nil {
 		_, err = w.Write(c.rest.Bytes())
 	}
+	// What has not left the server when the handler returns would be written later, and an error then be nobody's.
 	if err == nil {
 		err = http.NewResponseController(w).Flush()
 	}

@@ -25,6 +25,8 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 	if p.file == nil {
 		return true
 	}
+	// The log is read up to the middle of the history: nearer to its beginning a slow server would let seconds leave the history while
+	// they are sent, and the log would have to be read again for a few seconds at a time.
 	for first := p.line.First(); ; { // sending takes its time, too
 		to := first
 		if p.at.Next >= first {
@@ -51,6 +53,8 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.selection(0), p.at.Next, math.MaxInt, &x)
 	var until int64 // the second before which a request ends
 	begin := func() {
+		// What is in doubt is sent as it was sent before: the same seconds, in as many parts, so that what a server has of it is refused in
+		// the same requests.
 		run, end := p.opts.Log.Runs().At(p.at.Next)
 		x.Labelled, x.parts, until = NewLabelled(nil, run.Labels[p.file.id]), 1, min(end, to)
 		if p.at.InDoubt() {

@@ -63,6 +63,8 @@ const maxErrors = 30
 // send sends the requests of the batch beside each other, and moves the position behind it. It reports false if ctx ended before all
 // are settled.
 func (p *Pusher) send(ctx context.Context) bool {
+	// The requests of a batch have different series, so their order does not matter; a batch is over before the next one begins, so the
+	// order of a series' samples is kept.
 	b := &p.batch
 	free := make(chan struct{}, maxParts)
 	var sending sync.WaitGroup
@@ -134,6 +136,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	p.opts.Format.prepare(req)
 	resp, err := p.client.Do(req)
 	if err != nil {
+		// A request whose body nobody has read cannot have arrived: the connection was refused, or the name not found.
 		r.doubt = r.doubt || content.used.Load()
 		return retry, 0, redact.Error(err)
 	}
@@ -162,6 +165,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 		v = doubtful // it is about something else
 	}
 	if resp.StatusCode == http.StatusInternalServerError && v == doubtful {
+		// Some servers answer 500 to what they will never take. There is no telling, so attempts are bounded.
 		if r.errors++; r.errors > maxErrors {
 			return unconfirmed, 0, err
 		}

@@ -51,6 +51,7 @@ func (s *Sampler) record(g *gathered, families []*dto.MetricFamily) {
 			s.left += int64(len(f.Metric))
 			continue
 		}
+		// The counters of a family that is seen for the first time are of unknown age: it may have failed in the seconds before.
 		g.family, g.known = f, g.source.families[f.GetName()]
 		if g.known == nil {
 			g.known = &known{whole: never, forgot: g.source.forgot}
@@ -137,6 +138,8 @@ func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 	for _, l := range g.labels {
 		s.key = append(append(append(append(s.key, separator...), l.GetName()...), separator...), l.GetValue()...)
 	}
+	// The order of the cases matters: a series that exists stays, whatever the limits are, and a name that two sources share belongs to the
+	// first of them, or its increases would be differences of two counters.
 	x := s.series[string(s.key)]
 	switch {
 	case x == nil && !validLabels(g.labels):
@@ -166,6 +169,7 @@ func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 func (s *Sampler) open(g *gathered, key string, name int, counter bool) *series {
 	f := s.families[key[:name]]
 	if f == nil {
+		// The help is that of the first source and of the first metric with the name; servers keep one for a name, too.
 		help := "At the end of this second: "
 		if counter {
 			help = "Added in this second: "
@@ -198,6 +202,7 @@ func (s *Sampler) count(g *gathered, total float64, at *timestamppb.Timestamp) {
 // observations stores the increases of the count and of the sum of a histogram or a summary. What is known of the count is known of
 // the sum, which may go down. Holds mu.
 func (s *Sampler) observations(g *gathered, count, sum float64, at *timestamppb.Timestamp) {
+	// The count never goes down unless the process that counts was restarted. The sum may, with negative observations, so it cannot tell.
 	from := unplaced
 	if x := s.find(g, g.family.GetName(), "_count", true); x != nil {
 		from = x.since(g, count, created(at))
@@ -231,6 +236,8 @@ const (
 
 // since returns what is known of a counter at the start of a second: when it has this total and was created then. See [Sampler].
 func (x *series) since(g *gathered, total float64, created int64) start {
+	// The increase of a second is known in two cases: the total at its start is known, or the counter was created within it, with zero. A
+	// created timestamp tells the latter; without one it is so if the second before was gathered as a whole and did not have the counter.
 	isNew := x.second == never
 	same := x.created == created && !isNew
 	x.created = created
@@ -267,6 +274,8 @@ func (s *Sampler) add(x *series, second int64, total float64, from start) {
 	switch {
 	case !math.IsNaN(v) && !math.IsInf(v, 0):
 		x.values.put(second, v, s.history())
+	// What a counter gained in seconds that were missed is in its total and in no second. It is counted, so that nobody takes the sum of
+	// the seconds for the total.
 	case from != later && x.source.last == second-1 && total != x.total:
 		s.unplaced++
 	}

@@ -78,6 +78,7 @@ func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), end.Sub(line.Now()))
 	defer cancel()
+	// All share one deadline: a source that is late must not make the next ones late, which have their results by then.
 	for i, call := range calls {
 		if call == nil || !wait(ctx, call, &all[i]) || all[i].ended.Sub(end) > 0 {
 			all[i] = gathering{err: fmt.Errorf("it takes longer than %v, see MaxDelay of the sampler's options", s.opts.MaxDelay), late: true}
@@ -145,6 +146,7 @@ func (s *Sampler) report(all []gathering) {
 
 // expire forgets the series that were not gathered for as long as the history. Holds mu.
 func (s *Sampler) expire() {
+	// A series that comes back within the history goes on; one that was forgotten may be taken for new, see forgot.
 	oldest := s.last - int64(s.history())
 	s.order = slices.DeleteFunc(s.order, func(x *series) bool {
 		if x.second >= oldest {
@@ -207,6 +209,8 @@ func (c *wallClock) turn(open int64, at time.Duration, wall time.Time, into time
 			from = c.start.UnixNano()
 		}
 	}
+	// The second began by the clock as it is, or as it would be if it had not been set since the last turn. Whatever was created before has
+	// a timestamp from before the later one.
 	c.start = latest(c.mark, unset.Add(-into), wall.Add(-into))
 	c.mark = latest(c.mark, unset, wall)
 	c.open, c.at, c.wall = open, at, wall

@@ -80,6 +80,7 @@ func (k *Checker) check(ctx context.Context) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	// A state is logged when it changes, and not with each check: a gap stays in the window for many of them.
 	found, target := "", []any{"url", redact.URL(k.options.URL), "labels", selector(nil, k.options.Labels)}
 	switch {
 	case err != nil:

@@ -117,6 +117,7 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (again bool,
 	if answer.Error == "" {
 		answer.Error = string(body[:min(len(body), 4<<10)])
 	}
+	// Too much at a time is what can be divided, a busy server is asked again, and everything else is for a person to mend.
 	if code/100 != 2 {
 		err = fmt.Errorf("%d %s: %s", code, http.StatusText(code), excerpt(answer.Error))
 		switch {

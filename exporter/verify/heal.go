@@ -69,6 +69,7 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 	}
 	found := c.report
 	h.WriteResult, err = to.write(ctx, found.Labels, func(sink seconds.Sink) (err error) {
+		// Comparing and writing are one pass over the log: what is missing is handed on as it is found, and not collected.
 		c.heal = sink
 		h.Before, err = c.run(ctx)
 		return err

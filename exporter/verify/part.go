@@ -59,6 +59,8 @@ func (p *part) sort(all []stored) error {
 
 // compare compares all series of the part.
 func (p *part) compare(ctx context.Context) error {
+	// All seconds of the log are marked before any series is matched: whether a point is another instance's depends on whether the log has
+	// anything of its second, of whatever resource.
 	for _, s := range p.log.series {
 		for _, x := range s.between(p.from, p.to) {
 			p.at(x.unix).logged = true
@@ -71,6 +73,8 @@ func (p *part) compare(ctx context.Context) error {
 		}
 		p.match(ctx, s, samples)
 	}
+	// The run is written with the first samples of a second, so that the next check knows whose they are. A second of which the database
+	// has some samples has its run already.
 	var unnamed []sample // the runs of seconds that are written and have none in the database
 	for _, x := range p.log.runs.between(p.from, p.to) {
 		if second := p.at(x.unix); second.verdict == hole && second.run == 0 {
@@ -91,6 +95,7 @@ func (p *part) another(x point) bool {
 
 // match compares a series, both sides in order of time, and writes what may be written.
 func (p *part) match(ctx context.Context, s *series, samples []sample) {
+	// A database may return the points of a series in several pieces, and several points of one time.
 	points := slices.DeleteFunc(s.points, p.another)
 	s.points = nil
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
@@ -142,6 +147,8 @@ func (p *part) extra(s *series, unix int64) {
 // lacking decides which of the samples that the database lacks, one after the other, are missing: not the zeros of idle seconds that it
 // need not have. It returns those that may be written.
 func (p *part) lacking(ctx context.Context, s *series, samples []sample) (holes []sample) {
+	// Between two seconds with events the resource was there and idle, and its zeros belong into the database as well. Before the first and
+	// behind the last one nobody knows whether it was asked for.
 	active := p.log.active[s.resource]
 	first, last := len(samples), -1 // with events
 	for i, x := range samples {
@@ -167,6 +174,7 @@ func (p *part) lacking(ctx context.Context, s *series, samples []sample) (holes 
 
 // judge decides what a second is of which the database lacks samples.
 func (p *part) judge(ctx context.Context, unix int64, at *second) verdict {
+	// Whose seconds these are takes several queries over a day on both sides, so nobody asks before something is missing.
 	if p.whose == nil && p.err == nil {
 		p.whose, p.err = p.owners(ctx)
 	}

@@ -96,6 +96,7 @@ func (c *comparison) find(ctx context.Context) (err error) {
 	c.metrics = seconds.Names(c.gap.namespace(), true)
 	from, to := c.gap.From.Unix(), c.gap.To.Unix()
 	all, err := c.series(ctx, selector(c.metrics, c.report.Labels), from, to)
+	// A range in which everything is missing has no series of the instance; around it there may be some, and they tell its labels.
 	if err == nil && len(all) == 0 {
 		all, err = c.series(ctx, selector(c.metrics, c.report.Labels), from-around, to+around)
 	}
@@ -135,6 +136,7 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 	c.selector = selector(append(slices.Clip(c.metrics), c.log.runs.metric), c.report.Labels)
 	from := c.gap.From.Unix()
 	malformed, err := c.gap.emit(ctx, c.runs, c.partSize, c.log, func(before time.Time) error {
+		// Retention goes on while the log is read. What it has deleted meanwhile was not read, and would look as if the log did not have it.
 		first, _, err := c.gap.Searcher.Span(c.gap.PIDs...) // files may have been deleted since
 		if err != nil {
 			return err

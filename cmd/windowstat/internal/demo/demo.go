@@ -70,6 +70,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	if err != nil {
 		return err
 	}
+	// The pages stay up until the counts are compared, as whoever runs the demo may still look at them.
 	defer func() { err = errors.Join(err, t.Pages.Stop()) }()
 	shop, from, err := o.runShop(ctx, t, stdout)
 	if err := errors.Join(err, t.Finish()); err != nil {
@@ -86,6 +87,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 
 // runShop runs the service under load; its counts begin with the second from.
 func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
+	// The log may have seconds of an earlier demo; only those from here on are compared.
 	line := t.Collector.Timeline()
 	from, _ = line.Name(line.At(line.Now()).Index)
 	shop = newShop(t.Collector, o.Rate, newIncident(o.Incident, from.Add(o.After)))

@@ -71,6 +71,7 @@ func (s *Shop) Reconcile(w io.Writer, page string, log metriclog.Searcher, from 
 
 // counted asks the SDK.
 func counted(c *collector.Collector) map[string]counts {
+	// Sealing comes first: the log and the per-second page have sealed seconds only, so the last one is over for all observers.
 	all := map[string]counts{}
 	for _, r := range c.Seal().Resources {
 		t := r.View().Node().Snapshot(c.Timeline().Now(), nil).Total // also if it has just been retired
@@ -95,6 +96,7 @@ func scraped(url string) (map[string]counts, error) {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
 	all := map[string]counts{}
+	// A resource has a series for each code, so the samples of a family are added up by resource.
 	for name, add := range map[string]func(*counts, int64){
 		"pass_total":      func(t *counts, n int64) { t.pass += n },
 		"block_total":     func(t *counts, n int64) { t.block += n },

@@ -38,6 +38,7 @@ func newShop(c *collector.Collector, rate float64, breaks *incident) *Shop {
 }
 
 // Handler serves the routes.
+// Handler returns the service. Its routes differ in what they do to the views: some are quick, some slow, some fail, some call others.
 func (s *Shop) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes {

@@ -67,6 +67,7 @@ func (s Set) Check(c *cli.Command, checks ...error) error {
 	if c.ArgsUsage == "" && c.Args().Present() {
 		errs = append(errs, fmt.Errorf("%s takes no arguments, got %q", c.Name, c.Args().Slice()))
 	}
+	// A switch that is set to false does nothing, so it neither needs nor contradicts anything.
 	isSet := func(name string) bool { return c.IsSet(name) && c.Value(name) != false }
 	wrong := map[string]bool{}
 	for _, f := range s {
@@ -89,6 +90,7 @@ func (s Set) Check(c *cli.Command, checks ...error) error {
 			if v == "" && !f.Zero {
 				add("is empty; leave it out")
 			}
+		// The zero value of an option is its default, so a zero that was given would be replaced in silence.
 		case int, int64, time.Duration:
 			if text := fmt.Sprint(v); (text == "0" || text == "0s") && !f.Zero {
 				add("%s is none; leave it out", text)
@@ -177,6 +179,7 @@ func Usage(err error) error {
 // Unparsable returns the error for a variable whose value is not one of its flag, which names both, as a [UsageError]; any other
 // error as it is.
 func Unparsable(err error) error {
+	// The library has no type for this error, and its text names flag and variable.
 	if err != nil && strings.HasPrefix(err.Error(), "could not parse ") && strings.Contains(err.Error(), "from environment variable") {
 		return Usage(err)
 	}

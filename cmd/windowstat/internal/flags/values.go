@@ -40,6 +40,7 @@ func (v *value) Get() any       { return v.parsed }
 
 // Value is the value of a [cli.GenericFlag] whose text is parsed. The default may be empty, for none.
 func Value[T any](to *T, text string, parse func(string) (T, error)) cli.Value {
+	// The option keeps its value when a text is wrong, so that checks of other options find nothing that nobody gave.
 	v := &value{set: func(text string) (err error) {
 		x, err := parse(text)
 		if err == nil {

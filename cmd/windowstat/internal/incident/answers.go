@@ -122,6 +122,7 @@ func (a *Answers) WriteTable(w io.Writer) error {
 	if a.Notes != nil {
 		all = append(all, a.notes())
 	}
+	// One writer aligns all tables, each by itself: a line without tabs ends a table for it.
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, t := range all {
 		if i > 0 {

@@ -53,6 +53,7 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 	rec := live.Recording{Title: r.Title, First: first, Seconds: int(last - first + 1)}
 	_, offset := s.time(s.From).Zone()
 	rec.Offset = time.Duration(offset) * time.Second
+	// A report is mailed and attached, so its size is bounded: what nobody would look at first is left out, and that is said.
 	shown := s.ranked(r.Answers.Onsets)
 	if most := max(maxCells/rec.Seconds, minShown); len(shown) > most {
 		r.Answers.Notes = append(r.Answers.Notes, fmt.Sprintf("the charts and the table of resources have %d of %d resources", most, len(shown)))
@@ -112,6 +113,7 @@ func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 					if k == rtMs {
 						v *= 1000 * int64(x.v[complete]) // microseconds of all calls
 					}
+					// Averages do not add up; each counts with its calls here, and is divided by all of them below.
 					lists[k][i] += v
 				}
 			}
@@ -170,6 +172,7 @@ func (s *Seconds) refusals() table {
 			t.add(r.name, refused, calls, seconds, s.time(first), s.time(last), most, r.log.name)
 		}
 	}
+	// Rows are sorted by the number that they show, as a table has nothing but texts.
 	refused := func(row []string) int { n, _ := strconv.Atoi(row[1]); return n }
 	slices.SortStableFunc(t.Rows, func(a, b []string) int { return cmp.Compare(refused(b), refused(a)) })
 	return t

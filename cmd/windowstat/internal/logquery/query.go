@@ -82,6 +82,7 @@ func (o *Options) sums() bool { return o.Summary || o.Step != 0 || o.Top != 0 }
 func (q *Query) Run(ctx context.Context, stdout io.Writer) error {
 	l := layout{zone: q.Zone, several: q.several, sums: q.sums()}
 	write := newLines(stdout, formats[q.Output], l).write
+	// One step over the range is read by people and not compared line by line, so its table is aligned and has rates.
 	if l.sums && q.Step == 0 && q.Output == "table" {
 		write = func(rows iter.Seq[*row]) error { return writeSummary(stdout, q.Zone, rows) }
 	}

@@ -66,6 +66,7 @@ const (
 // code is how the call was answered, as a timeline has it: what is no number of the protocol is one of those that nobody has registered.
 func (a *attributes) code() int16 {
 	switch {
+	// The code of gRPC says more than the status of HTTP below it, which is 200 also for calls that failed.
 	case a.grpc > 0:
 		return timeline.GRPC + int16(min(a.grpc-1, otherGRPC))
 	case len(a.response) > 0 && string(a.system) == "grpc":

@@ -39,6 +39,7 @@ func (h *handler) receive(read func(*body) error, decode func(*batch, []byte) er
 	if err := read(&in); err != nil {
 		return rejected{}, err
 	}
+	// Decoding takes memory, which is kept for the next request. As many are decoded at a time as there are processors.
 	b := <-h.batches
 	defer func() {
 		clear(b.spans) // their bytes belong to the body
@@ -89,6 +90,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		not, err = h.receive(func(in *body) error { return in.read(r.Body, encoding == "gzip") }, decode)
 	}
+	// A rejected span is no error: the others are counted, and the sender must not repeat the request.
 	f := failureOf(err)
 	var answer []byte
 	if kind == jsonType {

@@ -97,6 +97,7 @@ func eachOf(message []byte, number protowire.Number, f func([]byte) error) error
 // protobuf decodes an ExportTraceServiceRequest. It reads the fields that count, and passes over others, however many there are.
 func (b *batch) protobuf(request []byte) error {
 	return eachOf(request, requestResourceSpans, func(of []byte) error {
+		// So the message is read twice, and no span is kept without its service.
 		var service []byte // the resource may come after its spans
 		err := eachOf(of, resourceSpansResource, func(resource []byte) error {
 			return eachOf(resource, resourceAttributes, func(attribute []byte) error {

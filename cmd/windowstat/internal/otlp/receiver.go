@@ -90,6 +90,8 @@ type rejected struct {
 func (r *receiver) take(b *batch, now time.Time) (rejected, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Whether there is capacity for all is known before the first span is counted: a request is taken as a whole, or its sender repeats all
+	// of it and none counts twice.
 	r.seen.turn(now)
 	if !r.seen.fits(len(b.spans)) || r.timeline.Held()+len(b.spans) > timeline.MaxHeld {
 		r.counts[refused]++

@@ -37,6 +37,7 @@ func ParseUpstream(s string) (*url.URL, error) {
 // forward makes a request to the upstream out of a client's: the same one.
 func (o *Options) forward(r *httputil.ProxyRequest) {
 	r.Out.URL = target(o.Upstream, r.In)
+	// The Host stays the client's, as a service makes links with it; package httputil would put the upstream's there.
 	r.Out.Host = r.In.Host
 	r.Out.Trailer = r.In.Trailer // which is filled in when the body has been read
 	if r.In.ContentLength == 0 && r.In.Header.Get("Content-Length") != "" {
@@ -98,6 +99,7 @@ func saysWhoAsks(name string) bool {
 // forwarded tells the upstream who asks: what trusted proxies say of that is kept and grows, and what others say is replaced.
 func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	in, out := r.In.Header, r.Out.Header
+	// A stranger must not be able to say who asks. Names are compared as the least careful service would read them.
 	maps.DeleteFunc(out, func(name string, _ []string) bool { return saysWhoAsks(name) })
 	r.SetXForwarded()
 	if r.In.Host == "" {

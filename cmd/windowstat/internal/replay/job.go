@@ -53,6 +53,7 @@ func (j *Job) Check() error {
 		wrong("", "which access log? Give its files, or - for stdin")
 	}
 	for i, name := range o.Files {
+		// Only logs that are followed may be patterns: those of a shell are files already.
 		if _, err := filepath.Match(name, ""); err != nil && j.Follow {
 			wrong("", "%s: %w, such as a [ without a ]", name, err)
 		}
@@ -153,6 +154,7 @@ const longestGap = 24 * time.Hour
 // follow follows the files, with every way out on.
 func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 	// What is in the metric log is counted: the log says where to go on, so there is no other state that could differ from it.
+	// The Collector needs to know when its first second is, so the end of the log is read before anything is made.
 	after, err := j.after(stderr)
 	if err != nil {
 		return err

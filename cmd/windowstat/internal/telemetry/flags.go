@@ -63,6 +63,7 @@ func (o *Options) Flags() flags.Set {
 		{Flag: &cli.GenericFlag{Name: "log.level", Value: flags.OneOf(&o.level, "info", promslog.LevelFlagOptions...), Usage: "lowest `LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")}},
 		{Flag: &cli.GenericFlag{Name: "log.format", Value: flags.OneOf(&o.format, "logfmt", promslog.FormatFlagOptions...), Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")}},
 	}
+	// A flag without what it needs is a mistake: it would silently do nothing.
 	logged := []string{"metric-log.dir"}
 	log := flags.Set{
 		{Of: "Log Log.Dir", Flag: &cli.StringFlag{Name: "metric-log.dir", Destination: &x.Log.Dir, Usage: "`DIRECTORY` of the metric log"}},
@@ -73,6 +74,7 @@ func (o *Options) Flags() flags.Set {
 		{Needs: logged, Flag: &cli.BoolFlag{Name: "metric-log.zero-rows", Destination: &x.Log.ZeroRows, Usage: "write rows for seconds in which nothing happened, too"}},
 	}
 	var pushes flags.Set
+	// Each way to push has the same five flags, for one server. Several of a kind are for programs, by exporter.Options.
 	for i, w := range pushFlags {
 		p, pushed := &o.push[i], []string{w.prefix + "url"}
 		p.Format, p.Histogram = w.format, w.format == push.OTLP // every receiver takes its histograms
@@ -127,6 +129,7 @@ func (o *Options) flagged(err error) error {
 			names = append(names, fmt.Sprintf("Push[%d]", len(names)/2), pushFlags[i].prefix)
 		}
 	}
+	// The Exporter knows the pushes by their numbers, which a user of flags has never seen.
 	replace := strings.NewReplacer(names...)
 	var errs []error
 	for _, e := range collector.OptionErrors(err) {

@@ -36,6 +36,7 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Second/2, fmt.Errorf("no answer in half a second"))
 	defer cancel()
 	d.resource = resource
+	// The live page is found by where the exporters put it, beside the metrics page. Where it is not, seconds are shown all the same.
 	// Of seconds that it has had, and of a table long ago, which cost nothing.
 	q := url.Values{"resource": {resource}, "past": {"1"}, "had": {"9999999999"}, "range": {"1-2"}}
 	d.err = e.get(ctx, e.page.JoinPath("../../live/seconds"), q, "application/json", func(body io.Reader) error {

@@ -75,6 +75,7 @@ func (r *reader) seconds(ctx context.Context) (samples []sample, newest int64, e
 	if err != nil || newest == 0 {
 		return nil, 0, err
 	}
+	// How far back a minute or more can be asked for depends on how many resources there are, and the last second tells that.
 	resources := int64(1)
 	for i := range samples {
 		if samples[i].metric == pass { // each has its passes

@@ -85,6 +85,7 @@ func (u *ui) key(k *tcell.EventKey) (quit bool) {
 	if k.Key() == tcell.KeyRune {
 		name = string(k.Rune())
 	}
+	// Help and the filter take keys before the table does, but Ctrl-C always quits.
 	do, known := keys[name]
 	switch {
 	case k.Key() == tcell.KeyCtrlC:

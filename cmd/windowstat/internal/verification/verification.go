@@ -43,6 +43,7 @@ type Verification struct {
 
 // Run compares each log, and heals if that is wanted. The error says what is wrong with a database, or why that is not known.
 func (v *Verification) Run(ctx context.Context, stdout io.Writer) (err error) {
+	// The file is made before anything is compared, which may take minutes: whether it can be written shows at once.
 	if v.File != "" {
 		file, err := os.Create(v.File)
 		if err != nil {

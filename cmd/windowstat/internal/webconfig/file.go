@@ -81,6 +81,8 @@ func read(path string) (*state, error) {
 
 // current returns what the file says now, or what it said last before a mistake.
 func (f *File) current() *state {
+	// The contents are compared and not the time of the last change: files are replaced by links, as in Kubernetes, and mended within a
+	// second.
 	content, err := os.ReadFile(f.path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,6 +116,7 @@ func (f *File) Protect(server *http.Server, proxies []netip.Prefix, logger *slog
 	if first.HTTPConfig.HTTP2 {
 		protocols = []string{"h2", "http/1.1"}
 	}
+	// The configuration is made for each handshake, so that certificates are renewed without a restart.
 	server.TLSConfig = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		s := f.current()
 		config, err := web.ConfigToTLSConfig(&s.TLSConfig) // it reads the certificates again
@@ -168,6 +171,7 @@ func (g *guard) admit(s *state, r *http.Request) int {
 	if !ok {
 		return http.StatusUnauthorized
 	}
+	// A password that was right before takes no turn: whoever knows one is not delayed by those who guess.
 	if s.passwords.remembered(user, password) {
 		return http.StatusOK
 	}
