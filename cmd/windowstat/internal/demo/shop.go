@@ -37,8 +37,7 @@ func newShop(c *collector.Collector, rate float64, breaks *incident) *Shop {
 	return s
 }
 
-// Handler serves the routes.
-// Handler returns the service. Its routes differ in what they do to the views: some are quick, some slow, some fail, some call others.
+// Handler serves the routes. They differ in what they do to the views: some are quick, some slow, some fail, and some come in bursts.
 func (s *Shop) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes {
