@@ -101,12 +101,16 @@ type blocks struct {
 	grows bool   // at its end, an incomplete line waits for its rest
 	rest  []byte // the beginning of the next line
 	skip  bool   // the rest of the line is too long
+	end   error  // why nothing is read any more, though a file may have more by then
 }
 
 // next reads a block into buf, for which it may make another one. At the end the error is io.EOF; a log that grows has none, but empty
 // blocks.
 func (b *blocks) next(buf []byte) (block, error) {
 	var x block
+	if b.end != nil {
+		return x, b.end
+	}
 	x.data = append(buf[:0], b.rest...)
 	b.rest = b.rest[:0]
 	for {
@@ -131,8 +135,8 @@ func (b *blocks) next(buf []byte) (block, error) {
 			if !ended {
 				x.data = x.data[:bytes.LastIndexByte(x.data, '\n')+1] // the last line may be torn
 			}
-			if len(x.data) > 0 || x.long > 0 {
-				err = nil // reading on meets it again
+			if b.end = err; len(x.data) > 0 || x.long > 0 {
+				err = nil // it comes with the next one
 			}
 			return x, err
 		}

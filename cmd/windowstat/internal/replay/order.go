@@ -19,8 +19,9 @@ func (r *Follower) advance() (*log, error) {
 	for {
 		var first *log
 		for _, l := range r.logs {
-			// A log is opened when the others have come to its beginning: a year of rotated files has few open at a time.
-			if l.input == nil && !l.ended {
+			// A log that ends is begun when the others have come to its first line: a year of rotated files has few open at a time, and
+			// names are earned in the order of time, also by what comes through a pipe, which is open.
+			if r.Clock == nil && l.parser == nil && !l.ended {
 				if first == nil || l.first <= first.latest {
 					return l, nil
 				}

@@ -47,3 +47,21 @@ func TestPipeThatBreaksOff(t *testing.T) {
 		t.Errorf("%v, %d lines", err, r.Lines)
 	}
 }
+
+// A log from stdin that begins a day later than a file is not read before the file is: its lines would earn names for those of the day before.
+func TestWhatBeginsLaterIsReadLater(t *testing.T) {
+	var file, pipe strings.Builder
+	for i := range 10_000 { // more than a block
+		file.WriteString(common(i/10, "GET /x", 404))
+	}
+	for range 20 {
+		pipe.WriteString(common(86400, "GET /x", 200))
+	}
+	o := options(t, "-", write(t, filepath.Join(t.TempDir(), "access.log"), []byte(file.String())))
+	earned(&o)
+	o.Stdin = strings.NewReader(pipe.String())
+	r, err := Run(t.Context(), o, func(*Second) error { return nil })
+	if err != nil || r.Lines != 10_020 || r.Unearned < 10_000 {
+		t.Errorf("%v; of %d lines %d have no name of their own, want the 10000 of the file at least", err, r.Lines, r.Unearned)
+	}
+}
