@@ -230,7 +230,9 @@ func (r *Follower) serve(c *collector.Collector, ended func()) {
 func (r *Follower) Close() error {
 	var errs []error
 	for _, l := range r.logs {
-		errs = append(errs, l.input.close())
+		if l.input != nil {
+			errs = append(errs, l.input.close())
+		}
 	}
 	r.logs = nil
 	return errors.Join(errs...)

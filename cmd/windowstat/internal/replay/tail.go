@@ -103,7 +103,7 @@ func (t *tail) openRotated() (err error) {
 	// The log is one of those that tell where reading begins, though it is open already.
 	for _, name := range append(rotations(t.name, t.RotatedDirs, t.since), t.name) {
 		c := candidate{name: name}
-		if c.sample, _, err = t.firstLines(name, sampleLines); notThere(err) {
+		if c.sample, err = t.sampleOf(name); notThere(err) {
 			continue // rotated once more: it is open, or has another name
 		}
 		if err != nil {
@@ -136,10 +136,19 @@ func (t *tail) openRotated() (err error) {
 	return nil
 }
 
+// sampleOf is what the first lines of a file show. A name of the log may have come to lead to a pipe or a device, which is not kept open.
+func (t *tail) sampleOf(name string) (sample, error) {
+	s, pipe, err := t.firstLines(name, sampleLines)
+	if pipe != nil {
+		err = errors.Join(err, pipe.close())
+	}
+	return s, err
+}
+
 // inspect finds out about the log from its file, or else from one that was rotated away.
 func (t *tail) inspect(s *sample) error {
 	for i, name := range append([]string{t.name}, rotations(t.name, t.RotatedDirs, time.Time{})...) {
-		found, _, err := t.firstLines(name, sampleLines)
+		found, err := t.sampleOf(name)
 		if err == nil {
 			err = found.err
 		}
