@@ -354,3 +354,18 @@ func TestSearchBeginsInAFileWithADamagedEnd(t *testing.T) {
 		t.Errorf("%d malformed lines, want 1", malformed)
 	}
 }
+
+// A file whose last line has a time of long ago, by damage or by a clock that was set back, is read by a search that begins before the file.
+func TestSearchOfAFileThatEndsBeforeItBegins(t *testing.T) {
+	d := newDamaged(t)
+	data := slices.Clone(d.data[0])
+	last := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
+	copy(data[last:], fmt.Sprint(start.Add(-100*time.Second).UnixMilli()))
+	d.write(t, 0, data, d.idx[0])
+	all, _ := scan(t, d.dir)
+	got, malformed := found(t, Searcher{Dir: d.dir}, Query{From: start})
+	equal(t, "from the first second", got, only(all, start, time.Time{}, "", nil))
+	if malformed != 0 {
+		t.Errorf("%d malformed lines", malformed)
+	}
+}

@@ -58,7 +58,9 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 			r.streams = append(r.streams, log)
 		}
 		_, end := x.span()
-		if x.last != 0 && i+1 < len(all) && all[i+1].log == x.log { // a later file has begun
+		// If a later file has begun, this one is over, and its last second tells whether it can be left out. That may be a damaged one, or one
+		// of a clock that was set back: so only if the file begins before the range as well.
+		if x.last != 0 && x.first < log.from && i+1 < len(all) && all[i+1].log == x.log {
 			end = x.last + 1
 		}
 		if end > log.from {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,7 +72,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer cancel()
 	c, shared, err := h.get(ctx, r)
+	var p *panicked
 	switch {
+	case errors.As(err, &p):
+		panic(p) // as if it had been in this goroutine: net/http logs it, and tells the client nothing of it
 	case errors.Is(err, limiter.ErrBusy), errors.Is(err, context.Canceled):
 		busy(w, err)
 	case err != nil:
@@ -87,11 +91,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // get returns a page. Requests that wait for the same page share one that had not been begun when they came: none sees an older state
 // than it would alone, and a flood of requests costs a page at a time. A context that ends is [limiter.ErrBusy].
 func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared bool, err error) {
-	format, zip := expfmt.NegotiateIncludingOpenMetrics(r.Header), gzipped.Accepted(r)
+	format, zip, host := expfmt.NegotiateIncludingOpenMetrics(r.Header), gzipped.Accepted(r), h.out.host(r)
 	for {
 		var refused error
+		// It may go on when this request has been answered, and so does not look at it.
 		made := h.waiting.DoChan(fmt.Sprint(format, zip), func() (any, error) {
-			leave, err := h.out.place(ctx, r)
+			leave, err := h.out.places.Take(ctx, host)
 			h.waiting.Forget(fmt.Sprint(format, zip)) // who comes from now on gets another page
 			if refused = err; err != nil {
 				return nil, nil
@@ -114,11 +119,20 @@ func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared 
 	}
 }
 
+// panicked is what making a page panicked with, and where.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
+
 // page makes the page. It runs in a goroutine of its own, where a panic would end the process.
 func (h *handler) page(format expfmt.Format, zip bool) (c *content, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = &panicked{p, debug.Stack()}
 		}
 	}()
 	kind, gatherer := format.FormatType(), h.all
