@@ -38,6 +38,7 @@ type Collector struct {
 	names   *names // that resources count for others
 
 	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last whole sweep
+	sealed                  atomic.Int64 // the second up to which all leaves are sealed, at least
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // calls
@@ -84,6 +85,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	c.began = c.now()
 	c.run = newRun(c.began)
 	c.swept.Store(line.At(now).Index)
+	c.sealed.Store(line.At(now).Index)
 	c.root = &TreeNode{name: Root}
 	c.root.generation.init(c, node.NewView(shape, now), nil, nil)
 	c.inbound.init(c, node.NewView(shape, now), nil, nil)
@@ -187,11 +189,15 @@ func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since
 	// A resource that is registered later begins after the seconds that are sealed here. So does a leaf: whoever makes one holds mu.
+	// And so the second time in a second there is nothing to do.
 	resources := c.all()
-	for _, r := range resources {
-		for l := range r.leaves {
-			l.Seal(now)
+	if c.sealed.Load() < open.Index {
+		for _, r := range resources {
+			for l := range r.leaves {
+				l.Seal(now)
+			}
 		}
+		c.sealed.Store(open.Index)
 	}
 	c.sweep(sealShare)
 	return Moment{Open: open.Index, Now: now, Resources: resources}

@@ -18,10 +18,8 @@ func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 		var b Counts
 		if back == 0 {
 			b, _ = s.openCounts()
-		} else if r := s.rings; r != nil {
-			if p := r.window.At(s.at - time.Duration(back)*r.window.Length()); p != nil {
-				b = *p
-			}
+		} else if p := s.rings.window.At(s.at - time.Duration(back)*s.first.shape.second.Length()); p != nil {
+			b = *p
 		}
 		c.add(&b)
 	})

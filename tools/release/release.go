@@ -77,8 +77,8 @@ func (r repository) check(version string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// pin lets a module that requires the root require the version that is released: one that is released with it, and one that requires
-// such a module, because Go wants the version that this has in its go.mod, too. Its replace directive stays: whoever works in
+// pin lets a module that requires the root require the version that is released. Those that are not released with it are pinned, too,
+// because Go wants of one that requires a released module at least the version that this one has. Its replace directive stays: whoever works in
 // the tree builds against the tree, and whoever imports the module gets the version, because Go follows replace directives of
 // the main module only.
 func pin(file, version string) error {
