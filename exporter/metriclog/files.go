@@ -132,8 +132,9 @@ func (f *files) roll(start time.Time) error {
 	if f.current.date == date {
 		next.n = f.current.n + 1
 	}
-	for at, err := os.Stat(f.path(next)); err == nil && at.Mode().IsRegular(); at, err = os.Stat(f.path(next)) {
-		next.n++ // the time zone was changed on this day
+	// It is taken if the time zone was changed on this day. An empty one, as a full disk leaves it, is used.
+	for at, err := os.Stat(f.path(next)); err == nil && at.Mode().IsRegular() && at.Size() > 0; at, err = os.Stat(f.path(next)) {
+		next.n++
 	}
 	f.current = next
 	f.retain(second, true)

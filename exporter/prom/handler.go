@@ -102,7 +102,7 @@ func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared 
 				return nil, nil
 			}
 			defer leave()
-			return h.page(format, zip)
+			return h.make(format, zip)
 		})
 		select {
 		case x := <-made:
@@ -128,13 +128,26 @@ type panicked struct {
 // Error implements error.
 func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
 
-// page makes the page. It runs in a goroutine of its own, where a panic would end the process.
-func (h *handler) page(format expfmt.Format, zip bool) (c *content, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &panicked{p, debug.Stack()}
-		}
+// make makes the page in a goroutine of its own. What is published may panic or end its goroutine: neither may end the process, nor keep
+// those who wait without an answer.
+func (h *handler) make(format expfmt.Format, zip bool) (c *content, err error) {
+	err = errors.New("a metric has ended the goroutine of the page")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				err = &panicked{p, debug.Stack()}
+			}
+		}()
+		c, err = h.page(format, zip)
 	}()
+	<-done
+	return c, err
+}
+
+// page makes the page.
+func (h *handler) page(format expfmt.Format, zip bool) (*content, error) {
 	kind, gatherer := format.FormatType(), h.all
 	// In text, windowstat's own metrics need not be gathered as protobuf messages first, which would be most of the page's cost.
 	plain := kind == expfmt.TypeTextPlain || kind == expfmt.TypeOpenMetrics
