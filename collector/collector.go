@@ -188,7 +188,7 @@ func (c *Collector) Resources() []*Resource {
 func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since
-	// A resource that is registered later begins after the seconds that are sealed here. So does a leaf: whoever makes one holds mu.
+	// A resource that is registered later begins after the seconds that are sealed here. So does a leaf, which is made with mu held.
 	// And so the second time in a second there is nothing to do.
 	resources := c.all()
 	if c.sealed.Load() < open.Index {

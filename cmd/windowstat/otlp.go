@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// otlpCommand is windowstat otlp, see package otlp. Its addresses are not those of the pages: whoever may send spans need not see them.
+// otlpCommand is windowstat otlp, see package otlp. Its addresses are not those of the pages: a client that may send spans need not see the pages.
 func otlpCommand() *cli.Command {
 	var o otlp.Options
 	set := slices.Concat(otlpFlags(&o), o.Telemetry.Flags())

@@ -92,12 +92,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // than it would alone, and a flood of requests costs a page at a time. A context that ends is [limiter.ErrBusy].
 func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared bool, err error) {
 	format, zip, host := expfmt.NegotiateIncludingOpenMetrics(r.Header), gzipped.Accepted(r), h.out.host(r)
+	key := fmt.Sprint(format, zip)
 	for {
 		var refused error
 		// It may go on when this request has been answered, and so does not look at it.
-		made := h.waiting.DoChan(fmt.Sprint(format, zip), func() (any, error) {
+		made := h.waiting.DoChan(key, func() (any, error) {
 			leave, err := h.out.places.Take(ctx, host)
-			h.waiting.Forget(fmt.Sprint(format, zip)) // who comes from now on gets another page
+			h.waiting.Forget(key) // who comes from now on gets another page
 			if refused = err; err != nil {
 				return nil, nil
 			}

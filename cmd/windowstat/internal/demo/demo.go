@@ -70,7 +70,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	// The pages stay up until the counts are compared, as whoever runs the demo may still look at them.
+	// The pages stay up until the counts are compared, as people may still look at them.
 	defer func() { err = errors.Join(err, t.Pages.Stop()) }()
 	shop, from, err := o.runShop(ctx, t, stdout)
 	if err := errors.Join(err, t.Finish()); err != nil {

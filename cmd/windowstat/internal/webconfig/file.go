@@ -171,7 +171,7 @@ func (g *guard) admit(s *state, r *http.Request) int {
 	if !ok {
 		return http.StatusUnauthorized
 	}
-	// A password that was right before takes no turn: whoever knows one is not delayed by those who guess.
+	// A password that was right before takes no turn: guesses of others do not delay it.
 	if s.passwords.remembered(user, password) {
 		return http.StatusOK
 	}
