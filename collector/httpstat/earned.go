@@ -53,12 +53,20 @@ func newEarnedNames(most int) *earnedNames {
 	return &earnedNames{most: most, byName: map[string]*earnedName{}, byHost: map[string]int{}}
 }
 
-// use reports whether a name is earned, and notes that it is called. One that was idle must find room, as a new one must.
-func (e *earnedNames) use(name, client string, now int64) bool {
-	x := e.byName[name]
-	if x == nil {
-		return false
+// find cleans the name that the tree has for a plain name, and finds it among those that are earned, whose names are clean.
+func (e *earnedNames) find(b []byte, plain string) (name string, x *earnedName) {
+	if x = e.byName[string(b)]; x != nil {
+		return x.Name, x
 	}
+	if name = plain; string(b) != plain {
+		name = string(b)
+	}
+	name = collector.CleanName(name)
+	return name, e.byName[name]
+}
+
+// use reports whether an earned name may be used, and notes that it is called. One that was idle must find room, as a new one must.
+func (e *earnedNames) use(x *earnedName, client string, now int64) bool {
 	if x.inUse && x.isIdle(now) {
 		e.end(x)
 	}
@@ -69,12 +77,8 @@ func (e *earnedNames) use(name, client string, now int64) bool {
 	return true
 }
 
-// earn counts a call with success.
+// earn earns a name with its first call that was answered with success.
 func (e *earnedNames) earn(name, client string, now int64) {
-	if x := e.byName[name]; x != nil {
-		x.Calls++
-		return
-	}
 	x := &earnedName{savedName: savedName{Name: strings.Clone(name), Calls: 1, Last: now}}
 	if !e.begin(x, client, now) {
 		e.refused++
@@ -188,7 +192,7 @@ func (n *Names) Load(path string) error {
 			continue
 		}
 		n.earned.byName[name] = &earnedName{savedName: savedName{name, min(x.Calls, halveEvery), min(x.Last, now)}}
-		n.places.learn(name)
+		n.places.learn(nil, name)
 	}
 	return nil
 }

@@ -106,12 +106,16 @@ func (n *Names) Name(plain, client string) (name string, s Standing) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	name = collector.CleanName(n.places.name(plain, n.places.show))
-	if n.earned.use(name, client, n.opts.Now().Unix()) {
+	var b [pathSize]byte
+	name, x := n.earned.find(n.places.name(b[:0], plain), plain)
+	if x != nil && n.earned.use(x, client, n.opts.Now().Unix()) {
 		return name, Earned
 	}
 	return name, Unearned
 }
+
+// pathSize is how long most paths are at most: longer ones cost memory with each decision.
+const pathSize = 128
 
 // Learn tells how the service answered a call of the plain name. A status of 0 is no answer.
 func (n *Names) Learn(plain, client string, status int) {
@@ -120,11 +124,16 @@ func (n *Names) Learn(plain, client string, status int) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	name := collector.CleanName(n.places.learn(plain))
+	var b [pathSize]byte
+	name, x := n.earned.find(n.places.learn(b[:0], plain), plain)
 	if n.places.seen == 0 { // all counts were halved just now
 		n.earned.age()
 	}
-	n.earned.earn(name, client, n.opts.Now().Unix())
+	if x == nil {
+		n.earned.earn(name, client, n.opts.Now().Unix())
+		return
+	}
+	x.Calls++
 }
 
 // decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the

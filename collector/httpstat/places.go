@@ -2,30 +2,29 @@ package httpstat
 
 import (
 	"hash/fnv"
-	"maps"
 	"math"
 	"strings"
 )
 
-// places are the places of paths where values were answered with success, with a few values each: those that are called most.
-// What is called at a place that is full is counted in a sketch, in which a value that comes once and never again leaves next
-// to nothing behind. Hosts have no shares here: of values those that are called most stay, and what a host can do with that is
-// bounded by its share of names.
+// places are the tree of the paths that were answered with success: what stands behind the same segments, as they are named. At each place
+// a few values are kept apart, those that are called most. What is called at a place that is full is counted in a sketch, in which a value
+// that comes once and never again leaves next to nothing behind. Hosts have no shares here: of values those that are called most stay, and
+// what a host can do with that is bounded by its share of names.
 type places struct {
-	most   int              // values at a place
-	at     map[string]place // by the segments before it, as they are named; none is empty
+	most   int // values at a place
+	root   place
+	n      int // places with values
 	sketch sketch
 	seen   int    // successes since all counts were halved
 	order  uint64 // of values
 }
 
-// place is one: the values that are kept apart.
-type place map[string]*pathValue
-
-// pathValue is a value that is kept apart.
-type pathValue struct {
+// place is a segment, and what stands behind it: values that are kept apart, and segments that stand for many, with what is behind those.
+type place struct {
 	calls uint32 // with success, halved now and then
-	order uint64 // of its admission
+	order uint64 // of its admission, 0 if it stands for many values
+	next  map[string]*place
+	kept  int // how many of these are kept apart
 }
 
 const (
@@ -36,98 +35,154 @@ const (
 	someCalls = 4
 )
 
-func newPlaces(most int) *places {
-	return &places{most: most, at: map[string]place{}}
-}
+func newPlaces(most int) *places { return &places{most: most} }
 
 // fixedValue reports whether a segment stands for many values already.
 func fixedValue(s string) bool { return s == "*" || s == ":id" }
 
-// name is the plain name with each value as visit names it, which is given the place, and the segments before.
-func (p *places) name(plain string, visit func(at place, before []byte, value string) string) string {
-	head, path, _ := strings.Cut(plain, "/")
-	if path == "" {
-		return plain
+// find is a segment behind a place; nil if there is none.
+func (x *place) find(segment string) *place {
+	if x == nil {
+		return nil
 	}
-	b := append(make([]byte, 0, 64), head...)
-	for more := true; more; {
-		var value string
-		value, path, more = strings.Cut(path, "/")
-		if !fixedValue(value) {
-			before := b[len(head):]
-			value = visit(p.at[string(before)], before, value)
-		}
-		b = append(append(b, '/'), value...)
-	}
-	if string(b) == plain {
-		return plain
-	}
-	return string(b)
+	return x.next[segment]
 }
 
-// show names a value: "*" if it is not kept apart. One that may be is its own name, before it is.
-func (p *places) show(at place, _ []byte, value string) string {
-	if at[value] == nil && p.full(at) {
-		return "*"
+// name appends the plain name with "*" for each value that is not kept apart. One that may be is its own name, before it is.
+func (p *places) name(b []byte, plain string) []byte {
+	head, path, more := strings.Cut(plain, "/")
+	if path == "" {
+		return append(b, plain...)
 	}
-	return value
+	b = append(b, head...)
+	for at := &p.root; more; {
+		var value string
+		value, path, more = strings.Cut(path, "/")
+		next := at.find(value)
+		if next == nil && p.full(at) && !fixedValue(value) {
+			value = "*"
+			next = at.find(value)
+		}
+		b = append(append(b, '/'), value...)
+		at = next
+	}
+	return b
 }
 
 // full reports whether no further value can be kept apart at a place, which may be a new one.
-func (p *places) full(at place) bool {
-	return len(at) >= p.most || at == nil && len(p.at) >= maxPlaces
+func (p *places) full(at *place) bool {
+	return at.fresh() && p.n >= maxPlaces || at != nil && at.kept >= p.most
 }
 
-// learn counts a call that was answered with success, and returns its name.
-func (p *places) learn(plain string) string {
+// fresh reports whether a place has no values.
+func (x *place) fresh() bool { return x == nil || x.kept == 0 }
+
+// learn counts a call that was answered with success, and appends its name.
+func (p *places) learn(b []byte, plain string) []byte {
 	if p.seen++; p.seen >= halveEvery {
 		p.halve()
 	}
-	return p.name(plain, func(at place, before []byte, value string) string {
+	head, path, more := strings.Cut(plain, "/")
+	if path == "" {
+		return append(b, plain...)
+	}
+	b = append(b, head...)
+	begin := len(b)
+	for at := &p.root; more; {
+		var value string
+		value, path, more = strings.Cut(path, "/")
+		end := len(b)
+		b = append(append(b, '/'), value...)
+		next := at.find(value)
 		switch {
-		case at[value] != nil:
-			at[value].calls++
-			return value
+		case next != nil:
+			next.calls++
+		case fixedValue(value):
 		case !p.full(at):
-			p.admit(string(before), value, 1)
-			return value
-		case at == nil:
-			return "*" // there is no place left
+			next = p.admit(b[begin:end], value, 1)
+		case at.fresh() || !p.contest(at, b[begin:], value):
+			b = append(b[:end], "/*"...)
+			next = at.find("*")
+		default:
+			next = at.find(value)
 		}
-		// The place is full. Nearly all that comes here comes once, so the sketch is asked before the values are compared.
-		calls := p.sketch.count(string(before), value)
-		if calls < someCalls {
-			return "*" // whatever the least has
-		}
-		least := at.least()
-		if calls < 2*at[least].calls+someCalls {
-			return "*"
-		}
-		// What was told apart below the value that goes would be found there again when it comes back, with counts that are old.
-		delete(at, least)
-		below := string(before) + "/" + least
-		maps.DeleteFunc(p.at, func(other string, _ place) bool { return other == below || strings.HasPrefix(other, below+"/") })
-		p.admit(string(before), value, calls)
-		return value
-	})
+		at = next
+	}
+	return b
 }
 
-// admit keeps a value apart.
-func (p *places) admit(before, value string, calls uint32) {
-	at := p.at[before]
-	if at == nil {
-		at = place{}
-		p.at[before] = at
+// contest counts a call of a value at a place that is full, and reports whether the value is kept apart now, in the place of the one that is
+// called least. The path ends with the value.
+func (p *places) contest(at *place, path []byte, value string) bool {
+	// Nearly all that comes here comes once, so the sketch is asked before the values are compared.
+	calls := p.sketch.count(path)
+	if calls < someCalls {
+		return false // whatever the least has
+	}
+	least := at.least()
+	if calls < 2*at.next[least].calls+someCalls {
+		return false
+	}
+	// What was told apart below the value that goes would be found there again when it comes back, with counts that are old.
+	p.drop(at, least)
+	p.admit(path[:len(path)-len(value)-1], value, calls)
+	return true
+}
+
+// admit keeps a value apart. What is missing on the way to it stands for many values.
+func (p *places) admit(before []byte, value string, calls uint32) *place {
+	at := &p.root
+	for _, segment := range strings.Split(string(before), "/")[1:] {
+		next := at.find(segment)
+		if next == nil {
+			next = at.add(segment)
+		}
+		at = next
+	}
+	if at.kept++; at.kept == 1 {
+		p.n++
 	}
 	p.order++
-	at[strings.Clone(value)] = &pathValue{calls: calls, order: p.order}
+	x := at.add(strings.Clone(value))
+	x.calls, x.order = calls, p.order
+	return x
+}
+
+// add adds a segment behind a place.
+func (x *place) add(segment string) *place {
+	if x.next == nil {
+		x.next = map[string]*place{}
+	}
+	next := new(place)
+	x.next[segment] = next
+	return next
+}
+
+// drop forgets a value, and all that is behind it.
+func (p *places) drop(at *place, value string) {
+	p.n -= at.next[value].places()
+	delete(at.next, value)
+	if at.kept--; at.kept == 0 {
+		p.n--
+	}
+}
+
+// places is how many places with values there are, this one and those behind it.
+func (x *place) places() (n int) {
+	if x.kept > 0 {
+		n++
+	}
+	for _, next := range x.next {
+		n += next.places()
+	}
+	return n
 }
 
 // least is the value that is called least; of equals the one that came last.
-func (x place) least() (least string) {
-	var weakest *pathValue
-	for value, v := range x {
-		if weakest == nil || v.calls < weakest.calls || v.calls == weakest.calls && v.order > weakest.order {
+func (x *place) least() (least string) {
+	var weakest *place
+	for value, v := range x.next {
+		if v.order > 0 && (weakest == nil || v.calls < weakest.calls || v.calls == weakest.calls && v.order > weakest.order) {
 			least, weakest = value, v
 		}
 	}
@@ -139,15 +194,18 @@ func (x place) least() (least string) {
 func (p *places) halve() {
 	p.seen = 0
 	p.sketch.halve()
-	scarce := len(p.at) > maxPlaces*3/4
-	for before, at := range p.at {
-		for value, v := range at {
-			if v.calls /= 2; v.calls == 0 && scarce {
-				delete(at, value)
-			}
-		}
-		if len(at) == 0 {
-			delete(p.at, before)
+	p.age(&p.root, p.n > maxPlaces*3/4)
+}
+
+func (p *places) age(at *place, scarce bool) {
+	for segment, x := range at.next {
+		x.calls /= 2
+		p.age(x, scarce)
+		switch {
+		case x.order > 0 && x.calls == 0 && scarce:
+			p.drop(at, segment)
+		case x.order == 0 && len(x.next) == 0:
+			delete(at.next, segment)
 		}
 	}
 }
@@ -157,13 +215,13 @@ func (p *places) halve() {
 // four times the memory takes up to nine. Its zero value is empty.
 type sketch struct{ rows *[4][1 << 15]uint8 }
 
-// count counts a value at a place, and returns how often it came.
-func (s *sketch) count(place, value string) uint32 {
+// count counts a value, by its path, and returns how often it came.
+func (s *sketch) count(path []byte) uint32 {
 	if s.rows == nil {
 		s.rows = new([4][1 << 15]uint8)
 	}
 	f := fnv.New64a() // the same in every process, so that the same calls get the same names
-	_, _ = f.Write([]byte(place + "/" + value))
+	_, _ = f.Write(path)
 	h := f.Sum64()
 	h ^= h >> 29 // the low bits of FNV are the better ones
 	step := h>>32 | 1

@@ -1,6 +1,7 @@
 package metriclog
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -54,8 +55,8 @@ func (f *files) end() int64 { return max(f.last, f.added) }
 // are enough. Seconds must ascend, or the error is errLate.
 func (f *files) append(start time.Time, rows []byte) error {
 	second := start.Unix()
-	var date [len(time.DateOnly)]byte // compared without memory for it
-	if string(start.AppendFormat(date[:0], time.DateOnly)) != f.current.date || len(f.rows) >= flushSize || f.full() {
+	var at [len(time.RFC3339)]byte // compared without memory for it
+	if date, _, _ := bytes.Cut(appendTime(at[:0], start), []byte(" ")); string(date) != f.current.date || len(f.rows) >= flushSize || f.full() {
 		if err := f.flush(); err != nil {
 			return err
 		}

@@ -35,8 +35,18 @@ func isTotal(line []byte) bool { return bytes.Contains(line, totalField) }
 func appendHead(b []byte, start time.Time) []byte {
 	b = strconv.AppendInt(b, start.UnixMilli(), 10)
 	b = append(b, '|')
-	b = start.AppendFormat(b, time.DateTime)
-	return append(b, '|')
+	return append(appendTime(b, start), '|')
+}
+
+// appendTime appends a time in the format of [time.DateTime], by way of the one that package time is twice as quick in.
+func appendTime(b []byte, t time.Time) []byte {
+	begin := len(b)
+	b = t.AppendFormat(b, time.RFC3339)
+	if b[begin+len(time.DateOnly)] != 'T' { // a year of more digits
+		return t.AppendFormat(b[:begin], time.DateTime)
+	}
+	b[begin+len(time.DateOnly)] = ' '
+	return b[:begin+len(time.DateTime)]
 }
 
 // appendLine appends the row of one resource.
