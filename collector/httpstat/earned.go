@@ -23,16 +23,21 @@ type earnedNames struct {
 	most    int // in use
 	byName  map[string]*earnedName
 	inUse   int
-	byHost  map[string]int // how many names in use each host has earned
-	due     int64          // Unix time before which idle ones are not looked for again
+	byHost  map[string]*host
+	due     int64 // Unix time before which idle ones are not looked for again
 	refused int64
 }
 
 // earnedName is a name that is earned.
 type earnedName struct {
 	savedName
-	host  string // that earned it, or that took it into use again
-	inUse bool
+	by *host // that earned it, or took it into use again; nil if it is not in use
+}
+
+// host is a client that has earned names in use.
+type host struct {
+	address string
+	names   int
 }
 
 // savedName is what a file has of it.
@@ -50,7 +55,7 @@ const (
 )
 
 func newEarnedNames(most int) *earnedNames {
-	return &earnedNames{most: most, byName: map[string]*earnedName{}, byHost: map[string]int{}}
+	return &earnedNames{most: most, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
 }
 
 // find cleans the name that the tree has for a plain name, and finds it among those that are earned, whose names are clean.
@@ -67,10 +72,10 @@ func (e *earnedNames) find(b []byte, plain string) (name string, x *earnedName) 
 
 // use reports whether an earned name may be used, and notes that it is called. One that was idle must find room, as a new one must.
 func (e *earnedNames) use(x *earnedName, client string, now int64) bool {
-	if x.inUse && x.isIdle(now) {
+	if x.by != nil && x.isIdle(now) {
 		e.end(x)
 	}
-	if !x.inUse && !e.begin(x, client, now) {
+	if x.by == nil && !e.begin(x, client, now) {
 		return false
 	}
 	x.Last = max(x.Last, now)
@@ -92,34 +97,37 @@ func (e *earnedNames) earn(name, client string, now int64) {
 
 // begin takes a name into use, if its client's host may have one more. Idle names are looked for only where they would make a difference.
 func (e *earnedNames) begin(x *earnedName, client string, now int64) bool {
-	host := clientip.OfAddress(client)
-	if !e.admits(host) {
-		if e.expire(now); !e.admits(host) {
+	address := clientip.OfAddress(client)
+	if !e.admits(address) {
+		if e.expire(now); !e.admits(address) {
 			return false
 		}
 	}
-	x.inUse, x.host = true, strings.Clone(host)
+	if x.by = e.byHost[address]; x.by == nil {
+		x.by = &host{address: strings.Clone(address)}
+		e.byHost[x.by.address] = x.by
+	}
+	x.by.names++
 	e.inUse++
-	e.byHost[x.host]++
 	return true
 }
 
 // admits reports whether a host may have one more name in use. Who is not known has no share.
-func (e *earnedNames) admits(host string) bool {
-	own := e.byHost[host]
-	if host == "" {
-		own = 0
+func (e *earnedNames) admits(address string) bool {
+	own := 0
+	if h := e.byHost[address]; h != nil && address != "" {
+		own = h.names
 	}
 	return fairshare.MayHave(own, e.inUse, e.most)
 }
 
 // end ends the use of a name, which is remembered.
 func (e *earnedNames) end(x *earnedName) {
-	x.inUse = false
-	e.inUse--
-	if e.byHost[x.host]--; e.byHost[x.host] == 0 {
-		delete(e.byHost, x.host)
+	if x.by.names--; x.by.names == 0 {
+		delete(e.byHost, x.by.address)
 	}
+	x.by = nil
+	e.inUse--
 }
 
 // expire ends the use of names that are idle. It looks at all names, so it does that once a minute at most.
@@ -129,7 +137,7 @@ func (e *earnedNames) expire(now int64) {
 	}
 	e.due = now + 60
 	for _, x := range e.byName {
-		if x.inUse && x.isIdle(now) {
+		if x.by != nil && x.isIdle(now) {
 			e.end(x)
 		}
 	}
@@ -141,7 +149,7 @@ func (x *earnedName) isIdle(now int64) bool { return now-x.Last > usedFor }
 func (e *earnedNames) forget() {
 	var idle []*earnedName
 	for _, x := range e.byName {
-		if !x.inUse {
+		if x.by == nil {
 			idle = append(idle, x)
 		}
 	}

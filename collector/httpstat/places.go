@@ -24,7 +24,8 @@ type place struct {
 	calls uint32 // with success, halved now and then
 	order uint64 // of its admission, 0 if it stands for many values
 	next  map[string]*place
-	kept  int // how many of these are kept apart
+	kept  int    // how many of these are kept apart
+	floor uint32 // none of those has fewer calls
 }
 
 const (
@@ -114,13 +115,13 @@ func (p *places) learn(b []byte, plain string) []byte {
 // contest counts a call of a value at a place that is full, and reports whether the value is kept apart now, in the place of the one that is
 // called least. The path ends with the value.
 func (p *places) contest(at *place, path []byte, value string) bool {
-	// Nearly all that comes here comes once, so the sketch is asked before the values are compared.
+	// Nearly all that comes here comes seldom, so the values are not compared for it.
 	calls := p.sketch.count(path)
-	if calls < someCalls {
-		return false // whatever the least has
+	if calls < 2*at.floor+someCalls {
+		return false
 	}
 	least := at.least()
-	if calls < 2*at.next[least].calls+someCalls {
+	if at.floor = at.next[least].calls; calls < 2*at.floor+someCalls {
 		return false
 	}
 	// What was told apart below the value that goes would be found there again when it comes back, with counts that are old.
@@ -142,6 +143,7 @@ func (p *places) admit(before []byte, value string, calls uint32) *place {
 	if at.kept++; at.kept == 1 {
 		p.n++
 	}
+	at.floor = min(at.floor, calls)
 	p.order++
 	x := at.add(strings.Clone(value))
 	x.calls, x.order = calls, p.order
@@ -198,6 +200,7 @@ func (p *places) halve() {
 }
 
 func (p *places) age(at *place, scarce bool) {
+	at.floor /= 2
 	for segment, x := range at.next {
 		x.calls /= 2
 		p.age(x, scarce)

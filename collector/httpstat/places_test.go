@@ -67,7 +67,7 @@ func TestAnIdleNameRestsWhoeverHasMore(t *testing.T) {
 			n.Name(plain, "192.0.2.2")
 		}
 	}
-	if n.earned.expire(now.Unix()); n.earned.inUse != 5 || n.earned.byName["GET /idle"].inUse {
+	if n.earned.expire(now.Unix()); n.earned.inUse != 5 || n.earned.byName["GET /idle"].by != nil {
 		t.Errorf("%d names are in use, want 5", n.earned.inUse)
 	}
 }

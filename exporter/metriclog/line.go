@@ -69,8 +69,17 @@ const hex = "0123456789abcdef"
 // escaped reports whether a byte of a name is escaped: it would end a field or a line, or control a terminal.
 func escaped(c byte) bool { return c < ' ' || c == '|' || c == 0x7f }
 
-// appendName appends a name with | and control characters as \xHH and a backslash as two.
+// appendName appends a name with | and control characters as \xHH and a backslash as two. Few have any of these.
 func appendName(b []byte, name string) []byte {
+	for i := range len(name) {
+		if c := name[i]; c == '\\' || escaped(c) {
+			return appendEscaped(append(b, name[:i]...), name[i:])
+		}
+	}
+	return append(b, name...)
+}
+
+func appendEscaped(b []byte, name string) []byte {
 	for i := range len(name) {
 		switch c := name[i]; {
 		case c == '\\':
