@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -99,6 +100,8 @@ type healRoundRun struct {
 	command  string
 	scraping []*healScraper
 
+	present atomic.Int64 // second of the services
+
 	mu    sync.Mutex
 	asked map[*server]map[labelled]map[int]bool // with these labels these processes were asked
 	began []int64                               // of the processes
@@ -131,6 +134,7 @@ type healJob struct {
 
 	mu            sync.Mutex
 	away, swallow time.Time // until when it gets nothing, or something that is lost
+	asked         int64     // second of the services at its last request; what it got before is stored
 }
 
 func newHealRound(t, whole *testing.T, command string, seed uint64, n int, servers []*server) *healRoundRun {
@@ -169,6 +173,7 @@ func (x *healScraper) handler(r *healRoundRun) http.Handler {
 		}
 		j := x.jobs[i]
 		j.mu.Lock()
+		j.asked = r.present.Load()
 		away, swallow := time.Now().Before(j.away), time.Now().Before(j.swallow)
 		j.mu.Unlock()
 		if away {
@@ -260,6 +265,7 @@ func (r *healRoundRun) run() {
 		for until := next.Add(d); next.Before(until); next = next.Add(50 * time.Millisecond) {
 			time.Sleep(time.Until(next))
 			r.child.live(r.T, healSpeed/20)
+			r.present.Store(r.child.second)
 		}
 	}
 	calm := r.IntN(3)
@@ -299,6 +305,11 @@ func (r *healRoundRun) run() {
 			x.start(r.whole)
 		default:
 			to := r.child.second - healSettled
+			for _, j := range x.jobs { // on a busy machine what a server has got may wait to be stored
+				j.mu.Lock()
+				to = min(to, j.asked-int64(healHistory/time.Second)-1)
+				j.mu.Unlock()
+			}
 			if from := begin + r.Int64N(max(to-begin, 1)); to > from {
 				r.heal(x, labelled{j.name, j.instances[r.IntN(len(j.instances))]}, from, from+r.Int64N(to-from), r.IntN(6))
 			}
