@@ -109,7 +109,7 @@ rules: ## the unit tests of the rules for Prometheus, and its configuration, wit
 	if [ -z "$$promtool" ]; then promtool=$$dir/promtool; (cd $$dir && go mod init promtool && \
 		go get github.com/prometheus/prometheus/cmd/promtool@v0.315.0 && \
 		go build -buildvcs=false -tags remove_all_sd,netgo -o promtool github.com/prometheus/prometheus/cmd/promtool); fi; \
-	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml && \
+	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml hours.yaml && \
 	$$promtool check config --syntax-only ../compose/prometheus.yaml && $$promtool check config --syntax-only ../compose/prometheus-2.yaml
 
 lint: ## gofumpt, and in each module go vet, staticcheck and go mod tidy

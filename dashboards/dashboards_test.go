@@ -141,7 +141,7 @@ func TestAlertsAreExplainedAndTested(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text("rules/alerts.yaml")), &rules); err != nil {
 		t.Fatal(err)
 	}
-	runbook, tests := text("runbook.md"), text("rules/test.yaml")
+	runbook, tests := text("runbook.md"), text("rules/test.yaml")+text("rules/hours.yaml")
 	base := runbookBase(t, text("overview.json"))
 	alerts := 0
 	for _, g := range rules.Groups {
