@@ -8,7 +8,7 @@ import (
 )
 
 // tests is how many tests run at a time. They mostly wait for scrapes, so they need not be as few as there are cores.
-const tests = "16"
+const tests = "12"
 
 // executables is the directory of what [buildOnce] builds.
 var executables string
