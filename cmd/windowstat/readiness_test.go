@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// freeAddress is an address on which nobody listens.
+// freeAddress is an address on which nobody listens. No other test's connection can take it meanwhile, as those have other hosts.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.2.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func start(t *testing.T, args ...string) *command {
 func (c *command) ready() int { return statusOf("http://" + c.pages + "/-/ready") }
 
 func statusOf(url string) int {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	resp, err := client.Get(url)
 	if err != nil {
 		return 0
@@ -70,14 +70,13 @@ func statusOf(url string) int {
 // until polls /-/ready until it has a status. Others that are not allowed meanwhile are errors.
 func (c *command) until(t *testing.T, want int, allowed ...int) {
 	t.Helper()
-	for range 4000 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		switch got := c.ready(); {
 		case got == want:
 			return
 		case !slices.Contains(allowed, got):
 			t.Fatalf("/-/ready is %d; %d is waited for:\n%s", got, want, &c.output)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatalf("/-/ready is not %d", want)
 }
