@@ -101,6 +101,9 @@ func rehearse(t *testing.T, dir, name string, after, length time.Duration) (from
 // the page finds them, and writes the report.
 func TestIncidents(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("with the race detector it takes all processors for half a minute")
+	}
 	for _, name := range []string{"hang", "limit", "retries"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -116,8 +116,9 @@ func TestReadinessOfTheProxy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "proxy-names.json"), saved, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const delay = 3 * time.Second
 	front := "http://" + freeAddress(t)
-	c := start(t, "proxy", "--upstream="+upstream.URL, "--proxy.listen-address="+front[len("http://"):], "--metric-log.dir="+dir, "--max-resources=100000", "--shutdown.delay=3s")
+	c := start(t, "proxy", "--upstream="+upstream.URL, "--proxy.listen-address="+front[len("http://"):], "--metric-log.dir="+dir, "--max-resources=100000", "--shutdown.delay="+delay.String())
 	c.until(t, http.StatusServiceUnavailable, 0)
 	c.until(t, http.StatusOK, http.StatusServiceUnavailable)
 	if got := statusOf(front + "/"); got != http.StatusOK {
@@ -131,11 +132,12 @@ func TestReadinessOfTheProxy(t *testing.T) {
 		}
 	})
 	<-arrived
+	told := time.Now()
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	c.until(t, http.StatusServiceUnavailable, http.StatusOK)
-	if got := statusOf(front + "/"); got != http.StatusOK {
+	if got := statusOf(front + "/"); got != http.StatusOK && time.Since(told) < delay { // on a machine too slow for that the test proves less
 		t.Errorf("within the delay a client gets %d", got)
 	}
 	for statusOf(front+"/") != 0 { // until the delay is over
