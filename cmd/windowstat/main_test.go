@@ -21,8 +21,9 @@ import (
 	"time"
 )
 
-// tests is how many tests run at a time. They mostly wait, so they need not be as few as there are cores.
-const tests = "16"
+// tests is how many tests run at a time. They mostly wait, so they need not be as few as there are cores; in a short run, as with the
+// race detector, they have more to do.
+const tests, shortTests = "16", "4"
 
 // patience is how long a test waits for what must come: much longer than on a machine that does nothing else.
 const patience = 2 * time.Minute
@@ -36,7 +37,11 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", tests); err != nil {
+	n := tests
+	if testing.Short() {
+		n = shortTests
+	}
+	if err := flag.Set("test.parallel", n); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -277,7 +282,7 @@ func TestProxy(t *testing.T) {
 		t.Errorf("%d %q", status, body)
 	}
 	get(t, front+"/users/18")
-	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--proxy.upstream-timeout=2s",
+	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--proxy.upstream-timeout=4s", // within which the others are answered on a slow machine, too
 		"--route=GET /slow", "--route=GET /fail", "--route=GET /cut", "--route=GET /ok")
 	front2 := p2.find(t, `proxy +(http\S+)`)
 	for path, want := range map[string]int{"/slow": 504, "/fail": 503, "/ok": 200} {
@@ -342,7 +347,7 @@ func TestProxyLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("limits: [{resource: GET /a, origin: bot, qps: 5, strict: true}]")
+	write("limits: [{resource: GET /a, origin: bot, qps: 1, strict: true}]")
 	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0",
 		"--limits.file", file, "--proxy.origin-header=X-Client", "--metrics.by=origin", "--metric-log.dir", dir)
 	front := p.find(t, `proxy +(http\S+)`)

@@ -365,6 +365,7 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 	p, address := startProxy(t, upstream, "--proxy.max-connections=20", "--proxy.max-connections-per-host=15")
 	page := p.find(t, `metrics +(http\S+)`)
 	pages := strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/metrics")
+	began := time.Now()
 	var flood []net.Conn
 	// The pages refuse bodies at once, so there the headers are half.
 	for _, x := range []struct{ to, half string }{{address, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"}, {pages, "GET /metrics HTTP/1.1\r\nHost:"}} {
@@ -389,7 +390,9 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	if n := strings.Count(p.output(), "too many connections"); n != 2 {
+	p.find(t, `(?s)(too many connections.*too many connections)`)
+	minutes := int(time.Since(began)/time.Minute) + 1 // on a slow machine
+	if n := strings.Count(p.output(), "too many connections"); n > 2*minutes {
 		t.Errorf("told %d times:\n%s", n, p.output())
 	}
 	for _, c := range flood {
