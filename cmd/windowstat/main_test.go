@@ -23,7 +23,7 @@ import (
 
 // tests is how many tests run at a time. They mostly wait, so they need not be as few as there are cores; in a short run, as with the
 // race detector, they have more to do.
-const tests, shortTests = "16", "4"
+const tests, shortTests = "24", "4"
 
 // patience is how long a test waits for what must come: much longer than on a machine that does nothing else.
 const patience = 2 * time.Minute
