@@ -41,6 +41,7 @@ func TestCatalogueIsConsistent(t *testing.T) {
 // Everything on the pages of an Exporter with all its parts is documented, and everything that is documented is there,
 // with the same type, help and labels.
 func TestPagesAreTheCatalogue(t *testing.T) {
+	t.Parallel()
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusNoContent)
@@ -67,7 +68,6 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, running, _ := x.Collector.Enter(t.Context(), "a", collector.Admitted())
-	defer running.Exit(nil)
 	call(io.ErrUnexpectedEOF) // classes are shown when there are some
 	native := func(path string) map[string]*dto.MetricFamily {
 		rec, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
@@ -107,6 +107,7 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 	}
 	maps.Copy(all, native("/metrics/seconds?histogram=native"))
 	maps.Copy(all, seconds)
+	running.Exit(nil) // or the end waits for it
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -187,6 +187,7 @@ func (p *pushes) has(text string) bool {
 
 // However it is ended, calls that end while the service shuts down are in the log: the last second is written after them.
 func TestCallsThatEndDuringTheShutdown(t *testing.T) {
+	t.Parallel()
 	const calls = 5
 	for name, end := range map[string]func(ctx context.Context, x *exporter.Exporter, pages net.Listener, shutdown func() error) error{
 		"Run": func(ctx context.Context, x *exporter.Exporter, _ net.Listener, shutdown func() error) error {
@@ -294,6 +295,7 @@ func TestCallsThatNeverEnd(t *testing.T) {
 
 // Serve notes what a scraper has read before it closes the connection: the next process does not send it again.
 func TestServeSavesReceipts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for process := range 3 {
 		x, err := exporter.New(exporter.Options{App: "shop", Logger: quiet, Log: metriclog.Options{Dir: dir}})
@@ -338,6 +340,7 @@ func TestServeSavesReceipts(t *testing.T) {
 
 // Serve names pushes by host and port, unless they have a name, and ends with a live page open.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	receiver := newPushes(t)
 	x, err := exporter.New(exporter.Options{App: "shop", Logger: quiet, Push: []push.Options{
 		{URL: receiver.URL + "/a"}, {URL: receiver.URL + "/b", Labels: map[string]string{"instance": "given"}},
@@ -423,46 +426,49 @@ func TestListenAndServeWhereSomebodyListens(t *testing.T) {
 // A service goes on where the log of the one before it ends, and each scraper gets what it has not had, without a word about it
 // in the options.
 func TestRestart(t *testing.T) {
-	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
-	var all string
-	for range 3 {
+	synctest.Test(t, func(t *testing.T) {
+		options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
+		var all string
+		for range 3 {
+			x, err := exporter.New(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := x.Start()
+			x.Collector.Resource("a").Block("")
+			_, body := get(t, x.Handler(), "/metrics/seconds?cursor=a&metric=persecond_block&resource=a")
+			all += body
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		x, err := exporter.New(options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stop := x.Start()
-		x.Collector.Resource("a").Block("")
+		defer x.Close() //nolint:errcheck // it never ran
 		_, body := get(t, x.Handler(), "/metrics/seconds?cursor=a&metric=persecond_block&resource=a")
-		all += body
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	x, err := exporter.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close() //nolint:errcheck // it never ran
-	_, body := get(t, x.Handler(), "/metrics/seconds?cursor=a&metric=persecond_block&resource=a")
-	blocks, seen := 0, map[string]bool{}
-	for line := range strings.Lines(all + body) {
-		if value, at, ok := strings.Cut(strings.TrimPrefix(line, `windowstat_persecond_block{resource="a"} `), " "); ok && !strings.HasPrefix(line, "#") {
-			if seen[at] {
-				t.Errorf("the second %s is there twice", at)
-			}
-			seen[at] = true
-			if value == "1" {
-				blocks++
+		blocks, seen := 0, map[string]bool{}
+		for line := range strings.Lines(all + body) {
+			if value, at, ok := strings.Cut(strings.TrimPrefix(line, `windowstat_persecond_block{resource="a"} `), " "); ok && !strings.HasPrefix(line, "#") {
+				if seen[at] {
+					t.Errorf("the second %s is there twice", at)
+				}
+				seen[at] = true
+				if value == "1" {
+					blocks++
+				}
 			}
 		}
-	}
-	if blocks != 3 {
-		t.Errorf("%d blocks, want 3:\n%s", blocks, all+body)
-	}
+		if blocks != 3 {
+			t.Errorf("%d blocks, want 3:\n%s", blocks, all+body)
+		}
+	})
 }
 
 // What one Exporter logs and cannot push, the next one pushes.
 func TestPushesOfTheExporterBefore(t *testing.T) {
+	t.Parallel()
 	var away atomic.Bool
 	var mu sync.Mutex
 	var got strings.Builder

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -28,62 +29,64 @@ func sum(page, metric string) (n, seconds int) {
 // A hundred requests that each call a database by context and by handle are a hundred, wherever a total is shown; a service
 // that goes on where the log ends has those of the process before it.
 func TestTheTotalIsTheRequests(t *testing.T) {
-	const requests = 100
-	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
-	x, err := exporter.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := x.Start()
-	c, handle := x.Collector, x.Collector.Resource("cache")
-	for i := range requests {
-		err := c.Do(t.Context(), "GET /", func(ctx context.Context) error {
-			_ = c.Do(ctx, "db", func(context.Context) error { return nil }, collector.Outbound())
-			_ = handle.Do(func() error { return nil })
-			if i%10 == 0 {
-				return errors.New("no")
-			}
-			return nil
-		}, collector.Inbound())
-		if (err != nil) != (i%10 == 0) {
+	synctest.Test(t, func(t *testing.T) {
+		const requests = 100
+		options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
+		x, err := exporter.New(options)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	_, page := get(t, x.Handler(), "/metrics")
-	for _, line := range []string{"windowstat_inbound_pass_total 100\n", "windowstat_inbound_exception_total 10\n", "windowstat_inbound_rt_seconds_count 100\n"} {
-		if !strings.Contains(page, line) {
-			t.Errorf("no %q in\n%s", line, page)
-		}
-	}
-	if strings.Contains(page, "windowstat_inbound_in_flight 1") || strings.Count(page, `windowstat_pass_total{resource="`) != 3 {
-		t.Fatalf("in flight, or a resource too many:\n%s", page)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	for process := range 2 {
-		_, page := get(t, x.Handler(), "/metrics/seconds?window=60s")
-		if n, _ := sum(page, "windowstat_persecond_inbound_pass"); n != requests {
-			t.Errorf("process %d: %d requests in the seconds, want %d:\n%s", process, n, requests, page)
-		}
-		if n, _ := sum(page, "windowstat_persecond_inbound_exception"); n != requests/10 {
-			t.Errorf("process %d: %d exceptions", process, n)
-		}
-		_, page = get(t, x.Handler(), "/metrics/seconds?window=60s&resource=db")
-		if strings.Contains(page, "_inbound_") {
-			t.Errorf("process %d: the total is among the seconds of a resource", process)
-		}
-		_, page = get(t, x.Handler(), "/metrics/seconds?window=60s&metric=persecond_inbound_pass")
-		if n, _ := sum(page, "windowstat_persecond_inbound_pass"); n != requests || strings.Contains(page, "resource=") {
-			t.Errorf("process %d: %d requests when asked for alone:\n%s", process, n, page)
-		}
-		if process == 0 {
-			if x, err = exporter.New(options); err != nil {
+		stop := x.Start()
+		c, handle := x.Collector, x.Collector.Resource("cache")
+		for i := range requests {
+			err := c.Do(t.Context(), "GET /", func(ctx context.Context) error {
+				_ = c.Do(ctx, "db", func(context.Context) error { return nil }, collector.Outbound())
+				_ = handle.Do(func() error { return nil })
+				if i%10 == 0 {
+					return errors.New("no")
+				}
+				return nil
+			}, collector.Inbound())
+			if (err != nil) != (i%10 == 0) {
 				t.Fatal(err)
 			}
-			defer x.Close() //nolint:errcheck // it never runs
 		}
-	}
+		_, page := get(t, x.Handler(), "/metrics")
+		for _, line := range []string{"windowstat_inbound_pass_total 100\n", "windowstat_inbound_exception_total 10\n", "windowstat_inbound_rt_seconds_count 100\n"} {
+			if !strings.Contains(page, line) {
+				t.Errorf("no %q in\n%s", line, page)
+			}
+		}
+		if strings.Contains(page, "windowstat_inbound_in_flight 1") || strings.Count(page, `windowstat_pass_total{resource="`) != 3 {
+			t.Fatalf("in flight, or a resource too many:\n%s", page)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		for process := range 2 {
+			_, page := get(t, x.Handler(), "/metrics/seconds?window=60s")
+			if n, _ := sum(page, "windowstat_persecond_inbound_pass"); n != requests {
+				t.Errorf("process %d: %d requests in the seconds, want %d:\n%s", process, n, requests, page)
+			}
+			if n, _ := sum(page, "windowstat_persecond_inbound_exception"); n != requests/10 {
+				t.Errorf("process %d: %d exceptions", process, n)
+			}
+			_, page = get(t, x.Handler(), "/metrics/seconds?window=60s&resource=db")
+			if strings.Contains(page, "_inbound_") {
+				t.Errorf("process %d: the total is among the seconds of a resource", process)
+			}
+			_, page = get(t, x.Handler(), "/metrics/seconds?window=60s&metric=persecond_inbound_pass")
+			if n, _ := sum(page, "windowstat_persecond_inbound_pass"); n != requests || strings.Contains(page, "resource=") {
+				t.Errorf("process %d: %d requests when asked for alone:\n%s", process, n, page)
+			}
+			if process == 0 {
+				if x, err = exporter.New(options); err != nil {
+					t.Fatal(err)
+				}
+				defer x.Close() //nolint:errcheck // it never runs
+			}
+		}
+	})
 }
 
 // A worker without requests has no total, not even zeros: what shows totals adds up its rows.

@@ -1,15 +1,24 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/demo"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
 // told is a row of a table in docs/incidents.md.
@@ -53,11 +62,47 @@ func stories(t *testing.T) map[string][]told {
 	return all
 }
 
+// direct is a way to a handler without a network, for which a clock of synctest would not wait.
+type direct struct{ http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	w, served := httptest.NewRecorder(), httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.RequestURI(), r.Body)
+	served.Header = r.Header
+	d.ServeHTTP(w, served)
+	return w.Result(), nil
+}
+
+// rehearse logs the demo's service for so long, with an incident that begins after a while. It must be called within synctest, where
+// each second has what is due in it, however slow the machine is.
+func rehearse(t *testing.T, dir, name string, after, length time.Duration) (from time.Time) {
+	t.Helper()
+	x, err := exporter.New(exporter.Options{App: "demo", Log: metriclog.Options{Dir: dir}, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from = time.Now().Add(after).Truncate(time.Second)
+	shop := demo.NewShop(x.Collector, 500, name, from)
+	if err := x.Collector.SetLimits(shop.Limits()); err != nil {
+		t.Fatal(err)
+	}
+	stop := x.Start()
+	ctx, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	if unanswered := shop.Load(ctx, "http://shop", direct{shop.Handler()}); unanswered > 0 {
+		t.Errorf("%d requests got no answer", unanswered)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	return from
+}
+
 // The incidents of the demo are as docs/incidents.md tells them: what leaves, in which second, and by how much. The command of
 // the page finds them, and writes the report.
 func TestIncidents(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
-		t.Skip("each takes a while")
+		t.Skip("with the race detector it takes all processors for half a minute")
 	}
 	for _, name := range []string{"hang", "limit", "retries"} {
 		t.Run(name, func(t *testing.T) {
@@ -67,64 +112,102 @@ func TestIncidents(t *testing.T) {
 				t.Fatalf("%d rows of a story", len(story))
 			}
 			dir := t.TempDir()
-			p := launch(t, "demo", anyPort, "--incident", name, "--incident.after=14s", "--duration=28s", "--metric-log.dir", dir)
-			from := p.find(t, `incident +`+name+` from (\S+) on`)
-			if status := p.wait(t); status != 0 || strings.Count(p.output(), "  equal\n") < 8 {
-				t.Errorf("status %d:\n%s", status, p.output())
-			}
-			_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --onset  --format=json")
-			var got struct {
-				Onsets []struct {
-					Resource string
-					Time     time.Time
-					Changes  []struct {
-						Number        string
-						Time          time.Time
-						Before, After float64
+			synctest.Test(t, func(t *testing.T) {
+				begin := rehearse(t, dir, name, 14*time.Second, 28*time.Second)
+				from := begin.Format(time.RFC3339)
+				_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --onset  --format=json")
+				var got struct {
+					Onsets []struct {
+						Resource string
+						Time     time.Time
+						Changes  []struct {
+							Number        string
+							Time          time.Time
+							Before, After float64
+						}
 					}
 				}
-			}
-			if err := json.Unmarshal([]byte(out), &got); err != nil {
-				t.Fatal(err, out, stderr)
-			}
-			begin, err := time.Parse(time.RFC3339, from)
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen := map[string]string{}
-			for _, o := range got.Onsets {
-				for _, c := range o.Changes {
-					at := int(c.Time.Sub(begin).Seconds())
-					for _, x := range story {
-						if x.resource == o.Resource && x.number == c.Number {
-							seen[x.resource+x.number] = fmt.Sprintf("+%d from %g to %g", at, c.Before, c.After)
-							if at < x.earliest || at > x.latest || c.After < x.least || c.After > x.atMost || c.Before < x.before/2-3 || c.Before > 2*x.before+3 {
-								t.Errorf("%v: %s", x, seen[x.resource+x.number])
+				if err := json.Unmarshal([]byte(out), &got); err != nil {
+					t.Fatal(err, out, stderr)
+				}
+				seen := map[string]string{}
+				for _, o := range got.Onsets {
+					for _, c := range o.Changes {
+						at := int(c.Time.Sub(begin).Seconds())
+						for _, x := range story {
+							if x.resource == o.Resource && x.number == c.Number {
+								seen[x.resource+x.number] = fmt.Sprintf("+%d from %g to %g", at, c.Before, c.After)
+								if at < x.earliest || at > x.latest || c.After < x.least || c.After > x.atMost || c.Before < x.before/2-3 || c.Before > 2*x.before+3 {
+									t.Errorf("%v: %s", x, seen[x.resource+x.number])
+								}
 							}
 						}
 					}
 				}
+				for _, x := range story {
+					if seen[x.resource+x.number] == "" {
+						t.Errorf("%v: not in\n%s", x, out)
+					}
+				}
+				if name == "hang" {
+					_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --backtest=db: products concurrency 20")
+					page, _ := os.ReadFile("../../docs/incidents.md")
+					said := regexp.MustCompile(`says that ([0-9]+) calls`).FindSubmatch(page)
+					if found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out); said == nil || found == nil || found[1] != string(said[1]) {
+						t.Errorf("the page says %s:\n%s%s", said, out, stderr)
+					}
+				}
+				file := filepath.Join(dir, "incident.html")
+				var report strings.Builder
+				if status := run(t.Context(), []string{"windowstat", "report", "--dir", dir, "--from", from, "-o", file}, &report, &report); status != 0 {
+					t.Errorf("report: %d, %s", status, report.String())
+				}
+				if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), story[0].resource) || len(b) > 200_000 {
+					t.Errorf("report: %d bytes, %v", len(b), err)
+				}
+			})
+		})
+	}
+}
+
+// The demo breaks in the second that it prints, and what it sends meanwhile is counted.
+func TestDemoBreaks(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]func(value func(metric string) float64) bool{ // by the page, for what is never usual
+		"hang":  func(value func(string) float64) bool { return value(`in_flight{resource="db: products"}`) > 50 },
+		"limit": func(value func(string) float64) bool { return value("limits") == 2 },
+		"retries": func(value func(string) float64) bool {
+			failed := value(`exception_total{resource="POST /payments"}`)
+			return failed > 50 && failed > value(`pass_total{resource="POST /payments"}`)/2
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := launch(t, "demo", anyPort, "--incident", name, "--incident.after=2s")
+			from, err := time.Parse(time.RFC3339, p.find(t, `incident +`+name+` from (\S+) on`))
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, x := range story {
-				if seen[x.resource+x.number] == "" {
-					t.Errorf("%v: not in\n%s", x, out)
+			page := p.find(t, `metrics +(http\S+)`)
+			for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+				_, metrics := get(t, page)
+				if broken(func(metric string) (v float64) {
+					if _, after, found := strings.Cut(metrics, "\nwindowstat_"+metric+" "); found {
+						_, _ = fmt.Sscan(after, &v)
+					}
+					return v
+				}) {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("it does not break:\n%s", metrics)
 				}
 			}
-			if name == "hang" {
-				_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --backtest=db: products concurrency 20")
-				page, _ := os.ReadFile("../../docs/incidents.md")
-				said := regexp.MustCompile(`says that ([0-9]+) calls`).FindSubmatch(page)
-				if found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out); said == nil || found == nil || found[1] != string(said[1]) {
-					t.Errorf("the page says %s:\n%s%s", said, out, stderr)
-				}
+			if early := time.Until(from); early > 0 {
+				t.Errorf("it breaks %v before %v", early, from)
 			}
-			file := filepath.Join(dir, "incident.html")
-			var report strings.Builder
-			if status := run(t.Context(), []string{"windowstat", "report", "--dir", dir, "--from", from, "-o", file}, &report, &report); status != 0 {
-				t.Errorf("report: %d, %s", status, report.String())
-			}
-			if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), story[0].resource) || len(b) > 200_000 {
-				t.Errorf("report: %d bytes, %v", len(b), err)
+			if status := p.end(t); status != 0 || strings.Count(p.output(), "  equal\n") < 8 {
+				t.Errorf("status %d:\n%s", status, p.output())
 			}
 		})
 	}

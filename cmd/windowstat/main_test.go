@@ -21,6 +21,13 @@ import (
 	"time"
 )
 
+// tests is how many tests run at a time. They mostly wait, so they need not be as few as there are cores; in a short run, as with the
+// race detector, they have more to do.
+const tests, shortTests = "24", "4"
+
+// patience is how long a test waits for what must come: much longer than on a machine that does nothing else.
+const patience = 2 * time.Minute
+
 // asCommand is set in the environment of a test that is the command.
 const asCommand = "WINDOWSTAT_TEST_COMMAND"
 
@@ -30,7 +37,11 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil { // they mostly wait
+	n := tests
+	if testing.Short() {
+		n = shortTests
+	}
+	if err := flag.Set("test.parallel", n); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -68,7 +79,7 @@ func launch(t *testing.T, args ...string) *process {
 func (p *process) find(t *testing.T, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if m := re.FindStringSubmatch(p.output()); m != nil {
 			return m[1]
 		}
@@ -89,7 +100,7 @@ func (p *process) wait(t *testing.T) int {
 	select {
 	case status := <-p.status:
 		return status
-	case <-time.After(40 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("it does not end:\n%s", p.output())
 		return -1
 	}
@@ -113,7 +124,7 @@ func get(t *testing.T, url string) (int, string) {
 // counted.
 func settled(t *testing.T, page string) (metrics string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if _, metrics = get(t, page); strings.Contains(metrics, "windowstat_inbound_in_flight 0\n") {
 			return metrics
 		}
@@ -262,7 +273,7 @@ func TestProxy(t *testing.T) {
 	defer close(slow)
 	dir := t.TempDir()
 	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL+"/base", "--proxy.listen-address=127.0.0.1:0",
-		"--proxy.upstream-timeout=300ms", "--metric-log.dir", dir, "--max-resources=6")
+		"--metric-log.dir", dir, "--max-resources=6")
 	front := p.find(t, `proxy +(http\S+)`)
 	page := p.find(t, `metrics +(http\S+)`)
 
@@ -271,7 +282,7 @@ func TestProxy(t *testing.T) {
 		t.Errorf("%d %q", status, body)
 	}
 	get(t, front+"/users/18")
-	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--proxy.upstream-timeout=300ms",
+	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--proxy.upstream-timeout=4s", // within which the others are answered on a slow machine, too
 		"--route=GET /slow", "--route=GET /fail", "--route=GET /cut", "--route=GET /ok")
 	front2 := p2.find(t, `proxy +(http\S+)`)
 	for path, want := range map[string]int{"/slow": 504, "/fail": 503, "/ok": 200} {
@@ -336,7 +347,7 @@ func TestProxyLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("limits: [{resource: GET /a, origin: bot, qps: 5, strict: true}]")
+	write("limits: [{resource: GET /a, origin: bot, qps: 1, strict: true}]")
 	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0",
 		"--limits.file", file, "--proxy.origin-header=X-Client", "--metrics.by=origin", "--metric-log.dir", dir)
 	front := p.find(t, `proxy +(http\S+)`)
@@ -378,7 +389,7 @@ func TestProxyLimits(t *testing.T) {
 		}
 	}
 	write("limits: [{resource: GET /a, qps: 0}]")
-	for deadline := time.Now().Add(20 * time.Second); send("human") != http.StatusTooManyRequests; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); send("human") != http.StatusTooManyRequests; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the limits are not read again:\n%s", p.output())
 		}
@@ -459,7 +470,7 @@ func TestProxyClientsAtFault(t *testing.T) {
 		t.Errorf("the upstream was asked for an encoding that the client did not ask for: %q", got)
 	}
 	for _, resource := range []string{"GET /long", "POST /upload", "POST /chunks", "GET /encoding"} {
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 			_, metrics := get(t, page)
 			if strings.Contains(metrics, fmt.Sprintf("windowstat_rt_seconds_count{resource=%q} 1\n", resource)) {
 				if !strings.Contains(metrics, fmt.Sprintf("windowstat_exception_total{resource=%q} 0\n", resource)) {
@@ -507,7 +518,7 @@ func TestProxyClientGone(t *testing.T) {
 		t.Error("it got an answer")
 	}
 	page := p.find(t, `metrics +(http\S+)`)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		_, metrics := get(t, page)
 		if strings.Contains(metrics, `windowstat_complete_total{code="other",resource="GET /a"} 1`+"\n") {
 			if !strings.Contains(metrics, `windowstat_exception_total{resource="GET /a"} 0`+"\n") {

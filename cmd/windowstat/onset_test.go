@@ -35,7 +35,7 @@ func TestIncidentBadArguments(t *testing.T) {
 	t.Parallel()
 	dir := aLog(t)
 	file := filepath.Join(t.TempDir(), "incident.html")
-	for args, want := range map[string][]string{
+	all := map[string][]string{
 		"log  --dir=" + dir + "/no  --onset  --summary  --clock-offset=-1s  --backtest=x  --format=csv": {
 			"--dir: there is no ", "--onset: not with --summary", "--clock-offset: -1s is negative", `--backtest: "x" is not a resource`, `--format: "csv" is not one of json, table`,
 		},
@@ -47,15 +47,19 @@ func TestIncidentBadArguments(t *testing.T) {
 		"report  --dir=" + dir + "  --url=ftp://x  -o=" + file:                                               {"--url: "},
 		"demo  --incident=fire  --incident.after=-1s":                                                        {`--incident: "fire" is not one of hang, limit, retries`, "--incident.after: -1s is negative"},
 		"demo  --incident.after=1s":                                                                          {"--incident.after: needs --incident"},
-	} {
-		var out, stderr strings.Builder
-		status := run(t.Context(), append([]string{"windowstat"}, strings.Split(args, "  ")...), &out, &stderr)
-		if status == 0 {
-			t.Errorf("%s: %s", args, out.String())
+	}
+	running := map[string]*process{} // all at once, as one of them asks several times
+	for args := range all {
+		running[args] = launch(t, strings.Split(args, "  ")...)
+	}
+	for args, want := range all {
+		p := running[args]
+		if p.wait(t) == 0 {
+			t.Errorf("%s: %s", args, p.output())
 		}
 		for _, part := range want {
-			if !strings.Contains(stderr.String(), part) {
-				t.Errorf("%s: no %q in\n%s", args, part, stderr.String())
+			if !strings.Contains(p.output(), part) {
+				t.Errorf("%s: no %q in\n%s", args, part, p.output())
 			}
 		}
 	}

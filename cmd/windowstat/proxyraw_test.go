@@ -68,7 +68,7 @@ func send(t *testing.T, address, request string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	_, _ = io.WriteString(c, request) // which may be answered, and its connection closed, before it is read to the end
 	b, _ := io.ReadAll(c)
 	return string(b)
@@ -216,13 +216,13 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer l.Close()
-				upstream, n = l.Addr().String(), 3
+				upstream, n = l.Addr().String(), 2
 			default:
 				upstream, _ = rawUpstream(t, tc.answer)
 			}
 			timeout := time.Minute // but for an upstream that lets it pass
 			if message == late {
-				timeout = time.Second
+				timeout = 3 * time.Second // within which there is a connection on a slow machine, too
 			}
 			p, address := startProxy(t, upstream, fmt.Sprint("--proxy.upstream-timeout=", timeout), "--log.level=debug")
 			before, began := strings.Count(p.output(), "\n"), time.Now()
@@ -313,7 +313,7 @@ func TestProxyTakesNoRequestOutOfABrokenBody(t *testing.T) {
 			_, _ = io.ReadFull(c, make([]byte, 12)) // its status
 		}
 		fmt.Fprint(c, "nonsense\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
-		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(patience))
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error("the connection stays open")
 		}
@@ -348,7 +348,7 @@ func TestProxyHalfSentBody(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Error("the upstream's connection stays open")
 	}
 	metrics := settled(t, p.find(t, `metrics +(http\S+)`))
@@ -365,6 +365,7 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 	p, address := startProxy(t, upstream, "--proxy.max-connections=20", "--proxy.max-connections-per-host=15")
 	page := p.find(t, `metrics +(http\S+)`)
 	pages := strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/metrics")
+	began := time.Now()
 	var flood []net.Conn
 	// The pages refuse bodies at once, so there the headers are half.
 	for _, x := range []struct{ to, half string }{{address, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"}, {pages, "GET /metrics HTTP/1.1\r\nHost:"}} {
@@ -389,7 +390,9 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	if n := strings.Count(p.output(), "too many connections"); n != 2 {
+	p.find(t, `(?s)(too many connections.*too many connections)`)
+	minutes := int(time.Since(began)/time.Minute) + 1 // on a slow machine
+	if n := strings.Count(p.output(), "too many connections"); n > 2*minutes {
 		t.Errorf("told %d times:\n%s", n, p.output())
 	}
 	for _, c := range flood {

@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// freeAddress is an address on which nobody listens.
+// freeAddress is an address on which nobody listens. No other test's connection can take it meanwhile, as those have other hosts.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.2.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func start(t *testing.T, args ...string) *command {
 func (c *command) ready() int { return statusOf("http://" + c.pages + "/-/ready") }
 
 func statusOf(url string) int {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	resp, err := client.Get(url)
 	if err != nil {
 		return 0
@@ -70,14 +70,13 @@ func statusOf(url string) int {
 // until polls /-/ready until it has a status. Others that are not allowed meanwhile are errors.
 func (c *command) until(t *testing.T, want int, allowed ...int) {
 	t.Helper()
-	for range 4000 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		switch got := c.ready(); {
 		case got == want:
 			return
 		case !slices.Contains(allowed, got):
 			t.Fatalf("/-/ready is %d; %d is waited for:\n%s", got, want, &c.output)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatalf("/-/ready is not %d", want)
 }
@@ -117,8 +116,9 @@ func TestReadinessOfTheProxy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "proxy-names.json"), saved, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const delay = 3 * time.Second
 	front := "http://" + freeAddress(t)
-	c := start(t, "proxy", "--upstream="+upstream.URL, "--proxy.listen-address="+front[len("http://"):], "--metric-log.dir="+dir, "--max-resources=100000", "--shutdown.delay=3s")
+	c := start(t, "proxy", "--upstream="+upstream.URL, "--proxy.listen-address="+front[len("http://"):], "--metric-log.dir="+dir, "--max-resources=100000", "--shutdown.delay="+delay.String())
 	c.until(t, http.StatusServiceUnavailable, 0)
 	c.until(t, http.StatusOK, http.StatusServiceUnavailable)
 	if got := statusOf(front + "/"); got != http.StatusOK {
@@ -132,11 +132,12 @@ func TestReadinessOfTheProxy(t *testing.T) {
 		}
 	})
 	<-arrived
+	told := time.Now()
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	c.until(t, http.StatusServiceUnavailable, http.StatusOK)
-	if got := statusOf(front + "/"); got != http.StatusOK {
+	if got := statusOf(front + "/"); got != http.StatusOK && time.Since(told) < delay { // on a machine too slow for that the test proves less
 		t.Errorf("within the delay a client gets %d", got)
 	}
 	for statusOf(front+"/") != 0 { // until the delay is over

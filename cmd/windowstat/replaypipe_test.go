@@ -14,6 +14,7 @@ import (
 
 // A named pipe to which nobody writes, or nobody any more, ends with the command.
 func TestReplayOfASilentPipe(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"replay"}, {"replay", "--format=common"}, {"replay", "--follow", "--format=common", anyPort}} {
 		for _, written := range []string{"", accessLine(time.Now(), "/a", 200)} {
 			path := filepath.Join(t.TempDir(), "pipe")

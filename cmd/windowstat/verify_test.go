@@ -21,6 +21,7 @@ import (
 // The status of verify is for scripts, and so is its JSON; the table is for people, and has the commands for what is old. What
 // the server says cannot do anything to a terminal.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	begin := time.Now().Add(-5 * time.Hour).Truncate(time.Second)
 	now, dir := begin, t.TempDir()
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})

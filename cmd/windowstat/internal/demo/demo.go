@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io
 	// The log may have seconds of an earlier demo; only those from here on are compared.
 	line := t.Collector.Timeline()
 	from, _ = line.Name(line.At(line.Now()).Index)
-	shop = newShop(t.Collector, o.Rate, newIncident(o.Incident, from.Add(o.After)))
+	shop = NewShop(t.Collector, o.Rate, o.Incident, from.Add(o.After))
 	if o.Telemetry.Exporter.LimitsFile == "" {
 		if err := t.Collector.SetLimits(shop.Limits()); err != nil {
 			return nil, from, err
@@ -114,12 +115,10 @@ func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io
 	}
 	ctx, cancel := t.Ready(ctx, service)
 	defer cancel()
-	go shop.breaks.run(ctx, t.Collector, shop.Limits(), o.Rate)
-	unanswered := shop.Load(ctx, "http://"+service.Address())
+	unanswered := shop.Load(ctx, "http://"+service.Address(), &http.Transport{MaxIdleConnsPerHost: maxInFlight})
 	if unanswered > 0 {
 		fmt.Fprintf(stdout, "%d requests got no answer\n", unanswered)
 	}
-	<-shop.breaks.over
 	// A client has its answer a little before the handler has returned; Stop waits for the handlers.
 	if err := service.Stop(); err != nil {
 		return nil, from, fmt.Errorf("service: %w", err)

@@ -34,14 +34,15 @@ const (
 	burstAt    = 4 * time.Second
 )
 
-// Load sends real HTTP requests to the shop at base, http://host:port, at a rate that does not depend on how fast it answers, until
-// ctx ends. It returns when every one was answered: how many were not.
-func (s *Shop) Load(ctx context.Context, base string) (unanswered int64) {
+// Load sends HTTP requests to the shop at base, http://host:port, at a rate that does not depend on how fast it answers, until
+// ctx ends; meanwhile the shop has its incident. It returns when every one was answered: how many were not.
+func (s *Shop) Load(ctx context.Context, base string, transport http.RoundTripper) (unanswered int64) {
 	l := &load{
 		Shop: s, base: base, slots: make(chan struct{}, maxInFlight),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}, Timeout: time.Minute},
+		client: &http.Client{Transport: transport, Timeout: time.Minute},
 	}
 	defer l.client.CloseIdleConnections()
+	l.all.Go(func() { s.breaks.run(ctx, s.stats, s.Limits(), s.rate) })
 	for _, r := range s.routes {
 		l.all.Go(func() { l.run(ctx, r) })
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Shop is an HTTP service whose routes are of different character, and the load on it. It must be made with newShop.
+// Shop is an HTTP service whose routes are of different character, and the load on it. It must be made with [NewShop].
 type Shop struct {
 	stats  *collector.Collector
 	routes []route
@@ -30,9 +30,10 @@ type Shop struct {
 	breaks *incident
 }
 
-// newShop makes a shop that counts with a Collector, for so many requests a second over all routes, and has an incident.
-func newShop(c *collector.Collector, rate float64, breaks *incident) *Shop {
-	s := &Shop{stats: c, rate: rate, sent: observer{seen: map[string]counts{}}, breaks: breaks}
+// NewShop makes a shop that counts with a Collector, for so many requests a second over all routes. One of [Incidents] begins with the
+// second of a time; none if it is empty.
+func NewShop(c *collector.Collector, rate float64, incident string, from time.Time) *Shop {
+	s := &Shop{stats: c, rate: rate, sent: observer{seen: map[string]counts{}}, breaks: newIncident(incident, from)}
 	s.routes = s.allRoutes()
 	return s
 }
