@@ -189,7 +189,7 @@ func TestDemoBreaks(t *testing.T) {
 				t.Fatal(err)
 			}
 			page := p.find(t, `metrics +(http\S+)`)
-			for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(maxWait); ; time.Sleep(10 * time.Millisecond) {
 				_, metrics := get(t, page)
 				if broken(func(metric string) (v float64) {
 					if _, after, found := strings.Cut(metrics, "\nwindowstat_"+metric+" "); found {

@@ -23,10 +23,10 @@ import (
 
 // tests is how many tests run at a time. They mostly wait, so they need not be as few as there are cores; in a short run, as with the
 // race detector, they have more to do.
-const tests, shortTests = "24", "4"
+const tests, shortTests = "16", "4"
 
-// patience is how long a test waits for what must come: much longer than on a machine that does nothing else.
-const patience = 2 * time.Minute
+// maxWait is how long a test waits for what must come: much longer than on a machine that does nothing else.
+const maxWait = 2 * time.Minute
 
 // asCommand is set in the environment of a test that is the command.
 const asCommand = "WINDOWSTAT_TEST_COMMAND"
@@ -79,7 +79,7 @@ func launch(t *testing.T, args ...string) *process {
 func (p *process) find(t *testing.T, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(maxWait); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if m := re.FindStringSubmatch(p.output()); m != nil {
 			return m[1]
 		}
@@ -100,7 +100,7 @@ func (p *process) wait(t *testing.T) int {
 	select {
 	case status := <-p.status:
 		return status
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Fatalf("it does not end:\n%s", p.output())
 		return -1
 	}
@@ -124,7 +124,7 @@ func get(t *testing.T, url string) (int, string) {
 // counted.
 func settled(t *testing.T, page string) (metrics string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(maxWait); ; time.Sleep(10 * time.Millisecond) {
 		if _, metrics = get(t, page); strings.Contains(metrics, "windowstat_inbound_in_flight 0\n") {
 			return metrics
 		}
@@ -389,7 +389,7 @@ func TestProxyLimits(t *testing.T) {
 		}
 	}
 	write("limits: [{resource: GET /a, qps: 0}]")
-	for deadline := time.Now().Add(patience); send("human") != http.StatusTooManyRequests; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(maxWait); send("human") != http.StatusTooManyRequests; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the limits are not read again:\n%s", p.output())
 		}
@@ -470,7 +470,7 @@ func TestProxyClientsAtFault(t *testing.T) {
 		t.Errorf("the upstream was asked for an encoding that the client did not ask for: %q", got)
 	}
 	for _, resource := range []string{"GET /long", "POST /upload", "POST /chunks", "GET /encoding"} {
-		for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(maxWait); ; time.Sleep(10 * time.Millisecond) {
 			_, metrics := get(t, page)
 			if strings.Contains(metrics, fmt.Sprintf("windowstat_rt_seconds_count{resource=%q} 1\n", resource)) {
 				if !strings.Contains(metrics, fmt.Sprintf("windowstat_exception_total{resource=%q} 0\n", resource)) {
@@ -518,7 +518,7 @@ func TestProxyClientGone(t *testing.T) {
 		t.Error("it got an answer")
 	}
 	page := p.find(t, `metrics +(http\S+)`)
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(maxWait); ; time.Sleep(10 * time.Millisecond) {
 		_, metrics := get(t, page)
 		if strings.Contains(metrics, `windowstat_complete_total{code="other",resource="GET /a"} 1`+"\n") {
 			if !strings.Contains(metrics, `windowstat_exception_total{resource="GET /a"} 0`+"\n") {

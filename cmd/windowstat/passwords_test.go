@@ -70,7 +70,7 @@ func guess(t *testing.T, address string, connections, hosts int) *guesses {
 func ask(t *testing.T, from, url, password string) (status int) {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	client := http.Client{Timeout: patience, Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}
+	client := http.Client{Timeout: maxWait, Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestWrongPasswordsHoldUpNobody(t *testing.T) {
 				t.Fatalf("before anybody guesses, status %d", status)
 			}
 			g := guess(t, strings.TrimPrefix(base, "http://"), connections, hosts)
-			for deadline := time.Now().Add(patience); g.compared() < 3 || hosts == 1 && g.refused() == 0; time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(maxWait); g.compared() < 3 || hosts == 1 && g.refused() == 0; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("nobody guesses")
 				}

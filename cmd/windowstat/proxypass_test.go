@@ -40,7 +40,7 @@ func TestProxyKeepsBytesAfterAnUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(maxWait))
 	early := strings.Repeat("early ", 300)
 	fmt.Fprint(c, "GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"+early)
 	r := bufio.NewReader(c)
@@ -57,7 +57,7 @@ func TestProxyKeepsBytesAfterAnUpgrade(t *testing.T) {
 		if got != early+"late" {
 			t.Errorf("%.100q", got)
 		}
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Error("nothing is received")
 	}
 	p.end(t)
@@ -74,7 +74,7 @@ func TestProxyKeepsTheLengthOfNotModified(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(patience))
+		_ = c.SetDeadline(time.Now().Add(maxWait))
 		r := bufio.NewReader(c)
 		for range 2 { // on one connection
 			fmt.Fprintf(c, "%s /a HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"x\"\r\n\r\n", method)

@@ -68,7 +68,7 @@ func send(t *testing.T, address, request string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(maxWait))
 	_, _ = io.WriteString(c, request) // which may be answered, and its connection closed, before it is read to the end
 	b, _ := io.ReadAll(c)
 	return string(b)
@@ -313,7 +313,7 @@ func TestProxyTakesNoRequestOutOfABrokenBody(t *testing.T) {
 			_, _ = io.ReadFull(c, make([]byte, 12)) // its status
 		}
 		fmt.Fprint(c, "nonsense\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
-		_ = c.SetReadDeadline(time.Now().Add(patience))
+		_ = c.SetReadDeadline(time.Now().Add(maxWait))
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error("the connection stays open")
 		}
@@ -348,7 +348,7 @@ func TestProxyHalfSentBody(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Error("the upstream's connection stays open")
 	}
 	metrics := settled(t, p.find(t, `metrics +(http\S+)`))

@@ -55,7 +55,7 @@ func start(t *testing.T, args ...string) *command {
 func (c *command) ready() int { return statusOf("http://" + c.pages + "/-/ready") }
 
 func statusOf(url string) int {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: maxWait}
 	resp, err := client.Get(url)
 	if err != nil {
 		return 0
@@ -70,7 +70,7 @@ func statusOf(url string) int {
 // until polls /-/ready until it has a status. Others that are not allowed meanwhile are errors.
 func (c *command) until(t *testing.T, want int, allowed ...int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(maxWait); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		switch got := c.ready(); {
 		case got == want:
 			return
@@ -132,12 +132,12 @@ func TestReadinessOfTheProxy(t *testing.T) {
 		}
 	})
 	<-arrived
-	told := time.Now()
+	signalled := time.Now()
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	c.until(t, http.StatusServiceUnavailable, http.StatusOK)
-	if got := statusOf(front + "/"); got != http.StatusOK && time.Since(told) < delay { // on a machine too slow for that the test proves less
+	if got := statusOf(front + "/"); got != http.StatusOK && time.Since(signalled) < delay { // on a machine too slow for that the test proves less
 		t.Errorf("within the delay a client gets %d", got)
 	}
 	for statusOf(front+"/") != 0 { // until the delay is over

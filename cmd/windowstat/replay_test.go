@@ -200,7 +200,7 @@ func TestReplayFollow(t *testing.T) {
 	}
 	passed := regexp.MustCompile(`(?m)^windowstat_persecond_(?:pass|block)\{resource="(?:GET /[ab]|unmatched)"\} (\d+) (\d+)$`)
 	onPage := map[int64]int64{}
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(maxWait); ; time.Sleep(50 * time.Millisecond) {
 		status, body := get(t, page+"/seconds?window=60s")
 		if status != http.StatusOK || strings.Contains(body, "_rt_") {
 			t.Fatalf("%d:\n%s", status, body)

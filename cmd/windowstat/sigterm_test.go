@@ -71,7 +71,7 @@ func TestSIGTERM(t *testing.T) {
 				if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
-				hangs := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+				hangs := time.AfterFunc(maxWait, func() { _ = c.Process.Kill() })
 				_, _ = out.WriteTo(io.Discard)
 				err = c.Wait()
 				stdin.Close()
