@@ -10,6 +10,10 @@ import (
 // a few values are kept apart, those that are called most. What is called at a place that is full is counted in a sketch, in which a value
 // that comes once and never again leaves next to nothing behind. Hosts have no shares here: of values those that are called most stay, and
 // what a host can do with that is bounded by its share of names.
+//
+// The tree is of paths alone: all methods share it. A place is made when a value behind it is first kept apart, with the segments on the
+// way that stand for many. So there are never more than maxPlaces and what leads to them, whatever strangers ask for. A place that is not
+// made is nil, and is new.
 type places struct {
 	most   int // values at a place
 	root   place
@@ -199,6 +203,7 @@ func (p *places) halve() {
 	p.age(&p.root, p.n > maxPlaces*3/4)
 }
 
+// age halves the counts behind a place. A segment that stands for many goes when nothing is behind it any more.
 func (p *places) age(at *place, scarce bool) {
 	at.floor /= 2
 	for segment, x := range at.next {
