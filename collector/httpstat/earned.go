@@ -2,10 +2,8 @@ package httpstat
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -187,8 +185,8 @@ func (n *Names) Save(path string) error {
 func (n *Names) Load(path string) error {
 	var list []savedName
 	if err := atomicfile.Read(path, &list); err != nil {
-		aside := path + ".unreadable"
-		return fmt.Errorf("%s is set aside as %s: %w", path, aside, errors.Join(err, os.Rename(path, aside)))
+		aside, err := atomicfile.SetAside(path, err)
+		return fmt.Errorf("%s is set aside as %s: %w", path, aside, err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

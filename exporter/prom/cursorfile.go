@@ -2,8 +2,6 @@ package prom
 
 import (
 	"context"
-	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -66,9 +64,8 @@ func (s *Seconds) restore() {
 	var list []saved
 	if err := atomicfile.Read(s.positions, &list); err != nil {
 		s.saveErrors.Add(1)
-		aside := s.positions + ".unreadable"
-		s.logger.Error("cannot read the positions of scrapers, which get some seconds twice; the file is set aside",
-			"file", aside, "err", errors.Join(err, os.Rename(s.positions, aside)))
+		aside, err := atomicfile.SetAside(s.positions, err)
+		s.logger.Error("cannot read the positions of scrapers, which get some seconds twice; the file is set aside", "file", aside, "err", err)
 	}
 	now := time.Now()
 	for _, p := range list {

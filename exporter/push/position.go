@@ -2,9 +2,7 @@ package push
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/atomicfile"
@@ -53,9 +51,8 @@ func (p *Pusher) resume() {
 		err = was.check(first)
 	}
 	if err != nil {
-		aside := x.path + ".unreadable"
-		p.error("cannot use the position of pushes; seconds of earlier processes are not sent, and the file is set aside",
-			"file", aside, "err", errors.Join(err, os.Rename(x.path, aside)))
+		aside, err := atomicfile.SetAside(x.path, err)
+		p.error("cannot use the position of pushes; seconds of earlier processes are not sent, and the file is set aside", "file", aside, "err", err)
 		was = nil
 	}
 	if was != nil {

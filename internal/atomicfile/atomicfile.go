@@ -40,6 +40,13 @@ func Read(path string, v any) error {
 	return err
 }
 
+// SetAside renames a file that cannot be used, because of an error, so that it can be looked at and does not stand in the way of what begins
+// anew. It returns the new name, and the error with that of renaming.
+func SetAside(path string, cause error) (aside string, err error) {
+	aside = path + ".unreadable"
+	return aside, errors.Join(cause, os.Rename(path, aside))
+}
+
 // Replace writes v as JSON to a new file beside path, and renames it when it is on the disk: after a power cut the file is the
 // old one or the new one. Two at a time must not replace one file.
 func Replace(path string, v any) error { return replace(path, v, true) }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"sort"
 	"sync"
@@ -47,8 +46,9 @@ type File struct {
 func Open(path string, own Run, oldest, last int64) (*File, error) {
 	list, err := Read(path)
 	if err != nil {
-		aside := path + ".unreadable"
-		err = fmt.Errorf("the file of runs cannot be read, and is set aside as %s: %w", aside, errors.Join(err, os.Rename(path, aside)))
+		var aside string
+		aside, err = atomicfile.SetAside(path, err)
+		err = fmt.Errorf("the file of runs cannot be read, and is set aside as %s: %w", aside, err)
 	}
 	f := &File{path: path, list: list}
 	if n := len(f.list); n > 0 && f.list[n-1].Last == 0 {
