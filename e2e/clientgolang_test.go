@@ -101,7 +101,12 @@ const mostDisturbed = 40
 // stood still, may be wrong in that second and the next; so may be a second in which the load was late.
 func checkSampled(t *testing.T, s *server, selector string, want values, end int64, late int) {
 	t.Helper()
-	disturbed := float64(late) + s.number(t, "max(windowstat_sampler_late_total) + max(windowstat_sampler_missed_seconds_total)")
+	// As of the next second: the scrape that brought the last seconds is stamped with the middle of this one.
+	missed := s.queryAt(t, "max(windowstat_sampler_late_total) + max(windowstat_sampler_missed_seconds_total)", float64(time.Now().Unix()+1))
+	if len(missed) != 1 {
+		t.Fatalf("%s has %d results of what the Sampler missed", s.name, len(missed))
+	}
+	disturbed := float64(late) + missed[0].Value.value
 	if disturbed == 0 {
 		checkSamples(t, s, selector, want, end)
 		return
