@@ -68,16 +68,19 @@ func (e *earnedNames) find(b []byte, plain string) (name string, x *earnedName) 
 	return name, e.byName[name]
 }
 
-// use reports whether an earned name may be used, and notes that it is called. One that was idle must find room, as a new one must.
-func (e *earnedNames) use(x *earnedName, client string, now int64) bool {
+// use is the standing of a name, and notes that it is called. One that was idle must find room, as a new one must.
+func (e *earnedNames) use(x *earnedName, client string, now int64) Standing {
+	if x == nil {
+		return Unearned
+	}
 	if x.by != nil && x.isIdle(now) {
 		e.end(x)
 	}
 	if x.by == nil && !e.begin(x, client, now) {
-		return false
+		return Unearned
 	}
 	x.Last = max(x.Last, now)
-	return true
+	return Earned
 }
 
 // earn earns a name with its first call that was answered with success.

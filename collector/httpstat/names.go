@@ -108,14 +108,8 @@ func (n *Names) Name(plain, client string) (name string, s Standing) {
 	defer n.mu.Unlock()
 	var b [pathSize]byte
 	name, x := n.earned.find(n.places.name(b[:0], plain), plain)
-	if x != nil && n.earned.use(x, client, n.opts.Now().Unix()) {
-		return name, Earned
-	}
-	return name, Unearned
+	return name, n.earned.use(x, client, n.opts.Now().Unix())
 }
-
-// pathSize is how long most paths are at most: longer ones cost memory with each decision.
-const pathSize = 128
 
 // Learn tells how the service answered a call of the plain name. A status of 0 is no answer.
 func (n *Names) Learn(plain, client string, status int) {
@@ -125,16 +119,44 @@ func (n *Names) Learn(plain, client string, status int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var b [pathSize]byte
-	name, x := n.earned.find(n.places.learn(b[:0], plain), plain)
+	learned, _ := n.places.learn(b[:0], plain)
+	name, x := n.earned.find(learned, plain)
+	n.earn(x, name, client)
+}
+
+// Ended is Name, and then Learn, in one step: of a call that has ended, as those of a log have.
+func (n *Names) Ended(plain, client string, status int) (name string, s Standing) {
+	if !Success(status) || n.given[plain] {
+		return n.Name(plain, client)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var b [pathSize]byte
+	learned, before := n.places.learn(b[:0], plain)
+	after, x := n.earned.find(learned, plain)
+	name, was := after, x
+	if before != nil {
+		name, was = n.earned.find(before, plain)
+	}
+	s = n.earned.use(was, client, n.opts.Now().Unix())
+	n.earn(x, after, client)
+	return name, s
+}
+
+// earn counts a call of a name that was answered with success.
+func (n *Names) earn(x *earnedName, name, client string) {
 	if n.places.seen == 0 { // all counts were halved just now
 		n.earned.age()
 	}
-	if x == nil {
-		n.earned.earn(name, client, n.opts.Now().Unix())
+	if x != nil {
+		x.Calls++
 		return
 	}
-	x.Calls++
+	n.earned.earn(name, client, n.opts.Now().Unix())
 }
+
+// pathSize is how long most paths are at most: longer ones cost memory with each decision.
+const pathSize = 128
 
 // decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the
 // plain name that "*" would hide, the call is limited by that.

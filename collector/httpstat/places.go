@@ -82,14 +82,16 @@ func (p *places) full(at *place) bool {
 // fresh reports whether a place has no values.
 func (x *place) fresh() bool { return x == nil || x.kept == 0 }
 
-// learn counts a call that was answered with success, and appends its name.
-func (p *places) learn(b []byte, plain string) []byte {
+// learn counts a call that was answered with success, and appends its name. If a value of it is kept apart only from now on, the name before
+// that is returned, too.
+func (p *places) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
+		before = p.name(nil, plain)
 		p.halve()
 	}
 	head, path, more := strings.Cut(plain, "/")
 	if path == "" {
-		return append(b, plain...)
+		return append(b, plain...), before
 	}
 	b = append(b, head...)
 	begin := len(b)
@@ -102,39 +104,45 @@ func (p *places) learn(b []byte, plain string) []byte {
 		switch {
 		case next != nil:
 			next.calls++
-		case fixedValue(value):
-		case !p.full(at):
-			next = p.admit(b[begin:end], value, 1)
-		case at.fresh() || !p.contest(at, b[begin:], value):
-			b = append(b[:end], "/*"...)
-			next = at.find("*")
-		default:
-			next = at.find(value)
+		case !fixedValue(value):
+			calls := p.contest(at, b[begin:])
+			if calls == 0 {
+				b = append(b[:end], "/*"...)
+				next = at.find("*")
+				break
+			}
+			if before == nil {
+				before = p.name(nil, plain)
+			}
+			next = p.admit(b[begin:end], value, calls)
 		}
 		at = next
 	}
-	return b
+	return b, before
 }
 
-// contest counts a call of a value at a place that is full, and reports whether the value is kept apart now, in the place of the one that is
-// called least. The path ends with the value.
-func (p *places) contest(at *place, path []byte, value string) bool {
+// contest counts a call of a value that is not kept apart at a place, by the path that ends with it. It returns with how many calls the value
+// may be: because there is room, or because it is called so much more than another one. It returns 0 if it may not.
+func (p *places) contest(at *place, path []byte) (calls uint32) {
+	if !p.full(at) {
+		return 1
+	}
+	if at.fresh() { // there are too many places
+		return 0
+	}
 	// Nearly all that comes here comes seldom, so the values are not compared for it.
-	calls := p.sketch.count(path)
+	calls = p.sketch.count(path)
 	if calls < 2*at.floor+someCalls {
-		return false
+		return 0
 	}
-	least := at.least()
-	if at.floor = at.next[least].calls; calls < 2*at.floor+someCalls {
-		return false
+	if at.floor = at.next[at.least()].calls; calls < 2*at.floor+someCalls {
+		return 0
 	}
-	// What was told apart below the value that goes would be found there again when it comes back, with counts that are old.
-	p.drop(at, least)
-	p.admit(path[:len(path)-len(value)-1], value, calls)
-	return true
+	return calls
 }
 
-// admit keeps a value apart. What is missing on the way to it stands for many values.
+// admit keeps a value apart, if need be in the place of the one that is called least. What is missing on the way to it stands for many
+// values.
 func (p *places) admit(before []byte, value string, calls uint32) *place {
 	at := &p.root
 	for _, segment := range strings.Split(string(before), "/")[1:] {
@@ -143,6 +151,10 @@ func (p *places) admit(before []byte, value string, calls uint32) *place {
 			next = at.add(segment)
 		}
 		at = next
+	}
+	// What was told apart below a value that goes would be found there again when it comes back, with counts that are old.
+	if at.kept >= p.most {
+		p.drop(at, at.least())
 	}
 	if at.kept++; at.kept == 1 {
 		p.n++

@@ -19,18 +19,15 @@ import (
 // milliseconds, rounded down. Its memory is that of the names. Commands that have rows of their own make one with [NewSummary].
 type Summary struct {
 	zone        *time.Location
-	by          *Column // of the busiest second
-	of          map[sumKey]*sums
-	first, last time.Time // seconds
-	latest      *sums     // to which a row was added last
-	severalApps bool
+	by          *Column                     // of the busiest second
+	of          map[string]map[string]*sums // by application and resource
+	n           int                         // of them
+	first, last time.Time                   // seconds
+	latest      *sums                       // to which a row was added last
 }
 
 // NewSummary makes a Summary that shows times in a zone.
 func NewSummary(zone *time.Location) *Summary { return &Summary{zone: zone, by: &columns[0]} }
-
-// sumKey is what rows have in common that are added up.
-type sumKey struct{ app, resource string }
 
 // sums are what one resource did: what adds up, the busiest second, which is that of all processes together, and the worst average of a second.
 type sums struct {
@@ -86,20 +83,24 @@ func (t *Summary) find(r *metriclog.Row) *sums {
 			return x
 		}
 	}
-	key := sumKey{r.App, r.Resource}
-	x := t.of[key]
+	of, name := t.of[r.App], r.Resource
+	x := of[name]
 	// Names may be those of a scanner. The total is kept apart whatever happens.
-	if x == nil && len(t.of) >= maxSummed && r.Resource != collector.InboundTotal {
-		key.resource = collector.Other
-		x = t.of[key]
+	if x == nil && t.n >= maxSummed && name != collector.InboundTotal {
+		name = collector.Other
+		x = of[name]
 	}
 	if x == nil {
 		if t.of == nil {
-			t.of = map[sumKey]*sums{}
+			t.of = map[string]map[string]*sums{}
 		}
-		t.severalApps = t.severalApps || t.latest != nil && t.latest.App != key.app
-		x = &sums{of: t, Row: metriclog.Row{App: key.app, Resource: key.resource}}
-		t.of[key] = x
+		if of == nil {
+			of = map[string]*sums{}
+			t.of[r.App] = of
+		}
+		x = &sums{of: t, Row: metriclog.Row{App: r.App, Resource: name}}
+		of[name] = x
+		t.n++
 	}
 	if t.latest != nil {
 		t.latest.next = x
@@ -116,7 +117,11 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 		}
 		return 0
 	}
-	all := slices.SortedFunc(maps.Values(t.of), func(a, b *sums) int {
+	all := make([]*sums, 0, t.n)
+	for _, of := range t.of {
+		all = slices.AppendSeq(all, maps.Values(of))
+	}
+	slices.SortFunc(all, func(a, b *sums) int {
 		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.of(&b.Row), t.by.of(&a.Row)), cmp.Compare(a.App, b.App), cmp.Compare(a.Resource, b.Resource))
 	})
 	return func(yield func(*row) bool) {
@@ -222,7 +227,7 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 			fmt.Fprintln(columns, "pass\tper second\tpeak\tat\tblock\tshare\tcomplete\texception\tshare\tworst rt\tat\t  resource")
 		}
 		name := Visible(x.Resource)
-		if x.of.severalApps {
+		if len(x.of.of) > 1 { // applications
 			name = Visible(x.App) + ": " + name
 		}
 		fmt.Fprintf(columns, "%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",

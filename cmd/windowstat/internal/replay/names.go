@@ -74,8 +74,7 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		if string(rec.Client) != n.client { // those of one client often follow one another
 			n.client = string(rec.Client)
 		}
-		name, standing = n.earned.Name(k.plain, n.client)
-		n.earned.Learn(k.plain, n.client, rec.Status)
+		name, standing = n.earned.Ended(k.plain, n.client, rec.Status)
 	}
 	// As in the proxy: a stranger may call a service whatever he likes, and only what it answers has a name.
 	if standing == httpstat.Unearned {
