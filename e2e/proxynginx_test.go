@@ -284,7 +284,7 @@ func (r *recorder) request() string {
 	select {
 	case got := <-r.requests:
 		return got
-	case <-time.After(300 * time.Millisecond):
+	case <-time.After(600 * time.Millisecond):
 		return noRequest
 	}
 }
@@ -353,7 +353,7 @@ func roundTrip(t *testing.T, addr, request string) string {
 	}
 	var got []byte
 	for b := make([]byte, 4096); ; {
-		_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+		_ = c.SetReadDeadline(time.Now().Add(600 * time.Millisecond))
 		n, err := c.Read(b)
 		if got = append(got, b[:n]...); err != nil {
 			return string(got)
