@@ -95,7 +95,7 @@ func inMiddle(t *testing.T, second int64, f func()) (late int) {
 }
 
 // mostDisturbed is how many seconds of about seventy may be disturbed by whatever else this machine does.
-const mostDisturbed = 40
+const mostDisturbed = 20
 
 // checkSampled is checkSamples of what a Sampler has. One that says that it was late, or missed a second, because the machine
 // stood still, may be wrong in that second and the next; so may be a second in which the load was late.

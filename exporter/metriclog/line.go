@@ -79,6 +79,7 @@ func appendName(b []byte, name string) []byte {
 	return append(b, name...)
 }
 
+// appendEscaped is appendName of what begins with one of these.
 func appendEscaped(b []byte, name string) []byte {
 	for i := range len(name) {
 		switch c := name[i]; {

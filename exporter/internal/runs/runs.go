@@ -46,9 +46,8 @@ type File struct {
 func Open(path string, own Run, oldest, last int64) (*File, error) {
 	list, err := Read(path)
 	if err != nil {
-		var aside string
-		aside, err = atomicfile.SetAside(path, err)
-		err = fmt.Errorf("the file of runs cannot be read, and is set aside as %s: %w", aside, err)
+		aside, cause := atomicfile.SetAside(path, err)
+		err = fmt.Errorf("the file of runs cannot be read, and is set aside as %s: %w", aside, cause)
 	}
 	f := &File{path: path, list: list}
 	if n := len(f.list); n > 0 && f.list[n-1].Last == 0 {
