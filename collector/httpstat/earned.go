@@ -201,7 +201,7 @@ func (n *Names) Load(path string) error {
 			continue
 		}
 		n.earned.byName[name] = &earnedName{savedName: savedName{name, min(x.Calls, halveEvery), min(x.Last, now)}}
-		n.places.learn(nil, name)
+		n.paths.learn(nil, name)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ const (
 // earn nothing, because gateways answer so to anything. It stays earned while it is one of the last that were used, also when
 // the Collector has retired its resource, and across restarts with [Names.Save].
 //
-// Of the segments of a path, each place keeps MaxValues values apart, of those answered with success; any other is "*". Those
+// Of each segment of a path MaxValues values are kept apart, of those answered with success; any other is "*". Those
 // that are called most keep theirs: another one takes the place of the least called when it has been called more than twice as
 // often. Services that answer everything with success get few names so. No limit is escaped by that: calls for which there is one
 // that is not for the name with "*" keep their own, as unearned ones do.
@@ -67,7 +67,7 @@ type Names struct {
 	given map[string]bool
 
 	mu     sync.Mutex
-	places *places
+	paths  *pathTree
 	earned *earnedNames
 
 	saving sync.Mutex // one at a time writes aside
@@ -90,7 +90,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, places: newPlaces(o.MaxValues), earned: newEarnedNames(o.MaxNames)}
+	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, paths: newPathTree(o.MaxValues), earned: newEarnedNames(o.MaxNames)}
 	for _, name := range o.Given {
 		n.given[name] = true
 	}
@@ -107,7 +107,7 @@ func (n *Names) Name(plain, client string) (name string, s Standing) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var b [pathSize]byte
-	name, x := n.earned.find(n.places.name(b[:0], plain), plain)
+	name, x := n.earned.find(n.paths.name(b[:0], plain), plain)
 	return name, n.earned.use(x, client, n.opts.Now().Unix())
 }
 
@@ -119,7 +119,7 @@ func (n *Names) Learn(plain, client string, status int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var b [pathSize]byte
-	learned, _ := n.places.learn(b[:0], plain)
+	learned, _ := n.paths.learn(b[:0], plain)
 	name, x := n.earned.find(learned, plain)
 	n.earn(x, name, client)
 }
@@ -132,7 +132,7 @@ func (n *Names) Ended(plain, client string, status int) (name string, s Standing
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var b [pathSize]byte
-	learned, before := n.places.learn(b[:0], plain)
+	learned, before := n.paths.learn(b[:0], plain)
 	after, x := n.earned.find(learned, plain)
 	name, was := after, x
 	if before != nil {
@@ -145,7 +145,7 @@ func (n *Names) Ended(plain, client string, status int) (name string, s Standing
 
 // earn counts a call of a name that was answered with success.
 func (n *Names) earn(x *earnedName, name, client string) {
-	if n.places.seen == 0 { // all counts were halved just now
+	if n.paths.seen == 0 { // all counts were halved just now
 		n.earned.age()
 	}
 	if x != nil {

@@ -6,47 +6,46 @@ import (
 	"strings"
 )
 
-// places are the tree of the paths that were answered with success: what stands behind the same segments, as they are named. At each place
-// a few values are kept apart, those that are called most. What is called at a place that is full is counted in a sketch, in which a value
-// that comes once and never again leaves next to nothing behind. Hosts have no shares here: of values those that are called most stay, and
-// what a host can do with that is bounded by its share of names.
+// pathTree has the segments of the paths that were answered with success, as they are named. Behind each node a few values are kept apart,
+// those that are called most. What is called where no more can be kept is counted in a sketch, in which a value that comes once and never
+// again leaves next to nothing behind. Hosts have no shares here: of values those that are called most stay, and what a host can do with that
+// is bounded by its share of names.
 //
-// The tree is of paths alone: all methods share it. A place is made when a value behind it is first kept apart, with the segments on the
-// way that stand for many. So there are never more than maxPlaces and what leads to them, whatever strangers ask for. A place that is not
-// made is nil, and is new.
-type places struct {
-	most   int // values at a place
-	root   place
-	n      int // places with values
-	sketch sketch
-	seen   int    // successes since all counts were halved
-	order  uint64 // of values
+// The tree is of paths alone: all methods share it. A node that is not made yet is nil. Nodes are made when a value is kept apart, that of the
+// value and those on the way to it that stand for many values. So memory is bounded by maxParents, whatever strangers ask for.
+type pathTree struct {
+	most    int // values behind a node
+	root    pathNode
+	parents int // nodes with values behind them
+	sketch  sketch
+	seen    int    // successes since all counts were halved
+	order   uint64 // of values
 }
 
-// place is a segment, and what stands behind it: values that are kept apart, and segments that stand for many, with what is behind those.
-type place struct {
+// pathNode is a segment, and what follows it in paths: values that are kept apart, and segments that stand for many values.
+type pathNode struct {
 	calls uint32 // with success, halved now and then
 	order uint64 // of its admission, 0 if it stands for many values
-	next  map[string]*place
+	next  map[string]*pathNode
 	kept  int    // how many of these are kept apart
 	floor uint32 // none of those has fewer calls
 }
 
 const (
-	maxPlaces = 4096
+	maxParents = 4096
 	// halveEvery is after how many successes all counts are halved, so that what was busy once does not stay so.
 	halveEvery = 1 << 16
-	// someCalls is how many more calls than twice as many a value needs to take another one's place.
+	// someCalls is how many more calls than twice as many a value needs to push another one out.
 	someCalls = 4
 )
 
-func newPlaces(most int) *places { return &places{most: most} }
+func newPathTree(most int) *pathTree { return &pathTree{most: most} }
 
 // fixedValue reports whether a segment stands for many values already.
 func fixedValue(s string) bool { return s == "*" || s == ":id" }
 
-// find is a segment behind a place; nil if there is none.
-func (x *place) find(segment string) *place {
+// find is the node of a segment that follows; nil if there is none.
+func (x *pathNode) find(segment string) *pathNode {
 	if x == nil {
 		return nil
 	}
@@ -54,7 +53,7 @@ func (x *place) find(segment string) *place {
 }
 
 // name appends the plain name with "*" for each value that is not kept apart. One that may be is its own name, before it is.
-func (p *places) name(b []byte, plain string) []byte {
+func (p *pathTree) name(b []byte, plain string) []byte {
 	head, path, more := strings.Cut(plain, "/")
 	if path == "" {
 		return append(b, plain...)
@@ -74,17 +73,17 @@ func (p *places) name(b []byte, plain string) []byte {
 	return b
 }
 
-// full reports whether no further value can be kept apart at a place, which may be a new one.
-func (p *places) full(at *place) bool {
-	return at.fresh() && p.n >= maxPlaces || at != nil && at.kept >= p.most
+// full reports whether no further value can be kept apart behind a node.
+func (p *pathTree) full(at *pathNode) bool {
+	return at.fresh() && p.parents >= maxParents || at != nil && at.kept >= p.most
 }
 
-// fresh reports whether a place has no values.
-func (x *place) fresh() bool { return x == nil || x.kept == 0 }
+// fresh reports whether no value is kept apart behind a node.
+func (x *pathNode) fresh() bool { return x == nil || x.kept == 0 }
 
 // learn counts a call that was answered with success, and appends its name. If a value of it is kept apart only from now on, the name before
 // that is returned, too.
-func (p *places) learn(b []byte, plain string) (name, before []byte) {
+func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
 		before = p.name(nil, plain)
 		p.halve()
@@ -121,13 +120,13 @@ func (p *places) learn(b []byte, plain string) (name, before []byte) {
 	return b, before
 }
 
-// contest counts a call of a value that is not kept apart at a place, by the path that ends with it. It returns with how many calls the value
-// may be: because there is room, or because it is called so much more than another one. It returns 0 if it may not.
-func (p *places) contest(at *place, path []byte) (calls uint32) {
+// contest counts a call of a value that is not kept apart, by the path that ends with it. It returns the calls with which the value is to be kept
+// apart, because fewer than most are or another one is called so much less, and 0 if it is not.
+func (p *pathTree) contest(at *pathNode, path []byte) (calls uint32) {
 	if !p.full(at) {
 		return 1
 	}
-	if at.fresh() { // there are too many places
+	if at.fresh() { // there are maxParents
 		return 0
 	}
 	// Nearly all that comes here comes seldom, so the values are not compared for it.
@@ -141,9 +140,8 @@ func (p *places) contest(at *place, path []byte) (calls uint32) {
 	return calls
 }
 
-// admit keeps a value apart, if need be in the place of the one that is called least. What is missing on the way to it stands for many
-// values.
-func (p *places) admit(before []byte, value string, calls uint32) *place {
+// admit keeps a value apart. It pushes out the one that is called least if most are. Nodes that are missing on the way stand for many values.
+func (p *pathTree) admit(before []byte, value string, calls uint32) *pathNode {
 	at := &p.root
 	for _, segment := range strings.Split(string(before), "/")[1:] {
 		next := at.find(segment)
@@ -157,7 +155,7 @@ func (p *places) admit(before []byte, value string, calls uint32) *place {
 		p.drop(at, at.least())
 	}
 	if at.kept++; at.kept == 1 {
-		p.n++
+		p.parents++
 	}
 	at.floor = min(at.floor, calls)
 	p.order++
@@ -166,39 +164,39 @@ func (p *places) admit(before []byte, value string, calls uint32) *place {
 	return x
 }
 
-// add adds a segment behind a place.
-func (x *place) add(segment string) *place {
+// add makes the node of a segment that follows.
+func (x *pathNode) add(segment string) *pathNode {
 	if x.next == nil {
-		x.next = map[string]*place{}
+		x.next = map[string]*pathNode{}
 	}
-	next := new(place)
+	next := new(pathNode)
 	x.next[segment] = next
 	return next
 }
 
-// drop forgets a value, and all that is behind it.
-func (p *places) drop(at *place, value string) {
-	p.n -= at.next[value].places()
+// drop forgets a value, and all that follows it.
+func (p *pathTree) drop(at *pathNode, value string) {
+	p.parents -= at.next[value].withValues()
 	delete(at.next, value)
 	if at.kept--; at.kept == 0 {
-		p.n--
+		p.parents--
 	}
 }
 
-// places is how many places with values there are, this one and those behind it.
-func (x *place) places() (n int) {
+// withValues counts the nodes with values behind them, from this one on.
+func (x *pathNode) withValues() (n int) {
 	if x.kept > 0 {
 		n++
 	}
 	for _, next := range x.next {
-		n += next.places()
+		n += next.withValues()
 	}
 	return n
 }
 
 // least is the value that is called least; of equals the one that came last.
-func (x *place) least() (least string) {
-	var weakest *place
+func (x *pathNode) least() (least string) {
+	var weakest *pathNode
 	for value, v := range x.next {
 		if v.order > 0 && (weakest == nil || v.calls < weakest.calls || v.calls == weakest.calls && v.order > weakest.order) {
 			least, weakest = value, v
@@ -207,16 +205,16 @@ func (x *place) least() (least string) {
 	return least
 }
 
-// halve halves all counts. Where places are scarce those go that nothing was called at; a value that comes again is kept
-// again, if there is room.
-func (p *places) halve() {
+// halve halves all counts. Near maxParents those values go that nothing was called at; a value that comes again is kept
+// again, unless there are too many.
+func (p *pathTree) halve() {
 	p.seen = 0
 	p.sketch.halve()
-	p.age(&p.root, p.n > maxPlaces*3/4)
+	p.age(&p.root, p.parents > maxParents*3/4)
 }
 
-// age halves the counts behind a place. A segment that stands for many goes when nothing is behind it any more.
-func (p *places) age(at *place, scarce bool) {
+// age halves the counts behind a node. One that stands for many values goes when nothing follows it any more.
+func (p *pathTree) age(at *pathNode, scarce bool) {
 	at.floor /= 2
 	for segment, x := range at.next {
 		x.calls /= 2

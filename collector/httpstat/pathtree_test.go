@@ -10,7 +10,7 @@ import (
 )
 
 // learned learns a plain name so many times.
-func learned(p *places, times int, plain string) {
+func learned(p *pathTree, times int, plain string) {
 	for range times {
 		p.learn(nil, plain)
 	}
@@ -18,7 +18,7 @@ func learned(p *places, times int, plain string) {
 
 // A value that another one pushes out takes what is below it with it: when it comes back, all may be told apart there again.
 func TestAValueThatComesBackBeginsAnew(t *testing.T) {
-	p := newPlaces(1)
+	p := newPathTree(1)
 	learned(p, 1, "GET /a/x")
 	learned(p, 10, "GET /b")
 	learned(p, 25, "GET /a/y")
@@ -32,22 +32,22 @@ func TestAValueThatComesBackBeginsAnew(t *testing.T) {
 
 // However many places there could be, some are kept, and of a new one nothing is told apart; those that nothing is called at go.
 func TestPlacesAreBounded(t *testing.T) {
-	p := newPlaces(1000)
+	p := newPathTree(1000)
 	for i := range 1000 {
 		for j := range 10 {
 			p.learn(nil, fmt.Sprintf("GET /v%d/w%d/x", i, j))
 		}
 	}
-	if p.n != maxPlaces {
-		t.Errorf("there are %d places", p.n)
+	if p.parents != maxParents {
+		t.Errorf("there are %d places", p.parents)
 	}
 	if got := string(p.name(nil, "GET /v999/w9/x")); got != "GET /v999/*/*" {
 		t.Errorf("the last is %q", got)
 	}
 	p.halve()
 	p.halve()
-	if got := string(p.name(nil, "GET /v999/w9/x")); got != "GET /v999/w9/x" || p.n > maxPlaces/4 {
-		t.Errorf("later it is %q, and there are %d places", got, p.n)
+	if got := string(p.name(nil, "GET /v999/w9/x")); got != "GET /v999/w9/x" || p.parents > maxParents/4 {
+		t.Errorf("later it is %q, and there are %d places", got, p.parents)
 	}
 }
 
