@@ -52,7 +52,7 @@ const (
 // earn nothing, because gateways answer so to anything. It stays earned while it is one of the last that were used, also when
 // the Collector has retired its resource, and across restarts with [Names.Save].
 //
-// Of each segment of a path MaxValues values are kept apart, of those answered with success; any other is "*". Those
+// Behind the same segments of a path, MaxValues values of the next one are kept apart, of those answered with success; any other is "*". Those
 // that are called most keep theirs: another one takes the place of the least called when it has been called more than twice as
 // often. Services that answer everything with success get few names so. No limit is escaped by that: calls for which there is one
 // that is not for the name with "*" keep their own, as unearned ones do.

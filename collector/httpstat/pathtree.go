@@ -39,6 +39,7 @@ const (
 	someCalls = 4
 )
 
+// newPathTree makes a tree that keeps so many values apart behind each node.
 func newPathTree(most int) *pathTree { return &pathTree{most: most} }
 
 // fixedValue reports whether a segment stands for many values already.

@@ -30,8 +30,8 @@ func TestAValueThatComesBackBeginsAnew(t *testing.T) {
 	}
 }
 
-// However many places there could be, some are kept, and of a new one nothing is told apart; those that nothing is called at go.
-func TestPlacesAreBounded(t *testing.T) {
+// However many nodes with values there could be, some are kept, and behind a new one nothing is kept apart; values that are not called go.
+func TestNodesAreBounded(t *testing.T) {
 	p := newPathTree(1000)
 	for i := range 1000 {
 		for j := range 10 {
@@ -39,7 +39,7 @@ func TestPlacesAreBounded(t *testing.T) {
 		}
 	}
 	if p.parents != maxParents {
-		t.Errorf("there are %d places", p.parents)
+		t.Errorf("there are %d nodes with values", p.parents)
 	}
 	if got := string(p.name(nil, "GET /v999/w9/x")); got != "GET /v999/*/*" {
 		t.Errorf("the last is %q", got)
@@ -47,7 +47,7 @@ func TestPlacesAreBounded(t *testing.T) {
 	p.halve()
 	p.halve()
 	if got := string(p.name(nil, "GET /v999/w9/x")); got != "GET /v999/w9/x" || p.parents > maxParents/4 {
-		t.Errorf("later it is %q, and there are %d places", got, p.parents)
+		t.Errorf("later it is %q, and there are %d nodes with values", got, p.parents)
 	}
 }
 
