@@ -3,6 +3,7 @@ package httpstat
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -97,5 +98,46 @@ func TestWhichOfTheSavedNamesGoes(t *testing.T) {
 	n.Learn("GET /new", "192.0.2.1", 200)
 	if n.earned.byName["GET /0"] != nil || n.earned.byName["GET /9"] == nil || len(n.earned.byName) != remembered {
 		t.Errorf("another one went, of %d", len(n.earned.byName))
+	}
+}
+
+// What the tree derives from its nodes is true after values were pushed out and counts were halved: how many nodes have values, and the
+// calls that none is below. Nodes that stand for many values go when nothing follows them.
+func TestPathTreeInvariants(t *testing.T) {
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		p := newPathTree(2)
+		var check func(x *pathNode, path string)
+		check = func(x *pathNode, path string) {
+			kept := 0
+			for segment, next := range x.next {
+				if next.order > 0 {
+					if kept++; next.calls < x.floor {
+						t.Errorf("%s/%s has %d calls, below the floor of %d", path, segment, next.calls, x.floor)
+					}
+				} else if len(next.next) == 0 {
+					t.Errorf("nothing follows %s/%s", path, segment)
+				}
+				check(next, path+"/"+segment)
+			}
+			if kept != x.kept {
+				t.Errorf("%s has %d values, %d are counted", path, kept, x.kept)
+			}
+		}
+		for i := range 60_000 {
+			p.learn(nil, fmt.Sprintf("GET /%d/:id/%d/%d", int(r.ExpFloat64()*3), int(r.ExpFloat64()*3)+i/10_000, r.IntN(4)))
+			if i%10_000 == 9_999 {
+				p.halve()
+				check(&p.root, "")
+			}
+		}
+		if n := p.root.withValues(); p.parents != n {
+			t.Errorf("%d nodes have values, %d are counted", n, p.parents)
+		}
+		p.parents = maxParents // as if they were scarce: all that is not called goes
+		for range 20 {
+			p.halve()
+		}
+		check(&p.root, "")
 	}
 }
