@@ -51,12 +51,12 @@ var errLate = errors.New("the log has later seconds")
 // end is the last second that was written or added.
 func (f *files) end() int64 { return max(f.last, f.added) }
 
-// append adds the rows of a second to those that flush writes. Before that it writes those if the second is of another date, or if they
-// are enough. Seconds must ascend, or the error is errLate.
+// append adds the rows of a second, each with the head that appendHead makes, to those that flush writes. Before that it writes those
+// if the second is of another date, or if they are enough. Seconds must ascend, or the error is errLate.
 func (f *files) append(start time.Time, rows []byte) error {
 	second := start.Unix()
-	var at [len(time.RFC3339)]byte // compared without memory for it
-	if date, _, _ := bytes.Cut(appendTime(at[:0], start), []byte(" ")); string(date) != f.current.date || len(f.rows) >= flushSize || f.full() {
+	_, date, _ := bytes.Cut(rows, []byte("|"))
+	if !bytes.HasPrefix(date, []byte(f.current.date+" ")) || len(f.rows) >= flushSize || f.full() {
 		if err := f.flush(); err != nil {
 			return err
 		}

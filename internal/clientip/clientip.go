@@ -25,7 +25,12 @@ func Of(r *http.Request, proxies []netip.Prefix) string {
 
 // OfAddress returns the host of an address, which may have a port: the address, or of IPv6 the network of 64 bits, which who has
 // one address of it has as a whole. What is no address is itself.
-func OfAddress(address string) string { return name(parse(address), address) }
+func OfAddress(address string) string {
+	if !strings.Contains(address, ":") { // one of IPv4, which has one spelling, or none
+		return address
+	}
+	return name(parse(address), address)
+}
 
 // name is the host of an address as text, other for none.
 func name(a netip.Addr, other string) string {

@@ -230,4 +230,11 @@ func splitRequest(line []byte) (method, target []byte) {
 }
 
 // isMethod reports whether b is a token, as the methods and the names of headers are.
-func isMethod(b []byte) bool { return httpguts.ValidHeaderFieldName(string(b)) }
+func isMethod(b []byte) bool {
+	for _, c := range b {
+		if !httpguts.IsTokenRune(rune(c)) {
+			return false
+		}
+	}
+	return len(b) > 0
+}
