@@ -24,6 +24,8 @@ type earnedNames struct {
 	byHost  map[string]*host
 	due     int64 // Unix time before which idle ones are not looked for again
 	refused int64
+
+	forgotten int // how often some were
 }
 
 // earnedName is a name that is earned.
@@ -157,6 +159,7 @@ func (e *earnedNames) forget() {
 	slices.SortFunc(idle, func(a, b *earnedName) int {
 		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.Name, b.Name))
 	})
+	e.forgotten++
 	for _, x := range idle[:e.most] { // there are nine times as many
 		delete(e.byName, x.Name)
 	}

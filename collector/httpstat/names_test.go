@@ -129,6 +129,7 @@ func TestNamesOracle(t *testing.T) {
 		o := oracle{most, map[string]map[string]int{}, map[string]int{}, map[string]int{}, map[string]bool{}}
 		n, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
 		again, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
+		found := map[string]*httpstat.Found{}
 		for i := range 3000 {
 			var b strings.Builder
 			b.WriteString([]string{"GET ", "POST "}[r.IntN(2)])
@@ -146,7 +147,10 @@ func TestNamesOracle(t *testing.T) {
 			want := o.name(plain, false)
 			want += map[bool]string{true: " earned", false: " unearned"}[o.earned[want]]
 			got := call(n, plain, "", status)
-			name, s := again.Ended(plain, "", status) // the same in one step
+			name, s := again.Ended(plain, "", status, found[plain]) // the same in one step
+			if found[plain] == nil && r.IntN(2) == 0 {
+				found[plain] = new(httpstat.Found)
+			}
 			if got != want || name+" "+s.String() != got {
 				t.Fatalf("seed %d, call %d of %s: got %q, want %q", seed, i, plain, got, want)
 			}
@@ -155,6 +159,70 @@ func TestNamesOracle(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A call that has ended is named as if Name and Learn had been called, whatever was found before: while names are idle and forgotten, hosts come
+// and go, and all counts are halved.
+func TestEndedIsNameAndLearn(t *testing.T) {
+	for seed, values := range []int{2, 10, 100} {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		o := httpstat.NamesOptions{MaxNames: 20, MaxValues: values, Given: []string{"GET /1/1/1"}}
+		want, clock := newNames(t, o)
+		got, clock2 := newNames(t, o)
+		found := map[string]*httpstat.Found{}
+		wide := 2 + r.ExpFloat64()*100
+		for i := range 100_000 {
+			if r.IntN(1000) == 0 { // other paths and other times: some names are called no more
+				clock.at = clock.at.Add(time.Duration(r.IntN(int(collector.DefaultHistory))))
+				clock2.at = clock.at
+				wide = 2 + r.ExpFloat64()*float64(r.IntN(1000))
+			}
+			plain := fmt.Sprintf("%s /%d/%d/%d", []string{"GET", "POST", "PUT"}[r.IntN(3)], int(r.ExpFloat64()*wide), int(r.ExpFloat64()*5), int(r.ExpFloat64()*3))
+			host, status := fmt.Sprintf("10.0.0.%d", r.IntN(9)), []int{200, 200, 404}[r.IntN(3)]
+			if found[plain] == nil && r.IntN(9) > 0 {
+				found[plain] = new(httpstat.Found)
+			}
+			w := call(want, plain, host, status)
+			name, s := got.Ended(plain, host, status, found[plain])
+			if g := name + " " + s.String(); g != w {
+				t.Fatalf("seed %d, call %d of %s: got %q, want %q", seed, i, plain, g, w)
+			}
+		}
+		if g, w := saved(t, got), saved(t, want); g != w {
+			t.Errorf("seed %d: got %s, want %s", seed, g, w)
+		}
+	}
+}
+
+// A name that was forgotten must be earned again, although its path is still in the tree.
+func TestWhatWasFoundIsForgotten(t *testing.T) {
+	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 1})
+	var found httpstat.Found
+	for range 3 {
+		n.Ended("GET /a", "", 200, &found)
+	}
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "OTHER", "X"} {
+		c.at = c.at.Add(collector.DefaultHistory + 2*time.Minute)
+		n.Learn(method+" /a", "", 200)
+	}
+	c.at = c.at.Add(collector.DefaultHistory + 2*time.Minute)
+	if _, s := n.Ended("GET /a", "", 200, &found); s != httpstat.Unearned {
+		t.Errorf("it is %v", s)
+	}
+}
+
+// saved are the names that are earned, as a file has them.
+func saved(t *testing.T, n *httpstat.Names) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "names")
+	if err := n.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // values counts the values that are told apart at each place, of all names that calls may get.

@@ -20,6 +20,9 @@ type pathTree struct {
 	sketch  sketch
 	seen    int    // successes since all counts were halved
 	order   uint64 // of values
+
+	changes int         // of what is in the tree
+	path    []*pathNode // that the last call was counted at; none if one of its values was not in the tree
 }
 
 // pathNode is a segment, and what follows it in paths: values that are kept apart, and segments that stand for many values.
@@ -89,12 +92,13 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 		before = p.name(nil, plain)
 		p.halve()
 	}
+	p.path = p.path[:0]
 	head, path, more := strings.Cut(plain, "/")
 	if path == "" {
 		return append(b, plain...), before
 	}
 	b = append(b, head...)
-	begin := len(b)
+	begin, known := len(b), true
 	for at := &p.root; more; {
 		var value string
 		value, path, more = strings.Cut(path, "/")
@@ -105,6 +109,7 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 		case next != nil:
 			next.calls++
 		case !fixedValue(value):
+			known = false
 			calls := p.contest(at, b[begin:])
 			if calls == 0 {
 				b = append(b[:end], "/*"...)
@@ -116,9 +121,27 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 			}
 			next = p.admit(b[begin:end], value, calls)
 		}
+		if next != nil {
+			p.path = append(p.path, next)
+		}
 		at = next
 	}
+	if !known {
+		p.path = p.path[:0]
+	}
 	return b, before
+}
+
+// again counts a call at the nodes at which one of the same name was counted, since which nothing has changed. It reports false if learn must.
+func (p *pathTree) again(nodes []*pathNode) bool {
+	if len(nodes) == 0 || p.seen+1 >= halveEvery {
+		return false
+	}
+	p.seen++
+	for _, x := range nodes {
+		x.calls++
+	}
+	return true
 }
 
 // contest counts a call of a value that is not kept apart, by the path that ends with it. It returns the calls with which the value is to be kept
@@ -143,6 +166,7 @@ func (p *pathTree) contest(at *pathNode, path []byte) (calls uint32) {
 
 // admit keeps a value apart. It pushes out the one that is called least if most are. Nodes that are missing on the way stand for many values.
 func (p *pathTree) admit(before []byte, value string, calls uint32) *pathNode {
+	p.changes++
 	at := &p.root
 	for _, segment := range strings.Split(string(before), "/")[1:] {
 		next := at.find(segment)
@@ -210,6 +234,7 @@ func (x *pathNode) least() (least string) {
 // again, unless there are too many.
 func (p *pathTree) halve() {
 	p.seen = 0
+	p.changes++
 	p.sketch.halve()
 	p.age(&p.root, p.parents > maxParents*3/4)
 }

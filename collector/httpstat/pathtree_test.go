@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -102,7 +104,8 @@ func TestWhichOfTheSavedNamesGoes(t *testing.T) {
 }
 
 // What the tree derives from its nodes is true after values were pushed out and counts were halved: how many nodes have values, and the
-// calls that none is below. Nodes that stand for many values go when nothing follows them.
+// calls that none is below. Nodes that stand for many values go when nothing follows them. The nodes of a path are in the tree as long as nothing
+// is said to have changed.
 func TestPathTreeInvariants(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -124,8 +127,28 @@ func TestPathTreeInvariants(t *testing.T) {
 				t.Errorf("%s has %d values, %d are counted", path, kept, x.kept)
 			}
 		}
+		nodes, changes := map[string][]*pathNode{}, 0 // of paths, since the last change
+		unchanged := func() {
+			if changes != p.changes {
+				clear(nodes)
+			}
+			for path, is := range nodes {
+				at := &p.root
+				for i, segment := range strings.Split(path, "/")[1:] {
+					if at = at.find(segment); i >= len(is) || at != is[i] {
+						t.Errorf("%s is not at the nodes that were found", path)
+					}
+				}
+			}
+			changes = p.changes
+		}
 		for i := range 60_000 {
-			p.learn(nil, fmt.Sprintf("GET /%d/:id/%d/%d", int(r.ExpFloat64()*3), int(r.ExpFloat64()*3)+i/10_000, r.IntN(4)))
+			path := fmt.Sprintf("GET /%d/:id/%d/%d", int(r.ExpFloat64()*3), int(r.ExpFloat64()*3)+i/10_000, r.IntN(4))
+			p.learn(nil, path)
+			unchanged()
+			if len(p.path) > 0 {
+				nodes[path] = slices.Clone(p.path)
+			}
 			if i%10_000 == 9_999 {
 				p.halve()
 				check(&p.root, "")
@@ -137,6 +160,7 @@ func TestPathTreeInvariants(t *testing.T) {
 		p.parents = maxParents // as if they were scarce: all that is not called goes
 		for range 20 {
 			p.halve()
+			unchanged()
 		}
 		check(&p.root, "")
 	}
