@@ -133,7 +133,7 @@ type Found struct {
 }
 
 // Ended is Name, and then Learn, in one step: of a call that has ended, as those of a log have. What it finds is kept in found, unless that is
-// nil: until other names change, the next call of the same name costs a quarter.
+// nil: until other names change, the next call of the same name costs a tenth.
 func (n *Names) Ended(plain, client string, status int, found *Found) (name string, s Standing) {
 	if !Success(status) {
 		return n.Name(plain, client)
