@@ -124,25 +124,25 @@ func (n *Names) Learn(plain, client string, status int) {
 	n.earn(x, name, client)
 }
 
-// Found is what Names have found for a plain name that comes again and again, as those of a log do. The zero value is nothing. It is of one
+// Memo is what Names have found for a plain name that comes again and again, as those of a log do. The zero value is nothing. It is of one
 // Names, one name, and one goroutine.
-type Found struct {
+type Memo struct {
 	name    *earnedName
 	nodes   []*pathNode // of its path
 	changes int         // of the Names, when they were found
 }
 
-// Ended is Name, and then Learn, in one step: of a call that has ended, as those of a log have. What it finds is kept in found, unless that is
+// Ended is Name, and then Learn, in one step: of a call that has ended, as those of a log have. What it finds is kept in memo, unless that is
 // nil: until other names change, the next call of the same name costs a tenth.
-func (n *Names) Ended(plain, client string, status int, found *Found) (name string, s Standing) {
+func (n *Names) Ended(plain, client string, status int, memo *Memo) (name string, s Standing) {
 	if !Success(status) {
 		return n.Name(plain, client)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if found != nil && found.changes == n.changes() && n.paths.again(found.nodes) {
-		found.name.Calls++
-		return found.name.Name, n.earned.use(found.name, client, n.opts.Now().Unix())
+	if memo != nil && memo.changes == n.changes() && n.paths.again(memo.nodes) {
+		memo.name.Calls++
+		return memo.name.Name, n.earned.use(memo.name, client, n.opts.Now().Unix())
 	}
 	if n.given[plain] {
 		return plain, Given
@@ -156,8 +156,8 @@ func (n *Names) Ended(plain, client string, status int, found *Found) (name stri
 	}
 	s = n.earned.use(was, client, n.opts.Now().Unix())
 	n.earn(x, after, client)
-	if found != nil && x != nil {
-		*found = Found{x, append(found.nodes[:0], n.paths.path...), n.changes()}
+	if memo != nil && x != nil {
+		*memo = Memo{x, append(memo.nodes[:0], n.paths.path...), n.changes()}
 	}
 	return name, s
 }

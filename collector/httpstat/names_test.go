@@ -129,7 +129,7 @@ func TestNamesOracle(t *testing.T) {
 		o := oracle{most, map[string]map[string]int{}, map[string]int{}, map[string]int{}, map[string]bool{}}
 		n, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
 		again, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
-		found := map[string]*httpstat.Found{}
+		found := map[string]*httpstat.Memo{}
 		for i := range 3000 {
 			var b strings.Builder
 			b.WriteString([]string{"GET ", "POST "}[r.IntN(2)])
@@ -149,7 +149,7 @@ func TestNamesOracle(t *testing.T) {
 			got := call(n, plain, "", status)
 			name, s := again.Ended(plain, "", status, found[plain]) // the same in one step
 			if found[plain] == nil && r.IntN(2) == 0 {
-				found[plain] = new(httpstat.Found)
+				found[plain] = new(httpstat.Memo)
 			}
 			if got != want || name+" "+s.String() != got {
 				t.Fatalf("seed %d, call %d of %s: got %q, want %q", seed, i, plain, got, want)
@@ -169,7 +169,7 @@ func TestEndedIsNameAndLearn(t *testing.T) {
 		o := httpstat.NamesOptions{MaxNames: 20, MaxValues: values, Given: []string{"GET /1/1/1"}}
 		want, clock := newNames(t, o)
 		got, clock2 := newNames(t, o)
-		found := map[string]*httpstat.Found{}
+		found := map[string]*httpstat.Memo{}
 		wide := 2 + r.ExpFloat64()*100
 		for i := range 100_000 {
 			if r.IntN(1000) == 0 { // other paths and other times: some names are called no more
@@ -180,7 +180,7 @@ func TestEndedIsNameAndLearn(t *testing.T) {
 			plain := fmt.Sprintf("%s /%d/%d/%d", []string{"GET", "POST", "PUT"}[r.IntN(3)], int(r.ExpFloat64()*wide), int(r.ExpFloat64()*5), int(r.ExpFloat64()*3))
 			host, status := fmt.Sprintf("10.0.0.%d", r.IntN(9)), []int{200, 200, 404}[r.IntN(3)]
 			if found[plain] == nil && r.IntN(9) > 0 {
-				found[plain] = new(httpstat.Found)
+				found[plain] = new(httpstat.Memo)
 			}
 			w := call(want, plain, host, status)
 			name, s := got.Ended(plain, host, status, found[plain])
@@ -197,7 +197,7 @@ func TestEndedIsNameAndLearn(t *testing.T) {
 // A name that was forgotten must be earned again, although its path is still in the tree.
 func TestWhatWasFoundIsForgotten(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 1})
-	var found httpstat.Found
+	var found httpstat.Memo
 	for range 3 {
 		n.Ended("GET /a", "", 200, &found)
 	}
