@@ -174,6 +174,7 @@ type sample struct {
 	first  int64             // the earliest time, 0 if none could be read
 	doubt  string            // what may be wrong with how they are read
 	packed bool              // the file
+	head   []byte            // its first bytes
 	err    error             // why no format is recognised
 }
 
@@ -197,7 +198,7 @@ func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err
 		}
 	}
 	s = judge(head, name, r.Format, r.Zone)
-	s.packed = f.packed
+	s.packed, s.head = f.packed, bytes.Clone(head[:min(len(head), headBytes)])
 	if f.regular {
 		return s, nil, f.close()
 	}

@@ -110,6 +110,14 @@ func (o opened) has(at os.FileInfo) bool {
 	return slices.ContainsFunc(o, func(p *part) bool { return p.File != nil && os.SameFile(p.at, at) })
 }
 
+// begins reports whether a file that is or was read begins so, or is empty.
+func (o opened) begins(head []byte) bool {
+	return slices.ContainsFunc(o, func(p *part) bool {
+		n := min(len(p.head), len(head))
+		return n > 0 && bytes.Equal(p.head[:n], head[:n])
+	})
+}
+
 // file opens a file by its name, behind what was read of it before; nil if there is none, or one that is open already.
 func (o *opened) file(name string, now time.Time) (*part, error) {
 	f, err := os.Open(name)
@@ -144,8 +152,19 @@ func (o *opened) close(p *part) error {
 	}
 	err := p.File.Close()
 	*p = part{at: p.at, offset: p.offset, head: p.head}
+	o.forget()
+	return err
+}
+
+// truncated remembers how a file began that was truncated: there may be copies of it.
+func (o *opened) truncated(p *part) {
+	*o = append(*o, &part{head: p.head})
+	o.forget()
+}
+
+// forget forgets the first file that is not open, if there are too many.
+func (o *opened) forget() {
 	if i := slices.IndexFunc(*o, func(x *part) bool { return x.File == nil }); len(*o) > maxOpened {
 		*o = slices.Delete(*o, i, i+1)
 	}
-	return err
 }

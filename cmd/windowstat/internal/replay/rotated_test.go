@@ -194,3 +194,48 @@ func TestRotatedWhileNobodyFollowed(t *testing.T) {
 		})
 	}
 }
+
+// Rotations that come faster than anybody looks, as when the process stood still: each file is read, once, in order. What was there before is
+// none of these, nor is a copy of what is read, and one that is packed already is one like any other.
+func TestSeveralRotationsBetweenTwoLooks(t *testing.T) {
+	for name, packed := range map[string]bool{"plain": false, "packed": true} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "access.log")
+			synctest.Test(t, func(t *testing.T) {
+				written := func(path string, ago time.Duration) {
+					if err := os.Chtimes(path, time.Time{}, time.Now().Add(-ago)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				appendTo(t, create(t, path+".9"), "from before\n")
+				written(path+".9", time.Second)
+				f := create(t, path)
+				r := follow(t, path, true)
+				appendTo(t, f, "one\n")
+				r.want(t, "one\n")
+				appendTo(t, f, "two\n")
+				copyTruncate(t, path, path+"-20260102", false, func() { rename(t, path, path+".5"); create(t, path) })
+				written(path+"-20260102", 0)
+				appendTo(t, f, "three\n")
+				appendTo(t, create(t, path), "four\n")
+				third := path + ".3"
+				if packed {
+					third += ".gz"
+					cutOff(t, 3, path, nil, true)
+					remove(t, path)
+				} else {
+					rename(t, path, third)
+				}
+				written(third, 20*time.Millisecond)
+				f = create(t, path)
+				appendTo(t, f, "five\n")
+				rename(t, path, path+".2")
+				written(path+".2", 10*time.Millisecond)
+				appendTo(t, create(t, path), "six\n")
+				r.want(t, "one\ntwo\nthree\nfour\nfive\nsix\n")
+				appendTo(t, f, "seven\n")
+				r.want(t, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+			})
+		})
+	}
+}

@@ -26,8 +26,8 @@ import (
 //   - rename, and gzip: the open file is read to its end. Its packed copy is another file, which nobody reads;
 //   - copy, and truncate: the file is shorter than what was read of it, or begins otherwise. A copy whose beginning is the same is
 //     read from where the reading of the file ended, and the file from its beginning;
-//   - all of these while nobody reads: what rotation has made of the log and was written to since the last second that was counted is
-//     read first, the earliest first.
+//   - all of these while nobody reads, or several between two looks: what rotation has made of the log and was written to since is read
+//     first, the earliest first. While the tail reads, that is what begins like no file that it has read.
 //
 // Its files are parts, which are read one after the other: at first those that rotation has put aside for good, then those that may
 // still grow, and the one that has the name as the last. A look reads from the first part that has something, so lines come in the order in
@@ -42,6 +42,7 @@ type tail struct {
 	first   int64     // the time of the earliest line written since, 0 if there is none
 	parts   []*part   // in the order of reading; the last one has the name, or had it last
 	gone    bool      // no file has the name, or one of another log
+	held    time.Time // when the last part was last seen to have it
 	denied  time.Time // since when the file that has the name may not be read; zero if it may
 }
 
@@ -50,6 +51,8 @@ const (
 	poll = 200 * time.Millisecond
 	// linger is how long a file that lost its name stays open without growing.
 	linger = time.Minute
+	// coarse is by how much the clocks of file systems are behind at most.
+	coarse = 2 * time.Second
 )
 
 // newTail makes a tail that opens its files when it looks first, unless open is called before.
@@ -65,14 +68,14 @@ func (t *tail) open(now time.Time) error {
 	case err != nil || t.begun:
 		return err
 	case !t.since.IsZero():
-		err = t.openRotated()
+		err = t.openRotated(t.since)
 	case len(t.parts) > 0:
 		err = t.parts[0].toEnd()
 	}
 	if err != nil {
 		return errors.Join(err, t.close())
 	}
-	t.begun = true
+	t.begun, t.held = true, now.Add(coarse) // what was put aside before this is none of its files
 	return nil
 }
 
@@ -83,25 +86,34 @@ func (t *tail) reopen(now time.Time) error {
 	if i := slices.IndexFunc(t.parts, named); i >= 0 {
 		p := t.parts[i] // which is not the last one if a rotation was undone
 		t.parts, t.gone = append(slices.Delete(t.parts, i, i+1), p), false
+		if now.After(t.held) {
+			t.held = now
+		}
 		return nil
 	}
 	p, err := t.opened.file(t.name, now)
-	if t.gone = p == nil && err == nil; p != nil {
-		t.parts = append(t.parts, p)
+	if t.gone = p == nil && err == nil; p == nil {
+		return err
 	}
-	return err
+	t.parts = append(t.parts, p)
+	if !t.begun {
+		return nil
+	}
+	since := t.held.Add(-coarse)
+	t.held = now
+	return t.openRotated(since)
 }
 
-// openRotated opens what was written since and rotated away, in the order of the first lines. Servers may still write to what is
-// not packed.
-func (t *tail) openRotated() (err error) {
+// openRotated opens what was written since and rotated away, unless it was read, in the order of the first lines. Servers may still write to
+// what is not packed.
+func (t *tail) openRotated(since time.Time) (err error) {
 	type candidate struct {
 		name string
 		sample
 	}
 	var rotated []candidate
 	// The log is one of those that tell where reading begins, though it is open already.
-	for _, name := range append(rotations(t.name, t.RotatedDirs, t.since), t.name) {
+	for _, name := range append(rotations(t.name, t.RotatedDirs, since), t.name) {
 		c := candidate{name: name}
 		if c.sample, err = t.sampleOf(name); notThere(err) {
 			continue // rotated once more: it is open, or has another name
@@ -112,13 +124,16 @@ func (t *tail) openRotated() (err error) {
 		if c.format != nil && (t.first == 0 || c.first < t.first) {
 			t.first = c.first
 		}
-		if name != t.name {
+		if name != t.name && !t.opened.begins(c.head) {
 			rotated = append(rotated, c)
 		}
 	}
 	slices.Reverse(rotated) // the one written to last was the first
 	slices.SortStableFunc(rotated, func(a, b candidate) int { return cmp.Compare(a.first/nanos, b.first/nanos) })
-	own := len(t.parts)
+	at := len(t.parts)
+	if !t.gone {
+		at--
+	}
 	for _, c := range rotated {
 		var p *part
 		if c.packed { // nothing is written to it any more
@@ -130,7 +145,8 @@ func (t *tail) openRotated() (err error) {
 			return err
 		}
 		if p != nil {
-			t.parts = slices.Insert(t.parts, len(t.parts)-own, p)
+			t.parts = slices.Insert(t.parts, at, p)
+			at++
 		}
 	}
 	return nil
@@ -223,6 +239,7 @@ func (t *tail) grow(i int, now time.Time) (block, error) {
 			x.cut = max(0, p.size-c.aside.size)
 		}
 	}
+	t.opened.truncated(p)
 	p.rewind(now)
 	return x, nil
 }
@@ -230,7 +247,7 @@ func (t *tail) grow(i int, now time.Time) (block, error) {
 // copyOf finds the copy of a file that was truncated, and goes on in it where the reading of the file has ended; nil if there is
 // none that has more.
 func (t *tail) copyOf(p *part) *part {
-	for _, name := range rotations(t.name, t.RotatedDirs, p.grown.Add(-2*time.Second)) { // clocks of file systems are coarse
+	for _, name := range rotations(t.name, t.RotatedDirs, p.grown.Add(-coarse)) {
 		c, err := openAside(name)
 		if err != nil {
 			continue
