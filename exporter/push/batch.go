@@ -13,7 +13,6 @@ type request struct {
 	group    group
 	body     []byte
 	samples  int
-	err      error   // from encoding
 	verdict  verdict // of the last attempt, and lastErr its error
 	lastErr  error
 	doubt    bool  // an attempt ended without a clear result: the server may have it
@@ -69,15 +68,15 @@ const maxBytes = 64 << 20
 
 // selection returns what is sent of a stream: the selection of the resources, which are the first stream, and everything of the
 // others.
-func (p *Pusher) selection(stream int) *seconds.Selection {
-	selection := seconds.Selection{}
-	if stream == 0 {
-		selection = p.opts.selection()
-		if p.noHistograms.Load() {
-			selection.Histogram = seconds.None
-		}
+func (p *sender) selection(stream int) *seconds.Selection {
+	if stream > 0 {
+		return new(seconds.Selection)
 	}
-	return &selection
+	s := &seconds.Selection{Metrics: p.opts.Metrics, Resources: p.opts.Resources}
+	if s.Sums, s.Histogram = p.opts.Format.temporality(); !p.opts.Histogram || p.noHistograms.Load() {
+		s.Histogram = seconds.None
+	}
+	return s
 }
 
 // splitter is a Sink that splits series into requests, and adds the common labels. It uses the sender's encoders, so there is one at a
@@ -123,8 +122,7 @@ func (s *splitter) complete(i int) {
 		return
 	}
 	if n := enc.Samples(); n > 0 {
-		body, err := enc.Body()
-		s.done(&request{group: group(i % int(groups)), samples: n, body: bytes.Clone(body), err: err})
+		s.done(&request{group: group(i % int(groups)), samples: n, body: bytes.Clone(enc.Body())})
 	}
 	enc.Reset()
 }

@@ -121,13 +121,3 @@ func (o Options) Check() error {
 	}
 	return errors.Join(errs...)
 }
-
-// selection is what is sent of the resources.
-func (o *Options) selection() seconds.Selection {
-	s := seconds.Selection{Metrics: o.Metrics, Resources: o.Resources}
-	s.Sums, s.Histogram = o.Format.temporality()
-	if !o.Histogram {
-		s.Histogram = seconds.None
-	}
-	return s
-}

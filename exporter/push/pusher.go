@@ -65,8 +65,7 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 	}
 	c.Seal()
 	p.at.Next = p.line.Open()
-	selection := o.selection()
-	if o.Log != nil && slices.ContainsFunc(seconds.Names(o.Namespace, true), selection.Has) {
+	if o.Log != nil && slices.ContainsFunc(seconds.Names(o.Namespace, true), p.selection(0).Has) {
 		if p.file, err = newPositionFile(&o); err != nil {
 			return nil, err
 		}

@@ -98,10 +98,10 @@ func (e *remoteWriteEncoder) flush() {
 }
 
 // Body implements encoder.
-func (e *remoteWriteEncoder) Body() ([]byte, error) {
+func (e *remoteWriteEncoder) Body() []byte {
 	e.flush()
 	e.packed = snappy.Encode(e.packed[:cap(e.packed)], e.out)
-	return e.packed, nil
+	return e.packed
 }
 
 // The fields of a histogram and of its spans (prompb/types.proto).

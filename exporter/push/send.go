@@ -121,9 +121,6 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 
 // attempt sends a request once. It returns the pause that the server asks for, if any.
 func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time.Duration, err error) {
-	if r.err != nil {
-		return refused, 0, r.err
-	}
 	ctx, cancel := p.attemptContext(ctx)
 	defer cancel()
 	content := &body{rest: bytes.NewReader(r.body)}
