@@ -55,6 +55,11 @@ type row struct {
 	v  [columns]int32
 }
 
+// offered are the calls of a second: those that passed, and those that were refused.
+func (x *row) offered() int64  { return x.refused() + int64(x.v[pass]) }
+func (x *row) refused() int64  { return int64(x.v[block]) }
+func (x *row) inFlight() int64 { return int64(x.v[inFlight]) }
+
 // The columns of a row.
 const (
 	pass = iota
