@@ -65,7 +65,7 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 		}
 		if end > log.from {
 			if len(log.files) == 0 {
-				log.unix = max(x.first, log.from)
+				log.hasRow, log.unix = true, max(x.first, log.from)
 			}
 			log.files = append(log.files, x)
 		}
@@ -132,7 +132,7 @@ func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
 			return err
 		}
 		for second := s.unix; s.hasRow && s.unix == second; s.advance(r) {
-			if !s.next(second) || !s.wanted {
+			if s.line == nil || !s.next(second) || !s.wanted {
 				continue
 			}
 			r.line = s.line
@@ -145,21 +145,14 @@ func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
 	return nil
 }
 
-// first returns the stream with the next row; nil if there is none. It opens a stream only when its first row may be next.
+// first returns the stream with the next row, or with files that may have it and are not opened yet; nil if there is none.
 func (r *Rows) first() (first *stream) {
-	for {
-		first = nil
-		for _, s := range r.streams {
-			if (s.hasRow || !s.started) && (first == nil || s.unix < first.unix) {
-				first = s
-			}
+	for _, s := range r.streams {
+		if s.hasRow && (first == nil || s.unix < first.unix) {
+			first = s
 		}
-		if first == nil || first.started {
-			return first
-		}
-		first.started = true
-		first.advance(r)
 	}
+	return first
 }
 
 // name parses the resource's name from the rest of a line, and returns what is behind it, too. after is the name of the row

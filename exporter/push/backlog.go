@@ -100,23 +100,21 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	return true
 }
 
-// countCut passes over the seconds that the log does not have any more: those before its first row, and those from a row on that it has
-// had.
+// countCut passes over the seconds that the log does not have any more, those before its first row.
 func (p *Pusher) countCut(to int64) {
-	from, oldest := p.at.Next, p.at.Next
-	if p.row >= from {
-		from, oldest = p.row, to
-	} else if p.opts.Log.Runs().First() == from {
+	oldest := p.at.Next
+	if p.row == p.at.Next { // it had a row of it
+		oldest = to
+	} else if p.opts.Log.Runs().First() == p.at.Next {
 		return // the log begins with the first call of the first process
 	}
 	p.opts.Log.Logged(0, to, func(_ string, m *node.MetricNode) bool {
 		oldest = m.Start.Unix()
 		return false
 	})
-	if oldest <= from {
+	if oldest <= p.at.Next {
 		return
 	}
-	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
-	p.pass(from, false) // there was nothing in them
+	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(p.at.Next, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
 	p.pass(min(oldest, to), true)
 }

@@ -81,13 +81,12 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 	s := &Seconds{From: all[0].From.Unix(), To: all[0].To.Unix(), Zone: time.FixedZone(name, offset)}
 	n := 0
 	for host, sel := range all {
-		match := sel.Match
-		if match != nil {
-			match = func(name string) bool { return name == collector.InboundTotal || sel.Match(name) }
+		query := sel.Query
+		query.From, query.To = sel.From.Add(-Before*time.Second), sel.To.Add(after*time.Second)
+		if sel.Match != nil {
+			query.Match = func(name string) bool { return name == collector.InboundTotal || sel.Match(name) }
 		}
-		rows, err := sel.Searcher.Search(metriclog.Query{
-			From: sel.From.Add(-Before * time.Second), To: sel.To.Add(after * time.Second), PIDs: sel.PIDs, Match: match,
-		})
+		rows, err := sel.Searcher.Search(query)
 		if err != nil {
 			return nil, err
 		}

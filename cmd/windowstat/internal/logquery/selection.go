@@ -37,11 +37,9 @@ const defaultRange = 15 * time.Minute
 // log, report and verify choose rows by the same flags, and so by the same Selection.
 type Selection struct {
 	Searcher metriclog.Searcher
-	PIDs     []int
-	From, To time.Time // first and last second; To is zero with Follow
-	Zone     *time.Location
-	// Match is made of Resources, nil for all. It is not safe for concurrent use.
-	Match     func(resource string) bool
+	// Query has the range, whose end is zero with Follow. Its Match is made of Resources, and is not safe for concurrent use.
+	metriclog.Query
+	Zone      *time.Location
 	Resources []Pattern
 
 	seen    map[string]bool // names that Match was asked about
@@ -59,8 +57,8 @@ func Select(o Source, now time.Time) (all []*Selection, err error) {
 	}
 	for _, dir := range o.Dirs {
 		s := &Selection{
-			Searcher: metriclog.Searcher{Dir: dir, App: o.App}, PIDs: o.PIDs, Zone: o.Zone,
-			Resources: o.Resources, seen: map[string]bool{},
+			Searcher: metriclog.Searcher{Dir: dir, App: o.App}, Query: metriclog.Query{PIDs: o.PIDs},
+			Zone: o.Zone, Resources: o.Resources, seen: map[string]bool{},
 		}
 		if len(o.Resources) > 0 {
 			s.Match = func(name string) bool {
@@ -155,11 +153,6 @@ func apps(logs []metriclog.Log) (names []string) {
 		names = append(names, l.App)
 	}
 	return slices.Compact(names)
-}
-
-// rows returns the query for the rows.
-func (s *Selection) rows() metriclog.Query {
-	return metriclog.Query{From: s.From, To: s.To, PIDs: s.PIDs, Match: s.Match}
 }
 
 // Malformed prints how many lines were left out, if any.
