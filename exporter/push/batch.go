@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"hash/fnv"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -94,17 +95,13 @@ func (s *splitter) part(f *table.Family, values []string) int {
 	if s.parts <= 1 {
 		return 0
 	}
-	h := uint32(2166136261) // FNV-1a
-	add := func(text string) {
-		for i := range len(text) {
-			h = (h ^ uint32(text[i])) * 16777619
-		}
-	}
-	add(f.Name)
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(f.Name))
 	for _, v := range values {
-		add(v)
+		_, _ = h.Write([]byte(v))
 	}
-	return int((h ^ h>>16) % uint32(s.parts))
+	n := h.Sum32()
+	return int((n ^ n>>16) % uint32(s.parts))
 }
 
 // finish completes the requests.
