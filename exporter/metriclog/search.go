@@ -37,10 +37,7 @@ type Query struct {
 // Search starts a search of what has been logged by now, without the second that is being written. It finds the first row by the
 // index of a file or, if that is missing or wrong, by reading the file. The error says that the directory cannot be read.
 func (s Searcher) Search(q Query) (*Rows, error) {
-	from, to := int64(noFrom), int64(noTo)
-	if !q.From.IsZero() {
-		from = q.From.Unix()
-	}
+	from, to := q.From.Unix(), int64(noTo) // the zero Time is before all seconds
 	if !q.To.IsZero() {
 		to = q.To.Unix()
 	}
@@ -81,11 +78,8 @@ func (s Searcher) wanted(pids []int) func(segment) bool {
 	}
 }
 
-const (
-	// A range without an end has one beyond all seconds.
-	noFrom = -1 << 62
-	noTo   = 1 << 62
-)
+// noTo is the end of a range that has none: it is behind all seconds.
+const noTo = 1 << 62
 
 // Rows iterates over the result of a search. There is a stream for each log, which reads its files one after the other, and whichever
 // stream has the earliest second is next. Rows are read on demand: a file is opened when its first second may be next, so

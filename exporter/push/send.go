@@ -40,7 +40,7 @@ type sender struct {
 type totals struct {
 	seconds, samples, refused, unconfirmed, resent, lost, retries, bytes int64
 	failing                                                              bool
-	succeeded                                                            time.Time
+	succeeded                                                            int64 // Unix time in milliseconds; 0 before the first
 }
 
 func newSender(o Options, maxBackoff time.Duration) *sender {
@@ -229,7 +229,7 @@ func (p *sender) settle(r *request) {
 			p.log.Log(slog.LevelWarn, "the server accepted samples with a warning", "err", err)
 		}
 		t.bytes += int64(len(r.body))
-		t.succeeded = time.Now()
+		t.succeeded = time.Now().UnixMilli()
 		if t.failing {
 			t.failing = false
 			p.log.Log(slog.LevelInfo, "pushing works again", "lost_seconds", t.lost)
