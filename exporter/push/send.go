@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,10 +104,7 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 			return false
 		}
 		p.fail(err)
-		pause := wait/2 + rand.N(wait)
-		if after > 0 {
-			pause = after
-		}
+		pause := cmp.Or(after, wait/2+rand.N(wait))
 		if end, ok := ctx.Deadline(); ok { // leave time for some attempts
 			pause = min(pause, max(time.Until(end)/4, minWait))
 		}
@@ -167,9 +165,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 			return unconfirmed, 0, err
 		}
 	}
-	if v == doubtful {
-		r.doubt = true
-	}
+	r.doubt = r.doubt || v == doubtful
 	if v == retry || v == doubtful {
 		after = httpclient.RetryAfter(resp.Header)
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,9 +115,7 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (again bool,
 	}
 	decoded := json.Unmarshal(body, &answer)
 	excerpt := func(text string) string { return redact.Excerpt(text, resp, c.base.String()) }
-	if answer.Error == "" {
-		answer.Error = string(body[:min(len(body), 4<<10)])
-	}
+	answer.Error = cmp.Or(answer.Error, string(body[:min(len(body), 4<<10)]))
 	refused := func() error { return fmt.Errorf("%d %s: %s", code, http.StatusText(code), excerpt(answer.Error)) }
 	// Too much at a time is what can be divided, a busy server is asked again, and everything else is for a person to mend.
 	switch {

@@ -1,6 +1,7 @@
 package logquery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -85,10 +86,7 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 		}
 	}
 	// The end is known before the beginning, as that may be counted from it.
-	if o.To == "" {
-		o.To = "now"
-	}
-	if to, err = parseTime(o.To, now, from.first, s.Zone); err != nil {
+	if to, err = parseTime(cmp.Or(o.To, "now"), now, from.first, s.Zone); err != nil {
 		errs = append(errs, fmt.Errorf("--to: %w", err))
 	}
 	switch {
