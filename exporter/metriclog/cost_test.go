@@ -59,8 +59,9 @@ func catchUp(b *testing.B, w *Writer, rows int64, unit string) {
 		}
 		return r.Utime.Nano() + r.Stime.Nano()
 	}
+	first := w.next
 	again := func() {
-		w.next = w.first
+		w.next = first
 		w.files.last = 0
 		written := w.stat.rows.Load()
 		if err := w.Flush(); err != nil {

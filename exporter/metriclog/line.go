@@ -15,16 +15,6 @@ import (
 // maxStamp is the most bytes of a line up to the end of its timestamp.
 const maxStamp = 32
 
-// secondOf returns the Unix time of a line's second. It reports false for a malformed line.
-func secondOf(line []byte) (int64, bool) {
-	stamp, _, ok := bytes.Cut(line[:min(len(line), maxStamp)], []byte("|"))
-	if !ok {
-		return 0, false
-	}
-	ms, err := strconv.ParseInt(string(stamp), 10, 64)
-	return ms / 1000, err == nil && ms > 0
-}
-
 // totalField is what only a line of [collector.InboundTotal] has, the last one of a second.
 var totalField = []byte("|" + collector.InboundTotal + "|")
 

@@ -18,7 +18,7 @@ import (
 func (w *Writer) StateFile(name string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	path := filepath.Join(w.o.Dir, fileName(w.o.App)+"-"+name)
+	path := filepath.Join(w.files.Dir, fileName(w.files.App)+"-"+name)
 	if slices.Contains(w.stateFiles, name) {
 		return "", fmt.Errorf("metriclog: %s is in use", path)
 	}
@@ -31,7 +31,7 @@ func (w *Writer) StateFile(name string) (string, error) {
 // OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and counted as an error.
 func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
 	// Only what is complete is found, and no file stays open.
-	own := Searcher{Dir: w.o.Dir, App: w.o.App}
+	own := Searcher{Dir: w.files.Dir, App: w.files.App}
 	rows, err := own.Search(Query{From: time.Unix(from, 0), To: time.Unix(to-1, 0), PIDs: []int{0}})
 	if err == nil {
 		for row := range rows.All() {
@@ -44,7 +44,7 @@ func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNo
 	}
 	if err != nil {
 		w.stat.errors.Add(1)
-		w.o.Logger.Error("cannot read the metric log", "dir", w.o.Dir, "err", err)
+		w.files.Logger.Error("cannot read the metric log", "dir", w.files.Dir, "err", err)
 	}
 }
 
@@ -70,25 +70,23 @@ func (r *Row) Record() node.MetricNode {
 	}
 }
 
-// openRuns adds this process to the log's file of runs. An error is logged: the seconds are counted all the same.
-func (w *Writer) openRuns(last int64) error {
-	path, err := w.StateFile("runs.json")
-	if err != nil {
-		return err
-	}
+// openRuns adds this process, which has not written anything yet, to the log's file of runs. If that cannot be written, the seconds are
+// counted all the same.
+func (w *Writer) openRuns() error {
+	path, _ := w.StateFile("runs.json") // it is the first one
 	all, err := w.files.list()
 	if err != nil {
 		return err
 	}
-	oldest := last
+	oldest, last := w.files.last, w.files.last
 	if len(all) > 0 {
 		oldest = min(oldest, all[0].first)
 	}
 	own := runs.Run{
-		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.first).Unix(), History: int64(w.stats.History() / time.Second),
+		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.next).Unix(), History: int64(w.stats.History() / time.Second),
 	}
 	if w.runs, err = runs.Open(path, own, oldest, last); err != nil {
-		w.o.Logger.Error("the file of runs, which says whose the seconds in the metric log are", "file", path, "err", err)
+		w.files.Logger.Error("the file of runs, which says whose the seconds in the metric log are", "file", path, "err", err)
 	}
 	return nil
 }

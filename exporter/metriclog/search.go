@@ -37,10 +37,7 @@ type Query struct {
 // Search starts a search of what has been logged by now, without the second that is being written. It finds the first row by the
 // index of a file or, if that is missing or wrong, by reading the file. The error says that the directory cannot be read.
 func (s Searcher) Search(q Query) (*Rows, error) {
-	from, to := int64(noFrom), int64(noTo)
-	if !q.From.IsZero() {
-		from = q.From.Unix()
-	}
+	from, to := q.From.Unix(), int64(noTo) // the zero Time is before all seconds
 	if !q.To.IsZero() {
 		to = q.To.Unix()
 	}
@@ -65,7 +62,7 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 		}
 		if end > log.from {
 			if len(log.files) == 0 {
-				log.unix = max(x.first, log.from)
+				log.hasRow, log.unix = true, max(x.first, log.from)
 			}
 			log.files = append(log.files, x)
 		}
@@ -81,11 +78,8 @@ func (s Searcher) wanted(pids []int) func(segment) bool {
 	}
 }
 
-const (
-	// A range without an end has one beyond all seconds.
-	noFrom = -1 << 62
-	noTo   = 1 << 62
-)
+// noTo is the end of a range that has none: it is behind all seconds.
+const noTo = 1 << 62
 
 // Rows iterates over the result of a search. There is a stream for each log, which reads its files one after the other, and whichever
 // stream has the earliest second is next. Rows are read on demand: a file is opened when its first second may be next, so
@@ -132,7 +126,7 @@ func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
 			return err
 		}
 		for second := s.unix; s.hasRow && s.unix == second; s.advance(r) {
-			if !s.next(second) || !s.wanted {
+			if s.line == nil || !s.next(second) || !s.wanted {
 				continue
 			}
 			r.line = s.line
@@ -145,21 +139,14 @@ func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
 	return nil
 }
 
-// first returns the stream with the next row; nil if there is none. It opens a stream only when its first row may be next.
+// first returns the stream with the next row, or with files that may have it and are not opened yet; nil if there is none.
 func (r *Rows) first() (first *stream) {
-	for {
-		first = nil
-		for _, s := range r.streams {
-			if (s.hasRow || !s.started) && (first == nil || s.unix < first.unix) {
-				first = s
-			}
+	for _, s := range r.streams {
+		if s.hasRow && (first == nil || s.unix < first.unix) {
+			first = s
 		}
-		if first == nil || first.started {
-			return first
-		}
-		first.started = true
-		first.advance(r)
 	}
+	return first
 }
 
 // name parses the resource's name from the rest of a line, and returns what is behind it, too. after is the name of the row

@@ -42,7 +42,7 @@ func (w *Writer) read(m collector.Moment) []second {
 	for i := range seconds {
 		s := &seconds[i]
 		name, ok := w.stats.Timeline().Name(w.next + int64(i))
-		s.start, s.named, s.rows, s.lost = name.In(w.o.Location), ok, 0, false
+		s.start, s.named, s.rows, s.lost = name.In(w.files.Location), ok, 0, false
 		s.lines = s.lines[:0]
 		s.head = appendHead(s.head[:0], s.start)
 	}
@@ -71,7 +71,7 @@ func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *no
 		m := &records[0]
 		records = records[1:]
 		// The total marks a second with rows as complete, and is a row only of those.
-		if s.lost || m.Idle() && !w.o.ZeroRows && (r != nil || s.rows == 0) {
+		if s.lost || m.Idle() && !w.files.ZeroRows && (r != nil || s.rows == 0) {
 			continue
 		}
 		s.rows++

@@ -40,7 +40,9 @@ func openSegment(dir string, s segment) (*segmentReader, error) {
 
 // second returns the second of a line. It is 0, false for one that is malformed, or of a second that the file cannot have.
 func (o *segmentReader) second(line []byte) (second int64, ok bool) {
-	if second, ok = secondOf(line); !ok || second < o.from || second >= o.to {
+	stamp, _, ok := bytes.Cut(line[:min(len(line), maxStamp)], []byte("|"))
+	ms, err := strconv.ParseInt(string(stamp), 10, 64)
+	if second = ms / 1000; !ok || err != nil || ms <= 0 || second < o.from || second >= o.to {
 		return 0, false
 	}
 	return second, true

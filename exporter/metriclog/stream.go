@@ -15,13 +15,12 @@ type stream struct {
 	after    position // behind the rows of an earlier search
 	at       position // behind the last row
 
-	open    *segmentReader
-	lines   *lineReader
-	started bool // the first file was opened
+	open  *segmentReader
+	lines *lineReader
 
-	parser      // has the next row, or before that the second before which there is none
-	hasRow bool // or else all are read
-	line   []byte
+	parser        // has the next row, or before that the second before which there is none
+	hasRow bool   // or else all are read
+	line   []byte // nil before the first row
 	wanted bool
 	last   *name // of the last row
 }

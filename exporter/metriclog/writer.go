@@ -26,11 +26,9 @@ import (
 // those of one second afterwards.
 type Writer struct {
 	stats     *collector.Collector
-	o         Options
-	first     int64  // index of the first second of this process
 	unpublish func() // removes the metrics
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards what follows, but for the options of the files
 	files      *files
 	next       int64             // index of the first second to write
 	seconds    []second          // memory for those that are written next
@@ -57,12 +55,10 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{stats: c, o: files.Options, files: files}
-	w.first = c.Seal().Open
-	w.next = w.first
+	w := &Writer{stats: c, files: files, next: c.Seal().Open}
 	w.stat.last.Store(files.last)
 	w.warnFuture()
-	if err := w.openRuns(files.last); err != nil {
+	if err := w.openRuns(); err != nil {
 		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
 	}
 	w.unpublish = c.Publish(w.metrics()...)
@@ -74,10 +70,10 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 func (w *Writer) warnFuture() {
 	const tolerated = 300 // seconds
 	last := w.stat.last.Load()
-	name, ok := w.stats.Timeline().Name(w.first)
+	name, ok := w.stats.Timeline().Name(w.next)
 	if last > 0 && (!ok || last-name.Unix() > tolerated) {
-		w.o.Logger.Warn("metric log ends in the future; nothing is written until then. If the clock was wrong, move the files away and restart",
-			"dir", w.o.Dir, "end", time.Unix(last, 0).In(w.o.Location))
+		w.files.Logger.Warn("metric log ends in the future; nothing is written until then. If the clock was wrong, move the files away and restart",
+			"dir", w.files.Dir, "end", time.Unix(last, 0).In(w.files.Location))
 	}
 }
 
@@ -106,13 +102,13 @@ func (w *Writer) Flush() error {
 		if err != nil {
 			w.stat.errors.Add(1)
 			if !w.failing {
-				w.o.Logger.Error("cannot write the metric log; retrying every second", "dir", w.o.Dir, "err", err)
+				w.files.Logger.Error("cannot write the metric log; retrying every second", "dir", w.files.Dir, "err", err)
 			}
 			w.failing = true
 			return fmt.Errorf("metriclog: %w", err)
 		}
 		if w.failing {
-			w.o.Logger.Info("writing the metric log works again", "dir", w.o.Dir, "lost_seconds", w.stat.lost.Load())
+			w.files.Logger.Info("writing the metric log works again", "dir", w.files.Dir, "lost_seconds", w.stat.lost.Load())
 			w.failing = false
 		}
 	}

@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"hash/fnv"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -13,7 +14,6 @@ type request struct {
 	group    group
 	body     []byte
 	samples  int
-	err      error   // from encoding
 	verdict  verdict // of the last attempt, and lastErr its error
 	lastErr  error
 	doubt    bool  // an attempt ended without a clear result: the server may have it
@@ -69,15 +69,15 @@ const maxBytes = 64 << 20
 
 // selection returns what is sent of a stream: the selection of the resources, which are the first stream, and everything of the
 // others.
-func (p *Pusher) selection(stream int) *seconds.Selection {
-	selection := seconds.Selection{}
-	if stream == 0 {
-		selection = p.opts.selection()
-		if p.noHistograms.Load() {
-			selection.Histogram = seconds.None
-		}
+func (p *sender) selection(stream int) *seconds.Selection {
+	if stream > 0 {
+		return new(seconds.Selection)
 	}
-	return &selection
+	s := &seconds.Selection{Metrics: p.opts.Metrics, Resources: p.opts.Resources}
+	if s.Sums, s.Histogram = p.opts.Format.temporality(); !p.opts.Histogram || p.noHistograms.Load() {
+		s.Histogram = seconds.None
+	}
+	return s
 }
 
 // splitter is a Sink that splits series into requests, and adds the common labels. It uses the sender's encoders, so there is one at a
@@ -95,17 +95,13 @@ func (s *splitter) part(f *table.Family, values []string) int {
 	if s.parts <= 1 {
 		return 0
 	}
-	h := uint32(2166136261) // FNV-1a
-	add := func(text string) {
-		for i := range len(text) {
-			h = (h ^ uint32(text[i])) * 16777619
-		}
-	}
-	add(f.Name)
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(f.Name))
 	for _, v := range values {
-		add(v)
+		_, _ = h.Write([]byte(v))
 	}
-	return int((h ^ h>>16) % uint32(s.parts))
+	n := h.Sum32()
+	return int((n ^ n>>16) % uint32(s.parts))
 }
 
 // finish completes the requests.
@@ -123,8 +119,7 @@ func (s *splitter) complete(i int) {
 		return
 	}
 	if n := enc.Samples(); n > 0 {
-		body, err := enc.Body()
-		s.done(&request{group: group(i % int(groups)), samples: n, body: bytes.Clone(body), err: err})
+		s.done(&request{group: group(i % int(groups)), samples: n, body: bytes.Clone(enc.Body())})
 	}
 	enc.Reset()
 }

@@ -48,10 +48,7 @@ func BenchmarkRemoteWrite(b *testing.B) {
 					for b.Loop() {
 						enc.Reset()
 						stream.Emit(&seconds.Selection{Histogram: histogram}, open-span, open, seconds.Limit{Seconds: span}, enc)
-						body, err := enc.Body()
-						if err != nil {
-							b.Fatal(err)
-						}
+						body := enc.Body()
 						raw, err := snappy.DecodedLen(body)
 						if err != nil {
 							b.Fatal(err)
@@ -74,16 +71,13 @@ func BenchmarkFormats(b *testing.B) {
 		for _, histogram := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s, histogram %t", format.name(), histogram), func(b *testing.B) {
 				o := Options{Format: format, Histogram: histogram}
-				selection, open, enc := o.selection(), line.Open(), format.encoder()
+				selection, open, enc := (&sender{opts: o}).selection(0), line.Open(), format.encoder()
 				sink := NewLabelled(enc, map[string]string{"job": "shop", "instance": "shop:9719"})
 				b.ReportAllocs()
 				for b.Loop() {
 					enc.Reset()
-					stream.Emit(&selection, open-1, open, seconds.Limit{Seconds: 1}, sink)
-					body, err := enc.Body()
-					if err != nil {
-						b.Fatal(err)
-					}
+					stream.Emit(selection, open-1, open, seconds.Limit{Seconds: 1}, sink)
+					body := enc.Body()
 					n := float64(enc.Samples())
 					b.ReportMetric(float64(len(body))/n, "B/sample")
 					b.ReportMetric(n, "samples")

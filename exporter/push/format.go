@@ -1,11 +1,14 @@
 package push
 
 import (
+	"bytes"
+	"io"
 	"math"
 	"net/http"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
@@ -56,10 +59,25 @@ type encoder interface {
 	seconds.Sink
 	// Samples returns the number of samples in the body so far.
 	Samples() int
-	// Body returns the finished body. It is valid until Reset.
-	Body() ([]byte, error)
+	// Body returns the finished body, compressed. It is valid until Reset.
+	Body() []byte
 	// Reset starts a new body.
 	Reset()
+}
+
+// zips has idle compressors, which take almost a megabyte each.
+var zips gzipped.Writers
+
+// zipped is the memory for a body with gzip.
+type zipped struct{ out bytes.Buffer }
+
+// zip returns what is written, with gzip. It all stays in memory, so there are no errors.
+func (z *zipped) zip(write func(io.Writer)) []byte {
+	z.out.Reset()
+	to, end := zips.Start(&z.out)
+	write(to)
+	_ = end()
+	return z.out.Bytes()
 }
 
 // appendHead appends what is before a message of this size.

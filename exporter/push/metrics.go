@@ -31,12 +31,7 @@ func (p *Pusher) metrics() []collector.Metric {
 		metric("push_bytes_total", "bytes", "Bytes that the server accepted, compressed.", func(t *totals) float64 { return float64(t.bytes) }),
 		metric("push_retries_total", "", "Requests that were sent again, because the server could not be reached or did not take them.", func(t *totals) float64 { return float64(t.retries) }),
 		metric("push_lost_seconds_total", "seconds", "Seconds that were dropped, as a whole or in part, before they could be sent, or that the server refused when they came from the metric log.", func(t *totals) float64 { return float64(t.lost) }),
-		metric("push_last_success_timestamp_seconds", "seconds", "Unix time of the last successful push; 0 before the first.", func(t *totals) float64 {
-			if t.succeeded.IsZero() {
-				return 0
-			}
-			return float64(t.succeeded.UnixMilli()) / 1000
-		}),
+		metric("push_last_success_timestamp_seconds", "seconds", "Unix time of the last successful push; 0 before the first.", func(t *totals) float64 { return float64(t.succeeded) / 1000 }),
 	}
 }
 

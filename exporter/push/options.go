@@ -76,9 +76,7 @@ type Log interface {
 }
 
 func (o *Options) defaults() {
-	if o.Format == nil {
-		o.Format = RemoteWrite
-	}
+	o.Format = cmp.Or(o.Format, RemoteWrite)
 	o.Namespace, o.MaxSamples = cmp.Or(o.Namespace, table.Namespace), cmp.Or(o.MaxSamples, DefaultMaxSamples)
 	o.Interval, o.Timeout, o.Drain = cmp.Or(o.Interval, DefaultInterval), cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.Drain, DefaultDrain)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -120,14 +118,4 @@ func (o Options) Check() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// selection is what is sent of the resources.
-func (o *Options) selection() seconds.Selection {
-	s := seconds.Selection{Metrics: o.Metrics, Resources: o.Resources}
-	s.Sums, s.Histogram = o.Format.temporality()
-	if !o.Histogram {
-		s.Histogram = seconds.None
-	}
-	return s
 }

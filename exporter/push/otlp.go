@@ -1,8 +1,7 @@
 package push
 
 import (
-	"bytes"
-	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -132,7 +131,7 @@ type otlpEncoder struct {
 
 	point, buckets []byte
 	body           []byte
-	zipped         bytes.Buffer
+	zipped
 }
 
 // otlpMetric is a metric with its points.
@@ -245,7 +244,7 @@ func (e *otlpEncoder) add(point []byte) {
 }
 
 // Body implements encoder.
-func (e *otlpEncoder) Body() ([]byte, error) {
+func (e *otlpEncoder) Body() []byte {
 	b := e.body[:0]
 	for _, m := range e.order {
 		if len(m.data) > 0 {
@@ -256,14 +255,11 @@ func (e *otlpEncoder) Body() ([]byte, error) {
 	resource := appendAttribute(nil, resourceAttributes, "service.name", e.job)
 	resource = appendAttribute(resource, resourceAttributes, "service.instance.id", e.instance)
 	resource = appendHead(appendString(nil, resourceMetricsOf, resource), resourceMetricsScopes, len(b))
-	e.zipped.Reset()
-	z, end := zips.Start(&e.zipped)
-	_, err := z.Write(append(appendHead(nil, requestResources, len(resource)+len(b)), resource...))
-	if err == nil {
-		_, err = z.Write(b)
-	}
-	err = errors.Join(err, end())
-	return e.zipped.Bytes(), err
+	head := append(appendHead(nil, requestResources, len(resource)+len(b)), resource...)
+	return e.zip(func(w io.Writer) {
+		_, _ = w.Write(head)
+		_, _ = w.Write(b)
+	})
 }
 
 // append appends the metric, as one of its scope.

@@ -43,10 +43,10 @@ func (l *lines) Reset() {
 	l.Page = p.Get(text.Prometheus)
 }
 
-func (l *lines) Body() ([]byte, error) {
+func (l *lines) Body() []byte {
 	var b bytes.Buffer
-	_, err := l.WriteTo(&b)
-	return b.Bytes(), err
+	_, _ = l.WriteTo(&b)
+	return b.Bytes()
 }
 
 // receiver accepts samples as Prometheus does: a request with a sample out of order is refused as a whole. A test decides what

@@ -37,7 +37,7 @@ type Pusher struct {
 	// Of Run alone.
 	batch batch
 	sent  int64 // the second before which an earlier process has sent the names of seconds of this one
-	row   int64 // Unix time of a row that the log had when reading it stopped
+	row   int64 // Unix time of the row of the log before which the last request ended that was full
 
 	at position // guarded by the sender's mu; Run alone changes it
 }
@@ -65,8 +65,7 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 	}
 	c.Seal()
 	p.at.Next = p.line.Open()
-	selection := o.selection()
-	if o.Log != nil && slices.ContainsFunc(seconds.Names(o.Namespace, true), selection.Has) {
+	if o.Log != nil && slices.ContainsFunc(seconds.Names(o.Namespace, true), p.selection(0).Has) {
 		if p.file, err = newPositionFile(&o); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package push
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/klauspost/compress/snappy"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -62,16 +63,13 @@ func (e *remoteWriteEncoder) Samples() int { return e.samples }
 // Series implements seconds.Sink. Labels must be sorted, the name among them.
 func (e *remoteWriteEncoder) Series(f *table.Family, names, values []string) {
 	e.flush()
-	named := false
-	for i, name := range names {
-		if !named && name > metricName {
-			e.label(metricName, f.Name)
-			named = true
-		}
+	at, _ := slices.BinarySearch(names, metricName) // upper case comes before the underscore
+	for i, name := range names[:at] {
 		e.label(name, values[i])
 	}
-	if !named {
-		e.label(metricName, f.Name)
+	e.label(metricName, f.Name)
+	for i, name := range names[at:] {
+		e.label(name, values[at+i])
 	}
 	e.empty = len(e.series)
 }
@@ -98,10 +96,10 @@ func (e *remoteWriteEncoder) flush() {
 }
 
 // Body implements encoder.
-func (e *remoteWriteEncoder) Body() ([]byte, error) {
+func (e *remoteWriteEncoder) Body() []byte {
 	e.flush()
 	e.packed = snappy.Encode(e.packed[:cap(e.packed)], e.out)
-	return e.packed, nil
+	return e.packed
 }
 
 // The fields of a histogram and of its spans (prompb/types.proto).

@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ type sender struct {
 type totals struct {
 	seconds, samples, refused, unconfirmed, resent, lost, retries, bytes int64
 	failing                                                              bool
-	succeeded                                                            time.Time
+	succeeded                                                            int64 // Unix time in milliseconds; 0 before the first
 }
 
 func newSender(o Options, maxBackoff time.Duration) *sender {
@@ -103,10 +104,7 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 			return false
 		}
 		p.fail(err)
-		pause := wait/2 + rand.N(wait)
-		if after > 0 {
-			pause = after
-		}
+		pause := cmp.Or(after, wait/2+rand.N(wait))
 		if end, ok := ctx.Deadline(); ok { // leave time for some attempts
 			pause = min(pause, max(time.Until(end)/4, minWait))
 		}
@@ -121,9 +119,6 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 
 // attempt sends a request once. It returns the pause that the server asks for, if any.
 func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time.Duration, err error) {
-	if r.err != nil {
-		return refused, 0, r.err
-	}
 	ctx, cancel := p.attemptContext(ctx)
 	defer cancel()
 	content := &body{rest: bytes.NewReader(r.body)}
@@ -170,9 +165,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 			return unconfirmed, 0, err
 		}
 	}
-	if v == doubtful {
-		r.doubt = true
-	}
+	r.doubt = r.doubt || v == doubtful
 	if v == retry || v == doubtful {
 		after = httpclient.RetryAfter(resp.Header)
 	}
@@ -232,7 +225,7 @@ func (p *sender) settle(r *request) {
 			p.log.Log(slog.LevelWarn, "the server accepted samples with a warning", "err", err)
 		}
 		t.bytes += int64(len(r.body))
-		t.succeeded = time.Now()
+		t.succeeded = time.Now().UnixMilli()
 		if t.failing {
 			t.failing = false
 			p.log.Log(slog.LevelInfo, "pushing works again", "lost_seconds", t.lost)

@@ -1,12 +1,10 @@
 package push
 
 import (
-	"bytes"
-	"errors"
+	"io"
 	"net/http"
 	"strings"
 
-	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
@@ -37,20 +35,13 @@ func (victoriaMetrics) encoder() encoder {
 	return &textEncoder{Page: new(text.Pages).Get(text.VictoriaMetrics)}
 }
 
-// textEncoder encodes a request as text, with gzip.
+// textEncoder encodes a request as text.
 type textEncoder struct {
 	*text.Page
-	out bytes.Buffer
+	zipped
 }
 
-// zips has idle compressors, which take almost a megabyte each.
-var zips gzipped.Writers
-
 // Body implements encoder.
-func (e *textEncoder) Body() ([]byte, error) {
-	e.out.Reset()
-	z, end := zips.Start(&e.out)
-	_, err := e.WriteTo(z)
-	err = errors.Join(err, end())
-	return e.out.Bytes(), err
+func (e *textEncoder) Body() []byte {
+	return e.zip(func(w io.Writer) { _, _ = e.WriteTo(w) })
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,23 +115,18 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (again bool,
 	}
 	decoded := json.Unmarshal(body, &answer)
 	excerpt := func(text string) string { return redact.Excerpt(text, resp, c.base.String()) }
-	if answer.Error == "" {
-		answer.Error = string(body[:min(len(body), 4<<10)])
-	}
+	answer.Error = cmp.Or(answer.Error, string(body[:min(len(body), 4<<10)]))
+	refused := func() error { return fmt.Errorf("%d %s: %s", code, http.StatusText(code), excerpt(answer.Error)) }
 	// Too much at a time is what can be divided, a busy server is asked again, and everything else is for a person to mend.
-	if code/100 != 2 {
-		err = fmt.Errorf("%d %s: %s", code, http.StatusText(code), excerpt(answer.Error))
-		switch {
-		case code == http.StatusUnprocessableEntity, code == http.StatusRequestEntityTooLarge, answer.ErrorType == "timeout":
-			err = fmt.Errorf("%w: %w", errTooMuch, err)
-		case code == http.StatusTooManyRequests, code/100 == 5:
-			return true, httpclient.RetryAfter(resp.Header), err
-		case code/100 == 3:
-			err = fmt.Errorf("%w; redirects are not followed: give the URL that they lead to", err)
-		}
-		return false, 0, err
-	}
 	switch {
+	case code == http.StatusUnprocessableEntity, code == http.StatusRequestEntityTooLarge, code/100 != 2 && answer.ErrorType == "timeout":
+		return false, 0, fmt.Errorf("%w: %w", errTooMuch, refused())
+	case code == http.StatusTooManyRequests, code/100 == 5:
+		return true, httpclient.RetryAfter(resp.Header), refused()
+	case code/100 == 3:
+		return false, 0, fmt.Errorf("%w; redirects are not followed: give the URL that they lead to", refused())
+	case code/100 != 2:
+		return false, 0, refused()
 	case answer.Status != "success":
 		return false, 0, fmt.Errorf("the response is not that of a query API; check the URL: %s", excerpt(answer.Error))
 	case decoded != nil:

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -161,20 +162,19 @@ func (g *Gap) lock() (unlock func() error, err error) {
 // returns how many samples. What is long is several pages, in which families and series come again with later seconds, so that memory is
 // bounded; promtool takes them for one.
 func writeOpenMetrics(w io.Writer, labels map[string]string, emit func(seconds.Sink) error) (samples int64, err error) {
-	x := &pages{Page: new(text.Pages).Get(text.OpenMetrics), w: w}
+	x := &pages{Page: new(text.Pages).Get(text.OpenMetrics), w: bufio.NewWriter(w)}
 	err = emit(push.NewLabelled(x, labels))
-	if x.write(); err == nil && x.err == nil {
-		_, err = io.WriteString(w, text.End)
+	if x.write(); err == nil {
+		_, _ = x.w.WriteString(text.End)
 	}
-	return x.samples, errors.Join(err, x.err)
+	return x.samples, errors.Join(err, x.w.Flush())
 }
 
 // pages is a Sink that writes a page whenever it is long enough.
 type pages struct {
 	*text.Page
-	w       io.Writer
+	w       *bufio.Writer // whose Flush returns the first error
 	samples int64
-	err     error
 }
 
 // Series implements seconds.Sink.
@@ -188,8 +188,6 @@ func (x *pages) Series(f *table.Family, names, values []string) {
 
 func (x *pages) write() {
 	x.samples += int64(x.Samples())
-	if x.err == nil {
-		_, x.err = x.WriteTo(x.w)
-	}
+	_, _ = x.WriteTo(x.w)
 	x.Reset()
 }

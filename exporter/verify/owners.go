@@ -44,7 +44,7 @@ type owners struct {
 // run is a run of the log in the database.
 type run struct {
 	runs.Run
-	handed int64              // the first second that a later process may have handed on; 0 if there is none
+	handed int64              // the first second that a later process may have handed on; behind all if there is no later one
 	held   map[string][]int64 // the seconds that labels have, ascending, by what tells them from those of the instance, whose are at ""
 }
 
@@ -131,7 +131,7 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 		return verdict{missing: true, reason: fmt.Sprintf("no labels have the run of these seconds, which is %d", id)}
 	case len(own) == 0: // and replicas have some
 		return verdict{missing: true, reason: fmt.Sprintf("these labels have nothing of the run of these seconds, which is %d", id)}
-	case before == math.MinInt64 && r.handed != 0 && own[0] >= r.handed && !o.pushed(r):
+	case before == math.MinInt64 && own[0] >= r.handed && !o.pushed(r):
 		return verdict{missing: true, reason: fmt.Sprintf("a later process may have handed on what these labels have of their run, which is %d", id)}
 	case before == math.MinInt64 && r.First < o.since:
 		return verdict{missing: true, reason: fmt.Sprintf("whose run %d was a day before is not known", id)}
@@ -220,7 +220,7 @@ func (c *comparison) owners(ctx context.Context) (*owners, error) {
 // newRun returns a run of the file, until another one begins.
 func newRun(of runs.Run, file *runs.File, until int64) *run {
 	const history = int64(collector.DefaultHistory / time.Second) // of a file that does not say
-	r := &run{Run: of, held: map[string][]int64{}}
+	r := &run{Run: of, held: map[string][]int64{}, handed: math.MaxInt64}
 	r.History = cmp.Or(r.History, history)
 	if next, _ := file.At(until); next.First == until {
 		r.handed = until - cmp.Or(next.History, history)

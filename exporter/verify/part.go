@@ -14,6 +14,7 @@ type part struct {
 	from, to int64             // the first and the last second
 	seconds  map[int64]*second // those of which the log or the database has anything
 	err      error             // of the database: whose seconds these are is not known
+	written  *series           // to which the last sample was written
 }
 
 // second is what a part has of a second.
@@ -75,13 +76,11 @@ func (p *part) compare(ctx context.Context) error {
 	}
 	// The run is written with the first samples of a second, so that the next check knows whose they are. A second of which the database
 	// has some samples has its run already.
-	var unnamed []sample // the runs of seconds that are written and have none in the database
 	for _, x := range p.log.runs.between(p.from, p.to) {
 		if second := p.at(x.unix); second.verdict == hole && second.run == 0 {
-			unnamed = append(unnamed, x)
+			p.write(&p.log.runs, x)
 		}
 	}
-	p.write(&p.log.runs, unnamed)
 	p.count()
 	return p.err
 }
@@ -99,7 +98,7 @@ func (p *part) match(ctx context.Context, s *series, samples []sample) {
 	points := slices.DeleteFunc(s.points, p.another)
 	s.points = nil
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
-	var lacks, holes []sample // lacks are those that the database lacks since the last one that it has
+	var lacks []sample // since the last one that the database has
 	for _, x := range samples {
 		for len(points) > 0 && points[0].at < x.unix*1000 {
 			p.tooMuch(s, points[0])
@@ -109,7 +108,7 @@ func (p *part) match(ctx context.Context, s *series, samples []sample) {
 			lacks = append(lacks, x)
 			continue
 		}
-		holes = append(holes, p.lacking(ctx, s, lacks)...)
+		p.lacking(ctx, s, lacks)
 		lacks, s.compared = lacks[:0], x.unix
 		if v := points[0].value; v != x.value {
 			f := s.wrong()
@@ -127,7 +126,7 @@ func (p *part) match(ctx context.Context, s *series, samples []sample) {
 		p.tooMuch(s, x)
 	}
 	p.report.Samples += int64(len(samples))
-	p.write(s, append(holes, p.lacking(ctx, s, lacks)...))
+	p.lacking(ctx, s, lacks)
 }
 
 // tooMuch notes a point at a time of which the log has no sample: nothing is wrong with the zero of an idle second.
@@ -145,8 +144,8 @@ func (p *part) extra(s *series, unix int64) {
 }
 
 // lacking decides which of the samples that the database lacks, one after the other, are missing: not the zeros of idle seconds that it
-// need not have. It returns those that may be written.
-func (p *part) lacking(ctx context.Context, s *series, samples []sample) (holes []sample) {
+// need not have. It writes those that may be written.
+func (p *part) lacking(ctx context.Context, s *series, samples []sample) {
 	// Between two seconds with events the resource was there and idle, and its zeros belong into the database as well. Before the first and
 	// behind the last one nobody knows whether it was asked for.
 	active := p.log.active[s.resource]
@@ -164,12 +163,11 @@ func (p *part) lacking(ctx context.Context, s *series, samples []sample) (holes 
 		case p.judge(ctx, x.unix, at).missing:
 			p.report.add(&s.wrong().Missing, s.compared, x.unix)
 			if at.verdict == hole {
-				holes = append(holes, x)
+				p.write(s, x)
 			}
 		}
 		s.compared = x.unix
 	}
-	return holes
 }
 
 // judge decides what a second is of which the database lacks samples.
@@ -184,15 +182,16 @@ func (p *part) judge(ctx context.Context, unix int64, at *second) verdict {
 	return at.verdict
 }
 
-// write gives samples to the sink, if there is one.
-func (p *part) write(s *series, samples []sample) {
-	if p.heal == nil || len(samples) == 0 {
+// write gives a sample to the sink, if there is one.
+func (p *part) write(s *series, x sample) {
+	if p.heal == nil {
 		return
 	}
-	p.heal.Series(s.family, s.names, s.values)
-	for _, x := range samples {
-		p.heal.Value(x.unix, x.value)
+	if p.written != s {
+		p.heal.Series(s.family, s.names, s.values)
+		p.written = s
 	}
+	p.heal.Value(x.unix, x.value)
 }
 
 // count adds the part to the report.

@@ -63,11 +63,14 @@ type Trial struct {
 // Backtest tries a limit on each resource that it is for, and returns first where it would have refused most. [collector.Other] is tried
 // by its name only, as a pattern limits each of the names in it by itself.
 func (s *Seconds) Backtest(limit collector.Limit) []Trial {
-	all := []Trial{}
+	all, of, add := []Trial{}, (*row).offered, sum
+	if limit.Grade == collector.Concurrency { // two seconds may have the same calls
+		of, add = (*row).inFlight, highest
+	}
 	for _, r := range s.resources() {
 		if limit.Matches(r.name) && (r.name != collector.Other || limit.Resource == collector.Other) {
-			t := Trial{Limit: fmt.Sprintf("%s %d", limit, limit.Count), Log: r.log.name, Resource: r.name, Spans: []Span{}}
-			s.try(limit, r, &t)
+			t := s.over(r, of, limit.Count, add)
+			t.Limit = fmt.Sprintf("%s %d", limit, limit.Count)
 			all = append(all, t)
 		}
 	}
@@ -77,25 +80,24 @@ func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	return all
 }
 
-// try fills in what a limit would have done to the seconds of the range. What is refused in a second adds up for a limit on QPS; of
-// concurrency, where two seconds may have the same calls, the highest second counts.
-func (s *Seconds) try(limit collector.Limit, r *resource, t *Trial) {
+// What is too much of a second goes with that of others as their sum, or the highest counts.
+func sum(a, b int64) int64     { return a + b }
+func highest(a, b int64) int64 { return max(a, b) }
+
+// over finds the seconds of the range in which a number of a resource is above a count, and adds up by how much.
+func (s *Seconds) over(r *resource, of func(*row) int64, count int64, add func(a, b int64) int64) Trial {
+	t := Trial{Log: r.log.name, Resource: r.name, Spans: []Span{}}
 	for i := range r.rows {
 		x := &r.rows[i]
 		if x.at < s.From || x.at > s.To {
 			continue
 		}
-		offered := int64(x.v[pass]) + int64(x.v[block])
-		t.Offered, t.Blocked = t.Offered+offered, t.Blocked+int64(x.v[block])
-		v, add := offered, func(a, b int64) int64 { return a + b }
-		if limit.Grade == collector.Concurrency {
-			v, add = int64(x.v[inFlight]), func(a, b int64) int64 { return max(a, b) }
-		}
-		at := s.time(x.at)
+		t.Offered, t.Blocked = t.Offered+x.offered(), t.Blocked+x.refused()
+		v, at := of(x), s.time(x.at)
 		if v > t.Highest {
 			t.Highest, t.HighestAt = v, at
 		}
-		over := v - limit.Count
+		over := v - count
 		if over <= 0 {
 			continue
 		}
@@ -106,4 +108,5 @@ func (s *Seconds) try(limit collector.Limit, r *resource, t *Trial) {
 		last := &t.Spans[len(t.Spans)-1]
 		last.To, last.Refused, last.Highest = at, add(last.Refused, over), max(last.Highest, v)
 	}
+	return t
 }

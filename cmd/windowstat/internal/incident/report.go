@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -157,23 +156,15 @@ func (r *Report) tables(s *Seconds) []table {
 // refusals are the resources of which calls were refused in the range, the most first.
 func (s *Seconds) refusals() table {
 	t := table{Title: "Refusals", Empty: "No call was refused.", Head: []string{"Resource", "Refused", "Of calls", "In seconds", "First", "Last", "Most in a second", "Log"}}
+	var all []Trial
 	for _, r := range s.resources() {
-		var refused, calls, seconds, most, first, last int64
-		for _, v := range r.rows {
-			if v.at < s.From || v.at > s.To {
-				continue
-			}
-			calls += int64(v.v[pass]) + int64(v.v[block])
-			if n := int64(v.v[block]); n > 0 {
-				refused, seconds, most, first, last = refused+n, seconds+1, max(most, n), cmp.Or(first, v.at), v.at
-			}
-		}
-		if refused > 0 {
-			t.add(r.name, refused, calls, seconds, s.time(first), s.time(last), most, r.log.name)
+		all = append(all, s.over(r, (*row).refused, 0, sum))
+	}
+	slices.SortStableFunc(all, func(a, b Trial) int { return cmp.Compare(b.Refused, a.Refused) })
+	for _, x := range all {
+		if n := len(x.Spans); n > 0 {
+			t.add(x.Resource, x.Refused, x.Offered, x.Seconds, x.Spans[0].From, x.Spans[n-1].To, x.Highest, x.Log)
 		}
 	}
-	// Rows are sorted by the number that they show, as a table has nothing but texts.
-	refused := func(row []string) int { n, _ := strconv.Atoi(row[1]); return n }
-	slices.SortStableFunc(t.Rows, func(a, b []string) int { return cmp.Compare(refused(b), refused(a)) })
 	return t
 }

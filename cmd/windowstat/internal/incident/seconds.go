@@ -55,6 +55,11 @@ type row struct {
 	v  [columns]int32
 }
 
+// offered are the calls of a second: those that passed, and those that were refused.
+func (x *row) offered() int64  { return x.refused() + int64(x.v[pass]) }
+func (x *row) refused() int64  { return int64(x.v[block]) }
+func (x *row) inFlight() int64 { return int64(x.v[inFlight]) }
+
 // The columns of a row.
 const (
 	pass = iota
@@ -76,13 +81,12 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 	s := &Seconds{From: all[0].From.Unix(), To: all[0].To.Unix(), Zone: time.FixedZone(name, offset)}
 	n := 0
 	for host, sel := range all {
-		match := sel.Match
-		if match != nil {
-			match = func(name string) bool { return name == collector.InboundTotal || sel.Match(name) }
+		query := sel.Query
+		query.From, query.To = sel.From.Add(-Before*time.Second), sel.To.Add(after*time.Second)
+		if sel.Match != nil {
+			query.Match = func(name string) bool { return name == collector.InboundTotal || sel.Match(name) }
 		}
-		rows, err := sel.Searcher.Search(metriclog.Query{
-			From: sel.From.Add(-Before * time.Second), To: sel.To.Add(after * time.Second), PIDs: sel.PIDs, Match: match,
-		})
+		rows, err := sel.Searcher.Search(query)
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,10 @@
 package logquery
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,6 +76,9 @@ const WhereHelp = "a column, one of > >= < <= = !=, and a number, such as block>
 // condition is a column, an operator and a value.
 var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
 
+// operators are what [cmp.Compare] says of a number and of the one behind the operator if the condition is met.
+var operators = map[string][]int{">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}, "=": {0}, "!=": {-1, 1}}
+
 // Condition is what a row may meet.
 type Condition struct {
 	text  string
@@ -100,13 +105,6 @@ func ParseCondition(text string) (Condition, error) {
 	} else if want, err = strconv.ParseInt(m[3], 10, 64); err != nil {
 		return Condition{}, fmt.Errorf("%q: %s is a whole number, not %q", text, c.name, m[3])
 	}
-	compare := map[string]func(v int64) bool{
-		">":  func(v int64) bool { return v > want },
-		">=": func(v int64) bool { return v >= want },
-		"<":  func(v int64) bool { return v < want },
-		"<=": func(v int64) bool { return v <= want },
-		"=":  func(v int64) bool { return v == want },
-		"!=": func(v int64) bool { return v != want },
-	}[m[2]]
-	return Condition{text, func(r *metriclog.Row) bool { return compare(c.of(r)) }}, nil
+	meant := operators[m[2]]
+	return Condition{text, func(r *metriclog.Row) bool { return slices.Contains(meant, cmp.Compare(c.of(r), want)) }}, nil
 }

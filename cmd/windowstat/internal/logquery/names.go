@@ -56,10 +56,7 @@ func quoted(name string) string {
 	if plain(name) {
 		return `"` + name + `"`
 	}
-	b, err := json.Marshal(name)
-	if err != nil {
-		panic(err) // it is a string
-	}
+	b, _ := json.Marshal(name) // which a string cannot make fail
 	var out strings.Builder
 	for _, r := range string(b) {
 		if r >= 0x7f && r < 0xa0 {

@@ -94,7 +94,7 @@ func (q *Query) Run(ctx context.Context, stdout io.Writer) error {
 
 // search writes the rows of a range, through what is made of them.
 func (q *Query) search(ctx context.Context, write func(iter.Seq[*row]) error) error {
-	rows, err := q.Searcher.Search(q.rows())
+	rows, err := q.Searcher.Search(q.Query)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ const followInterval = 250 * time.Millisecond
 func (q *Query) follow(ctx context.Context, write func(iter.Seq[*row]) error) error {
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
-	query := q.rows()
+	query := q.Query
 	// The same error every quarter of a second would hide the rows.
 	lastErr, malformed := "", int64(0)
 	q.warnAbsent()

@@ -1,6 +1,7 @@
 package logquery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,11 +38,9 @@ const defaultRange = 15 * time.Minute
 // log, report and verify choose rows by the same flags, and so by the same Selection.
 type Selection struct {
 	Searcher metriclog.Searcher
-	PIDs     []int
-	From, To time.Time // first and last second; To is zero with Follow
-	Zone     *time.Location
-	// Match is made of Resources, nil for all. It is not safe for concurrent use.
-	Match     func(resource string) bool
+	// Query has the range, whose end is zero with Follow. Its Match is made of Resources, and is not safe for concurrent use.
+	metriclog.Query
+	Zone      *time.Location
 	Resources []Pattern
 
 	seen    map[string]bool // names that Match was asked about
@@ -59,8 +58,8 @@ func Select(o Source, now time.Time) (all []*Selection, err error) {
 	}
 	for _, dir := range o.Dirs {
 		s := &Selection{
-			Searcher: metriclog.Searcher{Dir: dir, App: o.App}, PIDs: o.PIDs, Zone: o.Zone,
-			Resources: o.Resources, seen: map[string]bool{},
+			Searcher: metriclog.Searcher{Dir: dir, App: o.App}, Query: metriclog.Query{PIDs: o.PIDs},
+			Zone: o.Zone, Resources: o.Resources, seen: map[string]bool{},
 		}
 		if len(o.Resources) > 0 {
 			s.Match = func(name string) bool {
@@ -87,10 +86,7 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 		}
 	}
 	// The end is known before the beginning, as that may be counted from it.
-	if o.To == "" {
-		o.To = "now"
-	}
-	if to, err = parseTime(o.To, now, from.first, s.Zone); err != nil {
+	if to, err = parseTime(cmp.Or(o.To, "now"), now, from.first, s.Zone); err != nil {
 		errs = append(errs, fmt.Errorf("--to: %w", err))
 	}
 	switch {
@@ -155,11 +151,6 @@ func apps(logs []metriclog.Log) (names []string) {
 		names = append(names, l.App)
 	}
 	return slices.Compact(names)
-}
-
-// rows returns the query for the rows.
-func (s *Selection) rows() metriclog.Query {
-	return metriclog.Query{From: s.From, To: s.To, PIDs: s.PIDs, Match: s.Match}
 }
 
 // Malformed prints how many lines were left out, if any.
