@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -34,14 +35,12 @@ func TestRotation(t *testing.T) {
 			dir := t.TempDir()
 			path, state := filepath.Join(dir, "access.log"), filepath.Join(dir, "state")
 			var printed bytes.Buffer
+			pages := freeAddress(t)
 			follower := command(t, binary, "replay", "--follow", "--nginx-format=$msec $status $request_time $request_uri", "--tolerance=1s",
-				"--web.listen-address=127.0.0.1:0", path)
+				"--web.listen-address="+pages, path)
 			follower.Stdout = &printed
 			f := appendable(t, path)
-			if err := follower.Start(); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Second) // it reads from the end on
+			startReady(t, follower, saysReady(pages)) // it reads from the end on
 			written := 0
 			serve := func(lines int) {
 				for range lines {
@@ -85,14 +84,16 @@ func TestRotation(t *testing.T) {
 				}
 			}
 			serve(100)
-			time.Sleep(3 * time.Second)
+			kept, _ := strconv.Atoi(shell(t, `zcat -f "$1"* | grep -c /line/ | tr -d '\n'`, path))
+			for deadline := time.Now().Add(catchUp); linesRead(t, pages) < kept && time.Now().Before(deadline); {
+				time.Sleep(100 * time.Millisecond)
+			}
 			if err := follower.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
 			if err := follower.Wait(); err != nil {
 				t.Error(err, printed.String())
 			}
-			kept, _ := strconv.Atoi(shell(t, `zcat -f "$1"* | grep -c /line/ | tr -d '\n'`, path))
 			counted, _ := strconv.Atoi(reported(printed.String(), " lines"))
 			t.Logf("%d lines written, %d counted, %d are in the files", written, counted, kept)
 			if counted < kept || counted > written || name == "create" && counted != written {
@@ -100,6 +101,17 @@ func TestRotation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// linesRead is how many lines a replay says that it has read.
+func linesRead(t *testing.T, pages string) (n int) {
+	t.Helper()
+	for series, value := range parsePage([]byte(body(t, "http://"+pages+metricsPath))) {
+		if strings.HasPrefix(series, "windowstat_replay_lines_total{") {
+			n += int(value)
+		}
+	}
+	return n
 }
 
 func appendable(t *testing.T, path string) *os.File {
