@@ -77,7 +77,8 @@ func TestKilledPushes(t *testing.T) {
 	}
 	c.start(t)
 	time.Sleep(5 * time.Second)
-	end := time.Now().Unix() - 1 // the second before it is in the log by now
+	end := time.Now().Unix() - 1
+	c.awaitLogged(t, end)
 	rows := c.rows(t, end, 3*kills)
 	deadline := time.Now().Add(catchUp)
 	for _, x := range ways {
@@ -95,7 +96,7 @@ func TestKilledPushes(t *testing.T) {
 func jobNamed(name string) job { return job{name: name} }
 
 // checkPushed compares the samples of one metric with the rows of the log. What was sent of the second in which a process was
-// killed, or of the one before, need not be in the log.
+// killed, or of the one before, need not be in the log, nor of those before if the process had logged none since.
 func checkPushed(t *testing.T, s *server, job job, f field, rows []metriclog.Row, killed []int64, end int64) int {
 	t.Helper()
 	want, logged := values{}, map[int64]bool{}
@@ -116,7 +117,11 @@ func checkPushed(t *testing.T, s *server, job job, f field, rows []metriclog.Row
 			}
 			atKill := false
 			for _, k := range killed {
-				atKill = atKill || at == k || at == k-1
+				since := false // something was logged
+				for second := at; second <= k; second++ {
+					since = since || logged[second]
+				}
+				atKill = atKill || at == k || at == k-1 || at < k && !since
 			}
 			if v.value == 0 || !logged[at] && atKill { // an idle second has no row
 				seconds[at] = v.value

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,8 @@ func TestRestart(t *testing.T) {
 	}
 	time.Sleep(15 * time.Second)
 	resent += c.resent(t)
-	end := time.Now().Unix() - 1 // the second before it is in the log by now
+	end := time.Now().Unix() - 1
+	c.awaitLogged(t, end)
 
 	rows := c.rows(t, end, 50)
 	deadline := time.Now().Add(catchUp)
@@ -97,20 +99,33 @@ func checkRows(t *testing.T, s *server, selector string, f field, rows []metricl
 	return checkSamples(t, s, selector, want, end)
 }
 
+// awaitLogged waits until the metric log has the second end, or a later one: then it has all before it. Something is called in each second.
+func (c *child) awaitLogged(t *testing.T, end int64) {
+	t.Helper()
+	for deadline := time.Now().Add(catchUp); ; time.Sleep(50 * time.Millisecond) {
+		rows, err := c.logged()
+		if err == nil && slices.ContainsFunc(rows, func(r metriclog.Row) bool { return r.Start.Unix() >= end }) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not come to second %d: %v", end, err)
+		}
+	}
+}
+
+// logged is what the metric log has of the resources.
+func (c *child) logged() ([]metriclog.Row, error) {
+	files, err := filepath.Glob(filepath.Join(c.dir, "e2e-metrics.log.*"))
+	if err != nil {
+		return nil, err
+	}
+	return readLog(slices.DeleteFunc(files, func(path string) bool { return strings.HasSuffix(path, ".idx") }))
+}
+
 // rows is what the metric log has of the resources before a second: of so many seconds at least.
 func (c *child) rows(t *testing.T, end int64, least int) []metriclog.Row {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(c.dir, "e2e-metrics.log.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var logs []string
-	for _, path := range files {
-		if !strings.HasSuffix(path, ".idx") {
-			logs = append(logs, path)
-		}
-	}
-	all, err := readLog(logs)
+	all, err := c.logged()
 	if err != nil {
 		t.Fatal(err)
 	}
