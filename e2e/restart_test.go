@@ -80,23 +80,29 @@ func checkLogged(t *testing.T, s *server, j job, f field, rows []metriclog.Row, 
 // checkRows compares what a range selector selects of a metric with rows of logs: of several, with their sum.
 func checkRows(t *testing.T, s *server, selector string, f field, rows []metriclog.Row, end int64) int {
 	t.Helper()
-	want := values{}
-	for _, row := range rows {
-		if want[row.Resource] == nil {
-			want[row.Resource] = map[int64]float64{}
+	n, wrong := eventually(t, s, selector, end, func() values {
+		want := values{}
+		for _, row := range rows {
+			if want[row.Resource] == nil {
+				want[row.Resource] = map[int64]float64{}
+			}
+			want[row.Resource][row.Start.Unix()] += float64(f.of(row))
 		}
-		want[row.Resource][row.Start.Unix()] += float64(f.of(row))
-	}
-	// The log has no row of an idle second. The page has a sample of it, which is zero, but not of the time when there was
-	// no process.
-	for _, x := range s.query(t, selector) {
-		for _, v := range x.Values {
-			if seconds := want[x.Metric["resource"]]; seconds != nil && v.value == 0 && v.at/1000 < end {
-				seconds[v.at/1000] += 0
+		// The log has no row of an idle second. The page has a sample of it, which is zero, but not of the time when there was
+		// no process.
+		for _, x := range s.query(t, selector) {
+			for _, v := range x.Values {
+				if seconds := want[x.Metric["resource"]]; seconds != nil && v.value == 0 && v.at/1000 < end {
+					seconds[v.at/1000] += 0
+				}
 			}
 		}
+		return want
+	})
+	if len(wrong) > 0 {
+		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong), strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
-	return checkSamples(t, s, selector, want, end)
+	return n
 }
 
 // awaitLogged waits until the metric log has the second end, or a later one: then it has all before it. Something is called in each second.
