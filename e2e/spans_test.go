@@ -210,14 +210,17 @@ func TestSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"))
+	// The SDK repeats for as long as the receiver may take to come up; by itself it gives spans up after ten seconds.
+	const repeats = 2 * catchUp
+	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"),
+		otlptracegrpc.WithTimeout(repeats), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: repeats}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"))),
 		sdktrace.WithSpanProcessor(sent), sdktrace.WithSpanProcessor(otelstat.NewProcessor(bySpans)),
-		sdktrace.WithBatcher(toHTTP), sdktrace.WithBatcher(toGRPC, sdktrace.WithBatchTimeout(time.Second)),
+		sdktrace.WithBatcher(toHTTP), sdktrace.WithBatcher(toGRPC, sdktrace.WithBatchTimeout(time.Second), sdktrace.WithExportTimeout(repeats)),
 	)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /users/{id}", func(_ http.ResponseWriter, r *http.Request) {
