@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,6 +51,17 @@ func TestRotation(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 			}
+			truncated := 0
+			// noticed reports whether the follower has seen all rotations so far. Of a file that comes and goes while it stands still it would
+			// never know.
+			noticed := func() bool {
+				now, err := os.Stat(path)
+				files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", follower.Process.Pid))
+				return err == nil && slices.ContainsFunc(files, func(file string) bool {
+					at, err := os.Stat(file)
+					return err == nil && os.SameFile(at, now)
+				}) && replayCount(t, pages, "truncations_total") >= truncated
+			}
 			for i := range 10 {
 				way := ways[i%len(ways)]
 				config := filepath.Join(dir, way+".conf")
@@ -57,6 +69,9 @@ func TestRotation(t *testing.T) {
 					t.Fatal(err)
 				}
 				serve(300)
+				for deadline := time.Now().Add(catchUp); !noticed() && time.Now().Before(deadline); {
+					time.Sleep(20 * time.Millisecond)
+				}
 				c := exec.CommandContext(t.Context(), rotator, "--force", "--state", state, config)
 				c.Env = append(os.Environ(), "LD_PRELOAD="+preload)
 				done := make(chan error, 1)
@@ -81,11 +96,13 @@ func TestRotation(t *testing.T) {
 				serve(20) // to the old file, where there is a new one
 				if way == "create" {
 					f = appendable(t, path)
+				} else {
+					truncated++
 				}
 			}
 			serve(100)
 			kept, _ := strconv.Atoi(shell(t, `zcat -f "$1"* | grep -c /line/ | tr -d '\n'`, path))
-			for deadline := time.Now().Add(catchUp); linesRead(t, pages) < kept && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(catchUp); replayCount(t, pages, "lines_total{") < kept && time.Now().Before(deadline); {
 				time.Sleep(100 * time.Millisecond)
 			}
 			if err := follower.Process.Signal(syscall.SIGTERM); err != nil {
@@ -103,11 +120,11 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// linesRead is how many lines a replay says that it has read.
-func linesRead(t *testing.T, pages string) (n int) {
+// replayCount is how much a replay has counted so far, whatever the labels.
+func replayCount(t *testing.T, pages, metric string) (n int) {
 	t.Helper()
 	for series, value := range parsePage([]byte(body(t, "http://"+pages+metricsPath))) {
-		if strings.HasPrefix(series, "windowstat_replay_lines_total{") {
+		if strings.HasPrefix(series, "windowstat_replay_"+metric) {
 			n += int(value)
 		}
 	}
