@@ -78,7 +78,7 @@ const (
 // one are served all the time; after the timeouts nothing is held any more. With -update the table of docs/security.md is written.
 func TestProxyAttacked(t *testing.T) {
 	t.Parallel()
-	size := scale{connections: attackers, asking: 20, flood: time.Second, wait: 30 * time.Second, args: []string{"--proxy.stall-timeout=3s", "--proxy.header-timeout=3s", "--proxy.idle-timeout=3s"}}
+	size := scale{connections: attackers, asking: 20, flood: time.Second, wait: catchUp, args: []string{"--proxy.stall-timeout=3s", "--proxy.header-timeout=3s", "--proxy.idle-timeout=3s"}}
 	more := os.Getenv("WINDOWSTAT_E2E_ATTACK")
 	if more != "" {
 		n, err := strconv.Atoi(more)
