@@ -171,22 +171,6 @@ func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) 
 	for !begun(logs) && time.Now().Before(deadline) {
 		l.serve(100)
 	}
-	switch state {
-	case "stopped":
-		l.do(process.Process.Signal(syscall.SIGTERM), process.Wait())
-	case "killed":
-		l.do(process.Process.Kill())
-		_ = process.Wait()
-	}
-	l.serve(150)
-	rotate()
-	l.serve(300)
-	rotate()
-	l.serve(150)
-	if state != "running" {
-		process = start()
-	}
-	l.serve(300)
 	passed := func() (n int) {
 		for _, row := range rowsIn(t, logs) {
 			if row.Resource == collector.InboundTotal {
@@ -195,9 +179,32 @@ func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) 
 		}
 		return n
 	}
-	for deadline = time.Now().Add(catchUp); passed() < l.lines && time.Now().Before(deadline); {
-		time.Sleep(100 * time.Millisecond)
+	await := func(lines int) {
+		for deadline := time.Now().Add(catchUp); passed() < lines && time.Now().Before(deadline); {
+			time.Sleep(100 * time.Millisecond)
+		}
 	}
+	switch state {
+	case "stopped":
+		l.do(process.Process.Signal(syscall.SIGTERM), process.Wait())
+	case "killed":
+		l.do(process.Process.Kill())
+		_ = process.Wait()
+	}
+	l.serve(150)
+	before := l.lines
+	rotate()
+	l.serve(300)
+	if state == "running" { // or it would know nothing of a file that came and went while it stood still
+		await(before + 1)
+	}
+	rotate()
+	l.serve(150)
+	if state != "running" {
+		process = start()
+	}
+	l.serve(300)
+	await(l.lines)
 	l.do(process.Process.Signal(syscall.SIGTERM), process.Wait())
 	err = errors.Join(append(l.errs, l.file.Close())...)
 	counted = passed()
