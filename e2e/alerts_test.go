@@ -84,7 +84,8 @@ func TestAlerts(t *testing.T) {
 			continue
 		}
 		a := all[0]
-		if a.Name != "Over" || a.Labels != `job="shop", severity="page"` || a.From.Before(first) || a.From.After(first.Add(verify.AlertStep)) || a.To.After(next) || a.To.Before(last.Add(-verify.AlertStep)) {
+		if a.Name != "Over" || a.Labels != `job="shop", severity="page"` || a.From.Before(first) || a.From.After(first.Add(verify.AlertStep)) ||
+			a.To.Before(last.Add(-verify.AlertStep)) || a.To.After(next) {
 			t.Errorf("%s: %+v; it fired from %v to %v", s.name, a, first, last)
 		}
 	}

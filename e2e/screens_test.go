@@ -183,7 +183,10 @@ func TestScreens(t *testing.T) {
 		}
 	}
 	begin := time.Now().Unix()
-	s := &story{paced: &paced{second: begin, clock: newClock(middle(begin))}, begin: begin, long: length > 9*time.Minute, did: map[string]map[int64]*did{}, in: map[string]int64{}, by: map[string]int64{}, told: map[int64]time.Time{}}
+	s := &story{
+		paced: &paced{second: begin, clock: newClock(middle(begin))}, begin: begin, long: length > 9*time.Minute,
+		did: map[string]map[int64]*did{}, in: map[string]int64{}, by: map[string]int64{}, told: map[int64]time.Time{},
+	}
 	x, err := exporter.New(exporter.Options{App: "e2e", Collector: collector.Options{Now: s.clock.now}, Log: metriclog.Options{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)

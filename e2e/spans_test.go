@@ -213,7 +213,9 @@ func TestSpans(t *testing.T) {
 	// The SDK repeats for as long as the receiver may take to come up; by itself it gives spans up after ten seconds.
 	const repeats = 2 * catchUp
 	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"),
-		otlptracegrpc.WithTimeout(repeats), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: repeats}))
+		otlptracegrpc.WithTimeout(repeats), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{
+			Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: repeats,
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
