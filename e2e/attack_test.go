@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -79,7 +78,7 @@ const (
 // one are served all the time; after the timeouts nothing is held any more. With -update the table of docs/security.md is written.
 func TestProxyAttacked(t *testing.T) {
 	t.Parallel()
-	size := scale{connections: attackers, asking: 20, flood: time.Second, wait: 30 * time.Second, args: []string{"--proxy.stall-timeout=3s", "--proxy.header-timeout=3s", "--proxy.idle-timeout=3s"}}
+	size := scale{connections: attackers, asking: 20, flood: time.Second, wait: catchUp, args: []string{"--proxy.stall-timeout=3s", "--proxy.header-timeout=3s", "--proxy.idle-timeout=3s"}}
 	more := os.Getenv("WINDOWSTAT_E2E_ATTACK")
 	if more != "" {
 		n, err := strconv.Atoi(more)
@@ -157,7 +156,7 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 		if a.many {
 			d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 1, byte(i>>8), byte(i))}
 		}
-		all.Go(func() { a.attack(attacking, d, to, &r.sent) })
+		all.Go(func() { a.attack(attacking, d, to, r) })
 	}
 	begin := time.Now()
 	for r.gone = 0; ; time.Sleep(100 * time.Millisecond) {
@@ -166,7 +165,8 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 		if r.gone = time.Since(begin); a.again && r.gone > size.flood {
 			break
 		}
-		if !a.again && r.gone > time.Second && now.files < base.files+r.connections/10 { // some are idle connections to the service
+		all := r.made.Load() >= int64(r.connections)
+		if !a.again && all && r.gone > time.Second && now.files < base.files+r.connections/10 { // some are idle connections to the service
 			break
 		}
 		if r.gone > size.wait {
@@ -186,25 +186,26 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 }
 
 // attack attacks on one connection until ctx ends. One that is closed is opened again if it asks again.
-func (a *attack) attack(ctx context.Context, d net.Dialer, to string, sent *atomic.Int64) {
+func (a *attack) attack(ctx context.Context, d net.Dialer, to string, r *row) {
 	for ctx.Err() == nil {
 		c, err := d.DialContext(ctx, "tcp", to)
 		if err != nil {
 			continue
 		}
+		r.made.Add(1)
 		_ = c.(*net.TCPConn).SetReadBuffer(1 << 12)
 		end := context.AfterFunc(ctx, func() { c.Close() })
-		for r := bufio.NewReader(c); err == nil; {
+		for read := bufio.NewReader(c); err == nil; {
 			for _, part := range a.request(rand.Uint64()) {
 				n, _ := io.WriteString(c, part) // it may have been closed to make room for the next
-				sent.Add(int64(n))
+				r.sent.Add(int64(n))
 			}
 			if !a.again {
 				<-ctx.Done()
 				return
 			}
 			var resp *http.Response
-			if resp, err = http.ReadResponse(r, nil); err == nil {
+			if resp, err = http.ReadResponse(read, nil); err == nil {
 				_, err = io.Copy(io.Discard, resp.Body)
 			}
 		}

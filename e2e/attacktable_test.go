@@ -17,8 +17,8 @@ import (
 // A row is what an attack cost, and what honest clients saw of it.
 type row struct {
 	*attack
-	connections, files, memory int // the most files, and kilobytes
-	sent                       atomic.Int64
+	connections, files, memory int           // the most files, and kilobytes
+	made, sent                 atomic.Int64  // connections, and bytes
 	gone                       time.Duration // until nothing was held any more, or it ended
 	scraper, client            honest
 }

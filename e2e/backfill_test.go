@@ -69,7 +69,7 @@ func TestBackfill(t *testing.T) {
 	scraped := func(times int) {
 		t.Helper()
 		times += page.least(1)
-		deadline := time.Now().Add(30 * time.Second)
+		deadline := time.Now().Add(catchUp)
 		p.live(func() bool { return page.least(1) < times && time.Now().Before(deadline) })
 		if page.least(1) < times {
 			t.Fatal("the server does not scrape")

@@ -72,13 +72,30 @@ func TestBesideEachOther(t *testing.T) {
 	}
 	byOrigin, unknown := map[string]int64{}, map[int64]bool{}
 	begin := time.Now().Unix() + 2
-	for second := begin; second < begin+besideSeconds; second++ {
+	enough := func() bool {
+		seconds, inTop := 0, 0
+		for key := range views["caller"] {
+			if key.instance == 0 && key.resource == order && !unknown[key.second] {
+				seconds++
+			}
+		}
+		for key := range views["top"] {
+			if _, ok := views["caller"][besideKey{key.instance, order, key.second}]; ok && !unknown[key.second] {
+				inTop++
+			}
+		}
+		return seconds > besideSeconds/2 && inTop >= 6
+	}
+	// Of a busy machine fewer seconds are known. The page has the last minute.
+	second, burst := begin, false
+	for ; second < begin+besideSeconds || !enough() && second < begin+2*besideSeconds; second++ {
+		second = max(second, time.Now().Unix())
 		sleepUntil(t.Context(), time.Unix(second, int64(200*time.Millisecond)))
 		first := time.Now().Unix()
 		var calls sync.WaitGroup
 		for i, s := range services {
 			n := int((second*7)%40) + 5 + 10*i
-			if second == begin+besideSeconds/2 {
+			if !burst && second >= begin+besideSeconds/2 {
 				n += 800
 			}
 			calls.Go(func() { callAtOnce(t.Context(), s, n) })
@@ -89,14 +106,17 @@ func TestBesideEachOther(t *testing.T) {
 			views["caller"][besideKey{i, "db", second}] = seen{float64(2 * n), 0, 0, math.NaN(), math.NaN(), math.NaN()}
 		}
 		calls.Wait()
+		burst = burst || second >= begin+besideSeconds/2
 		if first != second || time.Now().Unix() != second { // it is not known which calls are in which second, nor which end in the next one
-			unknown[second], unknown[second+1] = true, true
+			for late := second; late <= max(second+1, time.Now().Unix()); late++ {
+				unknown[late] = true
+			}
 		}
 		if second%5 == 0 {
 			views["top"].top(t, binary, addresses)
 		}
 	}
-	sleepUntil(t.Context(), time.Unix(begin+besideSeconds+1, 0))
+	sleepUntil(t.Context(), time.Unix(second+1, 0))
 	maps.DeleteFunc(views["caller"], func(key besideKey, _ seen) bool { return unknown[key.second] })
 	for key, x := range views["caller"] { // the total is what came from outside
 		if key.resource == order {
@@ -127,7 +147,7 @@ func TestBesideEachOther(t *testing.T) {
 	if fmt.Sprint(origin) != fmt.Sprint(byOrigin) {
 		t.Errorf("by origin %v passed; %v were called", origin, byOrigin)
 	}
-	compareViews(t, views, begin)
+	compareViews(t, views, begin, second)
 }
 
 var origins = []string{"web", "mobile", "partner"}
@@ -156,7 +176,7 @@ func callAtOnce(ctx context.Context, s *service, n int) {
 }
 
 // compareViews compares each view with the others, and writes what they say of the total of the first instance.
-func compareViews(t *testing.T, views map[string]view, begin int64) {
+func compareViews(t *testing.T, views map[string]view, begin, end int64) {
 	t.Helper()
 	names := []string{"caller", "log", "page", "live", "top"}
 	// How far apart views may be: the log has milliseconds, the others microseconds, some cut and some rounded.
@@ -188,7 +208,7 @@ func compareViews(t *testing.T, views map[string]view, begin int64) {
 	for _, name := range names {
 		fmt.Fprintf(&b, "| %-37s", name)
 	}
-	for second := begin; second < begin+besideSeconds; second++ {
+	for second := begin; second < end; second++ {
 		fmt.Fprintf(&b, "\n%+-7d", second-begin)
 		for _, name := range names {
 			text := ""

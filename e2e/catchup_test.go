@@ -48,7 +48,7 @@ func TestLongOutage(t *testing.T) {
 		metrics: []string{"persecond_pass", "persecond_block"},
 	})
 
-	until := time.Now().Add(30 * time.Second)
+	until := time.Now().Add(catchUp)
 	p.live(func() bool { return page.least(len(servers)) < 2 && time.Now().Before(until) })
 	if n := page.least(len(servers)); n < 2 {
 		t.Fatalf("a server has read only %d pages", n)
@@ -60,23 +60,24 @@ func TestLongOutage(t *testing.T) {
 	}
 	t.Logf("ten minutes took %v", time.Since(from).Round(10*time.Millisecond))
 	page.closed.Store(false)
+	opened := time.Now()
 	until = time.Now().Add(time.Minute)
 	p.live(func() bool { return time.Now().Before(until) })
 
-	deadline := time.Now().Add(catchUp)
+	deadline := time.Now().Add(2 * catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
 			await(t, s, `windowstat_persecond_pass{resource=~".*/0000"}`, p.second, deadline)
 			made.check(t, s, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
 			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
-			checkAnswers(t, s)
+			checkAnswers(t, s, opened)
 			checkCounters(t, s)
 		})
 	}
 }
 
-// checkAnswers looks at how many samples the server found in each scrape.
-func checkAnswers(t *testing.T, s *server) {
+// checkAnswers looks at how many samples the server found in each scrape since the page was opened again.
+func checkAnswers(t *testing.T, s *server, opened time.Time) {
 	t.Helper()
 	var sizes []int
 	for _, x := range s.query(t, `scrape_samples_scraped[20m]`) {
@@ -94,7 +95,11 @@ func checkAnswers(t *testing.T, s *server) {
 	if most := slices.Max(sizes); most > outageSamples {
 		t.Errorf("an answer has %d samples; there should be at most %d", most, outageSamples)
 	}
-	if least := outageSeconds*2*outageResources/outageSamples - 1; big < least {
+	// Responses are smaller after one that did not arrive in time, as on a busy machine.
+	failed := slices.ContainsFunc(s.query(t, `up[20m]`), func(x series) bool {
+		return slices.ContainsFunc(x.Values, func(v sample) bool { return v.value == 0 && v.at > opened.UnixMilli() })
+	})
+	if least := outageSeconds*2*outageResources/outageSamples - 1; big < least && !failed {
 		t.Errorf("there are %d big answers; there should be at least %d", big, least)
 	}
 }

@@ -54,10 +54,11 @@ func TestCluster(t *testing.T) {
 		c.start(t)
 	}
 	time.Sleep(clusterWarm)
-	end := time.Now().Unix() - 1 // the second before it is in the logs by now
+	end := time.Now().Unix() - 1
 
 	byInstance, sums := map[string][]metriclog.Row{}, []metriclog.Row(nil)
 	for _, c := range instances {
+		c.awaitLogged(t, end)
 		rows := c.rows(t, end, 50)
 		byInstance[c.addr] = rows
 		sums = append(sums, rows...)

@@ -83,7 +83,7 @@ func TestContainer(t *testing.T) {
 	}
 	select {
 	case <-pushed:
-	case <-time.After(20 * time.Second):
+	case <-time.After(catchUp):
 		t.Error("nothing was pushed to a server whose certificate is known")
 	}
 	if err := errors.Join(p.Process.Signal(syscall.SIGTERM), p.Wait()); err != nil {
@@ -144,7 +144,7 @@ func readPod(t *testing.T) (p pod) {
 func answer(t *testing.T, url string) string {
 	t.Helper()
 	var last error
-	for begin := time.Now(); time.Since(begin) < 15*time.Second; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < catchUp; time.Sleep(20 * time.Millisecond) {
 		resp, err := http.Get(url)
 		if err != nil {
 			last = err

@@ -36,7 +36,7 @@ func TestFirstCallsOfAResource(t *testing.T) {
 			t.Parallel()
 			scraped := func(expression string, times int) []sample {
 				t.Helper()
-				for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+				for deadline := time.Now().Add(catchUp); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 					if result := s.query(t, expression+"[5m]"); len(result) == 1 && len(result[0].Values) >= times {
 						return result[0].Values
 					}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // When what happens in the run of [TestExpressions], in seconds from its beginning.
 const (
 	firstPeak  = 19 // the last second of the target that vanishes, and its busiest
-	vanish     = 28 // when all servers have read that
+	vanish     = 28 // when all servers have read that, at the earliest
 	secondPeak = 35 // the busiest second of the other
 	fleetEnd   = 50
 
@@ -56,11 +57,17 @@ func TestExpressions(t *testing.T) {
 		name: "fleet", path: secondsPath, targets: []string{stays.addr, vanishes.addr}, interval: 5 * time.Second,
 	})
 	// Its clock stops where its last second has ended: it is gone before there is another, but after a scrape.
+	read := fmt.Sprintf(`windowstat_persecond_pass{resource="checkout",instance=%q}`, vanishes.addr)
+	gone, due := false, time.Now().Add(catchUp)
 	stays.live(func() bool {
 		if k := stays.second - begin.Unix(); k <= firstPeak {
 			vanishes.tick()
-		} else if k == vanish {
+		} else if k >= vanish && !gone {
+			for _, s := range servers {
+				await(t, s, read, vanishes.second, due)
+			}
 			vanishes.gone()
+			gone = true
 		}
 		return stays.second < begin.Unix()+fleetEnd
 	})

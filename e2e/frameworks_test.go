@@ -218,7 +218,7 @@ func answers(t *testing.T, c *collector.Collector) map[string]map[string]int64 {
 	t.Helper()
 	all := map[string]map[string]int64{}
 	for _, r := range c.Seal().Resources {
-		for deadline := time.Now().Add(10 * time.Second); r.InFlight() > 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(catchUp); r.InFlight() > 0 && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 		got := map[string]int64{}

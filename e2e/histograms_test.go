@@ -189,6 +189,14 @@ func TestHistogramsOfSeconds(t *testing.T) {
 				}
 				await(t, way.s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,instance=%q}`, way.job, instance), end, deadline)
 			}
+			if way.s.isVictoria { // which has a series for each bucket, and does not show all at once
+				calls := values{"": {}}
+				for at := second; at < end; at++ {
+					calls[""][at] = distributionsTargets * distributionsCalls
+				}
+				all := strings.Replace(of(way.sum, way.job), " by (vmrange)", "", 1)
+				checkSamples(t, way.s, all+"[5m:1s]", calls, end)
+			}
 			for at := second; at < end; at++ {
 				if way.s.isVictoria {
 					checkRanges(t, way.s, way.job, at)

@@ -77,7 +77,8 @@ func TestKilledPushes(t *testing.T) {
 	}
 	c.start(t)
 	time.Sleep(5 * time.Second)
-	end := time.Now().Unix() - 1 // the second before it is in the log by now
+	end := time.Now().Unix() - 1
+	c.awaitLogged(t, end)
 	rows := c.rows(t, end, 3*kills)
 	deadline := time.Now().Add(catchUp)
 	for _, x := range ways {
@@ -95,35 +96,41 @@ func TestKilledPushes(t *testing.T) {
 func jobNamed(name string) job { return job{name: name} }
 
 // checkPushed compares the samples of one metric with the rows of the log. What was sent of the second in which a process was
-// killed, or of the one before, need not be in the log.
+// killed, or of the one before, need not be in the log, nor of those before if the process had logged none since.
 func checkPushed(t *testing.T, s *server, job job, f field, rows []metriclog.Row, killed []int64, end int64) int {
 	t.Helper()
-	want, logged := values{}, map[int64]bool{}
-	for _, row := range rows {
-		if want[row.Resource] == nil {
-			want[row.Resource] = map[int64]float64{}
-		}
-		want[row.Resource][row.Start.Unix()] = float64(f.of(row))
-		logged[row.Start.Unix()] = true
-	}
 	selector := fmt.Sprintf(`%s{job=%q}[30m]`, f.metric, job.name)
-	for _, x := range s.query(t, selector) {
-		seconds := want[x.Metric["resource"]]
-		for _, v := range x.Values {
-			at := v.at / 1000
-			if _, ok := seconds[at]; ok || seconds == nil || at >= end {
-				continue
+	n, wrong := eventually(t, s, selector, end, func() values {
+		want, logged := values{}, map[int64]bool{}
+		for _, row := range rows {
+			if want[row.Resource] == nil {
+				want[row.Resource] = map[int64]float64{}
 			}
-			atKill := false
-			for _, k := range killed {
-				atKill = atKill || at == k || at == k-1
-			}
-			if v.value == 0 || !logged[at] && atKill { // an idle second has no row
-				seconds[at] = v.value
+			want[row.Resource][row.Start.Unix()] = float64(f.of(row))
+			logged[row.Start.Unix()] = true
+		}
+		for _, x := range s.query(t, selector) {
+			seconds := want[x.Metric["resource"]]
+			for _, v := range x.Values {
+				at := v.at / 1000
+				if _, ok := seconds[at]; ok || seconds == nil || at >= end {
+					continue
+				}
+				atKill := false
+				for _, k := range killed {
+					since := false // something was logged
+					for second := at; second <= k; second++ {
+						since = since || logged[second]
+					}
+					atKill = atKill || at == k || at == k-1 || at < k && !since
+				}
+				if v.value == 0 || !logged[at] && atKill { // an idle second has no row
+					seconds[at] = v.value
+				}
 			}
 		}
-	}
-	n, wrong := compareSamples(t, s, selector, want, end)
+		return want
+	})
 	if len(wrong) > 0 {
 		t.Errorf("%s: %s is wrong in %d places, with kills at %v:\n%s", s.name, selector, len(wrong), killed, strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}

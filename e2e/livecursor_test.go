@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,9 +44,17 @@ func liveCursor(t *testing.T, browser context.Context) {
 	for _, from := range []string{"calls", "times", "flight", "cpu"} {
 		for _, at := range []int64{last - 150, last - 30, last - 3} {
 			moveTo(t, x, fmt.Sprintf(`document.querySelector('#%s .u-over')`, from))
-			time.Sleep(100 * time.Millisecond) // it may have scrolled
-			place := tell[[]float64](t, x, fmt.Sprintf(`(() => { const u = charts.%s.plot, r = u.over.getBoundingClientRect(); return [r.x + u.valToPos(%d + .7, 'x'), r.y + r.height / 2]; })()`, from, at))
-			x.do(t, chromedp.MouseEvent(chromedp.MouseMoved, place[0], place[1]))
+			place := func() []float64 {
+				return tell[[]float64](t, x, fmt.Sprintf(`(() => { const u = charts.%s.plot, r = u.over.getBoundingClientRect(); return [r.x + u.valToPos(%d + .7, 'x'), r.y + r.height / 2]; })()`, from, at))
+			}
+			for before := place(); ; { // until it has not scrolled meanwhile
+				x.do(t, chromedp.MouseEvent(chromedp.MouseMoved, before[0], before[1]))
+				now := place()
+				if slices.Equal(now, before) {
+					break
+				}
+				before = now
+			}
 			if at > last-100 && from != "cpu" { // of which there are no seconds from before
 				shows(at)
 			}

@@ -73,7 +73,8 @@ func TestOTLPOutage(t *testing.T) {
 		x.clear.Store(true)
 	}
 	time.Sleep(6 * time.Second)
-	end := time.Now().Unix() - 1 // the second before it is in the log by now
+	end := time.Now().Unix() - 1
+	c.awaitLogged(t, end)
 	rows := c.rows(t, end, 25)
 	deadline := time.Now().Add(catchUp)
 	for _, s := range []*server{prometheus, deltas, vm} {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,13 +46,14 @@ func TestPaused(t *testing.T) {
 	}
 	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // of what is sent twice
 	until := time.Now().Add(run)
+	var standing sync.WaitGroup
 	for _, s := range servers {
 		s.start(t)
-		go s.standStill(until)
+		standing.Go(func() { s.standStill(until) })
 	}
 	p.live(func() bool { return time.Now().Before(until) })
 	ended := p.start(t)
-	time.Sleep(10 * time.Second) // the last answers are in no doubt any more
+	standing.Wait()
 	ended()
 
 	deadline := time.Now().Add(catchUp)

@@ -319,7 +319,7 @@ func (u *fuzzedUpstream) exchange(front, request, method string) string {
 		return err.Error()
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(catchUp))
 	if _, err := io.WriteString(c, request); err != nil {
 		return err.Error()
 	}

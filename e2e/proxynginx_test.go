@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httputil"
 	"os"
 	"os/exec"
@@ -135,9 +137,10 @@ func TestProxyBesideNginx(t *testing.T) {
 		}
 		seen, refused := map[string][]string{}, map[string]bool{}
 		for name, front := range fronts {
-			up.answer = p.answer
+			_, body, _ := strings.Cut(p.request, "\r\n\r\n")
+			up.answer, up.follows = p.answer, len(body)
 			got := roundTrip(t, front, p.request)
-			request := up.request()
+			request := up.request(t, strings.HasPrefix(got, switched))
 			if refused[name] = request == noRequest; refused[name] { // the words of who refuses are its own
 				got, _, _ = strings.Cut(got, "\r\n")
 			}
@@ -249,8 +252,12 @@ func facts(message, where string) (list []string) {
 type recorder struct {
 	addr     string
 	answer   string
+	follows  int // how many bytes follow a request that switches protocols
 	requests chan string
 }
+
+// switched is how an answer begins after which a connection has another protocol.
+const switched = "HTTP/1.1 101 "
 
 func newRecorder(t *testing.T) *recorder {
 	r := &recorder{requests: make(chan string, 10)}
@@ -265,11 +272,14 @@ func (r *recorder) serve(c net.Conn) {
 	if err != nil {
 		return
 	}
-	if strings.HasPrefix(r.answer, "HTTP/1.1 101 ") { // what comes then belongs to the request
+	if strings.HasPrefix(r.answer, switched) { // what comes then belongs to the request
 		_, _ = io.WriteString(c, r.answer)
-		_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		_ = c.SetReadDeadline(time.Now().Add(catchUp))
+		follows := make([]byte, r.follows)
+		n, _ := io.ReadFull(b, follows)
+		_ = c.(*net.TCPConn).CloseWrite() // the client has all now, and goes
 		more, _ := io.ReadAll(b)
-		r.requests <- request + string(more)
+		r.requests <- request + string(follows[:n]) + string(more)
 		return
 	}
 	r.requests <- request
@@ -279,12 +289,22 @@ func (r *recorder) serve(c net.Conn) {
 // noRequest is the request that did not come.
 const noRequest = "nothing"
 
-// request is the one that came last, empty if none came.
-func (r *recorder) request() string {
+// request is the one that came to what was answered now, if any. It is there before its answer is, but for one that switches protocols,
+// which ends later.
+func (r *recorder) request(t *testing.T, switched bool) string {
+	t.Helper()
+	if switched {
+		select {
+		case got := <-r.requests:
+			return got
+		case <-time.After(2 * catchUp):
+			t.Fatal("a connection that has switched protocols does not end")
+		}
+	}
 	select {
 	case got := <-r.requests:
 		return got
-	case <-time.After(600 * time.Millisecond):
+	default:
 		return noRequest
 	}
 }
@@ -340,7 +360,8 @@ func readMessage(r *bufio.Reader, expected func()) (string, error) {
 	}
 }
 
-// roundTrip sends a request and returns all that comes until the other side is done, or silent.
+// roundTrip sends a request and returns all that comes until the other side is done. One that has answered learns that nothing more is
+// asked, and closes; what it had to say comes before that.
 func roundTrip(t *testing.T, addr, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -348,17 +369,28 @@ func roundTrip(t *testing.T, addr, request string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(catchUp))
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}
-	var got []byte
-	for b := make([]byte, 4096); ; {
-		_ = c.SetReadDeadline(time.Now().Add(600 * time.Millisecond))
-		n, err := c.Read(b)
-		if got = append(got, b[:n]...); err != nil {
-			return string(got)
+	var got bytes.Buffer
+	r := bufio.NewReader(io.TeeReader(c, &got))
+	method, _, _ := strings.Cut(request, " ")
+	for {
+		resp, err := http.ReadResponse(r, &http.Request{Method: method})
+		if err != nil || resp.StatusCode == http.StatusSwitchingProtocols {
+			break
+		}
+		if resp.StatusCode >= 200 {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = c.(*net.TCPConn).CloseWrite()
+			break
 		}
 	}
+	if _, err := io.Copy(io.Discard, r); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%q: the other side does not close after %q", request, &got)
+	}
+	return got.String()
 }
 
 // startWindowstatProxy starts a process; the addresses are those for clients and of its pages.

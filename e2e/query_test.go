@@ -14,7 +14,7 @@ import (
 )
 
 func (s *server) get(path string, parameters url.Values) (body []byte, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*catchUp)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path+"?"+parameters.Encode(), nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,12 +77,13 @@ func TestReceipts(t *testing.T) {
 	add("vmagent", vmagent, behind)
 
 	until := time.Now().Add(run)
+	var standing sync.WaitGroup
 	for _, c := range consumers {
-		go c.standStill(until)
+		standing.Go(func() { c.standStill(until) })
 	}
 	p.live(func() bool { return time.Now().Before(until) })
 	ended := p.start(t)
-	time.Sleep(15 * time.Second)
+	standing.Wait()
 	ended()
 	deadline := time.Now().Add(catchUp)
 	for _, c := range consumers {

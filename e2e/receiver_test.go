@@ -86,7 +86,7 @@ func awaitPushed(t *testing.T, p pushed, back time.Time) {
 	t.Helper()
 	for p.numbers()["push_lag_seconds"] > 2 {
 		// A failed attempt is followed by a pause of up to 45 s.
-		if time.Since(back) > 55*time.Second {
+		if time.Since(back) > 2*catchUp {
 			t.Fatalf("%s to %s does not catch up", p.job.name, p.server.name)
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -201,14 +201,11 @@ func rowsIn(t *testing.T, dir string) []metriclog.Row {
 func TestReplayFollow(t *testing.T) {
 	t.Parallel()
 	binary, dir := buildWindowstat(t), t.TempDir()
-	path, logs := filepath.Join(dir, "access.log"), filepath.Join(dir, "log")
-	start := func() *exec.Cmd {
+	path, logs, pages := filepath.Join(dir, "access.log"), filepath.Join(dir, "log"), freeAddress(t)
+	prepare := func() *exec.Cmd {
 		c := command(t, binary, "replay", "--follow", "--nginx-format=$msec $status $request_time", "--tolerance=2s",
-			"--metric-log.dir="+logs, "--web.listen-address=127.0.0.1:0", path)
+			"--metric-log.dir="+logs, "--web.listen-address="+pages, path)
 		c.Stderr = os.Stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
 		return c
 	}
 	file, err := os.Create(path)
@@ -227,13 +224,17 @@ func TestReplayFollow(t *testing.T) {
 			completed[ended.Unix()]++
 		}
 	}
-	process := start()
-	time.Sleep(5 * time.Second) // it begins at the end of the log
+	process := prepare()
+	startReady(t, process, saysReady(pages)) // it begins at the end of the log
 	for len(rowsIn(t, logs)) == 0 {
 		serve(time.Second) // and one that follows goes on where the metric log ends, if there is one
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM} {
 		serve(rand.N(5 * time.Second))
+		// Before it is ready it may not know yet what SIGTERM means.
+		for deadline := time.Now().Add(catchUp); signal == syscall.SIGTERM && saysReady(pages)() != nil && time.Now().Before(deadline); {
+			serve(20 * time.Millisecond)
+		}
 		if err := process.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +242,10 @@ func TestReplayFollow(t *testing.T) {
 			t.Errorf("the process does not end well: %v", err)
 		}
 		serve(rand.N(time.Second))
-		process = start()
+		process = prepare()
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	serve(2 * time.Second)
 

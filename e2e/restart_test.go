@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,8 @@ func TestRestart(t *testing.T) {
 	}
 	time.Sleep(15 * time.Second)
 	resent += c.resent(t)
-	end := time.Now().Unix() - 1 // the second before it is in the log by now
+	end := time.Now().Unix() - 1
+	c.awaitLogged(t, end)
 
 	rows := c.rows(t, end, 50)
 	deadline := time.Now().Add(catchUp)
@@ -78,39 +80,58 @@ func checkLogged(t *testing.T, s *server, j job, f field, rows []metriclog.Row, 
 // checkRows compares what a range selector selects of a metric with rows of logs: of several, with their sum.
 func checkRows(t *testing.T, s *server, selector string, f field, rows []metriclog.Row, end int64) int {
 	t.Helper()
-	want := values{}
-	for _, row := range rows {
-		if want[row.Resource] == nil {
-			want[row.Resource] = map[int64]float64{}
+	n, wrong := eventually(t, s, selector, end, func() values {
+		want := values{}
+		for _, row := range rows {
+			if want[row.Resource] == nil {
+				want[row.Resource] = map[int64]float64{}
+			}
+			want[row.Resource][row.Start.Unix()] += float64(f.of(row))
 		}
-		want[row.Resource][row.Start.Unix()] += float64(f.of(row))
-	}
-	// The log has no row of an idle second. The page has a sample of it, which is zero, but not of the time when there was
-	// no process.
-	for _, x := range s.query(t, selector) {
-		for _, v := range x.Values {
-			if seconds := want[x.Metric["resource"]]; seconds != nil && v.value == 0 && v.at/1000 < end {
-				seconds[v.at/1000] += 0
+		// The log has no row of an idle second. The page has a sample of it, which is zero, but not of the time when there was
+		// no process.
+		for _, x := range s.query(t, selector) {
+			for _, v := range x.Values {
+				if seconds := want[x.Metric["resource"]]; seconds != nil && v.value == 0 && v.at/1000 < end {
+					seconds[v.at/1000] += 0
+				}
 			}
 		}
+		return want
+	})
+	if len(wrong) > 0 {
+		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong), strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
-	return checkSamples(t, s, selector, want, end)
+	return n
+}
+
+// awaitLogged waits until the metric log has the second end, or a later one: then it has all before it. Something is called in each second.
+func (c *child) awaitLogged(t *testing.T, end int64) {
+	t.Helper()
+	for deadline := time.Now().Add(catchUp); ; time.Sleep(50 * time.Millisecond) {
+		rows, err := c.logged()
+		if err == nil && slices.ContainsFunc(rows, func(r metriclog.Row) bool { return r.Start.Unix() >= end }) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not come to second %d: %v", end, err)
+		}
+	}
+}
+
+// logged is what the metric log has of the resources.
+func (c *child) logged() ([]metriclog.Row, error) {
+	files, err := filepath.Glob(filepath.Join(c.dir, "e2e-metrics.log.*"))
+	if err != nil {
+		return nil, err
+	}
+	return readLog(slices.DeleteFunc(files, func(path string) bool { return strings.HasSuffix(path, ".idx") }))
 }
 
 // rows is what the metric log has of the resources before a second: of so many seconds at least.
 func (c *child) rows(t *testing.T, end int64, least int) []metriclog.Row {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(c.dir, "e2e-metrics.log.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var logs []string
-	for _, path := range files {
-		if !strings.HasSuffix(path, ".idx") {
-			logs = append(logs, path)
-		}
-	}
-	all, err := readLog(logs)
+	all, err := c.logged()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -34,14 +36,12 @@ func TestRotation(t *testing.T) {
 			dir := t.TempDir()
 			path, state := filepath.Join(dir, "access.log"), filepath.Join(dir, "state")
 			var printed bytes.Buffer
+			pages := freeAddress(t)
 			follower := command(t, binary, "replay", "--follow", "--nginx-format=$msec $status $request_time $request_uri", "--tolerance=1s",
-				"--web.listen-address=127.0.0.1:0", path)
+				"--web.listen-address="+pages, path)
 			follower.Stdout = &printed
 			f := appendable(t, path)
-			if err := follower.Start(); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Second) // it reads from the end on
+			startReady(t, follower, saysReady(pages)) // it reads from the end on
 			written := 0
 			serve := func(lines int) {
 				for range lines {
@@ -51,6 +51,17 @@ func TestRotation(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 			}
+			truncated := 0
+			// noticed reports whether the follower has seen all rotations so far. Of a file that comes and goes while it stands still it would
+			// never know.
+			noticed := func() bool {
+				now, err := os.Stat(path)
+				files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", follower.Process.Pid))
+				return err == nil && slices.ContainsFunc(files, func(file string) bool {
+					at, err := os.Stat(file)
+					return err == nil && os.SameFile(at, now)
+				}) && replayCount(t, pages, "truncations_total") >= truncated
+			}
 			for i := range 10 {
 				way := ways[i%len(ways)]
 				config := filepath.Join(dir, way+".conf")
@@ -58,6 +69,9 @@ func TestRotation(t *testing.T) {
 					t.Fatal(err)
 				}
 				serve(300)
+				for deadline := time.Now().Add(catchUp); !noticed() && time.Now().Before(deadline); {
+					time.Sleep(20 * time.Millisecond)
+				}
 				c := exec.CommandContext(t.Context(), rotator, "--force", "--state", state, config)
 				c.Env = append(os.Environ(), "LD_PRELOAD="+preload)
 				done := make(chan error, 1)
@@ -82,17 +96,21 @@ func TestRotation(t *testing.T) {
 				serve(20) // to the old file, where there is a new one
 				if way == "create" {
 					f = appendable(t, path)
+				} else {
+					truncated++
 				}
 			}
 			serve(100)
-			time.Sleep(3 * time.Second)
+			kept, _ := strconv.Atoi(shell(t, `zcat -f "$1"* | grep -c /line/ | tr -d '\n'`, path))
+			for deadline := time.Now().Add(catchUp); replayCount(t, pages, "lines_total{") < kept && time.Now().Before(deadline); {
+				time.Sleep(100 * time.Millisecond)
+			}
 			if err := follower.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
 			if err := follower.Wait(); err != nil {
 				t.Error(err, printed.String())
 			}
-			kept, _ := strconv.Atoi(shell(t, `zcat -f "$1"* | grep -c /line/ | tr -d '\n'`, path))
 			counted, _ := strconv.Atoi(reported(printed.String(), " lines"))
 			t.Logf("%d lines written, %d counted, %d are in the files", written, counted, kept)
 			if counted < kept || counted > written || name == "create" && counted != written {
@@ -100,6 +118,17 @@ func TestRotation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// replayCount is how much a replay has counted so far, whatever the labels.
+func replayCount(t *testing.T, pages, metric string) (n int) {
+	t.Helper()
+	for series, value := range parsePage([]byte(body(t, "http://"+pages+metricsPath))) {
+		if strings.HasPrefix(series, "windowstat_replay_"+metric) {
+			n += int(value)
+		}
+	}
+	return n
 }
 
 func appendable(t *testing.T, path string) *os.File {

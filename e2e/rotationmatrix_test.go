@@ -125,9 +125,9 @@ func TestRotationMatrix(t *testing.T) {
 	states := []string{"running", "stopped", "killed"}
 	for _, way := range rotationWays {
 		for _, state := range states {
-			dir := t.TempDir()
+			dir, pages := t.TempDir(), freeAddress(t)
 			wait.Go(func() {
-				counted, written, err := rotateWhile(t, binary, dir, way.begin, state)
+				counted, written, err := rotateWhile(t, binary, dir, pages, way.begin, state)
 				mu.Lock()
 				defer mu.Unlock()
 				matrix[way.name+state] = fmt.Sprintf("%d/%d", counted, written)
@@ -144,7 +144,7 @@ func TestRotationMatrix(t *testing.T) {
 	}
 }
 
-func rotateWhile(t *testing.T, binary, dir string, begin func(*rotating) (string, func()), state string) (counted, written int, err error) {
+func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) (string, func()), state string) (counted, written int, err error) {
 	l := &rotating{dir: dir, open: filepath.Join(dir, "access.log")}
 	follow, rotate := begin(l)
 	logs, old := filepath.Join(dir, "log"), filepath.Join(dir, "old")
@@ -153,15 +153,36 @@ func rotateWhile(t *testing.T, binary, dir string, begin func(*rotating) (string
 	var printed bytes.Buffer
 	start := func() *exec.Cmd {
 		c := exec.CommandContext(t.Context(), binary, "replay", "--follow", "--nginx-format=$msec $status $request_time", "--tolerance=1s",
-			"--rotated-dir="+old, "--metric-log.dir="+logs, "--web.listen-address=127.0.0.1:0", follow)
+			"--rotated-dir="+old, "--metric-log.dir="+logs, "--web.listen-address="+pages, follow)
 		c.Stdout, c.Stderr = &printed, &printed
 		l.do(c.Start())
 		return c
 	}
 	process := start()
-	time.Sleep(3 * time.Second) // it reads from the end on
-	for deadline := time.Now().Add(30 * time.Second); !begun(logs) && time.Now().Before(deadline); {
+	deadline := time.Now().Add(2 * catchUp)
+	for ready := saysReady(pages); ; time.Sleep(20 * time.Millisecond) { // it reads from the end on
+		if err := ready(); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			l.do(err)
+			break
+		}
+	}
+	for !begun(logs) && time.Now().Before(deadline) {
 		l.serve(100)
+	}
+	passed := func() (n int) {
+		for _, row := range rowsIn(t, logs) {
+			if row.Resource == collector.InboundTotal {
+				n += int(row.Pass)
+			}
+		}
+		return n
+	}
+	await := func(lines int) {
+		for deadline := time.Now().Add(catchUp); passed() < lines && time.Now().Before(deadline); {
+			time.Sleep(100 * time.Millisecond)
+		}
 	}
 	switch state {
 	case "stopped":
@@ -171,22 +192,22 @@ func rotateWhile(t *testing.T, binary, dir string, begin func(*rotating) (string
 		_ = process.Wait()
 	}
 	l.serve(150)
+	before := l.lines
 	rotate()
 	l.serve(300)
+	if state == "running" { // or it would know nothing of a file that came and went while it stood still
+		await(before + 1)
+	}
 	rotate()
 	l.serve(150)
 	if state != "running" {
 		process = start()
 	}
 	l.serve(300)
-	time.Sleep(5 * time.Second)
+	await(l.lines)
 	l.do(process.Process.Signal(syscall.SIGTERM), process.Wait())
 	err = errors.Join(append(l.errs, l.file.Close())...)
-	for _, row := range rowsIn(t, logs) {
-		if row.Resource == collector.InboundTotal {
-			counted += int(row.Pass)
-		}
-	}
+	counted = passed()
 	if counted != l.lines {
 		err = errors.Join(err, errors.New(printed.String()))
 	}

@@ -44,6 +44,7 @@ type server struct {
 	ended      chan struct{} // closed when the process has
 	stopped    bool          // it was told to
 	settled    int64         // the second before which it has shown all, see await
+	comesUntil time.Time     // when it must have shown all, see eventually
 }
 
 // startServers starts one of each program.
@@ -175,7 +176,7 @@ func (s *server) start(t *testing.T) {
 		if _, err = s.get(cmp.Or(s.ready, "/-/ready"), nil); err == nil {
 			break
 		}
-		if s.hasEnded() || time.Since(begin) > 30*time.Second {
+		if s.hasEnded() || time.Since(begin) > 2*catchUp {
 			t.Fatalf("%s does not get ready: %v\n%s", s.name, err, s.tail())
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -211,7 +212,7 @@ func startReady(t *testing.T, c *exec.Cmd, ready func() error) {
 		if stat, _ := os.ReadFile(fmt.Sprint("/proc/", c.Process.Pid, "/stat")); strings.Contains(string(stat), ") Z ") {
 			t.Fatalf("%s has ended before it was ready", c.Path)
 		}
-		if time.Since(begin) > 30*time.Second {
+		if time.Since(begin) > 2*catchUp {
 			t.Fatalf("%s does not get ready: %v", c.Path, err)
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -38,8 +38,8 @@ func TestSpanmetrics(t *testing.T) {
 	o.start(t, buildWindowstat(t), "--service=shop")
 	ours := load()
 	ours.run(t, "http://"+o.http+"/v1/traces")
-	time.Sleep(33 * time.Second) // until it has sealed all
-	spanmetricsRow(t, "windowstat otlp", o.process.Process.Pid, ours, readSeconds(t, o.page(t), "complete"))
+	page := o.sealed(t, ours.sent)
+	spanmetricsRow(t, "windowstat otlp", o.process.Process.Pid, ours, readSeconds(t, page, "complete"))
 
 	sink := newMetricsSink(t)
 	addr, pid := startSpanmetrics(t, sink.url, "")
@@ -56,8 +56,7 @@ func TestSpansForwardedByACollector(t *testing.T) {
 	addr, _ := startSpanmetrics(t, newMetricsSink(t).url, strings.ReplaceAll(documented(t, "otlp.md", "otlphttp/windowstat", ""), "127.0.0.1:4318", o.http))
 	l := &spanLoad{rate: 1000, seconds: 5, delays: []time.Duration{time.Second}}
 	l.run(t, "http://"+addr+"/v1/traces")
-	time.Sleep(33 * time.Second)
-	compareSeconds(t, "through a Collector", readSeconds(t, o.page(t), "pass", "complete"), l.sent)
+	compareSeconds(t, "through a Collector", readSeconds(t, o.sealed(t, l.sent), "pass", "complete"), l.sent)
 }
 
 // spanmetricsRow logs one row of the table.

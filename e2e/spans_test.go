@@ -90,6 +90,32 @@ func (o *otlpReceiver) page(t *testing.T) string {
 	return string(b)
 }
 
+// sealed is the page when it has a second after the last of some: then all of them are sealed.
+func (o *otlpReceiver) sealed(t *testing.T, counts countsBySecond) string {
+	t.Helper()
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	last := int64(0)
+	for key := range counts {
+		last = max(last, number(key[strings.LastIndexByte(key, '|')+1:]))
+	}
+	for deadline := time.Now().Add(2 * catchUp); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		page := o.page(t)
+		for _, m := range perSecondLine.FindAllStringSubmatch(page, -1) {
+			if number(m[4])/1000 > last {
+				return page
+			}
+		}
+	}
+	t.Fatalf("the receiver does not seal second %d", last)
+	return ""
+}
+
 // compareSeconds compares what two have counted.
 func compareSeconds(t *testing.T, what string, got, want countsBySecond) {
 	t.Helper()
@@ -184,14 +210,19 @@ func TestSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"))
+	// The SDK repeats for as long as the receiver may take to come up; by itself it gives spans up after ten seconds.
+	const repeats = 2 * catchUp
+	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"),
+		otlptracegrpc.WithTimeout(repeats), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{
+			Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: repeats,
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"))),
 		sdktrace.WithSpanProcessor(sent), sdktrace.WithSpanProcessor(otelstat.NewProcessor(bySpans)),
-		sdktrace.WithBatcher(toHTTP), sdktrace.WithBatcher(toGRPC, sdktrace.WithBatchTimeout(time.Second)),
+		sdktrace.WithBatcher(toHTTP), sdktrace.WithBatcher(toGRPC, sdktrace.WithBatchTimeout(time.Second), sdktrace.WithExportTimeout(repeats)),
 	)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /users/{id}", func(_ http.ResponseWriter, r *http.Request) {
@@ -250,12 +281,14 @@ func TestSpans(t *testing.T) {
 	if err := provider.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	time.Sleep(33 * time.Second) // until the receivers have sealed all
 
+	pages := map[string]string{}
+	for name, o := range over {
+		pages[name] = o.sealed(t, sent.counts)
+	}
 	inProcess := pageOf(t, byMiddleware)
 	spans := pageOf(t, bySpans)
-	for name, o := range over {
-		page := o.page(t)
+	for name, page := range pages {
 		compareSeconds(t, name+" and the times of the spans", readSeconds(t, page, "pass", "complete", "exception"), sent.counts)
 		if torn := sent.torn(); torn != "" {
 			t.Logf("%s: %s, where clocks that are read in turn need not agree", name, torn)
@@ -340,8 +373,7 @@ func TestSpansFromNode(t *testing.T) {
 	if err := json.Unmarshal(out, &counted); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	time.Sleep(33 * time.Second) // until the receivers have sealed all
 	for i, o := range over {
-		compareSeconds(t, names[i], readSeconds(t, o.page(t), "pass", "complete", "exception"), counted)
+		compareSeconds(t, names[i], readSeconds(t, o.sealed(t, counted), "pass", "complete", "exception"), counted)
 	}
 }

@@ -148,8 +148,8 @@ func TestSpansRate(t *testing.T) {
 	o.start(t, buildWindowstat(t), "--service=shop")
 	l := spanLoad{rate: 30_000, seconds: 15, delays: []time.Duration{3 * time.Second, 8 * time.Second, 13 * time.Second}}
 	l.run(t, "http://"+o.http+"/v1/traces")
-	time.Sleep(33 * time.Second) // until it has sealed all
+	page := o.sealed(t, l.sent)
 	used, memory := processorTime(t, o.process.Process.Pid)
-	compareSeconds(t, "30,000 spans a second", readSeconds(t, o.page(t), "pass", "complete"), l.sent)
+	compareSeconds(t, "30,000 spans a second", readSeconds(t, page, "pass", "complete"), l.sent)
 	t.Logf("%v of processor time in all, %.2f µs a span; %s at most", used, float64(used.Microseconds())/float64(l.n), memory)
 }

@@ -125,7 +125,7 @@ func call[P, R any](t *testing.T, x *tab, command cdp.Command[P, R], params P) {
 // script's context was destroyed, and what it had to say of the condition is lost.
 func (x *tab) await(t *testing.T, condition string) {
 	t.Helper()
-	const maxWait = 45 * time.Second // on a busy machine
+	const maxWait = 2 * catchUp // on a busy machine
 	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		holds, err := chromedp.Run(x.ctx, chromedp.Evaluate[bool](condition))
 		if err == nil && holds {

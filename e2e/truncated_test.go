@@ -86,6 +86,6 @@ func truncated(t *testing.T, s *server, query, line string, without int) {
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /api/v1/import/prometheus?%s HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", query, body.Len()+1000, &body)
 	_ = conn.(*net.TCPConn).CloseWrite()
-	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(catchUp))
 	_, _ = io.Copy(io.Discard, conn) // until it has been stored
 }

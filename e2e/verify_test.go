@@ -96,25 +96,24 @@ func TestVerify(t *testing.T) {
 		}
 		stops = append(stops, w.Start())
 	}
-	for tick := 0; tick < 19; tick++ {
-		switch tick {
-		case 6:
-			swallows.Store(true)
-		case 9:
-			swallows.Store(false)
-		case 10:
-			kill.Store(true)
+	// until ticks for some seconds, and on until something has happened.
+	until := func(seconds int64, what string, happened func() bool) {
+		t.Helper()
+		least, deadline := p.second+seconds, time.Now().Add(catchUp)
+		p.live(func() bool { return (p.second < least || !happened()) && time.Now().Before(deadline) })
+		if !happened() {
+			t.Fatal(what)
 		}
-		if killed.CompareAndSwap(true, false) {
-			prometheus.start(t)
-		}
-		until := time.Now().Add(time.Second)
-		p.tick()
-		time.Sleep(time.Until(until))
 	}
-	if kill.Load() || swallowed.Load() < 4 {
-		t.Fatalf("the server was not killed, or only %d pushes were swallowed", swallowed.Load())
-	}
+	until(6, "nothing is scraped", func() bool { return len(prometheus.query(t, `windowstat_persecond_pass{job="hole"}`)) > 0 })
+	swallows.Store(true)
+	until(3, "too few pushes are swallowed", func() bool { return swallowed.Load() >= 4 })
+	swallows.Store(false)
+	until(1, "", func() bool { return true })
+	kill.Store(true)
+	until(1, "the server is not killed", killed.Load)
+	prometheus.start(t)
+	until(6, "", func() bool { return true })
 	end := p.second
 	p.end(t)
 	rows := p.rows(t, begin)

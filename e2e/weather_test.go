@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/push"
+	"github.com/windowstat/windowstat/node"
 )
 
 const (
@@ -139,7 +141,12 @@ func TestPushWeather(t *testing.T) {
 			stops = append(stops, p.Start())
 		}
 	}
-	for end := time.Now().Add(weatherLoad); time.Now().Before(end); {
+	// All that harms has come to every push once.
+	harmed := func() bool {
+		return !slices.ContainsFunc(proxies, func(x *weather) bool { return x.n.Load() < 12 })
+	}
+	end, last := time.Now().Add(weatherLoad), time.Now().Add(3*weatherLoad)
+	for time.Now().Before(end) || !harmed() && time.Now().Before(last) {
 		for range rand.IntN(5) {
 			c.Resource(fmt.Sprint("r", rand.IntN(3))).Block("")
 		}
@@ -151,13 +158,13 @@ func TestPushWeather(t *testing.T) {
 	back := time.Now()
 	for _, p := range pushes {
 		for p.numbers()["push_lag_seconds"] > 4 {
-			if time.Since(back) > 55*time.Second {
+			if time.Since(back) > 2*catchUp { // a failed attempt is followed by a pause of up to 45 s
 				t.Fatalf("%s to %s does not catch up", p.way, p.server.name)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
 	}
-	end := c.Seal().Open
+	open := c.Seal().Open
 	numbers := make([]map[string]float64, len(pushes)) // a pusher that has ended has none
 	for i, p := range pushes {
 		numbers[i] = p.numbers()
@@ -168,7 +175,7 @@ func TestPushWeather(t *testing.T) {
 		}
 	}
 	for i, p := range pushes {
-		t.Run(p.server.name+"/"+p.way, func(t *testing.T) { checkWeather(t, p, proxies[i], numbers[i], end) })
+		t.Run(p.server.name+"/"+p.way, func(t *testing.T) { checkWeather(t, p, proxies[i], numbers[i], open) })
 	}
 }
 
@@ -223,6 +230,15 @@ func checkWeather(t *testing.T, p pushed, x *weather, n map[string]float64, end 
 	}
 }
 
+// blocks is how many calls of a resource were refused in each second that is sealed.
+func (p pushed) blocks(resource string) map[int64]float64 {
+	all, open := map[int64]float64{}, p.stats.Seal().Open
+	for _, second := range p.stats.Resource(resource).View().Node().AppendSeconds(nil, 0, open) {
+		all[second.Start.Unix()] = float64(second.Block)
+	}
+	return all
+}
+
 // TestPushOfTwoWriters has a second process write to the same series, by mistake, and a proxy that is too busy at first: the
 // server refuses samples that it never had, in the words for those that it has.
 func TestPushOfTwoWriters(t *testing.T) {
@@ -232,7 +248,7 @@ func TestPushOfTwoWriters(t *testing.T) {
 			t.Parallel()
 			s := startServer(t, name, program)
 			push := func(to *server, interval time.Duration, n int) (pushed, func() error) {
-				c, err := collector.New(collector.Options{})
+				c, err := collector.New(collector.Options{Windows: node.Options{History: 5 * time.Minute}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -255,8 +271,18 @@ func TestPushOfTwoWriters(t *testing.T) {
 				stop := w.Start()
 				return pushed{to, job{}, w, c, "remote_write"}, func() error { cancel(); return stop() }
 			}
-			_, stopFirst := push(s, time.Second, 1) // up to a hundred calls a second
-			time.Sleep(3 * time.Second)
+			until := func(what string, happened func() bool) {
+				t.Helper()
+				for deadline := time.Now().Add(catchUp); !happened(); time.Sleep(100 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatal(what)
+					}
+				}
+			}
+			first, stopFirst := push(s, time.Second, 1) // up to a hundred calls a second
+			until("the first process does not push", func() bool {
+				return first.numbers()["push_samples_total"] >= 2
+			})
 			second, stopSecond := push(through(t, s, &weather{bad: func(n int64, w http.ResponseWriter, _ *http.Request, forward func(http.ResponseWriter)) {
 				if n%2 == 1 {
 					http.Error(w, "busy", http.StatusServiceUnavailable)
@@ -264,17 +290,19 @@ func TestPushOfTwoWriters(t *testing.T) {
 				}
 				forward(w)
 			}}), 4*time.Second, 100) // thousands
-			time.Sleep(20 * time.Second)
+			until("too little of the second process is unconfirmed", func() bool {
+				return second.numbers()["push_unconfirmed_samples_total"] >= 8
+			})
 			n := second.numbers()
 			for _, stop := range []func() error{stopSecond, stopFirst} {
 				if err := stop(); err != nil {
 					t.Error(err)
 				}
 			}
-			has := 0
+			has, own, others := 0, second.blocks("a"), first.blocks("a")
 			for _, series := range s.query(t, `windowstat_persecond_block{job="same"}[5m]`) {
 				for _, v := range series.Values {
-					if v.value > 150 {
+					if at := v.at / 1000; v.value == own[at] && own[at] != others[at] {
 						has++
 					}
 				}

@@ -161,7 +161,15 @@ func TestWebServers(t *testing.T) {
 			sums = true
 		}
 	}
-	time.Sleep(time.Second) // they write when they are done
+	for _, s := range servers { // they write when they are done
+		for deadline := time.Now().Add(catchUp); ; time.Sleep(20 * time.Millisecond) {
+			if text, err := os.ReadFile(s.log); strings.Count(string(text), "\n") >= calls {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("%s has logged %d calls of %d: %v", s.name, strings.Count(string(text), "\n"), calls, err)
+			}
+		}
+	}
 	statuses := regexp.MustCompile(`(?m)^ +\d+ with status \d+$`)
 	want := ""
 	for _, s := range servers {
