@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/native"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
@@ -43,7 +42,7 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 	for {
 		page = s.out.pages.Get(kind)
 		if s.self != nil {
-			s.self.SelfMetrics(gather.Page{Page: page})
+			s.self.SelfMetrics(page)
 		}
 		emit(page)
 		n := s.line.Count(from, to)
@@ -89,22 +88,19 @@ func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	s.pairs = pairs(names, values)
 	// Streams come back to a family for each resource, and a page must have each family once.
 	if s.current = s.families[f]; s.current == nil {
-		kinds := map[table.Type]dto.MetricType{
-			table.Counter: dto.MetricType_COUNTER, table.Gauge: dto.MetricType_GAUGE, table.GaugeHistogram: dto.MetricType_GAUGE_HISTOGRAM,
+		kind := dto.MetricType_GAUGE
+		if f.Type == table.GaugeHistogram {
+			kind = dto.MetricType_GAUGE_HISTOGRAM
 		}
-		s.current = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: kinds[f.Type].Enum()}
+		s.current = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: &kind}
 		s.families[f] = s.current
 		s.order = append(s.order, s.current)
 	}
 }
 
-// Value implements seconds.Sink.
+// Value implements seconds.Sink. All values of single seconds are gauges: a page has no sums.
 func (s *protobufPage) Value(unix int64, v float64) {
-	if s.current.GetType() == dto.MetricType_COUNTER {
-		s.add(unix, &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(v)}})
-	} else {
-		s.add(unix, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
-	}
+	s.add(unix, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
 }
 
 // Histogram implements seconds.Sink.

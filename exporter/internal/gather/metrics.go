@@ -25,22 +25,20 @@ type Options struct {
 
 // Metrics are the metrics of one exporter. They are safe for concurrent use, and never change.
 type Metrics struct {
-	// List has the metrics of resources, in the documented order.
-	List []*Metric
-
-	inbound []*Metric // the metrics of all inbound traffic
+	list    []*metric // those of resources, in the documented order
+	inbound []*metric // those of all inbound traffic
 
 	stats     *collector.Collector
 	namespace string
 	by        By
-	families  []*table.Family // of List and of inbound
+	families  []*table.Family // of list and of inbound
 	taken     map[string]bool // full names on a page, without _total
 }
 
-// Metric is a metric with its full name.
-type Metric struct {
+// metric is a metric with its full name.
+type metric struct {
 	table.Metric
-	Family table.Family // with the full name
+	family table.Family
 
 	sorted []string // labels, sorted
 }
@@ -90,15 +88,15 @@ func New(c *collector.Collector, o Options) *Metrics {
 		if o.By != "" {
 			m = labelled(m, string(o.By))
 		}
-		p.List = append(p.List, p.metric(m))
+		p.list = append(p.list, p.metric(m))
 	}
 	for _, m := range table.Inbound() {
 		if m.Type != table.Histogram || !c.DurationsUnknown() {
 			p.inbound = append(p.inbound, p.metric(m))
 		}
 	}
-	for _, m := range slices.Concat(p.List, p.inbound) {
-		f := &m.Family
+	for _, m := range slices.Concat(p.list, p.inbound) {
+		f := &m.family
 		p.families = append(p.families, f)
 		p.taken[strings.TrimSuffix(f.Name, "_total")] = true
 		if f.Type == table.Histogram {
@@ -108,9 +106,9 @@ func New(c *collector.Collector, o Options) *Metrics {
 	return p
 }
 
-func (p *Metrics) metric(m table.Metric) *Metric {
-	family := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help}
-	return &Metric{Metric: m, Family: family, sorted: slices.Sorted(slices.Values(m.Labels))}
+func (p *Metrics) metric(m table.Metric) *metric {
+	family := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help, Labels: m.Labels}
+	return &metric{Metric: m, family: family, sorted: slices.Sorted(slices.Values(m.Labels))}
 }
 
 // labelled adds a label to a metric of resources; histograms stay as they are.
