@@ -121,7 +121,7 @@ func (p *Pusher) countCut(to int64) {
 	from, oldest := p.at.Next, p.at.Next
 	if p.row >= from {
 		from, oldest = p.row, to
-	} else if p.opts.Log.Runs().First() == from {
+	} else if _, first := p.opts.Log.Runs().At(0); first == from {
 		return // the log begins with the first call of the first process
 	}
 	p.opts.Log.Logged(0, to, func(_ string, m *node.MetricNode) bool {
