@@ -51,26 +51,22 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	// A poll has one answer, so the past that it wants is read before. A stream has its first message at once, and the past in the next.
 	_, total := p.feed.present()
 	total.older(v.past)
-	body, err := p.feed.encode(v)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	body := p.feed.encode(v)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(body) // an error means that the viewer has gone
 }
 
 // encode makes the next message for a viewer, in JSON, and has its host pay for the first one.
-func (f *feed) encode(v *viewer) ([]byte, error) {
+func (f *feed) encode(v *viewer) []byte {
 	m := f.message(v)
 	began := time.Now()
-	body, err := json.Marshal(m)
+	body, _ := json.Marshal(m) // strings and numbers cannot fail
 	if v.spent += time.Since(began); v.pays != nil {
 		v.pays.ReserveN(time.Now(), min(max(0, int(v.spent.Microseconds())-least), saved))
 		v.pays = nil
 	}
-	return body, err
+	return body
 }
 
 // stream sends each second as an event, when it is sealed.
@@ -107,9 +103,9 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	serving, line := p.serving(r), p.stats.Timeline()
 	defer context.AfterFunc(serving, func() { end(nil) })()
 	for ctx.Err() == nil && serving.Err() == nil {
-		data, err := p.feed.encode(v)
+		data := p.feed.encode(v)
 		// The id is the position at which an interrupted browser resumes.
-		if err != nil || !send("id: "+v.position.String(), string(data)) {
+		if !send("id: "+v.position.String(), string(data)) {
 			return
 		}
 		if _, total := p.feed.present(); !total.older(v.past) {

@@ -43,13 +43,10 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	own, others := prometheus.NewRegistry(), prometheus.NewRegistry()
-	if err := errors.Join(
-		own.Register(p),
-		others.Register(collectors.NewGoCollector()),
-		others.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
-	); err != nil {
+	if err := own.Register(p); err != nil {
 		return nil, err
 	}
+	others.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
 	c.Publish(h.out.last.metrics()...)
 	return promhttp.InstrumentMetricHandler(others, h), nil
