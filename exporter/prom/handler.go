@@ -43,9 +43,7 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	own, others := prometheus.NewRegistry(), prometheus.NewRegistry()
-	if err := own.Register(p); err != nil {
-		return nil, err
-	}
+	own.MustRegister(p)
 	others.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
 	c.Publish(h.out.last.metrics()...)
@@ -146,9 +144,9 @@ func (h *handler) make(format expfmt.Format, zip bool) (c *content, err error) {
 
 // page makes the page.
 func (h *handler) page(format expfmt.Format, zip bool) (*content, error) {
-	kind, gatherer := format.FormatType(), h.all
+	kind, plain := dialect(format)
+	gatherer := h.all
 	// In text, windowstat's own metrics need not be gathered as protobuf messages first, which would be most of the page's cost.
-	plain := kind == expfmt.TypeTextPlain || kind == expfmt.TypeOpenMetrics
 	if plain {
 		gatherer = h.others
 	}
@@ -158,15 +156,18 @@ func (h *handler) page(format expfmt.Format, zip bool) (*content, error) {
 	}
 	var page *text.Page
 	if plain {
-		page = h.p.metrics.Page(&h.out.pages, dialect(format))
+		page = h.p.metrics.Page(&h.out.pages, kind)
 	}
-	return h.out.render(format, zip, page, families)
+	return h.out.render(format, zip, page, families), nil
 }
 
-// dialect returns the text format for our own encoder.
-func dialect(f expfmt.Format) text.Format {
-	if f.FormatType() == expfmt.TypeOpenMetrics {
-		return text.OpenMetrics
+// dialect returns the text format for our own encoder, and reports whether it is one.
+func dialect(f expfmt.Format) (kind text.Format, plain bool) {
+	switch f.FormatType() {
+	case expfmt.TypeTextPlain:
+		return text.Prometheus, true
+	case expfmt.TypeOpenMetrics:
+		return text.OpenMetrics, true
 	}
-	return text.Prometheus
+	return text.Prometheus, false
 }

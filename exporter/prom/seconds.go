@@ -150,7 +150,7 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveWindow serves the last seconds, without a cursor.
 func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
-	leave, err := s.out.place(ctx, r)
+	leave, err := s.out.places.Take(ctx, s.out.host(r))
 	if err != nil {
 		busy(w, err)
 		return
@@ -167,11 +167,7 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 		}
 		from = s.line.Before(open, limit.Seconds)
 	}
-	c, _, err := s.page(r, q, from, open, limit)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	c, _ := s.page(r, q, from, open, limit)
 	leave()
 	_ = s.out.send(w, r, c, began) // an error means that the client has disconnected
 	s.out.recycle(c)
@@ -195,7 +191,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 		x.settle(d)
 		moved = true
 	}
-	leave, err := s.out.place(ctx, r)
+	leave, err := s.out.places.Take(ctx, s.out.host(r))
 	if err != nil {
 		busy(w, err)
 		return
@@ -205,11 +201,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	from, most := x.begin(began, s.line.Before(open, s.history()))
 	limit := s.limit(r, &q, from, scrapeTimeout(r))
 	limit.Seconds = min(limit.Seconds, most)
-	c, to, err := s.page(r, q, from, open, limit)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	c, to := s.page(r, q, from, open, limit)
 	lost := s.line.Count(from, min(s.line.Oldest(), to)) // while the page was made
 	leave()
 	a := s.newResponse(w, r)

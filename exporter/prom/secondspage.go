@@ -19,7 +19,7 @@ import (
 
 // page makes a page of the seconds in [from, open), as many as the limit allows, and returns the second before which it stopped.
 // How many lines a histogram by vmrange has is known when it is there: a page that is too large is made again with fewer seconds.
-func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds.Limit) (c *content, to int64, err error) {
+func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds.Limit) (c *content, to int64) {
 	emit := func(sink seconds.Sink) {
 		to = open
 		for _, stream := range s.streams {
@@ -30,13 +30,15 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 	if q.native() {
 		page := protobufPage{families: map[*table.Family]*dto.MetricFamily{}}
 		emit(&page)
-		c, err = s.out.render(expfmt.NewFormat(expfmt.TypeProtoDelim), zip, nil, page.all())
-		return c, to, err
+		return s.out.render(expfmt.NewFormat(expfmt.TypeProtoDelim), zip, nil, page.all()), to
 	}
-	format := textFormat(r)
-	kind := dialect(format)
+	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	kind, plain := dialect(format)
 	if q.ranges {
-		format, kind = expfmt.NewFormat(expfmt.TypeTextPlain), text.VictoriaMetrics
+		kind = text.VictoriaMetrics
+	}
+	if q.ranges || !plain {
+		format = expfmt.NewFormat(expfmt.TypeTextPlain)
 	}
 	var page *text.Page
 	for {
@@ -58,18 +60,7 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 		limit.Seconds = max(int64(0.9*float64(n)/over), 1)
 		s.out.pages.Put(page)
 	}
-	c, err = s.out.render(format, zip, page, nil)
-	return c, to, err
-}
-
-// textFormat returns text or OpenMetrics, as the Accept header asks.
-func textFormat(r *http.Request) expfmt.Format {
-	f := expfmt.NegotiateIncludingOpenMetrics(r.Header)
-	switch f.FormatType() {
-	case expfmt.TypeTextPlain, expfmt.TypeOpenMetrics:
-		return f
-	}
-	return expfmt.NewFormat(expfmt.TypeTextPlain)
+	return s.out.render(format, zip, page, nil), to
 }
 
 // protobufPage is a per-second page in protobuf, the only format with native histograms.

@@ -80,11 +80,6 @@ func (s *sender) begin(w http.ResponseWriter, r *http.Request) (ctx context.Cont
 
 func (s *sender) host(r *http.Request) string { return clientip.Of(r, s.proxies) }
 
-// place waits for a place to compute a page.
-func (s *sender) place(ctx context.Context, r *http.Request) (leave func(), err error) {
-	return s.places.Take(ctx, s.host(r))
-}
-
 // busy responds to a request that gets no page now.
 func busy(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -99,8 +94,9 @@ type content struct {
 	size    int // before compression; without the page
 }
 
-// render makes the content of a page, which may be nil and is the sender's from now on, and of families that follow it.
-func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, families []*dto.MetricFamily) (*content, error) {
+// render makes the content of a page, which may be nil and is the sender's from now on, and of families that follow it. It panics if one
+// cannot be encoded: what makes families is wrong then, and a page without it would be taken for a whole one.
+func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, families []*dto.MetricFamily) *content {
 	c, _ := s.unused.Get().(*content)
 	if c == nil {
 		c = new(content)
@@ -133,10 +129,9 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 	err = errors.Join(err, enc.(expfmt.Closer).Close(), end()) // the end of an OpenMetrics page, and of the compressed one
 	c.size = counted.n
 	if err != nil {
-		s.recycle(c)
-		return nil, err
+		panic(err)
 	}
-	return c, nil
+	return c
 }
 
 // recycle keeps the memory of a content that nobody uses any more.

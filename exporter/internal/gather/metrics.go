@@ -81,34 +81,28 @@ func (o Options) Check(pkg string) error {
 // New makes the Metrics. The options must be right.
 func New(c *collector.Collector, o Options) *Metrics {
 	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, taken: map[string]bool{}}
-	for _, m := range table.Metrics() {
+	add := func(to *[]*metric, m table.Metric) {
 		if m.Type == table.Histogram && c.DurationsUnknown() {
-			continue
+			return
 		}
-		if o.By != "" {
-			m = labelled(m, string(o.By))
-		}
-		p.list = append(p.list, p.metric(m))
-	}
-	for _, m := range table.Inbound() {
-		if m.Type != table.Histogram || !c.DurationsUnknown() {
-			p.inbound = append(p.inbound, p.metric(m))
-		}
-	}
-	for _, m := range slices.Concat(p.list, p.inbound) {
-		f := &m.family
-		p.families = append(p.families, f)
+		f := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help, Labels: m.Labels}
+		x := &metric{Metric: m, family: f, sorted: slices.Sorted(slices.Values(m.Labels))}
+		*to, p.families = append(*to, x), append(p.families, &x.family)
 		p.taken[strings.TrimSuffix(f.Name, "_total")] = true
 		if f.Type == table.Histogram {
 			p.taken[f.Name+"_bucket"], p.taken[f.Name+"_count"], p.taken[f.Name+"_sum"] = true, true, true
 		}
 	}
+	for _, m := range table.Metrics() {
+		if o.By != "" {
+			m = labelled(m, string(o.By))
+		}
+		add(&p.list, m)
+	}
+	for _, m := range table.Inbound() {
+		add(&p.inbound, m)
+	}
 	return p
-}
-
-func (p *Metrics) metric(m table.Metric) *metric {
-	family := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help, Labels: m.Labels}
-	return &metric{Metric: m, family: family, sorted: slices.Sorted(slices.Values(m.Labels))}
 }
 
 // labelled adds a label to a metric of resources; histograms stay as they are.
