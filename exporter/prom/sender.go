@@ -3,6 +3,7 @@ package prom
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"maps"
@@ -109,7 +110,6 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 		c.header.Set("Content-Encoding", "gzip")
 		out, end = s.zip.Start(&c.rest)
 	}
-	counted := &countingWriter{Writer: out}
 	var err error
 	if page != nil {
 		c.samples = page.Samples()
@@ -117,17 +117,20 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 	// A compressed page is made at once: it is small, and its compressor, which takes a megabyte, is not held by a slow reader. Another one
 	// becomes text while it is written, so that no page is in memory as text.
 	if page != nil && zip {
-		_, err = page.WriteTo(counted)
+		_, err = page.WriteTo(out)
 		s.pages.Put(page)
 		c.page = nil
 	}
-	enc := expfmt.NewEncoder(counted, format)
+	enc := expfmt.NewEncoder(out, format)
 	for _, f := range families {
 		err = errors.Join(err, enc.Encode(f))
 		c.samples += len(f.Metric)
 	}
 	err = errors.Join(err, enc.(expfmt.Closer).Close(), end()) // the end of an OpenMetrics page, and of the compressed one
-	c.size = counted.n
+	c.size = c.rest.Len()
+	if zip { // the last field of the format is the size of what was compressed
+		c.size = int(binary.LittleEndian.Uint32(c.rest.Bytes()[c.rest.Len()-4:]))
+	}
 	if err != nil {
 		panic(err)
 	}
@@ -225,17 +228,4 @@ func (s *scrapeStats) metrics() []collector.Metric {
 		metric("scrape_samples", "", "Samples in the response to the last scrape of a page.", &s.samples, 1),
 		metric("scrape_bytes", "bytes", "Size of the response to the last scrape of a page, before it was compressed.", &s.bytes, 1),
 	}
-}
-
-// countingWriter counts the bytes written through it.
-type countingWriter struct {
-	io.Writer
-	n int
-}
-
-// Write implements io.Writer.
-func (c *countingWriter) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.n += n
-	return n, err
 }
