@@ -93,12 +93,10 @@ func (p *process) measure(now leap.Reading) measured {
 	}
 	metrics.Read(read)
 	group := "sys/fs/cgroup"
-	for _, line := range strings.Split(p.file("proc/self/cgroup"), "\n") {
-		if below, ok := strings.CutPrefix(line, "0::"); ok {
-			if own := path.Join(group, below); p.file(own+"/cpu.stat") != "" { // or the root is the container's own
-				group = own
-			}
-		}
+	_, below, _ := strings.Cut("\n"+p.file("proc/self/cgroup"), "\n0::")
+	below, _, _ = strings.Cut(below, "\n")
+	if own := path.Join(group, below); p.file(own+"/cpu.stat") != "" { // or the root is the container's own
+		group = own
 	}
 	cpu := int64(-1)
 	stat := p.file("proc/self/stat")

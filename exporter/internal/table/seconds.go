@@ -46,17 +46,14 @@ func Seconds() (all []Second) {
 			Name: "persecond_" + c.Name, Type: Gauge, Help: c.Help, Labels: resource, Value: value(c),
 			Always: c.Name == "pass", Logged: slices.Contains(logged, c.Name),
 		}
-		switch c.Kind {
+		switch c.Kind { // the help of others says when
+		case node.Count:
+			m.Help, m.Sum = when(c.Help, "in this second"), c.Help+"."
 		case node.Time:
 			m.Name, m.Unit, m.Timed = m.Name+"_seconds", "seconds", true
+			m.Help = when(c.Help, "in this second")
 		case node.CallTime: // of a second, and so a plain number of calls
 			m.Timed = true
-		}
-		if c.Kind == node.Count {
-			m.Sum = c.Help + "."
-		}
-		if c.Kind == node.Count || c.Kind == node.Time { // the help of others says when
-			m.Help = when(c.Help, "in this second")
 		}
 		if c.None != nil {
 			m.Help += "; none if no call ended"
