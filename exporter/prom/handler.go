@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -128,17 +129,16 @@ func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.st
 // those who wait without an answer.
 func (h *handler) make(format expfmt.Format, zip bool) (c *content, err error) {
 	err = errors.New("a metric has ended the goroutine of the page")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var making sync.WaitGroup
+	making.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {
 				err = &panicked{p, debug.Stack()}
 			}
 		}()
 		c, err = h.page(format, zip)
-	}()
-	<-done
+	})
+	making.Wait()
 	return c, err
 }
 
