@@ -29,8 +29,8 @@ const (
 )
 
 // Page is a page in the making. It keeps the samples of each family apart, because the lines of a family must be consecutive,
-// and as numbers, a quarter of what they are as text: that is made while the page is written. It implements seconds.Sink and gather.Sink. Its
-// memory is reused, see [Pages]. It is not safe for concurrent use, but can be written several times at once.
+// and as numbers, a quarter of what they are as text: that is made while the page is written. It implements seconds.Sink and
+// gather.Sink. Its memory is reused, see [Pages]. It is not safe for concurrent use, but can be written several times at once.
 type Page struct {
 	format  Format
 	places  map[*table.Family]*column
