@@ -1,7 +1,7 @@
 package exporter
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
@@ -25,23 +25,12 @@ func Catalogue() []Metric {
 	for _, m := range append(table.Metrics(), table.Inbound()...) {
 		all = append(all, Metric{Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 	}
-	perSecond := func(metrics []table.Second, labels []string, histograms ...table.Family) {
-		for _, m := range metrics {
-			all = append(all, Metric{
-				Name: m.Name, Type: string(table.Gauge), Unit: m.Unit, Help: m.Help, Labels: labels, Seconds: true, Logged: m.Logged,
-			})
-		}
-		for _, f := range histograms {
-			all = append(all, Metric{
-				Name: strings.TrimPrefix(f.Name, Namespace+"_"), Type: string(f.Type), Unit: "seconds", Help: f.Help, Labels: labels, Seconds: true,
-			})
-		}
-	}
 	run := table.Run(Namespace)
 	all = append(all, Metric{Name: table.RunName, Type: string(run.Type), Help: run.Help, Seconds: true})
-	resources, inbound := table.SecondsHistograms(Namespace)
-	perSecond(table.Seconds(), []string{"resource"}, resources.Cumulative, resources.Single)
-	perSecond([]table.Second{table.DryRun()}, []string{"reason", "resource"})
-	perSecond(table.InboundSeconds(), nil, inbound.Cumulative, inbound.Single)
+	for _, m := range slices.Concat(table.Seconds(), table.Histograms(), []table.Second{table.DryRun()}, table.InboundSeconds()) {
+		all = append(all, Metric{
+			Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels, Seconds: true, Logged: m.Logged,
+		})
+	}
 	return all
 }

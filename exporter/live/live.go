@@ -86,7 +86,7 @@ type Page struct {
 	viewers *limiter.Shares
 	polls   *limiter.Shares
 	budget  budget
-	servers sync.Map // *http.Server to chan struct{}, closed when it shuts down
+	servers sync.Map // *http.Server to a context.Context, which ends when it shuts down
 	closed  context.Context
 	close   context.CancelFunc
 }

@@ -1,12 +1,12 @@
 package live
 
 import (
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path"
 	"runtime/metrics"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -93,12 +93,10 @@ func (p *process) measure(now leap.Reading) measured {
 	}
 	metrics.Read(read)
 	group := "sys/fs/cgroup"
-	for _, line := range strings.Split(p.file("proc/self/cgroup"), "\n") {
-		if below, ok := strings.CutPrefix(line, "0::"); ok {
-			if own := path.Join(group, below); p.file(own+"/cpu.stat") != "" { // or the root is the container's own
-				group = own
-			}
-		}
+	_, below, _ := strings.Cut("\n"+p.file("proc/self/cgroup"), "\n0::")
+	below, _, _ = strings.Cut(below, "\n")
+	if own := path.Join(group, below); p.file(own+"/cpu.stat") != "" { // or the root is the container's own
+		group = own
 	}
 	cpu := int64(-1)
 	stat := p.file("proc/self/stat")
@@ -112,7 +110,7 @@ func (p *process) measure(now leap.Reading) measured {
 	}
 	return measured{now, [...]int64{
 		cpu, field(p.file(group+"/cpu.stat"), "throttled_usec "), field(p.file(group+"/cpu.pressure"), "total="), limits,
-		int64(read[0].Value.Uint64()), number(strings.TrimSpace(p.file(group + "/memory.current"))), int64(read[1].Value.Uint64()),
+		int64(read[0].Value.Uint64()), number(p.file(group + "/memory.current")), int64(read[1].Value.Uint64()),
 	}, [...]*metrics.Float64Histogram{read[2].Value.Float64Histogram(), read[3].Value.Float64Histogram()}}
 }
 
@@ -122,18 +120,16 @@ func (p *process) file(name string) string {
 	return string(b)
 }
 
-// field is the first number behind a name in a file, -1 if there is none.
+// field is the number behind a name in a file, -1 if there is none.
 func field(text, name string) int64 {
 	_, rest, _ := strings.Cut(text, name)
-	return number(rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))])
+	return number(rest)
 }
 
-// number reads a number, -1 if it is none: "max" is what the cgroup has without a limit.
-func number(s string) int64 {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return -1
-	}
+// number is the number at the beginning of a text, -1 if there is none: "max" is what the cgroup has without a limit.
+func number(text string) int64 {
+	n := int64(-1)
+	_, _ = fmt.Sscan(text, &n) // which leaves it as it is then
 	return n
 }
 

@@ -53,10 +53,6 @@ var part = regexp.MustCompile(`<script defer src="([\w.]+)"></script>|<link rel=
 // WriteHTML writes the page. It is made in memory: the numbers take some 20 bytes for each second of a resource, and in the page two or
 // three. Only the page's own scripts are allowed to run in it, by their hashes.
 func (r *Recording) WriteHTML(w io.Writer) error {
-	data, err := r.pack()
-	if err != nil {
-		return err
-	}
 	o := Options{Title: r.Title}
 	o.defaults()
 	allowed := ""
@@ -73,19 +69,17 @@ func (r *Recording) WriteHTML(w io.Writer) error {
 	const charset, end = `<meta charset="utf-8">`, "</html>"
 	policy := `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; ` +
 		`base-uri 'none'; form-action 'none'; script-src` + allowed + `">`
-	_, err = strings.NewReplacer(
-		charset, charset+policy, end, `<script type="text/plain" id="recording">`+data+"</script>\n"+end,
+	_, err := strings.NewReplacer(
+		charset, charset+policy, end, `<script type="text/plain" id="recording">`+r.pack()+"</script>\n"+end,
 	).WriteString(w, page)
 	return err
 }
 
 // pack returns the recording as compressed JSON in base64, which has nothing that ends a script.
-func (r *Recording) pack() (string, error) {
+func (r *Recording) pack() string {
 	var b bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &b)
-	zip, err := gzip.NewWriterLevel(text, gzip.BestCompression)
-	if err == nil {
-		err = errors.Join(json.NewEncoder(zip).Encode(r), zip.Close(), text.Close())
-	}
-	return b.String(), err
+	zip, _ := gzip.NewWriterLevel(text, gzip.BestCompression)
+	_ = errors.Join(json.NewEncoder(zip).Encode(r), zip.Close(), text.Close()) // strings and numbers in memory cannot fail
+	return b.String()
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
 	"github.com/windowstat/windowstat/internal/clientip"
 	"github.com/windowstat/windowstat/internal/fairshare"
@@ -50,26 +51,22 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	// A poll has one answer, so the past that it wants is read before. A stream has its first message at once, and the past in the next.
 	_, total := p.feed.present()
 	total.older(v.past)
-	body, err := p.feed.encode(v)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	body := p.feed.encode(v)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(body) // an error means that the viewer has gone
 }
 
 // encode makes the next message for a viewer, in JSON, and has its host pay for the first one.
-func (f *feed) encode(v *viewer) ([]byte, error) {
+func (f *feed) encode(v *viewer) []byte {
 	m := f.message(v)
 	began := time.Now()
-	body, err := json.Marshal(m)
+	body, _ := json.Marshal(m) // strings and numbers cannot fail
 	if v.spent += time.Since(began); v.pays != nil {
 		v.pays.ReserveN(time.Now(), min(max(0, int(v.spent.Microseconds())-least), saved))
 		v.pays = nil
 	}
-	return body, err
+	return body
 }
 
 // stream sends each second as an event, when it is sealed.
@@ -91,9 +88,11 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		return errors.Join(err, conn.Flush(), r.Context().Err()) == nil
 	}
 	full := fmt.Sprintf("all %d places for viewers are taken", p.opts.MaxViewers)
-	dropped, stop := make(chan struct{}), limiter.Closing(w)
+	ctx, end := context.WithCancelCause(r.Context())
+	defer end(nil)
+	stop := limiter.Closing(w)
 	give, ok := p.viewers.Take(clientip.Of(r, nil), 1, func() error {
-		defer close(dropped)
+		defer end(errGaveWay)
 		return stop() // a write that waits; what is said in the end has a deadline of its own
 	})
 	if !ok { // a browser does not tell the page of a status
@@ -101,46 +100,43 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer give()
-	shutdown := p.shutdown(r)
-	for p.closed.Err() == nil {
-		data, err := p.feed.encode(v)
+	serving, line := p.serving(r), p.stats.Timeline()
+	defer context.AfterFunc(serving, func() { end(nil) })()
+	for ctx.Err() == nil && serving.Err() == nil {
+		data := p.feed.encode(v)
 		// The id is the position at which an interrupted browser resumes.
-		if err != nil || !send("id: "+v.position.String(), string(data)) {
+		if !send("id: "+v.position.String(), string(data)) {
 			return
 		}
-		_, total := p.feed.present()
-		if total.older(v.past) {
-			continue
+		if _, total := p.feed.present(); !total.older(v.past) {
+			now := line.Now()
+			background.Sleep(ctx, line.At(now).End.Sub(now)+time.Millisecond)
 		}
-		line := p.stats.Timeline()
-		now := line.Now()
-		select {
-		case <-time.After(line.At(now).End.Sub(now) + time.Millisecond):
-			continue
-		case <-dropped:
-			send("event: full", full+", and this page, the newest of its host, gave way")
-		case <-r.Context().Done():
-		case <-p.closed.Done():
-		case <-shutdown:
-		}
-		return
+	}
+	if errors.Is(context.Cause(ctx), errGaveWay) {
+		send("event: full", full+", and this page, the newest of its host, gave way")
 	}
 }
 
-// shutdown returns a channel that is closed when the server of a request shuts down; nil if it is not an http.Server. A
-// shutdown before the first stream of the server is not seen.
-func (p *Page) shutdown(r *http.Request) <-chan struct{} {
+// errGaveWay is why a stream ends in favour of another host.
+var errGaveWay = errors.New("another host has fewer streams")
+
+// serving returns a context that ends when the Page is closed, or the http.Server of a request shuts down. A shutdown before the first
+// stream of the server is not seen.
+func (p *Page) serving(r *http.Request) context.Context {
 	// A server waits at its shutdown for requests to end, and a stream has no end of its own.
 	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if server == nil {
-		return nil
+		return p.closed
 	}
-	began := make(chan struct{})
-	x, known := p.servers.LoadOrStore(server, began)
-	if !known {
-		server.RegisterOnShutdown(func() { close(began) })
+	ctx, cancel := context.WithCancel(p.closed)
+	x, known := p.servers.LoadOrStore(server, ctx)
+	if known {
+		cancel()
+	} else {
+		server.RegisterOnShutdown(cancel)
 	}
-	return x.(chan struct{})
+	return x.(context.Context)
 }
 
 // budget bounds the time that is spent on the questions of each host, because a viewer may ask again at once: with a poll, or

@@ -5,6 +5,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
 // Options configure a [Collector]. The zero value is sensible.
@@ -36,7 +37,7 @@ func (o Options) Check() error { return gather.Options(o).Check("prom") }
 // and registered again. Only a pedantic prometheus.Registry minds: it refuses what was published since.
 type Collector struct {
 	metrics *gather.Metrics
-	descs   map[*gather.Metric]*prometheus.Desc // of what there was when it was made
+	descs   map[*table.Family]*prometheus.Desc // of what there was when it was made
 }
 
 // New makes a Collector to register. The error names every invalid option.
@@ -44,19 +45,19 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	p := &Collector{metrics: gather.New(c, gather.Options(o)), descs: map[*gather.Metric]*prometheus.Desc{}}
-	for _, m := range p.metrics.All() {
-		p.descs[m] = p.desc(m)
+	p := &Collector{metrics: gather.New(c, gather.Options(o)), descs: map[*table.Family]*prometheus.Desc{}}
+	for _, f := range p.metrics.Families() {
+		p.descs[f] = p.desc(f)
 	}
 	return p, nil
 }
 
 // desc returns the description of a metric. Those of parts, which may publish metrics at any time, are made when they are needed.
-func (p *Collector) desc(m *gather.Metric) *prometheus.Desc {
-	if d := p.descs[m]; d != nil {
+func (p *Collector) desc(f *table.Family) *prometheus.Desc {
+	if d := p.descs[f]; d != nil {
 		return d
 	}
-	return prometheus.NewDesc(m.Family.Name, m.Help, m.Labels, nil)
+	return prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 }
 
 // Describe implements prometheus.Collector. It is the same in every call.

@@ -101,11 +101,9 @@ func (x *connection) saveWhenIdle() {
 	x.unsaved = true
 }
 
-// proxies are the networks of proxies that do not name themselves in a header.
-type proxies []netip.Prefix
-
-// has reports whether a request came through a proxy, which reads for somebody else.
-func (p proxies) has(r *http.Request) bool {
+// throughProxy reports whether a request came through a proxy, which reads for somebody else: one that names itself in a header, or one of
+// the networks.
+func throughProxy(r *http.Request, networks []netip.Prefix) bool {
 	for name := range r.Header {
 		switch name {
 		case "Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id":
@@ -115,5 +113,5 @@ func (p proxies) has(r *http.Request) bool {
 			return true
 		}
 	}
-	return clientip.In(p, r.RemoteAddr)
+	return clientip.In(networks, r.RemoteAddr)
 }

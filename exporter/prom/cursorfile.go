@@ -65,7 +65,7 @@ func (s *Seconds) restore() {
 	if err := atomicfile.Read(s.positions, &list); err != nil {
 		s.saveErrors.Add(1)
 		aside, err := atomicfile.SetAside(s.positions, err)
-		s.logger.Error("cannot read the positions of scrapers, which get some seconds twice; the file is set aside", "file", aside, "err", err)
+		s.opts.Logger.Error("cannot read the positions of scrapers, which get some seconds twice; the file is set aside", "file", aside, "err", err)
 	}
 	now := time.Now()
 	for _, p := range list {

@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"cmp"
 	"maps"
 	"net"
 	"net/http"
@@ -118,11 +119,8 @@ func (c *cursors) list() []*cursor {
 
 // clientHost returns the address of a request's client, without the port.
 func clientHost(r *http.Request) string {
-	h, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return h
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return cmp.Or(host, r.RemoteAddr) // which has none of a Unix socket
 }
 
 // metrics returns the metrics about the cursors and the responses of the endpoint. cursor_save_errors_total is there only if

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,13 +44,10 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	own, others := prometheus.NewRegistry(), prometheus.NewRegistry()
-	if err := errors.Join(
-		own.Register(p),
-		others.Register(collectors.NewGoCollector()),
-		others.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
-	); err != nil {
+	if err := own.Register(p); err != nil { // what was published may be in conflict
 		return nil, err
 	}
+	others.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
 	c.Publish(h.out.last.metrics()...)
 	return promhttp.InstrumentMetricHandler(others, h), nil
@@ -133,25 +131,24 @@ func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.st
 // those who wait without an answer.
 func (h *handler) make(format expfmt.Format, zip bool) (c *content, err error) {
 	err = errors.New("a metric has ended the goroutine of the page")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var making sync.WaitGroup
+	making.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {
 				err = &panicked{p, debug.Stack()}
 			}
 		}()
 		c, err = h.page(format, zip)
-	}()
-	<-done
+	})
+	making.Wait()
 	return c, err
 }
 
 // page makes the page.
 func (h *handler) page(format expfmt.Format, zip bool) (*content, error) {
-	kind, gatherer := format.FormatType(), h.all
+	kind, plain := dialect(format)
+	gatherer := h.all
 	// In text, windowstat's own metrics need not be gathered as protobuf messages first, which would be most of the page's cost.
-	plain := kind == expfmt.TypeTextPlain || kind == expfmt.TypeOpenMetrics
 	if plain {
 		gatherer = h.others
 	}
@@ -161,15 +158,18 @@ func (h *handler) page(format expfmt.Format, zip bool) (*content, error) {
 	}
 	var page *text.Page
 	if plain {
-		page = h.p.metrics.Page(&h.out.pages, dialect(format))
+		page = h.p.metrics.Page(&h.out.pages, kind)
 	}
-	return h.out.render(format, zip, page, families)
+	return h.out.render(format, zip, page, families), nil
 }
 
-// dialect returns the text format for our own encoder.
-func dialect(f expfmt.Format) text.Format {
-	if f.FormatType() == expfmt.TypeOpenMetrics {
-		return text.OpenMetrics
+// dialect returns the text format for our own encoder, and reports whether it is one.
+func dialect(f expfmt.Format) (kind text.Format, plain bool) {
+	switch f.FormatType() {
+	case expfmt.TypeTextPlain:
+		return text.Prometheus, true
+	case expfmt.TypeOpenMetrics:
+		return text.OpenMetrics, true
 	}
-	return text.Prometheus
+	return text.Prometheus, false
 }

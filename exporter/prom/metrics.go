@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/native"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
@@ -59,13 +58,13 @@ func pairs(names, values []string) []*dto.LabelPair {
 	return list
 }
 
-// Value implements gather.Sink.
-func (s *metrics) Value(m *gather.Metric, v float64) {
-	d, pairs := s.p.desc(m), s.pairs
-	if m.ByCode && len(pairs) < len(m.Labels) {
+// Sample implements gather.Sink.
+func (s *metrics) Sample(f *table.Family, v float64) {
+	d, pairs := s.p.desc(f), s.pairs
+	if len(pairs) < len(f.Labels) {
 		pairs = append(noCode[:1:1], pairs...)
 	}
-	if m.Type == table.Counter {
+	if f.Type == table.Counter {
 		x := next(&s.counters)
 		x.sample, x.v, x.out.CreatedTimestamp = sample{d, pairs}, v, s.created
 		s.ch <- x
@@ -138,8 +137,8 @@ func (s *distribution) Write(out *dto.Metric) error {
 	return nil
 }
 
-// Histogram implements gather.Sink.
-func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, exemplars []collector.Exemplar) {
+// Distribution implements gather.Sink.
+func (s *metrics) Distribution(f *table.Family, h *node.Histogram, exemplars []collector.Exemplar) {
 	if s.bounds == nil {
 		for bound := range h.Classic() {
 			s.bounds = append(s.bounds, bound.Seconds())
@@ -174,7 +173,7 @@ func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, exemplars []col
 	for _, x := range byTime {
 		out.Exemplars = append(out.Exemplars, exemplar(x))
 	}
-	s.ch <- &distribution{sample{s.p.desc(m), s.pairs}, out}
+	s.ch <- &distribution{sample{s.p.desc(f), s.pairs}, out}
 }
 
 func exemplar(x collector.Exemplar) *dto.Exemplar {

@@ -36,7 +36,7 @@ const (
 // yet.
 func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response {
 	address, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || s.proxies.has(r) {
+	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || throughProxy(r, s.opts.Proxies) {
 		return nil
 	}
 	a := &response{conn: s.conns.find(address)}

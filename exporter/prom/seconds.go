@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -70,20 +69,16 @@ import (
 // name and an address get seconds twice and miss others.
 type Seconds struct {
 	stats        *collector.Collector
-	log          Log
-	positions    string          // path of the file of positions; empty without a log
-	self         *gather.Metrics // nil if windowstat's own metrics are not on the page
-	namespace    string
+	opts         SecondsOptions
+	positions    string           // path of the file of positions; empty without a log
+	self         *gather.Metrics  // nil if windowstat's own metrics are not on the page
 	streams      []seconds.Stream // the resources first
 	line         *seconds.Line
-	oldestLogged int64        // the first second in the log, within the history; the first of this process if there is none
-	max          seconds.Size // of a response
-	vmMaxBytes   int          // of a response to VictoriaMetrics
+	oldestLogged int64 // the first second in the log, within the history; the first of this process if there is none
+	vmMaxBytes   int   // of a response to VictoriaMetrics
 	cursors      *cursors
 	conns        connections
 	stay         func(context.Context) bool // while an idle connection shows whether it stays so; a test's own in some
-	proxies      proxies
-	logger       *slog.Logger
 	out          sender
 
 	saving     sync.Mutex // guards the file of positions
@@ -108,23 +103,18 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		streams = append(streams, o.Sampler.Stream())
 	}
 	s := &Seconds{
-		stats: c, log: o.Log, namespace: o.Namespace,
-		max: seconds.Size{Samples: o.MaxSamples, Bytes: o.MaxBytes}, vmMaxBytes: vmMaxBytes,
-		streams: streams,
-		line:    line,
+		stats: c, opts: o, vmMaxBytes: vmMaxBytes, streams: streams, line: line,
 		cursors: newCursors(o.MaxCursors, o.CursorExpiry, line),
 		stay:    stay,
-		proxies: o.Proxies,
-		logger:  o.Logger,
 	}
 	s.out.init("seconds", o.Proxies)
 	s.oldestLogged = line.First()
-	if s.log != nil {
-		s.log.Logged(s.oldestLogged-s.history(), s.oldestLogged, func(_ string, m *node.MetricNode) bool {
+	if o.Log != nil {
+		o.Log.Logged(s.oldestLogged-s.history(), s.oldestLogged, func(_ string, m *node.MetricNode) bool {
 			s.oldestLogged = m.Start.Unix()
 			return false
 		})
-		if s.positions, err = s.log.StateFile(positionsName); err != nil {
+		if s.positions, err = o.Log.StateFile(positionsName); err != nil {
 			return nil, fmt.Errorf("prom: %w; a log serves one per-second endpoint", err)
 		}
 		s.restore()
@@ -160,7 +150,7 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveWindow serves the last seconds, without a cursor.
 func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
-	leave, err := s.out.place(ctx, r)
+	leave, err := s.out.places.Take(ctx, s.out.host(r))
 	if err != nil {
 		busy(w, err)
 		return
@@ -177,11 +167,7 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 		}
 		from = s.line.Before(open, limit.Seconds)
 	}
-	c, _, err := s.page(r, q, from, open, limit)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	c, _ := s.page(r, q, from, open, limit)
 	leave()
 	_ = s.out.send(w, r, c, began) // an error means that the client has disconnected
 	s.out.recycle(c)
@@ -205,7 +191,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 		x.settle(d)
 		moved = true
 	}
-	leave, err := s.out.place(ctx, r)
+	leave, err := s.out.places.Take(ctx, s.out.host(r))
 	if err != nil {
 		busy(w, err)
 		return
@@ -215,11 +201,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	from, most := x.begin(began, s.line.Before(open, s.history()))
 	limit := s.limit(r, &q, from, scrapeTimeout(r))
 	limit.Seconds = min(limit.Seconds, most)
-	c, to, err := s.page(r, q, from, open, limit)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	c, to := s.page(r, q, from, open, limit)
 	lost := s.line.Count(from, min(s.line.Oldest(), to)) // while the page was made
 	leave()
 	a := s.newResponse(w, r)
@@ -249,7 +231,7 @@ func (s *Seconds) limit(r *http.Request, q *query, from int64, timeout time.Dura
 	for _, stream := range s.streams {
 		second = second.Add(stream.Size(&q.Selection, from))
 	}
-	most := s.max
+	most := seconds.Size{Samples: s.opts.MaxSamples, Bytes: s.opts.MaxBytes}
 	if strings.HasPrefix(r.UserAgent(), "vm_promscrape") {
 		most.Bytes = s.vmMaxBytes
 	}

@@ -10,11 +10,10 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
-	"github.com/windowstat/windowstat/exporter/internal/runs"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/leap"
-	"github.com/windowstat/windowstat/node"
 )
 
 // Defaults of [SecondsOptions].
@@ -99,12 +98,7 @@ func (o SecondsOptions) Check() error {
 
 // Log is what [Seconds] needs of a metric log; metriclog.Writer implements it.
 type Log interface {
-	// Logged calls f with the records in [from, to), Unix times, ascending by second, until f returns
-	// false. A record has the Start and the counts that the log has exactly, and zero elsewhere. A second without events has
-	// no record. The record is valid during the call. The log counts what it cannot read and leaves it out.
-	Logged(from, to int64, f func(resource string, m *node.MetricNode) bool)
-	// Runs returns the processes that counted the seconds of the log.
-	Runs() *runs.File
+	seconds.Log
 	// StateFile returns the path for a file of this name that belongs to the log. It returns each name once: two users would
 	// overwrite each other's state.
 	StateFile(name string) (path string, err error)

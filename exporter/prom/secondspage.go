@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/native"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
@@ -20,7 +19,7 @@ import (
 
 // page makes a page of the seconds in [from, open), as many as the limit allows, and returns the second before which it stopped.
 // How many lines a histogram by vmrange has is known when it is there: a page that is too large is made again with fewer seconds.
-func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds.Limit) (c *content, to int64, err error) {
+func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds.Limit) (c *content, to int64) {
 	emit := func(sink seconds.Sink) {
 		to = open
 		for _, stream := range s.streams {
@@ -31,29 +30,28 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 	if q.native() {
 		page := protobufPage{families: map[*table.Family]*dto.MetricFamily{}}
 		emit(&page)
-		c, err = s.out.render(expfmt.NewFormat(expfmt.TypeProtoDelim), zip, nil, page.all())
-		return c, to, err
+		return s.out.render(expfmt.NewFormat(expfmt.TypeProtoDelim), zip, nil, page.all()), to
 	}
-	format := textFormat(r)
-	kind := dialect(format)
+	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	kind, plain := dialect(format)
 	if q.ranges {
-		format, kind = expfmt.NewFormat(expfmt.TypeTextPlain), text.VictoriaMetrics
+		kind = text.VictoriaMetrics
+	}
+	if q.ranges || !plain {
+		format = expfmt.NewFormat(expfmt.TypeTextPlain)
 	}
 	var page *text.Page
 	for {
 		page = s.out.pages.Get(kind)
 		if s.self != nil {
-			s.self.SelfMetrics(gather.Page{Page: page})
+			s.self.SelfMetrics(page)
 		}
 		emit(page)
 		n := s.line.Count(from, to)
 		if !q.ranges || n <= 1 {
 			break
 		}
-		length, err := page.WriteTo(io.Discard)
-		if err != nil {
-			return nil, to, err
-		}
+		length, _ := page.WriteTo(io.Discard)
 		// A tenth less than what should fit is asked for: seconds differ, and a third attempt would cost as much as the first.
 		over := max(float64(page.Samples())/float64(limit.Samples), float64(length)/float64(limit.Bytes))
 		if over <= 1 {
@@ -62,18 +60,7 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 		limit.Seconds = max(int64(0.9*float64(n)/over), 1)
 		s.out.pages.Put(page)
 	}
-	c, err = s.out.render(format, zip, page, nil)
-	return c, to, err
-}
-
-// textFormat returns text or OpenMetrics, as the Accept header asks.
-func textFormat(r *http.Request) expfmt.Format {
-	f := expfmt.NegotiateIncludingOpenMetrics(r.Header)
-	switch f.FormatType() {
-	case expfmt.TypeTextPlain, expfmt.TypeOpenMetrics:
-		return f
-	}
-	return expfmt.NewFormat(expfmt.TypeTextPlain)
+	return s.out.render(format, zip, page, nil), to
 }
 
 // protobufPage is a per-second page in protobuf, the only format with native histograms.
@@ -89,22 +76,19 @@ func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	s.pairs = pairs(names, values)
 	// Streams come back to a family for each resource, and a page must have each family once.
 	if s.current = s.families[f]; s.current == nil {
-		kinds := map[table.Type]dto.MetricType{
-			table.Counter: dto.MetricType_COUNTER, table.Gauge: dto.MetricType_GAUGE, table.GaugeHistogram: dto.MetricType_GAUGE_HISTOGRAM,
+		kind := dto.MetricType_GAUGE
+		if f.Type == table.GaugeHistogram {
+			kind = dto.MetricType_GAUGE_HISTOGRAM
 		}
-		s.current = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: kinds[f.Type].Enum()}
+		s.current = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: &kind}
 		s.families[f] = s.current
 		s.order = append(s.order, s.current)
 	}
 }
 
-// Value implements seconds.Sink.
+// Value implements seconds.Sink. All values of single seconds are gauges: a page has no sums.
 func (s *protobufPage) Value(unix int64, v float64) {
-	if s.current.GetType() == dto.MetricType_COUNTER {
-		s.add(unix, &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(v)}})
-	} else {
-		s.add(unix, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
-	}
+	s.add(unix, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
 }
 
 // Histogram implements seconds.Sink.

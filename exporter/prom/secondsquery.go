@@ -105,7 +105,7 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 
 // fullName returns the name of a metric, which may be given without its namespace. It is empty if there is no such metric.
 func (s *Seconds) fullName(name string) string {
-	for _, full := range []string{name, s.namespace + "_" + name} {
+	for _, full := range []string{name, s.opts.Namespace + "_" + name} {
 		for _, stream := range s.streams {
 			if stream.Knows(full) {
 				return full

@@ -3,6 +3,7 @@ package prom
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"maps"
@@ -80,11 +81,6 @@ func (s *sender) begin(w http.ResponseWriter, r *http.Request) (ctx context.Cont
 
 func (s *sender) host(r *http.Request) string { return clientip.Of(r, s.proxies) }
 
-// place waits for a place to compute a page.
-func (s *sender) place(ctx context.Context, r *http.Request) (leave func(), err error) {
-	return s.places.Take(ctx, s.host(r))
-}
-
 // busy responds to a request that gets no page now.
 func busy(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -99,8 +95,9 @@ type content struct {
 	size    int // before compression; without the page
 }
 
-// render makes the content of a page, which may be nil and is the sender's from now on, and of families that follow it.
-func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, families []*dto.MetricFamily) (*content, error) {
+// render makes the content of a page, which may be nil and is the sender's from now on, and of families that follow it. It panics if one
+// cannot be encoded: what makes families is wrong then, and a page without it would be taken for a whole one.
+func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, families []*dto.MetricFamily) *content {
 	c, _ := s.unused.Get().(*content)
 	if c == nil {
 		c = new(content)
@@ -113,7 +110,6 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 		c.header.Set("Content-Encoding", "gzip")
 		out, end = s.zip.Start(&c.rest)
 	}
-	counted := &countingWriter{Writer: out}
 	var err error
 	if page != nil {
 		c.samples = page.Samples()
@@ -121,22 +117,24 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 	// A compressed page is made at once: it is small, and its compressor, which takes a megabyte, is not held by a slow reader. Another one
 	// becomes text while it is written, so that no page is in memory as text.
 	if page != nil && zip {
-		_, err = page.WriteTo(counted)
+		_, err = page.WriteTo(out)
 		s.pages.Put(page)
 		c.page = nil
 	}
-	enc := expfmt.NewEncoder(counted, format)
+	enc := expfmt.NewEncoder(out, format)
 	for _, f := range families {
 		err = errors.Join(err, enc.Encode(f))
 		c.samples += len(f.Metric)
 	}
 	err = errors.Join(err, enc.(expfmt.Closer).Close(), end()) // the end of an OpenMetrics page, and of the compressed one
-	c.size = counted.n
-	if err != nil {
-		s.recycle(c)
-		return nil, err
+	c.size = c.rest.Len()
+	if zip { // the last field of the format is the size of what was compressed
+		c.size = int(binary.LittleEndian.Uint32(c.rest.Bytes()[c.rest.Len()-4:]))
 	}
-	return c, nil
+	if err != nil {
+		panic(err)
+	}
+	return c
 }
 
 // recycle keeps the memory of a content that nobody uses any more.
@@ -230,17 +228,4 @@ func (s *scrapeStats) metrics() []collector.Metric {
 		metric("scrape_samples", "", "Samples in the response to the last scrape of a page.", &s.samples, 1),
 		metric("scrape_bytes", "bytes", "Size of the response to the last scrape of a page, before it was compressed.", &s.bytes, 1),
 	}
-}
-
-// countingWriter counts the bytes written through it.
-type countingWriter struct {
-	io.Writer
-	n int
-}
-
-// Write implements io.Writer.
-func (c *countingWriter) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.n += n
-	return n, err
 }

@@ -105,7 +105,7 @@ func (p *Pusher) countCut(to int64) {
 	oldest := p.at.Next
 	if p.row == p.at.Next { // it had a row of it
 		oldest = to
-	} else if p.opts.Log.Runs().First() == p.at.Next {
+	} else if _, first := p.opts.Log.Runs().At(0); first == p.at.Next {
 		return // the log begins with the first call of the first process
 	}
 	p.opts.Log.Logged(0, to, func(_ string, m *node.MetricNode) bool {

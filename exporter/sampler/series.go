@@ -70,17 +70,13 @@ func (s *Sampler) record(g *gathered, families []*dto.MetricFamily) {
 
 // metric stores a metric. Holds mu.
 func (s *Sampler) metric(g *gathered, m *dto.Metric) {
-	var ok bool
-	g.labels, ok = labels(m)
+	list, ok := labels(m)
+	g.labels = list
 	switch {
 	case !ok:
 		s.left++
-		return
 	case m.TimestampMs != nil:
 		s.leave(g)
-		return
-	}
-	switch {
 	case m.Counter != nil:
 		s.count(g, m.Counter.GetValue(), m.Counter.CreatedTimestamp)
 	case m.Gauge != nil:

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,6 +59,7 @@ func sourcesOf(g prometheus.Gatherer) (all []*source, err error) {
 
 // gathering is the result of a call of Gather.
 type gathering struct {
+	source   int // its number; -1 says that the time is over
 	families []*dto.MetricFamily
 	err      error // what is wrong with some of them, or with all if there are none
 	late     bool  // it did not end in time
@@ -69,58 +69,46 @@ type gathering struct {
 // failed reports whether it has nothing.
 func (g *gathering) failed() bool { return g.err != nil && len(g.families) == 0 }
 
-// gather calls all sources at once, and waits for those that are in time for the second before the open one.
+// gather calls all sources at once, and waits for those that are in time for the second before the open one. One that is still being
+// called is not called again.
 func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
 	end := open.Start.Add(s.opts.MaxDelay)
-	all, calls := make([]gathering, len(s.sources)), make([]<-chan gathering, len(s.sources))
+	all, calls := make([]gathering, len(s.sources)), 0
+	results := make(chan gathering, len(s.sources)+1) // a call that is late does not wait for anybody
 	for i, src := range s.sources {
-		calls[i] = src.start(line)
+		all[i] = gathering{err: fmt.Errorf("it takes longer than %v, see MaxDelay of the sampler's options", s.opts.MaxDelay), late: true}
+		if !src.running.Swap(true) {
+			calls++
+			go src.call(i, line, results)
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), end.Sub(line.Now()))
-	defer cancel()
-	// All share one deadline: a source that is late must not make the next ones late, which have their results by then.
-	for i, call := range calls {
-		if call == nil || !wait(ctx, call, &all[i]) || all[i].ended.Sub(end) > 0 {
-			all[i] = gathering{err: fmt.Errorf("it takes longer than %v, see MaxDelay of the sampler's options", s.opts.MaxDelay), late: true}
+	// All share one deadline: a source that is late must not make the next ones late. It comes behind the results that were in time, so
+	// these count even if this goroutine is late.
+	defer time.AfterFunc(end.Sub(line.Now()), func() { results <- gathering{source: -1} }).Stop()
+	for range calls {
+		r := <-results
+		if r.source < 0 {
+			break
+		}
+		if r.ended.Sub(end) <= 0 {
+			all[r.source] = r
 		}
 	}
 	return all
 }
 
-// wait waits for the result of a call until ctx ends, and reports whether there is one.
-func wait(ctx context.Context, call <-chan gathering, to *gathering) bool {
-	select {
-	case *to = <-call:
-		return true
-	case <-ctx.Done():
-	}
-	select {
-	case *to = <-call: // it was in time, if this goroutine was not
-		return true
-	default:
-		return false
-	}
-}
-
-// start calls Gather in a goroutine of its own, unless the call before has not returned yet: then it returns nil.
-func (s *source) start(line *leap.Timeline) <-chan gathering {
-	if s.running.Swap(true) {
-		return nil
-	}
-	done := make(chan gathering, 1) // the goroutine of a call that is late does not wait for anybody
-	go func() {
-		r := gathering{err: errors.New("the Gatherer has ended its goroutine")}
-		defer func() {
-			if p := recover(); p != nil {
-				r.err = fmt.Errorf("panic: %v", p)
-			}
-			r.ended = line.Now()
-			s.running.Store(false)
-			done <- r
-		}()
-		r.families, r.err = s.Gather()
+// call calls Gather, which may panic or end its goroutine.
+func (s *source) call(number int, line *leap.Timeline, to chan<- gathering) {
+	r := gathering{source: number, err: errors.New("the Gatherer has ended its goroutine")}
+	defer func() {
+		if p := recover(); p != nil {
+			r.err = fmt.Errorf("panic: %v", p)
+		}
+		r.ended = line.Now()
+		s.running.Store(false)
+		to <- r
 	}()
-	return done
+	r.families, r.err = s.Gather()
 }
 
 // report counts and logs the gatherings that failed or were late. Holds mu.

@@ -88,8 +88,9 @@ func (p *part) compare(ctx context.Context) error {
 // another reports whether the labels have a run in the second of a point that the log does not have, which knows its runs.
 func (p *part) another(x point) bool {
 	unix := x.at / 1000
-	id, theirs, known := p.runs.ID(unix), p.at(unix).run, p.runs.First()
-	return theirs != 0 && theirs != id && (id != 0 || known != 0 && unix >= known && !p.at(unix).logged)
+	id, theirs := p.runs.ID(unix), p.at(unix).run
+	run, _ := p.runs.At(unix) // which may have ended before
+	return theirs != 0 && theirs != id && (id != 0 || run.ID != 0 && !p.at(unix).logged)
 }
 
 // match compares a series, both sides in order of time, and writes what may be written.

@@ -15,9 +15,9 @@ type Sink interface {
 	// Labels sets the labels of the samples that follow, sorted by name, and since when those count that count. The slices are
 	// valid during the call.
 	Labels(names, values []string, began time.Time)
-	Value(m *Metric, v float64)
-	// Histogram is the histogram of response times, with exemplars, the fastest first.
-	Histogram(m *Metric, h *node.Histogram, exemplars []collector.Exemplar)
+	Sample(f *table.Family, v float64)
+	// Distribution is the histogram of response times, with exemplars, the fastest first.
+	Distribution(f *table.Family, h *node.Histogram, exemplars []collector.Exemplar)
 }
 
 // Gather reads all metrics once and gives them to the sink. The samples of one view were read at one instant.
@@ -32,7 +32,7 @@ func (p *Metrics) Gather(to Sink) {
 	each, view := s.each, s.view // allocated once, not for each resource
 	for _, s.resource = range m.Resources {
 		s.exemplars = s.resource.Exemplars()
-		for _, s.metric = range p.List {
+		for _, s.metric = range p.list {
 			switch {
 			case s.metric.Each != nil:
 				s.metric.Each(s.resource, each)
@@ -41,7 +41,7 @@ func (p *Metrics) Gather(to Sink) {
 				v.Snapshot(m.Now, &s.h)
 				s.values[1] = s.resource.Name()
 				to.Labels(s.names[1:], s.values[1:], v.Began())
-				to.Histogram(s.metric, &s.h, s.exemplars)
+				to.Distribution(&s.metric.family, &s.h, s.exemplars)
 			}
 		}
 		switch p.by {
@@ -67,7 +67,7 @@ type scrape struct {
 	names, values []string // of labels
 	now           leap.Reading
 	resource      *collector.Resource
-	metric        *Metric
+	metric        *metric
 
 	exemplars []collector.Exemplar
 	reading   table.Reading
@@ -81,7 +81,7 @@ func (s *scrape) each(value string, n int64) bool {
 	s.values[0], s.values[1] = value, s.resource.Name()
 	names := s.metric.sorted
 	s.to.Labels(names, s.values[2-len(names):], s.resource.View().Node().Began())
-	s.to.Value(s.metric, float64(n))
+	s.to.Sample(&s.metric.family, float64(n))
 	return true
 }
 
@@ -92,35 +92,35 @@ func (s *scrape) view(value string, view collector.View) bool {
 		h = nil
 	}
 	s.values[0], s.values[1] = value, s.resource.Name()
-	s.all(s.List, view.Node(), s.names, s.values[2-len(s.names):], h)
+	s.all(s.list, view.Node(), s.names, s.values[2-len(s.names):], h)
 	return true
 }
 
 // all emits what one snapshot of a view has of some metrics, with the histogram unless h is nil.
-func (s *scrape) all(metrics []*Metric, v *node.View, names, values []string, h *node.Histogram) {
+func (s *scrape) all(metrics []*metric, v *node.View, names, values []string, h *node.Histogram) {
 	began := v.Began()
 	s.reading.Set(v.SnapshotByCode(s.now, h, &s.reading.Codes))
 	s.to.Labels(names, values, began)
 	for _, m := range metrics {
 		switch {
 		case m.Value != nil:
-			s.to.Value(m, m.Value(&s.reading))
+			s.to.Sample(&m.family, m.Value(&s.reading))
 		case m.ByCode:
 			s.byCode(m, names, values, began)
 		case m.Type == table.Histogram && h != nil:
-			s.to.Histogram(m, h, s.exemplars)
+			s.to.Distribution(&m.family, h, s.exemplars)
 		}
 	}
 }
 
 // byCode emits a metric for each code: the first series is that of no code, and is always there.
-func (s *scrape) byCode(m *Metric, names, values []string, began time.Time) {
+func (s *scrape) byCode(m *metric, names, values []string, began time.Time) {
 	coded := false
 	for code, n := range s.reading.Codes.All() {
 		if coded = code != 0; coded { // the label's name comes first of those that are sorted
 			s.to.Labels(append(append(s.coded[0][:0], "code"), names...), append(append(s.coded[1][:0], collector.CodeName(code)), values...), began)
 		}
-		s.to.Value(m, float64(n))
+		s.to.Sample(&m.family, float64(n))
 	}
 	if coded {
 		s.to.Labels(names, values, began)
@@ -130,26 +130,6 @@ func (s *scrape) byCode(m *Metric, names, values []string, began time.Time) {
 // Page returns a page with all metrics, from a pool.
 func (p *Metrics) Page(pages *text.Pages, f text.Format) *text.Page {
 	page := pages.Get(f, p.families...)
-	p.Gather(Page{page})
+	p.Gather(page)
 	return page
-}
-
-// Page is a [Sink] that writes a text page. It writes no created timestamps: the text format has none, and those of OpenMetrics
-// are lines of their own, each of which a server stores as a series unless it is configured to look for them. client_golang
-// leaves them out, too.
-type Page struct{ *text.Page }
-
-// Labels implements [Sink].
-func (p Page) Labels(names, values []string, _ time.Time) { p.Page.Labels(names, values) }
-
-// Value implements [Sink].
-func (p Page) Value(m *Metric, v float64) {
-	p.Metric(&m.Family)
-	p.Plain(v)
-}
-
-// Histogram implements [Sink].
-func (p Page) Histogram(m *Metric, h *node.Histogram, exemplars []collector.Exemplar) {
-	p.Metric(&m.Family)
-	p.PlainHistogram(h, exemplars)
 }

@@ -25,22 +25,20 @@ type Options struct {
 
 // Metrics are the metrics of one exporter. They are safe for concurrent use, and never change.
 type Metrics struct {
-	// List has the metrics of resources, in the documented order.
-	List []*Metric
-
-	inbound []*Metric // the metrics of all inbound traffic
+	list    []*metric // those of resources, in the documented order
+	inbound []*metric // those of all inbound traffic
 
 	stats     *collector.Collector
 	namespace string
 	by        By
-	families  []*table.Family // of List and of inbound
+	families  []*table.Family // of list and of inbound
 	taken     map[string]bool // full names on a page, without _total
 }
 
-// Metric is a metric with its full name.
-type Metric struct {
+// metric is a metric with its full name.
+type metric struct {
 	table.Metric
-	Family table.Family // with the full name
+	family table.Family
 
 	sorted []string // labels, sorted
 }
@@ -83,34 +81,28 @@ func (o Options) Check(pkg string) error {
 // New makes the Metrics. The options must be right.
 func New(c *collector.Collector, o Options) *Metrics {
 	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, taken: map[string]bool{}}
-	for _, m := range table.Metrics() {
+	add := func(to *[]*metric, m table.Metric) {
 		if m.Type == table.Histogram && c.DurationsUnknown() {
-			continue
+			return
 		}
-		if o.By != "" {
-			m = labelled(m, string(o.By))
-		}
-		p.List = append(p.List, p.metric(m))
-	}
-	for _, m := range table.Inbound() {
-		if m.Type != table.Histogram || !c.DurationsUnknown() {
-			p.inbound = append(p.inbound, p.metric(m))
-		}
-	}
-	for _, m := range slices.Concat(p.List, p.inbound) {
-		f := &m.Family
-		p.families = append(p.families, f)
+		f := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help, Labels: m.Labels}
+		x := &metric{Metric: m, family: f, sorted: slices.Sorted(slices.Values(m.Labels))}
+		*to, p.families = append(*to, x), append(p.families, &x.family)
 		p.taken[strings.TrimSuffix(f.Name, "_total")] = true
 		if f.Type == table.Histogram {
 			p.taken[f.Name+"_bucket"], p.taken[f.Name+"_count"], p.taken[f.Name+"_sum"] = true, true, true
 		}
 	}
+	for _, m := range table.Metrics() {
+		if o.By != "" {
+			m = labelled(m, string(o.By))
+		}
+		add(&p.list, m)
+	}
+	for _, m := range table.Inbound() {
+		add(&p.inbound, m)
+	}
 	return p
-}
-
-func (p *Metrics) metric(m table.Metric) *Metric {
-	family := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help}
-	return &Metric{Metric: m, Family: family, sorted: slices.Sorted(slices.Values(m.Labels))}
 }
 
 // labelled adds a label to a metric of resources; histograms stay as they are.

@@ -12,7 +12,7 @@ import (
 
 // series is a value with its label values.
 type series struct {
-	metric *Metric
+	family *table.Family
 	values []string
 	v      float64
 	began  time.Time
@@ -23,7 +23,7 @@ type series struct {
 func (p *Metrics) SelfMetrics(to Sink) {
 	var order []*series
 	byKey := map[string]*series{}
-	for m, x := range p.published() {
+	for m, f := range p.published() {
 		m.Each(func(v float64, values ...string) {
 			const separator = "\xff" // in no UTF-8
 			key := m.Name + separator + strings.Join(values, separator)
@@ -34,14 +34,14 @@ func (p *Metrics) SelfMetrics(to Sink) {
 				}
 				return
 			}
-			s := &series{x, slices.Clone(values), v, m.Began}
+			s := &series{f, slices.Clone(values), v, m.Began}
 			byKey[key] = s
 			order = append(order, s)
 		})
 	}
 	for _, s := range order {
-		to.Labels(s.metric.Labels, s.values, s.began)
-		to.Value(s.metric, s.v)
+		to.Labels(s.family.Labels, s.values, s.began)
+		to.Sample(s.family, s.v)
 	}
 }
 
@@ -58,30 +58,30 @@ func merge(name string, a, b float64) float64 {
 
 // published are the metrics about windowstat itself, as they are published and as a page has them: those of one name are one there. What
 // has a name that a page has for resources, in one of its formats, is left out.
-func (p *Metrics) published() iter.Seq2[*collector.Metric, *Metric] {
-	return func(yield func(*collector.Metric, *Metric) bool) {
-		byName := map[string]*Metric{}
+func (p *Metrics) published() iter.Seq2[*collector.Metric, *table.Family] {
+	return func(yield func(*collector.Metric, *table.Family) bool) {
+		byName := map[string]*table.Family{}
 		for _, m := range p.stats.Metrics() {
 			if p.taken[p.namespace+"_"+strings.TrimSuffix(m.Name, "_total")] {
 				continue
 			}
-			x := byName[m.Name]
-			if x == nil {
-				x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
-				byName[m.Name] = x
+			f := byName[m.Name]
+			if f == nil {
+				f = &table.Family{Name: p.namespace + "_" + m.Name, Type: table.TypeOf(m.Name), Help: m.Help, Labels: m.Labels}
+				byName[m.Name] = f
 			}
-			if !yield(&m, x) {
+			if !yield(&m, f) {
 				return
 			}
 		}
 	}
 }
 
-// All returns all present metrics, those of resources first. One that several parts have published is there for each.
-func (p *Metrics) All() []*Metric {
-	all := slices.Concat(p.List, p.inbound)
-	for _, x := range p.published() {
-		all = append(all, x)
+// Families returns all present metrics, those of resources first. One that several parts have published is there for each.
+func (p *Metrics) Families() []*table.Family {
+	all := slices.Clone(p.families)
+	for _, f := range p.published() {
+		all = append(all, f)
 	}
 	return all
 }

@@ -20,9 +20,8 @@ type Shares struct {
 
 // share is what one client holds.
 type share struct {
-	n     int
-	stop  func() error
-	given bool // back
+	n    int // 0 once it is given back
+	stop func() error
 }
 
 // NewShares returns Shares of what honest clients hold for moments, such as a page that is being written. The oldest, which is the
@@ -69,10 +68,8 @@ func (s *Shares) Take(host string, n int, stop func() error) (give func(), ok bo
 
 // give gives a share back, once. Holds mu.
 func (s *Shares) give(x *share) {
-	if !x.given {
-		x.given = true
-		s.held -= x.n
-	}
+	s.held -= x.n
+	x.n = 0
 }
 
 // Held returns how much is held.

@@ -105,16 +105,6 @@ func (f *File) ID(unix int64) int64 {
 	return 0
 }
 
-// First is the first second of the oldest run that is known, 0 if none is.
-func (f *File) First() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.list) == 0 {
-		return 0
-	}
-	return f.list[0].First
-}
-
 // At is the run that counted a second of the log, and the second before which all are of this run. It is the zero Run for a second
 // that no run has.
 func (f *File) At(unix int64) (r Run, until int64) {

@@ -50,8 +50,8 @@ func TestRuns(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	// What has left the log is forgotten.
-	if f = open(5, 500, 250, 450, ""); f.First() != 300 {
-		t.Errorf("the oldest begins at %d", f.First())
+	if _, first := open(5, 500, 250, 450, "").At(0); first != 300 {
+		t.Errorf("the oldest begins at %d", first)
 	}
 }
 
@@ -104,8 +104,11 @@ func TestRunsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := Open(path, Run{ID: 1 << 40, First: 1 << 40}, 0, 1<<39)
-	if err != nil || len(f.list) != maxRuns || f.First() != 7 {
-		t.Errorf("%d runs from %d on, %v", len(f.list), f.First(), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, first := f.At(0); len(f.list) != maxRuns || first != 7 {
+		t.Errorf("%d runs from %d on", len(f.list), first)
 	}
 }
 

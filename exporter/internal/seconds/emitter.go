@@ -209,10 +209,7 @@ type distributions struct {
 func (d *distributions) read(r *Resources, v *node.View, from, to int64, before bool, seconds []node.MetricNode) {
 	from = max(from, to-r.kept, v.Since())
 	n := int(max(to-from, 0))
-	for len(d.hs) < n {
-		d.hs = append(d.hs[:cap(d.hs)], node.Histogram{})
-	}
-	d.hs, d.places = d.hs[:n], d.places[:0]
+	d.hs, d.places = slices.Grow(d.hs[:0], n)[:n], d.places[:0]
 	first := v.Histograms(from, d.hs)
 	d.missing = int(max(first-from, 0))
 	d.hasBefore = before && v.HistogramBefore(max(first, from), &d.before)

@@ -40,36 +40,25 @@ func (l *Line) Sealed(streams []Stream) int64 {
 func (l *Line) Oldest() int64 { return l.Before(l.Open(), int64(l.stats.History()/time.Second)) }
 
 // Before is n seconds before unix. Seconds that a step of the clock skipped do not count.
-func (l *Line) Before(unix, n int64) int64 {
-	if first := l.First(); unix > first {
-		index := l.Index(unix) - n
-		if index >= l.first {
-			return l.Unix(index)
-		}
-		n, unix = l.first-index, first
-	}
-	return unix - n
-}
+func (l *Line) Before(unix, n int64) int64 { return l.name(l.place(unix) - n) }
 
 // After is n seconds after unix. Seconds that a step of the clock skipped do not count.
-func (l *Line) After(unix, n int64) int64 {
-	if first := l.First(); unix < first {
-		if n <= first-unix {
-			return unix + n
-		}
-		n, unix = n-(first-unix), first
-	}
-	return l.Unix(l.Index(unix) + n)
-}
+func (l *Line) After(unix, n int64) int64 { return l.name(l.place(unix) + n) }
 
 // Count is how many seconds there are from one to before another; 0 if there are none.
-func (l *Line) Count(from, to int64) int64 {
+func (l *Line) Count(from, to int64) int64 { return max(l.place(to)-l.place(from), 0) }
+
+// place is the index of a second of this process. Those of earlier processes have the places before its first one, as if the clock had
+// skipped none of them.
+func (l *Line) place(unix int64) int64 {
 	first := l.First()
-	n := max(min(to, first)-from, 0)
-	if to > first {
-		n += max(l.Index(to)-l.Index(max(from, first)), 0)
-	}
-	return n
+	return l.stats.Timeline().IndexFrom(time.Unix(max(unix, first), 0)) - max(first-unix, 0)
+}
+
+// name is the second at a place.
+func (l *Line) name(place int64) int64 {
+	first := l.place(l.First())
+	return l.Unix(max(place, first)) - max(first-place, 0)
 }
 
 // Index is the index of the first second of this process that is not before unix.

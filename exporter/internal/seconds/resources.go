@@ -38,7 +38,7 @@ const (
 // families are the metrics of single seconds of one kind.
 type families struct {
 	metrics    []family
-	histograms map[Temporality]*table.Family
+	histograms [Single + 1]*table.Family // by what they are about; nil without one
 }
 
 // family is a row of [table.Seconds] with its full name, and its sum if it has one.
@@ -47,17 +47,21 @@ type family struct {
 	family, sum table.Family
 }
 
-// newFamilies makes those of some rows, by kind, without histograms.
+// newFamilies makes those of some rows, by kind.
 func newFamilies(namespace string, keep func(*table.Second) bool) (all [kinds]families) {
-	for kind, rows := range [kinds][]table.Second{table.Seconds(), table.InboundSeconds(), {table.DryRun()}} {
-		for _, m := range rows {
-			if !keep(&m) {
-				continue
+	rows := [kinds][]table.Second{append(table.Seconds(), table.Histograms()...), table.InboundSeconds(), {table.DryRun()}}
+	for kind := range all {
+		to := &all[kind]
+		for _, m := range slices.DeleteFunc(rows[kind], func(m table.Second) bool { return !keep(&m) }) {
+			f := table.Family{Name: namespace + "_" + m.Name, Type: m.Type, Help: m.Help}
+			switch m.Type {
+			case table.Histogram:
+				to.histograms[Cumulative] = &f
+			case table.GaugeHistogram:
+				to.histograms[Single] = &f
+			default:
+				to.metrics = append(to.metrics, family{m, f, table.Family{Name: f.Name + "_total", Type: table.Counter, Help: m.Sum}})
 			}
-			name := namespace + "_" + m.Name
-			all[kind].metrics = append(all[kind].metrics, family{
-				m, table.Family{Name: name, Type: table.Gauge, Help: m.Help}, table.Family{Name: name + "_total", Type: table.Counter, Help: m.Sum},
-			})
 		}
 	}
 	return all
@@ -78,12 +82,6 @@ func Names(namespace string, logged bool) (names []string) {
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
 	r := &Resources{stats: c, namespace: namespace, log: log, run: table.Run(namespace), line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
 	r.families = newFamilies(namespace, func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed })
-	if !c.DurationsUnknown() {
-		ofResources, ofInbound := table.SecondsHistograms(namespace)
-		for kind, h := range map[kind]*table.Histograms{resources: &ofResources, inbound: &ofInbound} {
-			r.families[kind].histograms = map[Temporality]*table.Family{Cumulative: &h.Cumulative, Single: &h.Single}
-		}
-	}
 	var h node.Histogram
 	c.Tree().View().Node().Snapshot(c.Timeline().Now(), &h)
 	for range h.Classic() {

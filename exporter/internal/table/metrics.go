@@ -195,4 +195,6 @@ type Family struct {
 	Name string // with namespace
 	Type Type
 	Help string // as it is; each format escapes it by itself
+	// Labels are the names of the labels of all series, where that is known before there are any.
+	Labels []string
 }

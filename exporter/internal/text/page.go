@@ -29,8 +29,8 @@ const (
 )
 
 // Page is a page in the making. It keeps the samples of each family apart, because the lines of a family must be consecutive,
-// and as numbers, a quarter of what they are as text: that is made while the page is written. It implements seconds.Sink. Its
-// memory is reused, see [Pages]. It is not safe for concurrent use, but can be written several times at once.
+// and as numbers, a quarter of what they are as text: that is made while the page is written. It implements seconds.Sink and
+// gather.Sink. Its memory is reused, see [Pages]. It is not safe for concurrent use, but can be written several times at once.
 type Page struct {
 	format  Format
 	places  map[*table.Family]*column
@@ -164,8 +164,9 @@ func (p *Page) Size() int {
 // Samples returns the number of samples.
 func (p *Page) Samples() int { return p.samples }
 
-// Labels sets the labels of the series that follow.
-func (p *Page) Labels(names, values []string) {
+// Labels implements gather.Sink. There are no created timestamps: the text format has none, and those of OpenMetrics are lines of their
+// own, each of which a server stores as a series unless it is configured to look for them. client_golang leaves them out, too.
+func (p *Page) Labels(names, values []string, _ time.Time) {
 	n := len(names)
 	if len(p.last) == 2*n && slices.Equal(p.last[:n], names) && slices.Equal(p.last[n:], values) {
 		return
@@ -192,8 +193,8 @@ func appendEscaped(b []byte, v string) []byte {
 	return append(b, v...)
 }
 
-// Metric starts a series of a family with the present labels.
-func (p *Page) Metric(f *table.Family) {
+// start starts a series of a family with the present labels.
+func (p *Page) start(f *table.Family) {
 	c := p.open(f)
 	n := uint32(len(c.samples))
 	c.series = append(c.series, series{uint32(p.from), uint32(len(p.labels)), n})
@@ -202,12 +203,21 @@ func (p *Page) Metric(f *table.Family) {
 
 // Series implements seconds.Sink.
 func (p *Page) Series(f *table.Family, names, values []string) {
-	p.Labels(names, values)
-	p.Metric(f)
+	p.Labels(names, values, time.Time{})
+	p.start(f)
 }
 
-// Plain is a sample without a timestamp.
-func (p *Page) Plain(v float64) { p.Value(noTime, v) }
+// Sample implements gather.Sink.
+func (p *Page) Sample(f *table.Family, v float64) {
+	p.start(f)
+	p.Value(noTime, v)
+}
+
+// Distribution implements gather.Sink. Not every format has exemplars.
+func (p *Page) Distribution(f *table.Family, h *node.Histogram, exemplars []collector.Exemplar) {
+	p.start(f)
+	p.histogram(noTime, h, exemplars)
+}
 
 // Value implements seconds.Sink.
 func (p *Page) Value(unix int64, v float64) {
@@ -219,11 +229,6 @@ func (p *Page) Value(unix int64, v float64) {
 
 // Histogram implements seconds.Sink.
 func (p *Page) Histogram(unix int64, h *node.Histogram) { p.histogram(unix, h, nil) }
-
-// PlainHistogram is a histogram without a timestamp, with exemplars, the fastest first, if the format has them.
-func (p *Page) PlainHistogram(h *node.Histogram, exemplars []collector.Exemplar) {
-	p.histogram(noTime, h, exemplars)
-}
 
 func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Exemplar) {
 	c, at := p.current, len(p.current.counts)

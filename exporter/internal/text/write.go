@@ -229,13 +229,5 @@ func number(b []byte, v float64, float bool) []byte {
 			return b
 		}
 	}
-	switch {
-	case math.IsNaN(v):
-		return append(b, "NaN"...)
-	case math.IsInf(v, 1):
-		return append(b, "+Inf"...)
-	case math.IsInf(v, -1):
-		return append(b, "-Inf"...)
-	}
-	return strconv.AppendFloat(b, v, 'g', -1, 64)
+	return strconv.AppendFloat(b, v, 'g', -1, 64) // or NaN, +Inf, -Inf, as both formats have them
 }
