@@ -44,9 +44,7 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	own, others := prometheus.NewRegistry(), prometheus.NewRegistry()
-	if err := own.Register(p); err != nil { // what was published may be in conflict
-		return nil, err
-	}
+	own.MustRegister(p) // Publish refuses what would be in conflict
 	others.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
 	c.Publish(h.out.last.metrics()...)
