@@ -175,14 +175,14 @@ func (g *guard) admit(s *state, r *http.Request) int {
 	if s.passwords.remembered(user, password) {
 		return http.StatusOK
 	}
-	end, err := g.turns.wait(r.Context(), clientip.Of(r, g.proxies))
-	if err != nil {
+	status := http.StatusUnauthorized
+	if err := g.turns.take(r.Context(), clientip.Of(r, g.proxies), func() {
+		// Another request may have shown meanwhile that it is right.
+		if s.passwords.remembered(user, password) || s.passwords.compare(user, password) {
+			status = http.StatusOK
+		}
+	}); err != nil {
 		return http.StatusTooManyRequests
 	}
-	defer end()
-	// Another request may have shown meanwhile that it is right.
-	if s.passwords.remembered(user, password) || s.passwords.compare(user, password) {
-		return http.StatusOK
-	}
-	return http.StatusUnauthorized
+	return status
 }
