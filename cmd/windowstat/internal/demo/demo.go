@@ -109,7 +109,7 @@ func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io
 		defer cancel()
 	}
 	fmt.Fprintf(stdout, "service     http://%s  under %g requests a second\n%srunning %s\n",
-		service.Address(), o.Rate, t.Banner(), until)
+		service.Address(), o.Rate, t.Banner, until)
 	if i := shop.breaks; o.Incident != "" {
 		fmt.Fprintf(stdout, "incident    %s from %s on, for %v\n", i.name, i.from.Format(time.RFC3339), incidentLength)
 	}
