@@ -86,7 +86,7 @@ func (u *ui) draw(s tcell.Screen, now time.Time) {
 
 // title says what the table is of.
 func (u *ui) title(x *table) []span {
-	name := u.targets[0].reader.endpoint.String()
+	name := u.targets[0].endpoint.String()
 	if n := len(u.targets); n > 1 {
 		name = fmt.Sprintf("%d targets, %s", n, map[bool]string{false: "added up", true: "apart"}[u.apart])
 	}

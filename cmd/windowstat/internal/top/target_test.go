@@ -243,7 +243,7 @@ func TestDetail(t *testing.T) {
 	} {
 		press(u, step[0])
 		for _, x := range u.selected.scope {
-			x.take(x.reader.read(t.Context(), u.selected.name), time.Now())
+			x.take(x.read(t.Context(), u.selected.name), time.Now())
 		}
 		if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(strings.ReplaceAll(got, "  ", " "), step[1]) {
 			t.Errorf("%s shows\n%s\nwant\n%s", step[0], got, step[1])
@@ -255,7 +255,7 @@ func TestDetail(t *testing.T) {
 	u = newUI(t, s.serve(t))
 	u.read(t, s.now)
 	press(u, "enter")
-	u.targets[0].take(u.targets[0].reader.read(t.Context(), "a"), s.now)
+	u.targets[0].take(u.targets[0].read(t.Context(), "a"), s.now)
 	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "/live/seconds: 404 Not Found\nSECOND") {
 		t.Errorf("without the page there is\n%s", got)
 	}
