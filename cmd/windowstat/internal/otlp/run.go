@@ -107,8 +107,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		servers = append(servers, s)
 	}
 	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; counts are of the spans received\n%s", servers[0].Address(), servers[1].Address(), o.Tolerance+delay, t.Banner)
-	ctx, cancel := t.Ready(ctx, servers...)
-	defer cancel()
+	ctx = t.Ready(ctx, servers...)
 	err = r.play(ctx)
 	return errors.Join(err, stop())
 }

@@ -162,15 +162,16 @@ func (t *Telemetry) Finish() error {
 func (t *Telemetry) Stop() error { return errors.Join(t.Finish(), t.Pages.Stop()) }
 
 // Ready says that the command is ready, until the context that it returns ends: when ctx does, or the pages or another server that
-// the command needs. All that it serves must listen, with what it needs.
-func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) (context.Context, context.CancelFunc) {
+// the command needs, or the ways out. All that it serves must listen, with what it needs.
+func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
+	context.AfterFunc(t.working, cancel)
 	for _, s := range append(servers, t.Pages) {
 		context.AfterFunc(s.Ended, cancel)
 	}
 	t.ready.Store(true)
 	context.AfterFunc(ctx, func() { t.ready.Store(false) })
-	return ctx, cancel
+	return ctx
 }
 
 // namesFile is the state file of the metric log with the names that are earned.
