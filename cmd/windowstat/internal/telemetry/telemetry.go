@@ -200,10 +200,11 @@ func (t *Telemetry) KeepNames(names *httpstat.Names) {
 	t.work.Go(func() {
 		ticker := time.NewTicker(saveNamesInterval)
 		defer ticker.Stop()
-		for t.working.Err() == nil {
+		for last := false; !last; {
 			select {
 			case <-ticker.C:
 			case <-t.working.Done():
+				last = true
 			}
 			if err := names.Save(path); err != nil {
 				t.Logger.Error("cannot save the names that were earned", "err", err)
