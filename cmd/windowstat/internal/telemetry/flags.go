@@ -49,7 +49,7 @@ var pushFlags = [...]struct {
 func (o *Options) Flags() flags.Set {
 	x := &o.Exporter
 	pages := flags.Set{
-		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: defaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
+		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: DefaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
 		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", webconfig.Open), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},
 		{Of: "MetricsPath", Flag: &cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Destination: &x.MetricsPath, Usage: "`PATH` of the metrics page; the per-second page is at PATH/seconds, the live page at /live/"}},
 		{Flag: &cli.GenericFlag{Name: "web.proxies", Value: flags.Values(&x.Seconds.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies before the pages, such as 10.0.0.7 or 10.0.0.0/8; repeatable"}},
@@ -97,7 +97,8 @@ func (o *Options) Flags() flags.Set {
 	)
 }
 
-const defaultListen = "127.0.0.1:9719"
+// DefaultListen is where the pages are.
+const DefaultListen = "127.0.0.1:9719"
 
 // Check returns what is wrong with the options of the ways out. It makes nothing.
 func (o *Options) Check() error { return o.flagged(o.exporter().Check()) }

@@ -56,7 +56,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	// The ports first: a second process with the same flags fails here, before it touches the log's files.
 	addresses := o.Listen
 	if len(addresses) == 0 {
-		addresses = []string{defaultListen}
+		addresses = []string{DefaultListen}
 	}
 	bounds := server.Pages()
 	bounds.Proxies, bounds.Conns = o.Exporter.Seconds.Proxies, max(1, bounds.Conns/len(addresses))
