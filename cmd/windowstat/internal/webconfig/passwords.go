@@ -67,9 +67,6 @@ func (p *passwords) sum(user, password string) []byte {
 // them come for the first time.
 const maxGuesses = 64
 
-// errTooManyGuesses is why a host has no turn.
-var errTooManyGuesses = errors.New("too many passwords of this host are being compared")
-
 // turns has the comparisons of a host wait for each other, and those of all hosts for half of the processors. So hosts take turns,
 // each with one at a time.
 type turns struct {
@@ -90,7 +87,7 @@ func newTurns() *turns {
 	return &turns{all: semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/2))), hosts: map[string]*host{}}
 }
 
-// take waits for the turn of a host, and compares then. The error is errTooManyGuesses at once, or the end of ctx.
+// take waits for the turn of a host, and compares then. The error is at once that too many wait, or later the end of ctx.
 func (t *turns) take(ctx context.Context, name string, compare func()) error {
 	t.mu.Lock()
 	h := t.hosts[name]
@@ -100,7 +97,7 @@ func (t *turns) take(ctx context.Context, name string, compare func()) error {
 	}
 	if h.n == maxGuesses {
 		t.mu.Unlock()
-		return errTooManyGuesses
+		return errors.New("too many passwords of this host are being compared")
 	}
 	h.n++
 	t.mu.Unlock()
