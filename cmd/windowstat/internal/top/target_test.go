@@ -264,7 +264,7 @@ func TestDetail(t *testing.T) {
 // The oldest calls in flight at any target, the oldest first, and no more of them than have room; names are those of strangers.
 func TestLongestCalls(t *testing.T) {
 	with := func(resource string, calls ...share) *target {
-		return &target{state: answer{detail: detail{resource: resource, now: 100_000, lists: map[string][]share{"running": calls}}}}
+		return &target{state: answer{detail: detail{resource: resource, Now: 100_000, Details: map[string][]share{"running": calls}}}}
 	}
 	targets := []*target{
 		with("a", share{Origin: "web", Entrance: "http", Trace: "4b\x1b[2J", Since: 38_760}, share{Entrance: "_default", Since: 98_000}),
