@@ -69,10 +69,9 @@ func write(path string, content []byte, sync bool) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	if !sync {
-		return nil
+	if sync {
+		_ = SyncDir(filepath.Dir(path)) // not all systems can
 	}
-	_ = SyncDir(filepath.Dir(path)) // not all systems can
 	return nil
 }
 
