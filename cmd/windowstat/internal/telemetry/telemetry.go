@@ -18,6 +18,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -117,21 +118,21 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 // is left out: a URL with a token may be on it.
 func (t *Telemetry) handler(pages http.Handler, profiles bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", pages)
-	mux.HandleFunc("/-/ready", func(w http.ResponseWriter, r *http.Request) {
-		if !t.ready.Load() {
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	// Not by the mux: the pages refuse bodies before anything else.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/-/ready" && !t.ready.Load():
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
-			return
+		case profiles && strings.HasPrefix(r.URL.Path, "/debug/pprof"):
+			mux.ServeHTTP(w, r)
+		default:
+			pages.ServeHTTP(w, r)
 		}
-		pages.ServeHTTP(w, r)
 	})
-	if profiles {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	}
-	return mux
 }
 
 // reloadOnHangup reads limits again on SIGHUP.
