@@ -14,11 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/top"
 )
-
-// topEndpoint is where the serving commands have their pages by default.
-const topEndpoint = "127.0.0.1:9719"
 
 // topCommand is windowstat top, see package top. Whether there is a terminal is known here, so that the package can be tested with a
 // screen in memory.
@@ -37,7 +35,7 @@ func topCommand() *cli.Command {
 		Name:      "top",
 		Usage:     "watch the resources of an endpoint in the terminal, second by second",
 		ArgsUsage: "[ADDRESS...]",
-		Description: "ADDRESS is where the pages of a service are, " + topEndpoint + " by default: host:port, or http:// or https:// before it,\n" +
+		Description: "ADDRESS is where the pages of a service are, " + telemetry.DefaultListen + " by default: host:port, or http:// or https:// before it,\n" +
 			"with the path of its metrics page if that is not /metrics, or of its per-second page, which is /seconds below it. Several\n" +
 			"services are added up; t shows them apart. Pages are read without a cursor, so nothing is taken from the servers that scrape\n" +
 			"them. The first line is the total of the service, its inbound calls; where nothing is inbound there is none. ? explains keys\n" +
@@ -64,7 +62,7 @@ func topCommand() *cli.Command {
 
 func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.Endpoint, err error) {
 	if len(addresses) == 0 {
-		addresses = []string{topEndpoint}
+		addresses = []string{telemetry.DefaultListen}
 	}
 	var errs []error
 	for _, address := range addresses {

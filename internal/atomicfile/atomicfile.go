@@ -8,36 +8,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// maxSize is more than any file of state has.
-const maxSize = 64 << 20
-
 // Read reads the JSON in a file into v, which stays as it is if there is no file. The error names the file.
 func Read(path string, v any) error {
-	f, err := os.Open(path)
+	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
-	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(b) > maxSize {
-		err = fmt.Errorf("more than %d bytes", maxSize)
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
-	return err
+	return nil
 }
 
 // SetAside renames a file that cannot be used, because of an error, so that it can be looked at and does not stand in the way of what begins
@@ -81,10 +69,9 @@ func write(path string, content []byte, sync bool) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	if !sync {
-		return nil
+	if sync {
+		_ = SyncDir(filepath.Dir(path)) // not all systems can
 	}
-	_ = SyncDir(filepath.Dir(path)) // not all systems can
 	return nil
 }
 

@@ -109,12 +109,11 @@ func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io
 		defer cancel()
 	}
 	fmt.Fprintf(stdout, "service     http://%s  under %g requests a second\n%srunning %s\n",
-		service.Address(), o.Rate, t.Banner(), until)
+		service.Address(), o.Rate, t.Banner, until)
 	if i := shop.breaks; o.Incident != "" {
 		fmt.Fprintf(stdout, "incident    %s from %s on, for %v\n", i.name, i.from.Format(time.RFC3339), incidentLength)
 	}
-	ctx, cancel := t.Ready(ctx, service)
-	defer cancel()
+	ctx = t.Ready(ctx, service)
 	unanswered := shop.Load(ctx, "http://"+service.Address(), &http.Transport{MaxIdleConnsPerHost: maxInFlight})
 	if unanswered > 0 {
 		fmt.Fprintf(stdout, "%d requests got no answer\n", unanswered)

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -27,30 +26,17 @@ const (
 	DefaultAfter   = time.Minute
 )
 
-// incident breaks the shop from a second on. One without a name never does.
+// incident breaks the shop from a whole second on. One without a name never does. What it breaks asks whether it is on.
 type incident struct {
 	name     string
 	from, to time.Time
 	over     chan struct{} // closed when the load ends
 }
 
-// newIncident makes one that begins with a whole second.
-func newIncident(name string, from time.Time) *incident {
-	from = from.Truncate(time.Second)
-	return &incident{name, from, from.Add(incidentLength), make(chan struct{})}
-}
-
 // now reports whether an incident of this name is on.
 func (i *incident) now(name string) bool {
 	t := time.Now()
 	return i.name == name && !t.Before(i.from) && t.Before(i.to)
-}
-
-// wait waits as long as a database hangs.
-func (i *incident) wait() {
-	if i.now(hang) {
-		sleep(time.Until(i.to), i.over)
-	}
 }
 
 // sleep waits for a time, or until a channel is closed; then it reports false.
@@ -76,23 +62,4 @@ func (i *incident) run(ctx context.Context, c *collector.Collector, usual []coll
 		_ = c.SetLimits(usual)
 	}
 	<-ctx.Done()
-}
-
-// fails is a handler that fails while clients try again and again.
-func (i *incident) fails(usual http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if i.now(retries) {
-			http.Error(w, "the bank does not answer", http.StatusServiceUnavailable)
-			return
-		}
-		usual(w, r)
-	}
-}
-
-// attempts is how often a client asks while what it asks for fails.
-func (i *incident) attempts() int {
-	if i.now(retries) {
-		return 4
-	}
-	return 1
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/windowstat/windowstat/collector/httpstat"
@@ -20,7 +21,7 @@ type load struct {
 	*Shop
 	base       string // http://host:port
 	client     *http.Client
-	slots      chan struct{} // bounds the requests in flight
+	slots      *semaphore.Weighted // bounds the requests in flight
 	all        sync.WaitGroup
 	unanswered atomic.Int64
 }
@@ -38,7 +39,7 @@ const (
 // ctx ends; meanwhile the shop has its incident. It returns when every one was answered: how many were not.
 func (s *Shop) Load(ctx context.Context, base string, transport http.RoundTripper) (unanswered int64) {
 	l := &load{
-		Shop: s, base: base, slots: make(chan struct{}, maxInFlight),
+		Shop: s, base: base, slots: semaphore.NewWeighted(maxInFlight),
 		client: &http.Client{Transport: transport, Timeout: time.Minute},
 	}
 	defer l.client.CloseIdleConnections()
@@ -65,15 +66,10 @@ func (l *load) run(ctx context.Context, r route) {
 			}
 			due.AllowN(time.Now(), due.Burst()) // what was not sent meanwhile is not due
 		}
-		if due.Wait(ctx) != nil {
+		if due.Wait(ctx) != nil || l.slots.Acquire(ctx, 1) != nil {
 			return
 		}
-		select {
-		case l.slots <- struct{}{}:
-			l.all.Go(func() { l.send(r); <-l.slots })
-		case <-ctx.Done():
-			return
-		}
+		l.all.Go(func() { l.send(r); l.slots.Release(1) })
 	}
 }
 
@@ -83,9 +79,13 @@ var clients = []string{"web", "web", "web", "mobile", "mobile", "partner"}
 // clientHeader is where it says so.
 const clientHeader = "X-Client"
 
-// send sends a request, and again as often as clients do while it fails, and counts what the answers say.
+// send sends a request, in an incident again as often as clients do while it fails, and counts what the answers say.
 func (l *load) send(r route) {
-	for range l.breaks.attempts() {
+	attempts := 1
+	if l.breaks.now(retries) {
+		attempts = 4
+	}
+	for range attempts {
 		status, err := l.request(r)
 		if err != nil {
 			l.unanswered.Add(1) // whether the service counted it, nobody knows

@@ -32,8 +32,10 @@ type Shop struct {
 
 // NewShop makes a shop that counts with a Collector, for so many requests a second over all routes. One of [Incidents] begins with the
 // second of a time; none if it is empty.
-func NewShop(c *collector.Collector, rate float64, incident string, from time.Time) *Shop {
-	s := &Shop{stats: c, rate: rate, sent: observer{seen: map[string]counts{}}, breaks: newIncident(incident, from)}
+func NewShop(c *collector.Collector, rate float64, incidentName string, from time.Time) *Shop {
+	from = from.Truncate(time.Second)
+	breaks := &incident{incidentName, from, from.Add(incidentLength), make(chan struct{})}
+	s := &Shop{stats: c, rate: rate, sent: observer{seen: map[string]counts{}}, breaks: breaks}
 	s.routes = s.allRoutes()
 	return s
 }
@@ -93,13 +95,13 @@ func (s *Shop) allRoutes() []route {
 		},
 		{
 			pattern: "POST /payments", method: "POST", path: fixed("/payments"), share: 0.10,
-			handler: s.breaks.fails(func(w http.ResponseWriter, r *http.Request) { // failing
-				if rand.IntN(10) == 0 {
+			handler: func(w http.ResponseWriter, r *http.Request) { // failing
+				if s.breaks.now(retries) || rand.IntN(10) == 0 {
 					http.Error(w, "the bank does not answer", http.StatusServiceUnavailable)
 					return
 				}
 				takes(between(10, 30))(w, r)
-			}),
+			},
 		},
 		{
 			pattern: "GET /flash-sale", method: "GET", path: fixed("/flash-sale"), share: 0.05, burst: true,
@@ -127,8 +129,8 @@ func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc)
 			return
 		}
 		time.Sleep(d())
-		if name == "db: products" {
-			s.breaks.wait()
+		if name == "db: products" && s.breaks.now(hang) {
+			sleep(time.Until(s.breaks.to), s.breaks.over)
 		}
 		e.Exit(nil)
 		rest(w, r)

@@ -61,9 +61,6 @@ const (
 	grpcType     = "application/grpc"
 )
 
-// retryAfter is after how many seconds a request that was refused may come again.
-const retryAfter = "5"
-
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -101,7 +98,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", kind)
 	if f != nil {
 		if f.code == unavailable {
-			w.Header().Set("Retry-After", retryAfter)
+			w.Header().Set("Retry-After", "5")
 		}
 		w.WriteHeader(f.status)
 	}

@@ -145,15 +145,9 @@ func rejectedBy(t *testing.T, w *httptest.ResponseRecorder) string {
 
 func rejectedOf(t *testing.T, answer []byte) string {
 	t.Helper()
-	n := uint64(0)
-	if err := eachOf(answer, 1, func(partial []byte) error {
-		return each(partial, func(x field) error {
-			if x.number == 1 {
-				n = x.value
-			}
-			return nil
-		})
-	}); err != nil {
+	n := int64(0)
+	partial := []*field{{1, "", integer, nil, func(_ *batch, v value) { n = v.number }}}
+	if err := new(batch).protobufMessage(&field{of: []*field{{1, "", message, partial, nil}}}, answer); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(n)

@@ -7,60 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is what is read of a message in JSON: its fields by their names.
-type message map[string]jsonField
-
-// jsonField is one: of a kind, or a message, or a list of messages. The zero value is one that is not read.
-type jsonField struct {
-	number protowire.Number
-	kind   jsonKind
-	of     message
-}
-
-type jsonKind uint8
-
-const (
-	text    jsonKind = iota + 1
-	id               // in hex, which is not what protobuf's JSON has
-	integer          // of 64 bits, as a string or a number
-	inner            // a message
-)
-
-var jsonAttributes = message{"key": {attributeKey, text, nil}, "value": {attributeValue, inner, message{
-	"stringValue": {valueString, text, nil}, "intValue": {valueInt, integer, nil},
-}}}
-
-var jsonSpan = message{
-	"traceId": {spanTrace, id, nil}, "spanId": {spanID, id, nil}, "parentSpanId": {spanParent, id, nil},
-	"traceState": {spanState, text, nil}, "name": {spanName, text, nil}, "kind": {spanKind, integer, nil}, "flags": {spanFlags, integer, nil},
-	"startTimeUnixNano": {spanStart, integer, nil}, "endTimeUnixNano": {spanEnd, integer, nil},
-	"attributes": {spanAttributes, inner, jsonAttributes}, "status": {spanStatus, inner, message{"code": {statusCode, integer, nil}}},
-}
-
-var jsonRequest = message{"resourceSpans": {requestResourceSpans, inner, message{
-	"resource":   {resourceSpansResource, inner, message{"attributes": {resourceAttributes, inner, jsonAttributes}}},
-	"scopeSpans": {resourceSpansScopes, inner, message{"spans": {scopeSpans, inner, jsonSpan}}},
-}}}
-
-// json decodes an ExportTraceServiceRequest as OTLP writes it in JSON: it writes the fields that count as protobuf. So one function knows
-// what spans are made of, and where the resource may stand.
-//
-// A stranger's JSON costs little more than its bytes: nothing is made of what is not read, and what is read takes less in protobuf.
-// json.Valid refuses what is nested more than 10,000 deep, and message goes only as deep as its table.
-func (b *batch) json(request []byte) error {
-	if !json.Valid(request) {
+// json decodes a request. json.Valid refuses what is nested more than 10,000 deep, and only what the table of fields has is decoded.
+func (b *batch) json(body []byte) error {
+	if !json.Valid(body) {
 		return errJSON
 	}
-	c := cursor{all: request}
-	encoded, err := c.message(make([]byte, 0, len(request)/2), jsonRequest, c.token())
-	if err != nil {
-		return err
-	}
-	return b.protobuf(encoded)
+	c := cursor{all: body}
+	return b.jsonMessage(request, &c, c.token())
 }
 
 // cursor reads JSON that is valid. So what begins is whole, and nothing is to be learnt from commas and colons.
@@ -108,68 +63,61 @@ func (c *cursor) skip(token []byte) {
 	}
 }
 
-// message appends the fields of the message that begins with a token. There is none in null.
-func (c *cursor) message(b []byte, of message, token []byte) ([]byte, error) {
-	if token[0] == 'n' {
-		return b, nil
-	}
-	if token[0] != '{' {
-		return b, errJSON
+// jsonMessage decodes the message that begins with a token. There is none in null.
+func (b *batch) jsonMessage(m *field, c *cursor, token []byte) error {
+	switch token[0] {
+	case 'n':
+		return b.end(m)
+	case '{':
+	default:
+		return errJSON
 	}
 	for key := c.token(); key[0] != '}'; key = c.token() {
-		f, token := of[string(unquoted(key))], c.token()
+		name, token := unquoted(key), c.token()
+		i := slices.IndexFunc(m.of, func(f *field) bool { return f.name == string(name) })
 		var err error
 		switch {
-		case f.kind == 0 || token[0] == 'n':
+		case i < 0 || token[0] == 'n':
 			c.skip(token)
-		case f.kind != inner:
-			b, err = appendScalar(b, f, token)
+		case m.of[i].kind != message:
+			err = b.jsonScalar(m.of[i], token)
 		case token[0] == '[':
 			for token = c.token(); token[0] != ']' && err == nil; token = c.token() {
-				b, err = c.nested(b, f, token)
+				err = b.jsonMessage(m.of[i], c, token)
 			}
 		default:
-			b, err = c.nested(b, f, token)
+			err = b.jsonMessage(m.of[i], c, token)
 		}
 		if err != nil {
-			return b, err
+			return err
 		}
 	}
-	return b, nil
+	return b.end(m)
 }
 
-// nested appends a message within a message. Its length stands before it, and is known when it is written.
-func (c *cursor) nested(b []byte, f jsonField, token []byte) ([]byte, error) {
-	b = protowire.AppendTag(b, f.number, protowire.BytesType)
-	begin := len(b)
-	b, err := c.message(b, f.of, token)
-	var length [10]byte
-	return slices.Insert(b, begin, protowire.AppendVarint(length[:0], uint64(len(b)-begin))...), err
-}
-
-// appendScalar appends a field that is no message. An id that is not hex has no bytes, and is malformed.
-func appendScalar(b []byte, f jsonField, token []byte) ([]byte, error) {
-	v := unquoted(token)
+// jsonScalar decodes a field that is no message. An id that is not hex has no bytes, and is malformed.
+func (b *batch) jsonScalar(f *field, token []byte) error {
+	v := value{text: unquoted(token), isNumber: f.kind == integer}
 	switch {
 	case strings.IndexByte("{[tf", token[0]) >= 0:
-		return b, errJSON
+		return errJSON
 	case f.kind == integer:
-		n, err := strconv.ParseUint(string(v), 10, 64)
-		if signed, negative := strconv.ParseInt(string(v), 10, 64); negative == nil {
-			n, err = uint64(signed), nil
+		n, err := strconv.ParseUint(string(v.text), 10, 64)
+		if v.number = int64(n); err != nil {
+			v.number, err = strconv.ParseInt(string(v.text), 10, 64)
 		}
 		if err != nil {
-			return b, errJSON
+			return errJSON
 		}
-		return protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.VarintType), n), nil
 	case f.kind == id:
-		decoded, err := hex.AppendDecode(nil, v)
+		decoded, err := hex.AppendDecode(nil, v.text)
 		if err != nil {
 			decoded = nil
 		}
-		v = decoded
+		v.text = decoded
 	}
-	return protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), v), nil
+	f.set(b, v)
+	return nil
 }
 
 // unquoted returns what a string says, and any other token as it is.

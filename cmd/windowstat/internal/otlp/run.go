@@ -1,7 +1,7 @@
 // Package otlp receives spans by OpenTelemetry's protocol and counts them as calls, in the seconds in which they were.
 //
 // The way of a span: a request comes by HTTP or gRPC (handler), its body is read within bounds (body) and decoded as protobuf or JSON,
-// of which only the fields that count are read (protobuf, json, attributes). A [receiver] passes over spans that it has seen (seen), names
+// of which only the fields that count are read (protobuf, json; batch has their table). A [receiver] passes over spans that it has seen (seen), names
 // the others (names), weighs those that are sampled (span), and puts them into a timeline. A second is played, and so counted by a
 // Collector, when the tolerance and a second are over after it. [Options.Run] is the command: it serves what is counted.
 //
@@ -106,9 +106,8 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 		servers = append(servers, s)
 	}
-	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; counts are of the spans received\n%s", servers[0].Address(), servers[1].Address(), o.Tolerance+delay, t.Banner())
-	ctx, cancel := t.Ready(ctx, servers...)
-	defer cancel()
+	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; counts are of the spans received\n%s", servers[0].Address(), servers[1].Address(), o.Tolerance+delay, t.Banner)
+	ctx = t.Ready(ctx, servers...)
 	err = r.play(ctx)
 	return errors.Join(err, stop())
 }

@@ -11,16 +11,17 @@ import (
 //
 // There are three generations of 45 seconds, so a span is known for 90 to 135 seconds, for some 20 bytes.
 type seen struct {
-	most  int // ids in all
-	seed  maphash.Seed
-	sets  [3]map[uint64]struct{} // the youngest first
-	since time.Time              // when the youngest began
+	most     int // ids in all
+	seed     maphash.Seed
+	begin    time.Time // of generation 0
+	youngest int
+	sets     [3]map[uint64]struct{} // a generation has the one of its number, modulo three
 }
 
 const generation = 45 * time.Second
 
 func newSeen(most int, now time.Time) *seen {
-	s := &seen{most: most, seed: maphash.MakeSeed(), since: now}
+	s := &seen{most: most, seed: maphash.MakeSeed(), begin: now}
 	for i := range s.sets {
 		s.sets[i] = map[uint64]struct{}{}
 	}
@@ -29,17 +30,11 @@ func newSeen(most int, now time.Time) *seen {
 
 // turn forgets generations that are too old.
 func (s *seen) turn(now time.Time) {
-	for range s.sets {
-		if now.Sub(s.since) < generation {
-			return
-		}
-		oldest := s.sets[len(s.sets)-1]
-		clear(oldest) // what it has grown to is needed again
-		copy(s.sets[1:], s.sets[:])
-		s.sets[0] = oldest
-		s.since = s.since.Add(generation)
+	youngest := int(now.Sub(s.begin) / generation)
+	for s.youngest = max(s.youngest, youngest-len(s.sets)); s.youngest < youngest; {
+		s.youngest++
+		clear(s.sets[s.youngest%len(s.sets)]) // what it has grown to is needed again
 	}
-	s.since = now // a machine that has slept
 }
 
 // fits reports whether so many spans more can be remembered.
@@ -61,6 +56,6 @@ func (s *seen) again(x *span) bool {
 			return true
 		}
 	}
-	s.sets[0][h] = struct{}{}
+	s.sets[s.youngest%len(s.sets)][h] = struct{}{}
 	return false
 }

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 // Behind a proxy that is trusted, names are earned by those for whom it asks; one that does not say has no share.
 func TestClientsBehindProxies(t *testing.T) {
-	o := Options{Bounds: server.Bounds{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+	o := Options{Bounds: server.Bounds{Bounds: netlimit.Bounds{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
 	for _, tc := range []struct{ remote, forwarded, want string }{
 		{"192.0.2.1:80", "192.0.2.9", "192.0.2.1"},
 		{"10.0.0.1:80", "198.51.100.1, 192.0.2.9", "192.0.2.9"},

@@ -84,14 +84,13 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	files := server.OpenFiles()
 	t.Logger.Info("connections are bounded", "clients", o.Bounds.Conns, "of_a_host", o.Bounds.ConnsPerHost, "of_pages", server.PageConns(files), "open_files", files)
-	fmt.Fprintf(stdout, "proxy       http://%s  in front of %s\n%s", front.Address(), o.Upstream, t.Banner())
-	ctx, cancel := t.Ready(ctx, front)
-	defer cancel()
+	fmt.Fprintf(stdout, "proxy       http://%s  in front of %s\n%s", front.Address(), o.Upstream, t.Banner)
+	ctx = t.Ready(ctx, front)
 	<-ctx.Done()
 	select {
 	case <-time.After(o.ShutdownDelay):
-	case <-front.Ended():
-	case <-t.Pages.Ended():
+	case <-front.Ended.Done():
+	case <-t.Pages.Ended.Done():
 	}
 	return errors.Join(front.Stop(), t.Stop())
 }

@@ -176,9 +176,8 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	t.Collector.Publish(f.Metrics()...)
 	t.KeepNames(f.names.earned)
-	fmt.Fprintf(stdout, "following   %s, %v behind\n%s", strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance+ingestDelay, t.Banner())
-	ctx, cancel := t.Ready(ctx)
-	defer cancel()
+	fmt.Fprintf(stdout, "following   %s, %v behind\n%s", strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance+ingestDelay, t.Banner)
+	ctx = t.Ready(ctx)
 	err = f.Run(ctx, t.Collector, func() {
 		if t.Log != nil {
 			_ = t.Log.Flush() // it counts and reports what fails

@@ -14,9 +14,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/internal/logonce"
@@ -25,10 +25,11 @@ import (
 
 // Server is a running HTTP server, on one listener or on several.
 type Server struct {
-	http  *http.Server
-	at    net.Addr // of the first
-	ended chan struct{}
-	err   error // why it ended by itself; read it after ended
+	Ended context.Context // until it serves no more
+
+	http    *http.Server
+	at      net.Addr       // of the first listener
+	serving errgroup.Group // its error is why the server ended by itself
 }
 
 // shutdownTimeout is how long requests may take to finish when a server stops.
@@ -61,30 +62,29 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 
 // Start starts a server on listeners, with TLS if it has a configuration for it. It has ended when it serves on none of them.
 func Start(h *http.Server, listeners ...net.Listener) *Server {
-	s := &Server{http: h, at: listeners[0].Addr(), ended: make(chan struct{})}
+	ended, end := context.WithCancel(context.Background())
+	s := &Server{Ended: ended, http: h, at: listeners[0].Addr()}
 	serve := h.Serve
 	if h.TLSConfig != nil {
 		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
 	}
-	errs := make([]error, len(listeners))
-	var serving sync.WaitGroup
-	for i, l := range listeners {
-		serving.Go(func() { errs[i] = serve(l) })
+	for _, l := range listeners {
+		s.serving.Go(func() error {
+			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
 	}
 	go func() {
-		serving.Wait()
-		errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, http.ErrServerClosed) })
-		s.err = errors.Join(errs...)
-		close(s.ended)
+		_ = s.serving.Wait() // Stop returns its error
+		end()
 	}()
 	return s
 }
 
 // Address is where it listens.
 func (s *Server) Address() string { return s.at.String() }
-
-// Ended is closed when it serves no more.
-func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // Stop waits for running requests, but not for hijacked connections, and ends the server. The error is also that of a server that
 // ended by itself.
@@ -95,23 +95,19 @@ func (s *Server) Stop() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.Join(fmt.Errorf("requests were running %v after the signal to stop", shutdownTimeout), s.http.Close())
 	}
-	<-s.ended
-	return errors.Join(err, s.err)
+	return errors.Join(err, s.serving.Wait())
 }
 
 // Bounds are what a server allows those who connect to it. They must come from [Pages], [Own] or [Bounds.Fit].
 type Bounds struct {
+	// Of connections. Stall is also how long a body may make no progress while its sender or receiver does nothing.
+	netlimit.Bounds
 	Header time.Duration // how long the header of a request may take
-	Stall  time.Duration // how long a body may make no progress while its sender or receiver does nothing
 	Idle   time.Duration // how long a connection may wait for its next request
 	// HeaderBytes is how long the headers of a request may be, its first line included; more is refused with 431. A byte of tiny
 	// headers takes thirty of memory for as long as the request lasts.
 	HeaderBytes int
-	// Conns is how many clients are connected, ConnsPerHost how many of one host that is in none of the Proxies; see
-	// [netlimit.Bounds].
-	Conns, ConnsPerHost int
-	Proxies             []netip.Prefix
-	HTTP2               bool // is spoken, too, without TLS, as gRPC does
+	HTTP2       bool // is spoken, too, without TLS, as gRPC does
 }
 
 // Defaults of [Bounds].
@@ -134,7 +130,8 @@ const (
 
 // Pages are the bounds of the pages, whose connections have files that a proxy leaves for them.
 func Pages() Bounds {
-	return Bounds{Header: DefaultHeader, Stall: DefaultStall, Idle: DefaultIdle, HeaderBytes: DefaultHeaderBytes, Conns: PageConns(OpenFiles())}
+	conns := netlimit.Bounds{Conns: PageConns(OpenFiles()), Stall: DefaultStall}
+	return Bounds{Bounds: conns, Header: DefaultHeader, Idle: DefaultIdle, HeaderBytes: DefaultHeaderBytes}
 }
 
 // Own are those of a server whose only client is the process itself.
@@ -193,12 +190,10 @@ func (b Bounds) Listen(logger *slog.Logger, addresses ...string) (all []net.List
 			return nil, errors.Join(err, Close(all))
 		}
 		once := logonce.Logger{To: logger}
-		all = append(all, netlimit.Listen(l, netlimit.Bounds{
-			Conns: b.Conns, ConnsPerHost: b.ConnsPerHost, Stall: b.Stall, Proxies: b.Proxies,
-			OnEvict: func(host netip.Prefix) {
-				once.Log(slog.LevelWarn, "too many connections: the longest idle one of a host was closed", "host", host, "address", l.Addr())
-			},
-		}))
+		b.OnEvict = func(host netip.Prefix) {
+			once.Log(slog.LevelWarn, "too many connections: the longest idle one of a host was closed", "host", host, "address", l.Addr())
+		}
+		all = append(all, netlimit.Listen(l, b.Bounds))
 	}
 	return all, nil
 }

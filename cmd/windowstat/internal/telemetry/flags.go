@@ -24,7 +24,7 @@ import (
 
 // Options are those of a command that serves statistics. [Options.Flags] fill them in.
 type Options struct {
-	// Exporter are the ways out. Push and Verify are filled in by [Start].
+	// Exporter are the ways out; a push or a comparison without a URL is none.
 	Exporter  exporter.Options
 	Listen    []string        // addresses of the pages
 	WebConfig *webconfig.File // TLS and passwords of the pages; nil for none
@@ -32,9 +32,7 @@ type Options struct {
 
 	level  string
 	format string
-	push   [len(pushFlags)]push.Options // without a URL there is none
-	deltas bool                         // by OTLP
-	verify verify.Options
+	deltas bool // by OTLP, which is the last way to push
 }
 
 // pushFlags are the ways to push, by what the names of their flags begin with.
@@ -51,7 +49,7 @@ var pushFlags = [...]struct {
 func (o *Options) Flags() flags.Set {
 	x := &o.Exporter
 	pages := flags.Set{
-		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: defaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
+		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: DefaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
 		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", webconfig.Open), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},
 		{Of: "MetricsPath", Flag: &cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Destination: &x.MetricsPath, Usage: "`PATH` of the metrics page; the per-second page is at PATH/seconds, the live page at /live/"}},
 		{Flag: &cli.GenericFlag{Name: "web.proxies", Value: flags.Values(&x.Seconds.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies before the pages, such as 10.0.0.7 or 10.0.0.0/8; repeatable"}},
@@ -75,8 +73,9 @@ func (o *Options) Flags() flags.Set {
 	}
 	var pushes flags.Set
 	// Each way to push has the same five flags, for one server. Several of a kind are for programs, by exporter.Options.
+	x.Push, x.Verify = make([]push.Options, len(pushFlags)), make([]verify.Options, 1)
 	for i, w := range pushFlags {
-		p, pushed := &o.push[i], []string{w.prefix + "url"}
+		p, pushed := &x.Push[i], []string{w.prefix + "url"}
 		p.Format, p.Histogram = w.format, w.format == push.OTLP // every receiver takes its histograms
 		pushes = append(pushes, flags.Set{
 			{Of: w.prefix + ".URL " + w.prefix, Flag: &cli.StringFlag{Name: w.prefix + "url", Destination: &p.URL, Usage: "`URL` of " + w.server + ", to send every second to"}},
@@ -87,18 +86,19 @@ func (o *Options) Flags() flags.Set {
 		}...)
 	}
 	pushes = append(pushes, flags.Flag{Needs: []string{"otlp.url"}, Flag: &cli.BoolFlag{Name: "otlp.deltas", Destination: &o.deltas, Usage: "send sums and histograms of single seconds there, with delta temporality, and not cumulative ones"}})
-	compared := []string{"verify.url"}
+	verified, compared := &x.Verify[0], []string{"verify.url"}
 	compare := flags.Set{
-		{Of: "Verify[0] Verify[0].URL", Flag: &cli.StringFlag{Name: "verify.url", Destination: &o.verify.URL, Usage: "`URL` of a query API, without /api/v1, of a database to compare with the metric log every five minutes"}},
-		{Of: "Verify[0].Labels", Needs: compared, Flag: &cli.StringMapFlag{Name: "verify.label", Destination: &o.verify.Labels, Usage: "`NAME=VALUE` of a label that the series of this instance have there, such as job and instance; repeatable"}},
-		{Of: "Verify[0].Client", Needs: compared, Flag: &cli.GenericFlag{Name: "verify.config.file", Value: flags.Value(&o.verify.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
+		{Of: "Verify[0] Verify[0].URL", Flag: &cli.StringFlag{Name: "verify.url", Destination: &verified.URL, Usage: "`URL` of a query API, without /api/v1, of a database to compare with the metric log every five minutes"}},
+		{Of: "Verify[0].Labels", Needs: compared, Flag: &cli.StringMapFlag{Name: "verify.label", Destination: &verified.Labels, Usage: "`NAME=VALUE` of a label that the series of this instance have there, such as job and instance; repeatable"}},
+		{Of: "Verify[0].Client", Needs: compared, Flag: &cli.GenericFlag{Name: "verify.config.file", Value: flags.Value(&verified.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
 	}
 	return slices.Concat(
 		pages.Under("Pages"), log.Under("Metric log"), messages.Under("Messages"), pushes.Under("Push"), compare.Under("Comparison with a database"),
 	)
 }
 
-const defaultListen = "127.0.0.1:9719"
+// DefaultListen is where the pages are.
+const DefaultListen = "127.0.0.1:9719"
 
 // Check returns what is wrong with the options of the ways out. It makes nothing.
 func (o *Options) Check() error { return o.flagged(o.exporter().Check()) }
@@ -106,25 +106,19 @@ func (o *Options) Check() error { return o.flagged(o.exporter().Check()) }
 // exporter returns the options of the ways out, with the pushes and the comparison that have a URL.
 func (o *Options) exporter() exporter.Options {
 	x := o.Exporter
-	for _, p := range o.push {
-		if p.URL == "" {
-			continue
-		}
-		if p.Format == push.OTLP && o.deltas {
-			p.Format = push.OTLPDelta
-		}
-		x.Push = append(x.Push, p)
+	x.Push = slices.Clone(x.Push)
+	if o.deltas {
+		x.Push[len(x.Push)-1].Format = push.OTLPDelta
 	}
-	if o.verify.URL != "" {
-		x.Verify = []verify.Options{o.verify}
-	}
+	x.Push = slices.DeleteFunc(x.Push, func(p push.Options) bool { return p.URL == "" })
+	x.Verify = slices.DeleteFunc(slices.Clone(x.Verify), func(v verify.Options) bool { return v.URL == "" })
 	return x
 }
 
 // flagged returns an error of package exporter with the fields that [Options.Flags] name: a push is called as its flags begin.
 func (o *Options) flagged(err error) error {
 	var names []string
-	for i, p := range o.push {
+	for i, p := range o.Exporter.Push {
 		if p.URL != "" {
 			names = append(names, fmt.Sprintf("Push[%d]", len(names)/2), pushFlags[i].prefix)
 		}

@@ -18,6 +18,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -39,11 +40,14 @@ type Telemetry struct {
 	Pages *server.Server
 	// Logger is for messages of the command.
 	Logger *slog.Logger
+	// Banner is the lines that say where the metrics page, on the first address, and the metric log are.
+	Banner string
 
-	banner string
-	before []func() // what ends before the ways out
-	finish func() error
-	ready  atomic.Bool
+	ready   atomic.Bool
+	working context.Context // of what ends before the ways out, and is waited for
+	end     context.CancelFunc
+	work    sync.WaitGroup
+	finish  func() error
 }
 
 // Start listens, makes the Collector, and starts the ways out. On an error nothing is left running. The pages say that they are not
@@ -53,7 +57,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	// The ports first: a second process with the same flags fails here, before it touches the log's files.
 	addresses := o.Listen
 	if len(addresses) == 0 {
-		addresses = []string{defaultListen}
+		addresses = []string{DefaultListen}
 	}
 	bounds := server.Pages()
 	bounds.Proxies, bounds.Conns = o.Exporter.Seconds.Proxies, max(1, bounds.Conns/len(addresses))
@@ -69,14 +73,12 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 		return nil, errors.Join(o.flagged(err), server.Close(listeners))
 	}
 	t := &Telemetry{Exporter: x, Logger: logger, finish: x.Start()}
+	t.working, t.end = context.WithCancel(context.Background())
 	if x.Limits != nil {
-		t.before = append(t.before, reloadOnHangup(x))
+		t.reloadOnHangup()
 	}
 	pages := x.Server()
-	pages.Handler = t.withReadiness(pages.Handler)
-	if o.Profiles {
-		pages.Handler = withProfiles(pages.Handler)
-	}
+	pages.Handler = t.handler(pages.Handler, o.Profiles)
 	if o.WebConfig != nil {
 		o.WebConfig.Protect(pages, o.Exporter.Seconds.Proxies, logger)
 	}
@@ -84,9 +86,9 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	if pages.TLSConfig != nil {
 		scheme = "https"
 	}
-	t.banner = fmt.Sprintf("metrics     %s://%s%s\n", scheme, first, options.MetricsPath)
+	t.Banner = fmt.Sprintf("metrics     %s://%s%s\n", scheme, first, options.MetricsPath)
 	if options.Log.Dir != "" {
-		t.banner += fmt.Sprintf("metric log  %s\n", options.Log.Dir)
+		t.Banner += fmt.Sprintf("metric log  %s\n", options.Log.Dir)
 	}
 	t.Pages = server.Start(pages, listeners...)
 	for _, l := range listeners[1:] {
@@ -109,76 +111,68 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 	}
 }
 
-// withProfiles serves Go's profiles beside the pages. They are nowhere else: the default mux of net/http, where importing
-// net/http/pprof puts them, is not served. The command line is left out: a URL with a token may be on it.
-func withProfiles(pages http.Handler) http.Handler {
+// handler serves the pages. /-/ready says 503 until the command listens wherever it serves, and again from the moment that it is told to
+// end: who balances load looks elsewhere then, while what has begun is finished.
+//
+// Go's profiles are nowhere else: the default mux of net/http, where importing net/http/pprof puts them, is not served. The command line
+// is left out: a URL with a token may be on it.
+func (t *Telemetry) handler(pages http.Handler, profiles bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", pages)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return mux
+	// Not by the mux: the pages refuse bodies before anything else.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/-/ready" && !t.ready.Load():
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+		case profiles && strings.HasPrefix(r.URL.Path, "/debug/pprof"):
+			mux.ServeHTTP(w, r)
+		default:
+			pages.ServeHTTP(w, r)
+		}
+	})
 }
 
-// reloadOnHangup reads limits again on SIGHUP, until it is stopped.
-func reloadOnHangup(x *exporter.Exporter) (stop func()) {
+// reloadOnHangup reads limits again on SIGHUP.
+func (t *Telemetry) reloadOnHangup() {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	go func() {
-		for range hangup {
-			_ = x.Limits.Reload() // it has been logged
+	t.work.Go(func() {
+		defer signal.Stop(hangup)
+		for {
+			select {
+			case <-hangup:
+				_ = t.Limits.Reload() // it has been logged
+			case <-t.working.Done():
+				return
+			}
 		}
-	}()
-	return func() {
-		signal.Stop(hangup) // nothing is sent from now on
-		close(hangup)
-	}
+	})
 }
 
 // Finish ends the ways out, with the last second in them. The pages go on until [Telemetry.Stop].
 func (t *Telemetry) Finish() error {
-	for _, end := range t.before {
-		end()
-	}
-	t.before = nil
+	t.end()
+	t.work.Wait()
 	return t.finish()
 }
 
 // Stop ends the ways out, unless [Telemetry.Finish] has, and then the pages.
 func (t *Telemetry) Stop() error { return errors.Join(t.Finish(), t.Pages.Stop()) }
 
-// Banner returns the lines that say where the metrics page, on the first address, and the metric log are.
-func (t *Telemetry) Banner() string { return t.banner }
-
-// withReadiness says 503 at /-/ready until the command listens wherever it serves, and again from the moment that it is told to end: who
-// balances load looks elsewhere then, while what has begun is finished.
-func (t *Telemetry) withReadiness(pages http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/-/ready" && !t.ready.Load() {
-			http.Error(w, "not ready", http.StatusServiceUnavailable)
-			return
-		}
-		pages.ServeHTTP(w, r)
-	})
-}
-
 // Ready says that the command is ready, until the context that it returns ends: when ctx does, or the pages or another server that
-// the command needs. All that it serves must listen, with what it needs.
-func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) (context.Context, context.CancelFunc) {
+// the command needs, or the ways out. All that it serves must listen, with what it needs.
+func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
+	context.AfterFunc(t.working, cancel)
 	for _, s := range append(servers, t.Pages) {
-		go func() {
-			select {
-			case <-s.Ended():
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		context.AfterFunc(s.Ended, cancel)
 	}
 	t.ready.Store(true)
 	context.AfterFunc(ctx, func() { t.ready.Store(false) })
-	return ctx, cancel
+	return ctx
 }
 
 // namesFile is the state file of the metric log with the names that are earned.
@@ -204,24 +198,18 @@ func (t *Telemetry) KeepNames(names *httpstat.Names) {
 	if path == "" {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var saving sync.WaitGroup
-	saving.Go(func() {
+	t.work.Go(func() {
 		ticker := time.NewTicker(saveNamesInterval)
 		defer ticker.Stop()
-		for failing := false; ; {
+		for last := false; !last; {
 			select {
 			case <-ticker.C:
-			case <-ctx.Done():
+			case <-t.working.Done():
+				last = true
 			}
-			err := names.Save(path)
-			if err != nil && !failing {
+			if err := names.Save(path); err != nil {
 				t.Logger.Error("cannot save the names that were earned", "err", err)
-			}
-			if failing = err != nil; ctx.Err() != nil {
-				return
 			}
 		}
 	})
-	t.before = append(t.before, func() { cancel(); saving.Wait() })
 }

@@ -17,9 +17,10 @@ import (
 // by reason, origin, caller and code. It comes from the live page.
 type detail struct {
 	resource string
-	now      int64 // milliseconds of Unix time
-	lists    map[string][]share
 	err      error
+
+	Now     int64 // milliseconds of Unix time
+	Details map[string][]share
 }
 
 // share is the part of a resource's calls with one reason, origin, caller or code; or a limit, which is in Pass; or a call in flight.
@@ -40,13 +41,7 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 	// Of seconds that it has had, and of a table long ago, which cost nothing.
 	q := url.Values{"resource": {resource}, "past": {"1"}, "had": {"9999999999"}, "range": {"1-2"}}
 	d.err = e.get(ctx, e.page.JoinPath("../../live/seconds"), q, "application/json", func(body io.Reader) error {
-		var answer struct {
-			Now     int64
-			Details map[string][]share
-		}
-		err := json.NewDecoder(io.LimitReader(body, 4<<20)).Decode(&answer)
-		d.now, d.lists = answer.Now, answer.Details
-		return err
+		return json.NewDecoder(io.LimitReader(body, 4<<20)).Decode(&d)
 	})
 	return d
 }
@@ -79,12 +74,12 @@ func describe(targets []*target, resource string) (text []string) {
 	for _, list := range lists {
 		numbers := map[string]int64{}
 		for _, d := range details {
-			for _, s := range d.lists[list[0]] {
+			for _, s := range d.Details[list[0]] {
 				switch list[0] {
 				case "limits":
 					numbers[fmt.Sprint(s.Name, " ", s.Pass)] = 0
 				case "running":
-					age := time.Duration(d.now-s.Since) * time.Millisecond
+					age := time.Duration(d.Now-s.Since) * time.Millisecond
 					words := strings.Fields(fmt.Sprint(age.Round(time.Second/10), " ", s.Origin, " ", s.Entrance, " ", s.Trace))
 					numbers[strings.Join(words, " ")] = int64(age)
 				default:

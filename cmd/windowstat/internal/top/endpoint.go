@@ -100,13 +100,8 @@ func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values, kind s
 	defer cancel()
 	asked := *u
 	asked.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.String(), http.NoBody)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Accept", kind)
-	req.Header.Set("User-Agent", "windowstat/"+collector.Version())
-	resp, err := e.client.Do(req)
+	req := &http.Request{Method: http.MethodGet, URL: &asked, Header: http.Header{"Accept": {kind}, "User-Agent": {"windowstat/" + collector.Version()}}}
+	resp, err := e.client.Do(req.WithContext(ctx))
 	if err != nil {
 		return redact.Error(errors.Unwrap(err)) // without the URL, which is shown elsewhere
 	}

@@ -26,7 +26,7 @@ func BenchmarkMany(b *testing.B) {
 	var read, draw time.Duration
 	for b.Loop() {
 		second()
-		read += processorTime(b, func() { u.targets[0].take(u.targets[0].reader.read(b.Context(), inbound), time.Now()) })
+		read += processorTime(b, func() { u.targets[0].take(u.targets[0].read(b.Context(), inbound), time.Now()) })
 		draw += processorTime(b, func() { u.draw(screen, time.Now()) })
 	}
 	b.ReportMetric(read.Seconds()*1000/float64(b.N), "read-ms")

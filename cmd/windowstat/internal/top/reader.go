@@ -20,19 +20,6 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// reader polls an endpoint for new seconds. One goroutine at a time may use it.
-//
-// Each poll requests the last second with all metrics. What is missing before it is requested at once if it is a few seconds, and
-// otherwise, as at the beginning, one metric with each poll, so that no response is very large and the first comes soon.
-type reader struct {
-	endpoint *Endpoint
-	kept     int64  // how many seconds are wanted at most
-	all      bool   // the page does not know all metrics, and is asked for what it has
-	last     int64  // the newest second read
-	past     metric // the next one whose past is to be read, one each time; metrics if there is none
-	window   int64  // how many seconds of it
-}
-
 // few is how many missed seconds are requested at once.
 const few = 5
 
@@ -47,30 +34,34 @@ type answer struct {
 	err     error
 }
 
-// read requests the last second, some of what is missing before it, and the detail of a resource that is selected.
-func (r *reader) read(ctx context.Context, selected string) (a answer) {
-	a.samples, a.newest, a.err = r.seconds(ctx)
+// read requests the last second, some of what is missing before it, and the detail of a resource that is selected. Only one request of a
+// target is under way, and the answer is taken before the next.
+//
+// The last second is requested with all metrics. What is missing before it is requested at once if it is a few seconds, and otherwise, as
+// at the beginning, one metric each time, so that no response is very large and the first comes soon.
+func (t *target) read(ctx context.Context, selected string) (a answer) {
+	a.samples, a.newest, a.err = t.poll(ctx)
 	if a.err != nil {
-		r.all = false // the service may be another one
+		t.all = false // the service may be another one
 	} else if selected != inbound {
-		a.detail = r.endpoint.detail(ctx, selected)
+		a.detail = t.endpoint.detail(ctx, selected)
 	}
 	return a
 }
 
-// seconds requests the last second, and what is missing. Services whose logs have no response times do not know the metrics of these, and
+// poll requests the last second, and what is missing. Services whose logs have no response times do not know the metrics of these, and
 // refuse requests that name one.
-func (r *reader) seconds(ctx context.Context) (samples []sample, newest int64, err error) {
-	samples, newest, err = r.ask(ctx, 1, 0, metrics)
-	if errors.Is(err, statusError(http.StatusBadRequest)) && !r.all {
-		r.all = true
-		samples, newest, err = r.ask(ctx, 1, 0, metrics)
+func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err error) {
+	samples, newest, err = t.ask(ctx, 1, 0, metrics)
+	if errors.Is(err, statusError(http.StatusBadRequest)) && !t.all {
+		t.all = true
+		samples, newest, err = t.ask(ctx, 1, 0, metrics)
 	}
 	switch {
 	case errors.Is(err, statusError(http.StatusNotFound)):
 		err = fmt.Errorf("%w\n%w", err, errNoSeconds)
 	case errors.Is(err, errNoSeconds):
-		err = fmt.Errorf("%s has metrics, but no seconds\n%w", clean(r.endpoint.page.String()), err)
+		err = fmt.Errorf("%s has metrics, but no seconds\n%w", clean(t.endpoint.page.String()), err)
 	}
 	if err != nil || newest == 0 {
 		return nil, 0, err
@@ -82,33 +73,32 @@ func (r *reader) seconds(ctx context.Context) (samples []sample, newest int64, e
 			resources++
 		}
 	}
-	missed, err := r.missed(ctx, newest, min(r.kept, max(maxPast/resources, minute)))
+	missed, err := t.missed(ctx, newest, min(t.kept, max(maxPast/resources, minute)))
 	if err != nil {
 		return nil, 0, err
 	}
-	r.last = newest
 	return append(samples, missed...), newest, nil
 }
 
 // missed returns what is missing before the newest second, some of the last so many. It depends on the gap: none, a few seconds, or more
 // than that, as before the first second. What is being read of a longer past goes on when a short gap is closed.
-func (r *reader) missed(ctx context.Context, newest, kept int64) (samples []sample, err error) {
-	gap := newest - r.last - 1
+func (t *target) missed(ctx context.Context, newest, kept int64) (samples []sample, err error) {
+	gap := newest - t.newest - 1
 	switch {
 	case gap > few:
-		r.past, r.window = 0, min(gap+int64(metrics)+2, kept) // a second ends with each poll that it takes
+		t.past, t.window = 0, min(gap+int64(metrics)+2, kept) // a second ends with each poll that it takes
 	case gap > 0:
-		samples, _, err = r.ask(ctx, gap+2, 0, metrics) // a second may end meanwhile
+		samples, _, err = t.ask(ctx, gap+2, 0, metrics) // a second may end meanwhile
 		return samples, err
-	case r.past == metrics:
+	case t.past == metrics:
 		return nil, nil
 	}
-	samples, _, err = r.ask(ctx, r.window, r.past, r.past+1)
-	if errors.Is(err, statusError(http.StatusBadRequest)) && r.window > minute { // it keeps less, or sends less at a time
-		r.window = minute // of which it sends what it can
-		samples, _, err = r.ask(ctx, minute, r.past, r.past+1)
+	samples, _, err = t.ask(ctx, t.window, t.past, t.past+1)
+	if errors.Is(err, statusError(http.StatusBadRequest)) && t.window > minute { // it keeps less, or sends less at a time
+		t.window = minute // of which it sends what it can
+		samples, _, err = t.ask(ctx, minute, t.past, t.past+1)
 	}
-	r.past++
+	t.past++
 	return samples, err
 }
 
@@ -116,17 +106,17 @@ func (r *reader) missed(ctx context.Context, newest, kept int64) (samples []samp
 var errNoSeconds = errors.New("there is no per-second page; pass host:port of a service that serves\n" + defaultPage + " (package exporter), or the URL of that page")
 
 // ask requests the last seconds of the metrics from one to before another. Of a minute the endpoint may send fewer.
-func (r *reader) ask(ctx context.Context, window int64, from, to metric) (samples []sample, newest int64, err error) {
+func (t *target) ask(ctx context.Context, window int64, from, to metric) (samples []sample, newest int64, err error) {
 	q := url.Values{}
 	for _, name := range onPage[from:to] {
-		if !r.all {
+		if !t.all {
 			q["metric"] = append(q["metric"], "persecond_"+name, "persecond_inbound_"+name)
 		}
 	}
 	if window != minute {
 		q.Set("window", fmt.Sprintf("%ds", window))
 	}
-	err = r.endpoint.get(ctx, r.endpoint.page, q, "text/plain", func(body io.Reader) (err error) {
+	err = t.endpoint.get(ctx, t.endpoint.page, q, "text/plain", func(body io.Reader) (err error) {
 		samples, newest, err = readPage(body)
 		return err
 	})

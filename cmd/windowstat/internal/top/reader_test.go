@@ -27,14 +27,13 @@ func TestReaderGetsEverySecond(t *testing.T) {
 		}
 		return strings.Count(string(b), "persecond_pass{")
 	}
-	b := &target{seconds: map[int64]map[string]values{}}
 	read := func() answer {
 		t.Helper()
 		a := r.read(t.Context(), inbound)
 		if a.err != nil {
 			t.Fatalf("%+v", a)
 		}
-		b.add(a.samples, a.newest)
+		r.take(a, s.now)
 		return a
 	}
 	for range 3 {
@@ -65,7 +64,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 			}
 		}
 		for at := s.now.Unix() - 1 - int64(n); at < s.now.Unix(); at++ {
-			if x := newLine(key{name: "a"}, []*target{b}, at).values; !(x[pass] >= 0 && x[inFlight] >= 0) {
+			if x := newLine(key{name: "a"}, []*target{r}, at).values; !(x[pass] >= 0 && x[inFlight] >= 0) {
 				t.Errorf("after a gap of %d seconds: %+v", n, x)
 			}
 		}
@@ -74,7 +73,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 	read()
 	var got []float64
 	for at := first; at < s.now.Unix(); at++ {
-		x := newLine(key{name: "a"}, []*target{b}, at).values
+		x := newLine(key{name: "a"}, []*target{r}, at).values
 		got = append(got, x[pass])
 		if x[complete] != x[pass] {
 			t.Errorf("%+v", x)
@@ -113,11 +112,12 @@ func TestSizeOfAnswers(t *testing.T) {
 	}))
 	defer server.Close()
 	r := newReader(t, server.URL)
-	if a := r.read(t.Context(), inbound); a.err != nil {
-		t.Fatal(a.err)
-	}
-	for range metrics - 1 {
-		r.read(t.Context(), inbound) // the rest of the minute
+	for range metrics { // the minute comes metric by metric
+		a := r.read(t.Context(), inbound)
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		r.take(a, s.now)
 	}
 	for range 3 {
 		for i := range 500 {
@@ -127,9 +127,11 @@ func TestSizeOfAnswers(t *testing.T) {
 		}
 		s.end()
 		sent = 0
-		if a := r.read(t.Context(), inbound); a.err != nil || len(a.samples) != 500*int(metrics) {
+		a := r.read(t.Context(), inbound)
+		if a.err != nil || len(a.samples) != 500*int(metrics) {
 			t.Fatalf("%d samples, %v", len(a.samples), a.err)
 		}
+		r.take(a, s.now)
 		t.Logf("%d bytes", sent)
 		if sent > 40_000 {
 			t.Errorf("%d bytes", sent)
@@ -166,20 +168,19 @@ func TestManyIdleResources(t *testing.T) {
 func TestIdleIsZero(t *testing.T) {
 	s := newService(t)
 	r := newReader(t, s.serve(t))
-	b := &target{seconds: map[int64]map[string]values{}}
 	s.calls("a", 5, time.Millisecond)
 	for second := range 100 {
 		a := r.read(t.Context(), inbound)
 		if a.err != nil {
 			t.Fatalf("%+v", a)
 		}
-		b.add(a.samples, a.newest)
-		if r.last != s.now.Unix()-1 || second > 80 && len(a.samples) > 2 {
-			t.Errorf("%d seconds on: the newest is %d, want %d; %d samples", second, r.last, s.now.Unix()-1, len(a.samples))
+		r.take(a, s.now)
+		if r.newest != s.now.Unix()-1 || second > 80 && len(a.samples) > 2 {
+			t.Errorf("%d seconds on: the newest is %d, want %d; %d samples", second, r.newest, s.now.Unix()-1, len(a.samples))
 		}
 		s.end()
 	}
-	a := newLine(key{name: "a"}, []*target{b}, b.newest).values
+	a := newLine(key{name: "a"}, []*target{r}, r.newest).values
 	for m := range metrics {
 		if m != rtP99 && a[m] != 0 {
 			t.Errorf("%s is %v", onPage[m], a[m])
@@ -187,8 +188,8 @@ func TestIdleIsZero(t *testing.T) {
 	}
 	s.calls("a", 7, time.Millisecond)
 	again := r.read(t.Context(), inbound)
-	b.add(again.samples, again.newest)
-	if now := newLine(key{name: "a"}, []*target{b}, b.newest).values; now[pass] != 7 || now[complete] != 7 || now[rtSum] <= 0 {
+	r.take(again, s.now)
+	if now := newLine(key{name: "a"}, []*target{r}, r.newest).values; now[pass] != 7 || now[complete] != 7 || now[rtSum] <= 0 {
 		t.Errorf("%+v", now)
 	}
 }

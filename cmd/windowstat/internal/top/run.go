@@ -90,7 +90,7 @@ func poll(ctx context.Context, t *target, selected string) (take func()) {
 			take = func() { panic(text) }
 		}
 	}()
-	a := t.reader.read(ctx, selected)
+	a := t.read(ctx, selected)
 	return func() {
 		t.asking = false
 		t.take(a, time.Now())
@@ -143,7 +143,7 @@ func Once(ctx context.Context, w io.Writer, endpoints []*Endpoint, o Options) er
 	several, all, errs := len(endpoints) > 1, table{}, []error(nil)
 	for _, e := range endpoints {
 		t := newTarget(e, minute)
-		if t.take(t.reader.read(ctx, inbound), time.Now()); t.state.err != nil {
+		if t.take(t.read(ctx, inbound), time.Now()); t.state.err != nil {
 			errs = append(errs, fmt.Errorf("%s cannot be read:\n%w", e, t.state.err))
 			continue
 		}

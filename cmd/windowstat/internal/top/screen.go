@@ -40,17 +40,13 @@ func lines(style tcell.Style, texts ...string) (list [][]span) {
 	return list
 }
 
-// leastHeight is that of a screen with a line of keys.
-const leastHeight = 5
-
 // draw draws everything: what is wrong, the title, then the help, the seconds of what is selected, or the table, and last the keys. It
 // makes all lines anew each time, and the library sends the terminal what has changed. All text on the screen is cleaned: a name of
 // a resource must not move the cursor, nor be wider than it says.
 func (u *ui) draw(s tcell.Screen, now time.Time) {
+	s.Clear()
 	width, height := s.Size()
-	if s.Clear(); height >= leastHeight {
-		height--
-	}
+	height = max(height-1, 0) // the last line has the keys
 	x := u.table()
 	var screen [][]span
 	_, last := latest(u.targets)
@@ -86,7 +82,7 @@ func (u *ui) draw(s tcell.Screen, now time.Time) {
 
 // title says what the table is of.
 func (u *ui) title(x *table) []span {
-	name := u.targets[0].reader.endpoint.String()
+	name := u.targets[0].endpoint.String()
 	if n := len(u.targets); n > 1 {
 		name = fmt.Sprintf("%d targets, %s", n, map[bool]string{false: "added up", true: "apart"}[u.apart])
 	}

@@ -66,9 +66,9 @@ func newEndpoint(t testing.TB, url string) *Endpoint {
 	return e
 }
 
-func newReader(t testing.TB, url string) *reader {
+func newReader(t testing.TB, url string) *target {
 	t.Helper()
-	return newTarget(newEndpoint(t, url), maxKept).reader
+	return newTarget(newEndpoint(t, url), maxKept)
 }
 
 // newUI is a view of the service at a URL.
@@ -82,7 +82,7 @@ func (u *ui) read(t testing.TB, now time.Time) {
 	t.Helper()
 	for range metrics + 1 {
 		for _, x := range u.targets {
-			if x.take(x.reader.read(t.Context(), inbound), now); x.state.err != nil {
+			if x.take(x.read(t.Context(), inbound), now); x.state.err != nil {
 				t.Fatal(x.state.err)
 			}
 		}

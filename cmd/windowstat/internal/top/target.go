@@ -16,24 +16,30 @@ const (
 	maxValues = 600_000
 )
 
-// target is one of the services that are watched, with its last seconds. It belongs to the goroutine that draws; only its reader is used
-// by the goroutine of a request, one at a time, see asking.
+// target is one of the services that are watched, with its last seconds. It belongs to the goroutine that draws; that of a request, one at a
+// time, see asking, has what is said to be for it, and may look at newest.
 //
 // Seconds are kept as they came: a map of resources for each second. So a resource costs nothing before it came and after it went,
 // a second is dropped as a whole, and the table of any second is read from one map.
 type target struct {
 	name    string
-	reader  *reader
 	seconds map[int64]map[string]values // what each resource did, and inbound
 	newest  int64                       // the last finished second, 0 while there is none
 	asking  bool                        // a request is under way
 	state   answer                      // the last answer, without its samples
 	away    time.Time                   // since when requests fail; zero if they succeed
+
+	// For the goroutine of a request.
+	endpoint *Endpoint
+	kept     int64  // how many seconds are wanted at most
+	all      bool   // the page does not know all metrics, and is asked for what it has
+	past     metric // the next one whose past is to be read, one each time; metrics if there is none
+	window   int64  // how many seconds of it
 }
 
 // newTarget makes a target of which so many seconds are wanted at most.
 func newTarget(e *Endpoint, kept int64) *target {
-	return &target{name: e.Name(), reader: &reader{endpoint: e, kept: kept}, seconds: map[int64]map[string]values{}}
+	return &target{name: e.Name(), endpoint: e, kept: kept, seconds: map[int64]map[string]values{}}
 }
 
 // take takes an answer. A target that is away keeps its seconds: they are shown until the others go on without it.

@@ -243,7 +243,7 @@ func TestDetail(t *testing.T) {
 	} {
 		press(u, step[0])
 		for _, x := range u.selected.scope {
-			x.take(x.reader.read(t.Context(), u.selected.name), time.Now())
+			x.take(x.read(t.Context(), u.selected.name), time.Now())
 		}
 		if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(strings.ReplaceAll(got, "  ", " "), step[1]) {
 			t.Errorf("%s shows\n%s\nwant\n%s", step[0], got, step[1])
@@ -255,7 +255,7 @@ func TestDetail(t *testing.T) {
 	u = newUI(t, s.serve(t))
 	u.read(t, s.now)
 	press(u, "enter")
-	u.targets[0].take(u.targets[0].reader.read(t.Context(), "a"), s.now)
+	u.targets[0].take(u.targets[0].read(t.Context(), "a"), s.now)
 	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "/live/seconds: 404 Not Found\nSECOND") {
 		t.Errorf("without the page there is\n%s", got)
 	}
@@ -264,7 +264,7 @@ func TestDetail(t *testing.T) {
 // The oldest calls in flight at any target, the oldest first, and no more of them than have room; names are those of strangers.
 func TestLongestCalls(t *testing.T) {
 	with := func(resource string, calls ...share) *target {
-		return &target{state: answer{detail: detail{resource: resource, now: 100_000, lists: map[string][]share{"running": calls}}}}
+		return &target{state: answer{detail: detail{resource: resource, Now: 100_000, Details: map[string][]share{"running": calls}}}}
 	}
 	targets := []*target{
 		with("a", share{Origin: "web", Entrance: "http", Trace: "4b\x1b[2J", Since: 38_760}, share{Entrance: "_default", Since: 98_000}),

@@ -76,9 +76,6 @@ func (u *ui) position(list []line) int {
 	return slices.IndexFunc(list, func(l line) bool { return l.key == u.selected.key })
 }
 
-// maxFilter is how long a filter may be.
-const maxFilter = 100
-
 // key handles a key, and reports whether it quits. Help takes any key, and the filter all that is typed until enter or esc.
 func (u *ui) key(k *tcell.EventKey) (quit bool) {
 	name := tcell.KeyNames[k.Key()]
@@ -163,9 +160,7 @@ func (u *ui) typed(k *tcell.EventKey) {
 	case tcell.KeyCtrlU:
 		u.filter = ""
 	case tcell.KeyRune:
-		if len(u.filter) < maxFilter {
-			u.filter += string(k.Rune())
-		}
+		u.filter += string(k.Rune())
 	}
 }
 

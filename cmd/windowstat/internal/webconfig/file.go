@@ -45,7 +45,7 @@ type state struct {
 	web.Config
 	content   []byte
 	passwords *passwords
-	limiter   *rate.Limiter // nil without rate_limit
+	limiter   *rate.Limiter // of all requests
 }
 
 // Open reads a file. The error names it.
@@ -73,9 +73,7 @@ func read(path string) (*state, error) {
 	}
 	s.TLSConfig.SetDirectory(filepath.Dir(path))
 	s.passwords = newPasswords(s.Users)
-	if every := s.RateLimiterConfig; every.Interval != 0 {
-		s.limiter = rate.NewLimiter(rate.Every(every.Interval), every.Burst)
-	}
+	s.limiter = rate.NewLimiter(rate.Every(s.RateLimiterConfig.Interval), s.RateLimiterConfig.Burst) // of any rate without an interval
 	return s, nil
 }
 
@@ -146,7 +144,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	status := http.StatusOK
 	if !open[r.URL.Path] {
-		if status = g.admit(s, r); status == http.StatusOK && s.limiter != nil && !s.limiter.Allow() { // guesses take nothing of it
+		if status = g.admit(s, r); status == http.StatusOK && !s.limiter.Allow() { // guesses take nothing of it
 			status = http.StatusTooManyRequests
 		}
 	}
@@ -175,14 +173,14 @@ func (g *guard) admit(s *state, r *http.Request) int {
 	if s.passwords.remembered(user, password) {
 		return http.StatusOK
 	}
-	end, err := g.turns.wait(r.Context(), clientip.Of(r, g.proxies))
-	if err != nil {
+	status := http.StatusUnauthorized
+	if err := g.turns.take(r.Context(), clientip.Of(r, g.proxies), func() {
+		// Another request may have shown meanwhile that it is right.
+		if s.passwords.remembered(user, password) || s.passwords.compare(user, password) {
+			status = http.StatusOK
+		}
+	}); err != nil {
 		return http.StatusTooManyRequests
 	}
-	defer end()
-	// Another request may have shown meanwhile that it is right.
-	if s.passwords.remembered(user, password) || s.passwords.compare(user, password) {
-		return http.StatusOK
-	}
-	return http.StatusUnauthorized
+	return status
 }

@@ -7,13 +7,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Hosts take turns: many guesses of one wait for each other, and one of another host waits for a place at most.
 func TestHostsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns()
-		turns.all = make(chan struct{}, 1)
+		turns.all = semaphore.NewWeighted(1)
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		done, refused := map[string][]time.Duration{}, 0
@@ -21,18 +23,17 @@ func TestHostsTakeTurns(t *testing.T) {
 		guess := func(host string, n int) {
 			for range n {
 				all.Go(func() {
-					end, err := turns.wait(t.Context(), host)
-					mu.Lock()
-					defer mu.Unlock()
+					err := turns.take(t.Context(), host, func() {
+						time.Sleep(time.Second)
+						mu.Lock()
+						defer mu.Unlock()
+						done[host] = append(done[host], time.Since(begin))
+					})
 					if err != nil {
+						mu.Lock()
+						defer mu.Unlock()
 						refused++
-						return
 					}
-					mu.Unlock()
-					time.Sleep(time.Second)
-					mu.Lock()
-					done[host] = append(done[host], time.Since(begin))
-					end()
 				})
 			}
 			synctest.Wait()
@@ -46,8 +47,8 @@ func TestHostsTakeTurns(t *testing.T) {
 		if last := done["b"][2]; last > 6*time.Second || len(done["a"]) != maxGuesses {
 			t.Errorf("the last of b is compared after %v, and %d of a", last, len(done["a"]))
 		}
-		if len(turns.hosts) > 0 || len(turns.all) > 0 {
-			t.Errorf("%d hosts and %d places are left", len(turns.hosts), len(turns.all))
+		if len(turns.hosts) > 0 || !turns.all.TryAcquire(1) {
+			t.Errorf("%d hosts are left, or a place is taken", len(turns.hosts))
 		}
 	})
 }
@@ -56,25 +57,27 @@ func TestHostsTakeTurns(t *testing.T) {
 func TestTurnsThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns()
-		turns.all = make(chan struct{}, 1)
-		end, err := turns.wait(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		turns.all = semaphore.NewWeighted(1)
+		end := make(chan struct{})
+		go func() {
+			if err := turns.take(t.Context(), "a", func() { <-end }); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
 		for _, host := range []string{"a", "b"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if _, err := turns.wait(ctx, host); !errors.Is(err, context.DeadlineExceeded) {
+			if err := turns.take(ctx, host, func() { t.Error(host) }); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", host, err)
 			}
 			cancel()
 		}
-		end()
+		close(end)
 		for _, host := range []string{"a", "b"} {
-			end, err := turns.wait(t.Context(), host)
-			if err != nil {
+			compared := false
+			if err := turns.take(t.Context(), host, func() { compared = true }); err != nil || !compared {
 				t.Fatal(err)
 			}
-			end()
 		}
 		if len(turns.hosts) > 0 {
 			t.Error("hosts are left")
