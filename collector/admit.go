@@ -80,80 +80,60 @@ func (r *reservation) take() {
 	}
 }
 
-// end ends a call in flight, and returns how many completions were counted.
+// end ends a call in flight, and returns how many completions were counted. It holds the limiters' locks: no dry run may see one call less
+// in flight before it sees one less of those that it would have refused.
 func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64) {
-	if !r.refused {
-		if n = call.End(failed, code); n > 0 {
-			r.release()
-		}
-		return n
-	}
-	// No dry run may see one call less in flight before it sees one less of those that it would have refused.
 	if lock(r.list) != nil {
 		return 0 // it is over
 	}
 	defer unlock(r.list)
 	if n = call.End(failed, code); n > 0 {
-		for i, m := range r.list {
-			if m.dry.leave(r.leaf.origin); i > 0 {
-				m.leave(r.leaf.origin)
-			}
-		}
+		r.leave()
 	}
 	return n
 }
 
-// release ends a call: in flight, cancelled while it waited, or refused.
+// leave takes back what the call counted in flight. Holds the limiters' locks.
+func (r *reservation) leave() {
+	for i, m := range r.list {
+		if r.refused {
+			m.dry.leave(r.leaf.origin)
+		}
+		if i > 0 {
+			m.leave(r.leaf.origin)
+		}
+	}
+}
+
+// release ends a call that has not entered: it was refused, or cancelled while it waited, or its leaf was retired.
 func (r *reservation) release() {
 	switch {
 	case r == nil:
-		return
 	case !r.taken:
 		r.leaf.resource.c.names.dropUnused(r.list[1])
-		return
-	}
-	for _, m := range r.list[1:] {
-		m.mu.Lock()
-		m.leave(r.leaf.origin)
-		m.mu.Unlock()
+	case lock(r.list) == nil:
+		r.leave()
+		unlock(r.list)
 	}
 }
 
 // admit lets the entry's call pass, or counts it as a block and returns a [BlockedError], or it returns errMoved.
 func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	list, r, err := m.reserve(o, e.at.leaf)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r == nil:
-		return decide(ctx, e, o, list)
 	}
-	e.at = &r.place
-	defer func() {
-		if e.call.IsZero() {
-			r.release()
-		} else {
-			e.call.SetNote(reserved)
-		}
-	}()
+	if r != nil {
+		e.at = &r.place
+		defer func() {
+			if e.call.IsZero() {
+				r.release()
+			} else {
+				e.call.SetNote(reserved)
+			}
+		}()
+	}
 	return decide(ctx, e, o, list)
-}
-
-// resume counts a call in flight that has passed elsewhere.
-func (m *limiter) resume(e *Entry, o *options) {
-	for {
-		list, r, err := m.reserve(o, e.at.leaf)
-		if err != nil || r == nil {
-			return // its leaf counts it
-		}
-		if lock(list) == nil {
-			r.take()
-			unlock(list)
-			e.at = &r.place
-			e.call.SetNote(reserved)
-			return
-		}
-	}
 }
 
 // decide is admit with the limiters of the call.
@@ -189,11 +169,18 @@ func try(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	if err := lock(list); err != nil {
 		return nil, nil, err
 	}
+	defer unlock(list)
 	l := e.at.leaf
 	now := l.resource.c.line.Now()
+	if o.passed { // elsewhere, so that it is in flight here, and no limit asks about it
+		if e.call = l.Resume(now, o.n); e.call.IsZero() {
+			return nil, nil, errMoved
+		}
+		e.at.reserved.take()
+		return nil, nil, nil
+	}
 	bucket := l.Hold(now)
 	if bucket.IsZero() {
-		unlock(list)
 		return nil, nil, errMoved
 	}
 	at := bucket.At()
@@ -209,7 +196,6 @@ func try(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	} else if bucket.Release(); o.prioritized && refused.Limit.Grade == QPS {
 		loan = borrow(e, o, list, now, at)
 	}
-	unlock(list)
 	return loan, refused, nil
 }
 
