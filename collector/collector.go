@@ -109,20 +109,16 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 // clockOf makes a pair of clocks of one that may go back.
 func clockOf(now func() time.Time) leap.Clock {
 	anchor := now()
-	var latest atomic.Int64
+	var mu sync.Mutex
+	var latest time.Duration
 	return leap.Clock{
 		Wall: now,
 		Mono: func() time.Duration {
-			since := int64(now().Sub(anchor))
-			for {
-				last := latest.Load()
-				if since <= last {
-					return time.Duration(last)
-				}
-				if latest.CompareAndSwap(last, since) {
-					return time.Duration(since)
-				}
-			}
+			since := now().Sub(anchor)
+			mu.Lock()
+			defer mu.Unlock()
+			latest = max(latest, since)
+			return latest
 		},
 	}
 }

@@ -124,12 +124,7 @@ func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node
 func (r *Resource) retire(since int64) {
 	c := r.c
 	r.dropOrigins()
-	for _, t := range r.dropTreeNodes() {
-		c.edges.Add(-t.unlink())
-		if t.entrance.members--; t.entrance.members == 0 {
-			c.dropEntrance(t.entrance)
-		}
-	}
+	r.dropTreeNodes()
 	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.Load().busy() {
 		return
 	}
