@@ -122,7 +122,7 @@ func (h *Histogram) Add(o *Histogram) {
 	}
 }
 
-// reset empties the histogram for counts in the given layout, of any cells.
+// reset empties the histogram for counts in the given layout. [Histogram.measure] tells it which of its cells are used.
 func (h *Histogram) reset(l *layout) {
 	if cap(h.cells) < len(l.upper) {
 		h.cells = make([]int64, len(l.upper))
@@ -130,7 +130,7 @@ func (h *Histogram) reset(l *layout) {
 		clear(h.cells[h.from:h.to])
 		h.cells = h.cells[:len(l.upper)]
 	}
-	*h = Histogram{layout: l, cells: h.cells, to: len(h.cells)}
+	*h = Histogram{layout: l, cells: h.cells}
 }
 
 // measure takes notice of the counts of calls whose cells were added: how many there are, and which cells are not empty.
