@@ -80,17 +80,6 @@ type paddedStripe struct {
 	_ [8]byte
 }
 
-// enter picks a stripe, locks it, and makes sure that its open bucket is not over at the reading now. A reading
-// from before the open bucket counts into that one: sealed seconds do not change.
-func (s *Statistic) enter(now leap.Reading) *stripe {
-	st := s.pick()
-	st.lock()
-	if now >= st.ends() {
-		st.turn(now)
-	}
-	return st
-}
-
 // turn moves the whole statistic to the reading now, and returns with st locked again.
 func (st *stripe) turn(now leap.Reading) {
 	st.mu.Unlock()

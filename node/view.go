@@ -103,11 +103,13 @@ func (v *View) remove(since int64) bool {
 	leaves, removed := v.all()
 	var left, gone []*Statistic
 	for _, s := range leaves {
-		if s.gone() {
+		s.mu.Lock()
+		if s.retired() {
 			gone = append(gone, s)
 		} else {
 			left = append(left, s)
 		}
+		s.mu.Unlock()
 	}
 	if len(gone) == 0 {
 		return true
