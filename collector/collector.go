@@ -2,7 +2,6 @@ package collector
 
 import (
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +22,8 @@ type Collector struct {
 	shape *node.Shape
 	opts  Options
 
-	bounds []time.Duration // of the classic histogram
-	began  time.Time       // by the wall clock
-	run    int64           // see RunID
+	began time.Time // by the wall clock
+	run   int64     // see RunID
 
 	byName     sync.Map     // name, clean: *Resource
 	registered atomic.Int64 // resources in byName, but those given in Options; changes under mu
@@ -77,10 +75,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{line: line, shape: shape, opts: o, bounds: slices.Clone(o.Windows.Bounds)}
-	if c.bounds == nil {
-		c.bounds = node.DefaultBounds()
-	}
+	c := &Collector{line: line, shape: shape, opts: o}
 	now := line.Now()
 	c.began = c.now()
 	c.run = newRun(c.began)

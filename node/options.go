@@ -46,6 +46,9 @@ type Shape struct {
 // Histograms is how long the histograms of sealed seconds can be read.
 func (s *Shape) Histograms() time.Duration { return s.kept }
 
+// Bounds are the upper bounds of the classic histogram's buckets, ascending. Nobody may change them.
+func (s *Shape) Bounds() []time.Duration { return s.layout.bounds }
+
 // NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
 func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	o.SampleCount = cmp.Or(o.SampleCount, 2)

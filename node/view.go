@@ -181,8 +181,10 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	defer s.unlockStripes()
 	now := s.spentNow()
 	spent.add(now)
-	snap.InFlightElapsed += s.age(now).Seconds()
 	open, inFlight := s.openCounts()
+	if inFlight > 0 {
+		snap.InFlightElapsed += s.age(now).Seconds()
+	}
 	open.add(&s.rings.total)
 	snap.Total.add(&open)
 	snap.InFlight += inFlight
@@ -203,7 +205,9 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 func (s *Statistic) addCodes(to *codes) {
 	for st := range s.stripes {
 		if st.rt != nil {
-			to.addAll(st.rt.codes)
+			for _, x := range st.rt.codes {
+				to.add(x.code, x.n)
+			}
 		}
 	}
 }
