@@ -138,14 +138,9 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 
 // decide is admit with the limiters of the call.
 func decide(ctx context.Context, e *Entry, o *options, list []*limiter) error {
-	l := e.at.leaf
-	var arrived leap.Reading
-	if o.prioritized {
-		arrived = l.resource.c.line.Now()
-	}
 	loan, refused, err := try(e, o, list)
 	if loan != nil {
-		if refused.Cancelled = loan.wait(ctx, e, list, arrived); refused.Cancelled == nil {
+		if refused.Cancelled = loan.wait(ctx, e, list); refused.Cancelled == nil {
 			arrive(e, o, list)
 			return nil
 		}
@@ -157,6 +152,7 @@ func decide(ctx context.Context, e *Entry, o *options, list []*limiter) error {
 	if refused.Cancelled != nil {
 		reason = Cancelled
 	}
+	l := e.at.leaf
 	if err := l.block(reason, o.n); err != nil {
 		return err
 	}
@@ -221,8 +217,9 @@ func check(list []*limiter, dry bool, bucket time.Duration, o *options, origin s
 // loan is a borrowed pass.
 type loan struct {
 	node.Loan
-	bucket time.Duration
-	n      int64
+	decided leap.Reading // when it was borrowed: the call's response time counts from then
+	bucket  time.Duration
+	n       int64
 }
 
 // lender is the first bucket after the bucket at in which all rules admit n calls; ok is false if there is none, or it is too late. Holds
@@ -253,7 +250,7 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 	}
 	e.at.reserved.take()
 	update(list, false, l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
-	return &loan{Loan: borrowed, bucket: bucket, n: o.n}
+	return &loan{Loan: borrowed, decided: now, bucket: bucket, n: o.n}
 }
 
 // update calls f with the passes that a call of the origin counts for, those of the limits or of the dry runs. Holds the limiters' locks.
@@ -289,7 +286,7 @@ func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration 
 var errClock = errors.New("collector: the clock does not reach the next bucket")
 
 // wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
-func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter, arrived leap.Reading) error {
+func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 	c := e.at.leaf.resource.c
 	// [Options].Now may stand still; no call waits for it for ever.
 	maxWait := time.NewTimer(2 * node.OccupyTimeout)
@@ -297,7 +294,7 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter, arrived leap
 	for {
 		now := c.line.Now()
 		var ok bool
-		if e.call, ok = b.Call(now, arrived); ok {
+		if e.call, ok = b.Call(now, b.decided); ok {
 			return nil
 		}
 		timer := time.NewTimer(max(c.until(now, b.bucket), time.Millisecond))
