@@ -54,7 +54,7 @@ func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(sec
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	if known = s.index - int64(s.first.shape.kept/time.Second); known <= s.since {
+	if known = s.index - int64(s.first.shape.Histograms/time.Second); known <= s.since {
 		known = math.MinInt64 // before it began there was nothing
 	}
 	s.eachSecond(max(from, known), to, nil, func(i int64, rec sealed) {

@@ -201,7 +201,7 @@ func newLayout(bounds []time.Duration) (*layout, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	l := &layout{bounds: append([]time.Duration(nil), bounds...), upper: []int64{0}, native: []int16{0}}
+	l := &layout{bounds: bounds, upper: []int64{0}, native: []int16{0}}
 	rest := bounds
 	for i := nativeMin; i <= nativeMax; i++ {
 		top := nativeUpper(i)
