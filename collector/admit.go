@@ -80,40 +80,42 @@ func (r *reservation) take() {
 	}
 }
 
-// end ends a call in flight, and returns how many completions were counted. It holds the limiters' locks: no dry run may see one call less
-// in flight before it sees one less of those that it would have refused.
+// end ends a call in flight, and returns how many completions were counted.
 func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64) {
+	if !r.refused {
+		if n = call.End(failed, code); n > 0 {
+			r.release()
+		}
+		return n
+	}
+	// No dry run may see one call less in flight before it sees one less of those that it would have refused.
 	if lock(r.list) != nil {
 		return 0 // it is over
 	}
 	defer unlock(r.list)
 	if n = call.End(failed, code); n > 0 {
-		r.leave()
+		for i, m := range r.list {
+			if m.dry.leave(r.leaf.origin); i > 0 {
+				m.leave(r.leaf.origin)
+			}
+		}
 	}
 	return n
 }
 
-// leave takes back what the call counted in flight. Holds the limiters' locks.
-func (r *reservation) leave() {
-	for i, m := range r.list {
-		if r.refused {
-			m.dry.leave(r.leaf.origin)
-		}
-		if i > 0 {
-			m.leave(r.leaf.origin)
-		}
-	}
-}
-
-// release ends a call that has not entered: it was refused, or cancelled while it waited, or its leaf was retired.
+// release ends a call: in flight, cancelled while it waited, or refused.
 func (r *reservation) release() {
 	switch {
 	case r == nil:
+		return
 	case !r.taken:
 		r.leaf.resource.c.names.dropUnused(r.list[1])
-	case lock(r.list) == nil:
-		r.leave()
-		unlock(r.list)
+		return
+	}
+	for _, m := range r.list[1:] {
+		m.mu.Lock()
+		m.leave(r.leaf.origin)
+		m.mu.Unlock()
 	}
 }
 
