@@ -167,18 +167,21 @@ func try(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	if err := lock(list); err != nil {
 		return nil, nil, err
 	}
-	defer unlock(list)
 	l := e.at.leaf
 	now := l.resource.c.line.Now()
 	if o.passed { // elsewhere, so that it is in flight here, and no limit asks about it
+		var err error
 		if e.call = l.Resume(now, o.n); e.call.IsZero() {
-			return nil, nil, errMoved
+			err = errMoved
+		} else {
+			e.at.reserved.take()
 		}
-		e.at.reserved.take()
-		return nil, nil, nil
+		unlock(list)
+		return nil, nil, err
 	}
 	bucket := l.Hold(now)
 	if bucket.IsZero() {
+		unlock(list)
 		return nil, nil, errMoved
 	}
 	at := bucket.At()
@@ -194,6 +197,7 @@ func try(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	} else if bucket.Release(); o.prioritized && refused.Limit.Grade == QPS {
 		loan = borrow(e, o, list, now, at)
 	}
+	unlock(list)
 	return loan, refused, nil
 }
 
