@@ -122,50 +122,27 @@ func (r *reservation) release() {
 // admit lets the entry's call pass, or counts it as a block and returns a [BlockedError], or it returns errMoved.
 func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	list, r, err := m.reserve(o, e.at.leaf)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r == nil:
-		return decide(ctx, e, o, list)
 	}
-	e.at = &r.place
-	defer func() {
-		if e.call.IsZero() {
-			r.release()
-		} else {
-			e.call.SetNote(reserved)
-		}
-	}()
+	if r != nil {
+		e.at = &r.place
+		defer func() {
+			if e.call.IsZero() {
+				r.release()
+			} else {
+				e.call.SetNote(reserved)
+			}
+		}()
+	}
 	return decide(ctx, e, o, list)
-}
-
-// resume counts a call in flight that has passed elsewhere.
-func (m *limiter) resume(e *Entry, o *options) {
-	for {
-		list, r, err := m.reserve(o, e.at.leaf)
-		if err != nil || r == nil {
-			return // its leaf counts it
-		}
-		if lock(list) == nil {
-			r.take()
-			unlock(list)
-			e.at = &r.place
-			e.call.SetNote(reserved)
-			return
-		}
-	}
 }
 
 // decide is admit with the limiters of the call.
 func decide(ctx context.Context, e *Entry, o *options, list []*limiter) error {
-	l := e.at.leaf
-	var arrived leap.Reading
-	if o.prioritized {
-		arrived = l.resource.c.line.Now()
-	}
 	loan, refused, err := try(e, o, list)
 	if loan != nil {
-		if refused.Cancelled = loan.wait(ctx, e, list, arrived); refused.Cancelled == nil {
+		if refused.Cancelled = loan.wait(ctx, e, list); refused.Cancelled == nil {
 			arrive(e, o, list)
 			return nil
 		}
@@ -177,6 +154,7 @@ func decide(ctx context.Context, e *Entry, o *options, list []*limiter) error {
 	if refused.Cancelled != nil {
 		reason = Cancelled
 	}
+	l := e.at.leaf
 	if err := l.block(reason, o.n); err != nil {
 		return err
 	}
@@ -191,6 +169,16 @@ func try(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	}
 	l := e.at.leaf
 	now := l.resource.c.line.Now()
+	if o.passed { // elsewhere, so that it is in flight here, and no limit asks about it
+		var err error
+		if e.call = l.Resume(now, o.n); e.call.IsZero() {
+			err = errMoved
+		} else {
+			e.at.reserved.take()
+		}
+		unlock(list)
+		return nil, nil, err
+	}
 	bucket := l.Hold(now)
 	if bucket.IsZero() {
 		unlock(list)
@@ -235,8 +223,9 @@ func check(list []*limiter, dry bool, bucket time.Duration, o *options, origin s
 // loan is a borrowed pass.
 type loan struct {
 	node.Loan
-	bucket time.Duration
-	n      int64
+	decided leap.Reading // when it was borrowed: the call's response time counts from then
+	bucket  time.Duration
+	n       int64
 }
 
 // lender is the first bucket after the bucket at in which all rules admit n calls; ok is false if there is none, or it is too late. Holds
@@ -267,7 +256,7 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 	}
 	e.at.reserved.take()
 	update(list, false, l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
-	return &loan{Loan: borrowed, bucket: bucket, n: o.n}
+	return &loan{Loan: borrowed, decided: now, bucket: bucket, n: o.n}
 }
 
 // update calls f with the passes that a call of the origin counts for, those of the limits or of the dry runs. Holds the limiters' locks.
@@ -303,7 +292,7 @@ func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration 
 var errClock = errors.New("collector: the clock does not reach the next bucket")
 
 // wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
-func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter, arrived leap.Reading) error {
+func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 	c := e.at.leaf.resource.c
 	// [Options].Now may stand still; no call waits for it for ever.
 	maxWait := time.NewTimer(2 * node.OccupyTimeout)
@@ -311,7 +300,7 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter, arrived leap
 	for {
 		now := c.line.Now()
 		var ok bool
-		if e.call, ok = b.Call(now, arrived); ok {
+		if e.call, ok = b.Call(now, b.decided); ok {
 			return nil
 		}
 		timer := time.NewTimer(max(c.until(now, b.bucket), time.Millisecond))

@@ -2,7 +2,6 @@ package collector
 
 import (
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +22,8 @@ type Collector struct {
 	shape *node.Shape
 	opts  Options
 
-	bounds []time.Duration // of the classic histogram
-	began  time.Time       // by the wall clock
-	run    int64           // see RunID
+	began time.Time // by the wall clock
+	run   int64     // see RunID
 
 	byName     sync.Map     // name, clean: *Resource
 	registered atomic.Int64 // resources in byName, but those given in Options; changes under mu
@@ -77,10 +75,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{line: line, shape: shape, opts: o, bounds: slices.Clone(o.Windows.Bounds)}
-	if c.bounds == nil {
-		c.bounds = node.DefaultBounds()
-	}
+	c := &Collector{line: line, shape: shape, opts: o}
 	now := line.Now()
 	c.began = c.now()
 	c.run = newRun(c.began)
@@ -109,20 +104,16 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 // clockOf makes a pair of clocks of one that may go back.
 func clockOf(now func() time.Time) leap.Clock {
 	anchor := now()
-	var latest atomic.Int64
+	var mu sync.Mutex
+	var latest time.Duration
 	return leap.Clock{
 		Wall: now,
 		Mono: func() time.Duration {
-			since := int64(now().Sub(anchor))
-			for {
-				last := latest.Load()
-				if since <= last {
-					return time.Duration(last)
-				}
-				if latest.CompareAndSwap(last, since) {
-					return time.Duration(since)
-				}
-			}
+			since := now().Sub(anchor)
+			mu.Lock()
+			defer mu.Unlock()
+			latest = max(latest, since)
+			return latest
 		},
 	}
 }
@@ -140,7 +131,7 @@ func (c *Collector) History() time.Duration {
 	if c == nil {
 		return 0
 	}
-	return c.opts.Windows.History
+	return c.shape.History
 }
 
 // Histograms is how long the histograms of sealed seconds can be read; 0 for a nil Collector.
@@ -148,7 +139,7 @@ func (c *Collector) Histograms() time.Duration {
 	if c == nil {
 		return 0
 	}
-	return c.shape.Histograms()
+	return c.shape.Histograms
 }
 
 // Moment is a moment between two seconds, with the resources there were.

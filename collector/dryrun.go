@@ -29,7 +29,7 @@ func judge(list []*limiter, e *Entry, o *options, now leap.Reading, at time.Dura
 	l := e.at.leaf
 	refused := check(list, true, at, o, l.origin, waiting)
 	if refused == nil {
-		passDry(list, at, o.n, l.origin)
+		update(list, true, l.origin, func(q *node.Quota) { q.Pass(at, o.n) })
 		return nil
 	}
 	if o.prioritized && refused.Limit.Grade == QPS {
@@ -53,15 +53,6 @@ func (e *Entry) refuse(list []*limiter) {
 	e.at.reserved.refused = true
 	for _, m := range list {
 		m.dry.enter(l.origin)
-	}
-}
-
-// passDry counts n passes that dry runs do not refuse. Holds the limiters' locks.
-func passDry(list []*limiter, bucket time.Duration, n int64, origin string) {
-	for _, m := range list {
-		if m.dry.any() {
-			m.dry.pass(bucket, n, origin)
-		}
 	}
 }
 

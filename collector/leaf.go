@@ -61,13 +61,10 @@ func (l *leaf) ownViews() []*node.View {
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
 	switch m := l.resource.limiter.Load(); {
-	case o.passed:
-		e.call = l.Resume(l.resource.c.line.Now(), o.n)
-		if m != nil && !e.call.IsZero() {
-			m.resume(e, o)
-		}
 	case m != nil:
 		return m.admit(ctx, e, o)
+	case o.passed:
+		e.call = l.Resume(l.resource.c.line.Now(), o.n)
 	default:
 		e.call = l.Enter(l.resource.c.line.Now(), o.n)
 	}

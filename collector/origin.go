@@ -73,15 +73,11 @@ func (r *Resource) addOrigin(name string) {
 // dropOrigins removes the views of origins without leaves. Holds the collector's mu.
 func (r *Resource) dropOrigins() {
 	old := loaded(&r.origins)
-	all := old
-	for name, o := range old {
-		if o.view.Empty() {
-			if o.dead.Store(true); len(all) == len(old) {
-				all = maps.Clone(old)
-			}
-			delete(all, name)
-		}
-	}
+	all := maps.Clone(old)
+	maps.DeleteFunc(all, func(_ string, o *generation) bool {
+		o.dead.Store(o.view.Empty())
+		return o.dead.Load()
+	})
 	if len(all) < len(old) {
 		r.origins.Store(&all)
 	}

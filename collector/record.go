@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/windowstat/windowstat/node"
 )
 
 // Ended is a call that is over, for [Collector.Record].
@@ -71,7 +73,7 @@ func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
 		}
 		at := bucket.At()
 		count(list, at, o.n, p, l.origin)
-		passDry(list, at, o.n, l.origin)
+		update(list, true, l.origin, func(q *node.Quota) { q.Pass(at, o.n) })
 		bucket.Record(e.RT, o.n, failed, e.Code.n)
 		return nil
 	})

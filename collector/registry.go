@@ -16,29 +16,24 @@ func (c *Collector) Resource(name string) *Resource {
 	if c == nil {
 		return nil
 	}
-	if r, ok := c.byName.Load(name); ok {
-		return r.(*Resource).asked(true)
-	}
 	return c.resourceFor(name, true)
 }
 
 // resourceFor finds or makes a resource whose name is given or, if not, earned.
 func (c *Collector) resourceFor(name string, given bool) *Resource {
-	r, ok := c.byName.Load(name)
-	clean := name
-	if !ok {
-		if clean = CleanName(name); clean != name {
-			r, ok = c.byName.Load(clean)
-		}
-	}
-	// Once it is full mu is not taken any more: this is the way of a stranger's million names.
-	if other := c.other.Load(); !ok && other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given)) {
-		if r, ok = c.byName.Load(clean); !ok { // somebody may have just registered it
-			return other
-		}
-	}
-	if ok {
+	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource).asked(given)
+	}
+	clean := CleanName(name)
+	// Once it is full mu is not taken any more: this is the way of a stranger's million names. That it is full is seen first, because
+	// then every name that is registered is found.
+	other := c.other.Load()
+	beyond := other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given))
+	if r, ok := c.byName.Load(clean); ok {
+		return r.(*Resource).asked(given)
+	}
+	if beyond {
+		return other
 	}
 	// A full table is where sweeping helps. Each new name does a small share of it, so that none waits for a sweep of everything.
 	if c.full(clean) {

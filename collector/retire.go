@@ -124,12 +124,7 @@ func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node
 func (r *Resource) retire(since int64) {
 	c := r.c
 	r.dropOrigins()
-	for _, t := range r.dropTreeNodes() {
-		c.edges.Add(-t.unlink())
-		if t.entrance.members--; t.entrance.members == 0 {
-			c.dropEntrance(t.entrance)
-		}
-	}
+	r.dropTreeNodes()
 	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.Load().busy() {
 		return
 	}
@@ -229,7 +224,7 @@ func (c *Collector) takeIdle(given bool) *Resource {
 
 // idleSince is the second before which an evicted resource was last used: every reader can have had all of it.
 func (c *Collector) idleSince(open int64) int64 {
-	return open - int64((c.opts.Windows.History+2*time.Second)/time.Second)
+	return open - int64((c.shape.History+2*time.Second)/time.Second)
 }
 
 // evict retires the longest-idle resource, unless it has been used, looked up, or named by a limit since the sweep.

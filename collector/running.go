@@ -114,72 +114,72 @@ type lineOfSlots [8]slot
 
 // slots are those of a Collector.
 type slots struct {
-	lines [64]lineOfSlots
-	more  atomic.Pointer[moreLines] // nil until a call finds its line full
+	first [firstLines]lineOfSlots
+	more  atomic.Pointer[[moreLines]lineOfSlots] // nil until a call finds its line full
 }
 
-type moreLines [4096]lineOfSlots
+const firstLines, moreLines = 64, 4096
+
+// line is the line with a number: those behind the first are of more, which there is.
+func (s *slots) line(n uint32) *lineOfSlots {
+	if n < firstLines {
+		return &s.first[n]
+	}
+	return &s.more.Load()[n-firstLines]
+}
 
 // put puts a frame into a slot, and returns the slot's number, 0 if those that it may have are taken.
 func (s *slots) put(f *frame) uint32 {
 	var here byte
-	n := line(unsafe.Pointer(&here), 11, uint32(len(s.lines)))
-	if i := s.lines[n].take(f); i >= 0 {
-		return n*8 + uint32(i) + 1
+	if number := s.take(choose(unsafe.Pointer(&here), 11, firstLines), f); number > 0 {
+		return number
 	}
-	more := s.more.Load()
-	if more == nil {
-		s.more.CompareAndSwap(nil, new(moreLines))
-		more = s.more.Load()
+	if s.more.Load() == nil {
+		s.more.CompareAndSwap(nil, new([moreLines]lineOfSlots))
 	}
-	first := line(unsafe.Pointer(f), 5, uint32(len(more)))
+	from := choose(unsafe.Pointer(f), 5, moreLines)
 	for probe := range uint32(8) {
-		n := (first + probe) % uint32(len(more))
-		if i := more[n].take(f); i >= 0 {
-			return (uint32(len(s.lines))+n)*8 + uint32(i) + 1
+		if number := s.take(firstLines+(from+probe)%moreLines, f); number > 0 {
+			return number
 		}
 	}
 	return 0
 }
 
-// line chooses one of n lines by an address, less its low bits, which many have in common.
-func line(at unsafe.Pointer, low int, n uint32) uint32 {
+// choose chooses one of n lines by an address, less its low bits, which many have in common.
+func choose(at unsafe.Pointer, low int, n uint32) uint32 {
 	return uint32(uint64(uintptr(at))>>low*0x9e3779b97f4a7c15>>32) % n
 }
 
-// take puts a frame into a slot that is empty, and returns which, -1 if there is none.
-func (l *lineOfSlots) take(f *frame) int {
+// take puts a frame into an empty slot of a line, and returns the slot's number, 0 if there is none.
+func (s *slots) take(line uint32, f *frame) uint32 {
+	l := s.line(line)
 	for i := range l {
 		if l[i].Load() == nil && l[i].CompareAndSwap(nil, f) {
-			return i
+			return line*8 + uint32(i) + 1
 		}
 	}
-	return -1
+	return 0
 }
 
 // empty empties the slot with a number that put returned.
 func (s *slots) empty(number uint32) {
-	switch n := int(number) - 1; {
-	case n < 0:
-	case n/8 < len(s.lines):
-		s.lines[n/8][n%8].Store(nil)
-	default:
-		s.more.Load()[n/8-len(s.lines)][n%8].Store(nil)
+	if number > 0 {
+		s.line((number - 1) / 8)[(number-1)%8].Store(nil)
 	}
 }
 
 // all yields the frames that are in slots.
 func (s *slots) all(yield func(*frame) bool) {
-	lists := [][]lineOfSlots{s.lines[:]}
-	if more := s.more.Load(); more != nil {
-		lists = append(lists, more[:])
+	lines := uint32(firstLines)
+	if s.more.Load() != nil {
+		lines += moreLines
 	}
-	for _, list := range lists {
-		for n := range list {
-			for i := range list[n] {
-				if f := list[n][i].Load(); f != nil && !yield(f) {
-					return
-				}
+	for n := range lines {
+		l := s.line(n)
+		for i := range l {
+			if f := l[i].Load(); f != nil && !yield(f) {
+				return
 			}
 		}
 	}

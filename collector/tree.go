@@ -114,34 +114,35 @@ func (t *TreeNode) cutOff() {
 	}
 }
 
-// dropEntrance removes an entrance in whose context there is nothing any more. Holds mu.
-func (c *Collector) dropEntrance(e *TreeNode) {
-	e.unlink()
-	all := filter(*c.entrances.Load(), func(x *TreeNode) bool { return x != e })
-	c.entrances.Store(&all)
-}
-
-// unlink takes the node out of the tree, and returns how many edges below entrances that were. Its children may still
-// be called in the same context, so they move below the entrance. Holds the collector's mu.
-func (t *TreeNode) unlink() (edges int64) {
+// unlink takes the node out of the tree. Its children may still be called in the same context, so they move below the entrance, which goes
+// with the last node in its context. Holds the collector's mu.
+func (t *TreeNode) unlink() {
 	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)
 		if p.resource != nil {
-			edges++
+			t.c.edges.Add(-1)
 		}
 	}
 	for name, child := range t.children.Range {
 		c := child.(*TreeNode)
 		c.parents = slices.DeleteFunc(c.parents, func(p *TreeNode) bool { return p == t })
 		t.children.Delete(name)
-		edges++
+		t.c.edges.Add(-1)
 		if c != t {
 			t.entrance.adopt(c)
 		}
 	}
 	t.parents = nil
 	t.dead.Store(true)
-	return edges
+	e := t.entrance
+	if e == t {
+		return
+	}
+	if e.members--; e.members == 0 {
+		e.unlink()
+		all := filter(*e.c.entrances.Load(), func(x *TreeNode) bool { return x != e })
+		e.c.entrances.Store(&all)
+	}
 }
 
 // leafSet is the leaves of a tree node. Few are found faster by looking at each.
@@ -242,16 +243,16 @@ func (r *Resource) addTreeNode(p *TreeNode) {
 	r.contexts.Store(&list)
 }
 
-// dropTreeNodes removes the nodes without leaves, and returns them. Holds the collector's mu.
-func (r *Resource) dropTreeNodes() (gone []*TreeNode) {
+// dropTreeNodes removes the nodes without leaves. Holds the collector's mu.
+func (r *Resource) dropTreeNodes() {
+	list := filter(r.treeNodes(), func(t *TreeNode) bool { return !t.view.Empty() })
+	if len(list) == len(r.treeNodes()) {
+		return
+	}
 	for _, t := range r.treeNodes() {
 		if t.view.Empty() {
-			gone = append(gone, t)
+			t.unlink()
 		}
 	}
-	if len(gone) > 0 {
-		list := filter(r.treeNodes(), func(t *TreeNode) bool { return !t.view.Empty() })
-		r.contexts.Store(&list)
-	}
-	return gone
+	r.contexts.Store(&list)
 }

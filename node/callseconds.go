@@ -125,18 +125,13 @@ func (s *Statistic) spentNow() (sum callTime) {
 
 // age is for how long the calls in flight have been so, all together: what all have spent, less what those took that have ended. So
 // it is their response times so far: of a call that was backdated, or waited for what it borrowed, more than it has spent. Holds
-// mu and all stripes' locks.
+// mu and all stripes' locks. Without calls it is what these were rounded by.
 func (s *Statistic) age(spent callTime) time.Duration {
 	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.rings.took // wraps, as took does
-	var inFlight int64
 	for st := range s.stripes {
 		age += st.aside - st.open.RTSum
-		inFlight += int64(st.inFlightNow())
 	}
-	if inFlight == 0 {
-		return 0
-	}
-	return max(age, 0) // a call is rounded by a tick
+	return max(age, 0)
 }
 
 // callTime is a sum of times that calls spent. A thousand calls at once spend an int64 of nanoseconds in a hundred days.

@@ -190,13 +190,6 @@ func (c *codes) add(code Code, n int64) {
 	*c = append(*c, codeCount{code, n})
 }
 
-// addAll adds the counts of o.
-func (c *codes) addAll(o codes) {
-	for _, x := range o {
-		c.add(x.code, x.n)
-	}
-}
-
 // Codes is how many calls ended with each code. The zero value is empty. It is a copy, and keeps its memory when it is used for
 // reading again. It is not safe for concurrent use.
 type Codes struct{ list codes }

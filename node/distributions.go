@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -11,31 +12,9 @@ import (
 // It reports false if one of them is not sealed, or its histogram is not kept any more; h then has the others.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.shape.layout)
-	var sum Counts
 	open := v.shape.opened()
-	leaves, removed := v.all()
-	whole = to <= open.Index && (max(from, v.since) > removed.last || from >= to)
-	to = min(to, open.Index)
-	for _, s := range leaves {
-		whole = s.addHistogram(from, to, open.Start, h, &sum) && whole
-	}
-	h.measure(&sum)
-	return whole
-}
-
-// addHistogram adds the response times in the seconds from from to before to to h, and their counts to sum. The second that
-// starts at the reading open is open by now. It reports whether the histograms of all of these seconds are kept.
-func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram, sum *Counts) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(open)
-	from = max(from, s.since) // before that there was nothing
-	oldest := max(s.since, s.index-int64(s.first.shape.kept/time.Second))
-	s.eachSecond(max(from, oldest), to, nil, func(i int64, rec sealed) {
-		s.addCells(i, &rec, h.cells)
-		sum.add(&rec.Counts)
-	})
-	return from >= to || from >= oldest
+	known := v.addHistograms(from, min(to, open.Index), open, func(int64) *Histogram { return h })
+	return to <= open.Index && (from >= to || max(from, v.since) >= known)
 }
 
 // addCells adds the response times of a second, whose record is rec, to counts by cell, if its histogram is kept.
@@ -49,36 +28,41 @@ func (s *Statistic) addCells(index int64, rec *sealed, counts []int64) {
 // second from, and so on. It returns the first second from which on all are known; those before it are empty. It costs
 // less than to ask for each.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
-	open := v.shape.opened()
-	leaves, removed := v.all()
 	for i := range hs {
 		hs[i].reset(v.shape.layout)
 	}
-	known = max(from, v.since, removed.last+1)
-	for _, s := range leaves {
-		known = max(known, s.addHistograms(from, open.Start, hs))
+	known = v.addHistograms(from, from+int64(len(hs)), v.shape.opened(), func(i int64) *Histogram { return &hs[i-from] })
+	for i := from; i < min(known, from+int64(len(hs))); i++ {
+		hs[i-from].reset(v.shape.layout)
 	}
-	for i := range hs {
-		if h := &hs[i]; from+int64(i) < known {
-			h.reset(v.shape.layout)
-		} else if h.count == 0 {
-			h.to = 0
-		}
+	return max(known, from)
+}
+
+// addHistograms adds the response times in each of the seconds from from to before to, open being the one that is, to a histogram. It
+// returns the first second from which on all are known.
+func (v *View) addHistograms(from, to int64, open leap.Second, of func(second int64) *Histogram) (known int64) {
+	leaves, removed := v.all()
+	known = max(v.since, removed.last+1)
+	for _, s := range leaves {
+		known = max(known, s.addHistograms(from, to, open.Start, of))
 	}
 	return known
 }
 
-// addHistograms adds the histograms of the seconds from from on. The second that starts at the reading open is open by
-// now. It returns the first second from which on all are known.
-func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram) (known int64) {
+// addHistograms adds those of the leaf that are kept.
+func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(second int64) *Histogram) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	s.eachSecond(from, from+int64(len(hs)), nil, func(i int64, rec sealed) {
-		s.addCells(i, &rec, hs[i-from].cells)
-		hs[i-from].measure(&rec.Counts)
+	if known = s.index - int64(s.first.shape.Histograms/time.Second); known <= s.since {
+		known = math.MinInt64 // before it began there was nothing
+	}
+	s.eachSecond(max(from, known), to, nil, func(i int64, rec sealed) {
+		h := of(i)
+		s.addCells(i, &rec, h.cells)
+		h.measure(&rec.Counts)
 	})
-	return s.rings.histograms.dropped + 1
+	return known
 }
 
 // CountsBefore returns everything that was counted before the second with this index, which must be sealed, or open, since the view
@@ -100,7 +84,7 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	}
 	h.count, h.sum = sum.Complete, sum.RTSum
 	h.from = max(slices.IndexFunc(h.cells, func(n int64) bool { return n > 0 }), 0)
-	for h.to > h.from && h.cells[h.to-1] == 0 {
+	for h.to = len(h.cells); h.to > h.from && h.cells[h.to-1] == 0; {
 		h.to--
 	}
 	return known

@@ -12,6 +12,17 @@ func (s *Statistic) Stripes() int { return 1 + len(s.more.Load().list()) }
 // Grow adds stripes, as contention does.
 func (s *Statistic) Grow() { s.grow(s.more.Load()) }
 
+// ReadsUnderMu reports whether leaves are read together under mu, as they must be where sealed seconds are looked for.
+func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
+	v.together(now, func() { under = true }, func(s *Statistic) {
+		if s.mu.TryLock() {
+			s.mu.Unlock()
+			under = false
+		}
+	})
+	return under
+}
+
 // Bucket is the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the one before it.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	v.together(now, func() { c = Counts{} }, func(s *Statistic) {

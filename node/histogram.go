@@ -122,7 +122,7 @@ func (h *Histogram) Add(o *Histogram) {
 	}
 }
 
-// reset empties the histogram for counts in the given layout, of any cells.
+// reset empties the histogram for counts in the given layout. [Histogram.measure] tells it which of its cells are used.
 func (h *Histogram) reset(l *layout) {
 	if cap(h.cells) < len(l.upper) {
 		h.cells = make([]int64, len(l.upper))
@@ -130,7 +130,7 @@ func (h *Histogram) reset(l *layout) {
 		clear(h.cells[h.from:h.to])
 		h.cells = h.cells[:len(l.upper)]
 	}
-	*h = Histogram{layout: l, cells: h.cells, to: len(h.cells)}
+	*h = Histogram{layout: l, cells: h.cells}
 }
 
 // measure takes notice of the counts of calls whose cells were added: how many there are, and which cells are not empty.
@@ -201,7 +201,7 @@ func newLayout(bounds []time.Duration) (*layout, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	l := &layout{bounds: append([]time.Duration(nil), bounds...), upper: []int64{0}, native: []int16{0}}
+	l := &layout{bounds: bounds, upper: []int64{0}, native: []int16{0}}
 	rest := bounds
 	for i := nativeMin; i <= nativeMax; i++ {
 		top := nativeUpper(i)

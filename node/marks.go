@@ -154,10 +154,3 @@ func (s *Statistic) overtaken(st *stripe, now leap.Reading) bool {
 
 // retired reports whether the statistic was retired. Holds mu, or all stripes' locks.
 func (s *Statistic) retired() bool { return s.end == math.MaxInt64 }
-
-// gone is retired, for callers that hold no lock.
-func (s *Statistic) gone() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.retired()
-}

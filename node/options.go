@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -32,19 +33,15 @@ type Options struct {
 	Bounds []time.Duration
 }
 
-// Shape is a validated Options and a timeline, shared by all statistics of one kind. The zero value is not usable.
+// Shape is a timeline and validated Options without zeros, which nobody may change; all statistics of one kind share it. The zero value is
+// not usable.
 type Shape struct {
-	line    *leap.Timeline
-	second  leap.Array[Counts] // empty rings to copy
-	perSec  int64              // second-window buckets in one second
-	horizon time.Duration
-	kept    time.Duration // histograms
-	history time.Duration
-	layout  *layout
+	Options
+	line   *leap.Timeline
+	second leap.Array[Counts] // empty rings to copy
+	perSec int64              // second-window buckets in one second
+	layout *layout
 }
-
-// Histograms is how long the histograms of sealed seconds can be read.
-func (s *Shape) Histograms() time.Duration { return s.kept }
 
 // NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
 func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
@@ -55,7 +52,8 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	if o.Bounds == nil { // an empty list is one without bounds
 		o.Bounds = DefaultBounds()
 	}
-	s := &Shape{line: line, horizon: o.Minute, kept: o.Histograms, history: o.History}
+	o.Bounds = slices.Clone(o.Bounds)
+	s := &Shape{Options: o, line: line}
 	var errs []error
 	var err error
 	if n := o.SampleCount; n < 1 || n > maxSampleCount || time.Second%time.Duration(n) != 0 {

@@ -70,9 +70,6 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 
 // Add counts what another quota has, the borrowed passes included: for calls that were counted elsewhere before.
 func (q *Quota) Add(o *Quota) {
-	if o.at == never {
-		return
-	}
 	q.move(o.at)
 	for at, b := range o.ring.Window(o.newest(), o.ring.Span()) {
 		q.put(at, *b)

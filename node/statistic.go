@@ -180,10 +180,14 @@ type Bucket struct {
 	now leap.Reading
 }
 
-// Hold holds the bucket that a call at the reading now counts in, under the lock of a stripe. That of a retired statistic is zero,
-// and holds nothing.
+// Hold holds the bucket that a call at the reading now counts in, under the lock of a stripe: it is not over at that reading. A reading
+// from before the open bucket counts into that one, because sealed seconds do not change. The bucket of a retired statistic is zero, and holds nothing.
 func (s *Statistic) Hold(now leap.Reading) Bucket {
-	st := s.enter(now)
+	st := s.pick()
+	st.lock()
+	if now >= st.ends() {
+		st.turn(now)
+	}
 	if st.end.Load() == closed {
 		st.unlock()
 		return Bucket{}
@@ -333,11 +337,11 @@ func elapsed(from, to leap.Reading) time.Duration {
 // Block counts a call that was refused at the reading now, as n blocks. An n below 1 counts as 1. It reports false if
 // the statistic is retired, and counts nothing then.
 func (s *Statistic) Block(now leap.Reading, n int64) bool {
-	st := s.enter(now)
-	defer st.unlock()
-	if st.end.Load() == closed {
+	b := s.Hold(now)
+	if b.IsZero() {
 		return false
 	}
-	st.open.Block = saturate(st.open.Block, max(n, 1))
+	b.st.open.Block = saturate(b.st.open.Block, max(n, 1))
+	b.Release()
 	return true
 }

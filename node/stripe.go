@@ -80,17 +80,6 @@ type paddedStripe struct {
 	_ [8]byte
 }
 
-// enter picks a stripe, locks it, and makes sure that its open bucket is not over at the reading now. A reading
-// from before the open bucket counts into that one: sealed seconds do not change.
-func (s *Statistic) enter(now leap.Reading) *stripe {
-	st := s.pick()
-	st.lock()
-	if now >= st.ends() {
-		st.turn(now)
-	}
-	return st
-}
-
 // turn moves the whole statistic to the reading now, and returns with st locked again.
 func (st *stripe) turn(now leap.Reading) {
 	st.mu.Unlock()
@@ -159,9 +148,8 @@ func (s *Statistic) unlockStripes() {
 type stripeSet struct {
 	mask  uint64 // how many stripes there are, less one; that is a power of two
 	seed  uint64 // odd; goroutines that meet under one seed are apart under most others
-	tries int    // how many other seeds these stripes had
 	slots [mostStripes]*stripe
-	_     [40]byte
+	_     [48]byte
 }
 
 // list is the stripes; a nil set has none.
@@ -180,10 +168,6 @@ const (
 	callsToMeet = 256
 	rarest      = 10 // how often the number of meetings may double
 )
-
-// maxTries is how many other seeds are tried before there are more stripes: two goroutines that share one of two stripes need
-// no more of them, but another seed.
-const maxTries = 2
 
 // mostStripes is how many stripes a statistic may have however many processors there are: a turn locks them all, and each takes
 // memory, and on so many processors each does something else most of the time.
@@ -226,7 +210,7 @@ func (st *stripe) meet() {
 // forget forgets the meetings. Holds mu.
 func (st *stripe) forget() { st.met, st.often, st.since = 0, false, st.exited }
 
-// rebalance adds stripes, or changes the seed, for a stripe at which goroutines meet.
+// rebalance adds stripes, or, where there are all that there may be, changes the seed, for a stripe at which goroutines meet.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
 	often := st.often
@@ -241,11 +225,11 @@ func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Unlock()
 	switch {
 	case !often: // another goroutine was here first
-	case more == nil, !all && more.tries == maxTries:
+	case !all:
 		s.grow(more)
 	default:
 		next := *more
-		next.seed, next.tries = nextSeed(more.seed), min(more.tries+1, maxTries)
+		next.seed = nextSeed(more.seed)
 		s.more.CompareAndSwap(more, &next)
 	}
 }

@@ -103,11 +103,13 @@ func (v *View) remove(since int64) bool {
 	leaves, removed := v.all()
 	var left, gone []*Statistic
 	for _, s := range leaves {
-		if s.gone() {
+		s.mu.Lock()
+		if s.retired() {
 			gone = append(gone, s)
 		} else {
 			left = append(left, s)
 		}
+		s.mu.Unlock()
 	}
 	if len(gone) == 0 {
 		return true
@@ -179,8 +181,10 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	defer s.unlockStripes()
 	now := s.spentNow()
 	spent.add(now)
-	snap.InFlightElapsed += s.age(now).Seconds()
 	open, inFlight := s.openCounts()
+	if inFlight > 0 {
+		snap.InFlightElapsed += s.age(now).Seconds()
+	}
 	open.add(&s.rings.total)
 	snap.Total.add(&open)
 	snap.InFlight += inFlight
@@ -201,7 +205,9 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 func (s *Statistic) addCodes(to *codes) {
 	for st := range s.stripes {
 		if st.rt != nil {
-			to.addAll(st.rt.codes)
+			for _, x := range st.rt.codes {
+				to.add(x.code, x.n)
+			}
 		}
 	}
 }
@@ -228,8 +234,8 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	}
 	var scratch [128]int64
 	perSec := int(v.shape.perSec)
-	slides := zeros(scratch[:], int(v.shape.horizon/time.Second)*perSec)
-	first := open.Index - int64(v.shape.horizon/time.Second)
+	slides := zeros(scratch[:], int(v.shape.Minute/time.Second)*perSec)
+	first := open.Index - int64(v.shape.Minute/time.Second)
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(max(now, open.Start))

@@ -38,18 +38,16 @@ func (w Window) OccupiedPassQPS() float64 { return w.rate(w.OccupiedPass) }
 func (w Window) TotalQPS() float64 { return w.rate(w.Total()) }
 
 // MaxCompleteQPS is the rate of the bucket in which most calls ended: Sentinel's maxSuccessQps, but 0 when idle.
-func (w Window) MaxCompleteQPS() float64 {
-	if w.Length == 0 {
-		return 0
-	}
-	return float64(w.MaxComplete) / w.Length.Seconds()
-}
+func (w Window) MaxCompleteQPS() float64 { return perSecond(w.MaxComplete, w.Length) }
 
-func (w Window) rate(n int64) float64 {
-	if w.Span == 0 {
+func (w Window) rate(n int64) float64 { return perSecond(n, w.Span) }
+
+// perSecond is 0 for the zero Window, which has no length.
+func perSecond(n int64, in time.Duration) float64 {
+	if in == 0 {
 		return 0
 	}
-	return float64(n) / w.Span.Seconds()
+	return float64(n) / in.Seconds()
 }
 
 // zeros returns n counters, all 0.
@@ -191,7 +189,7 @@ func (v *View) Window(now leap.Reading) Window {
 // Minute returns the minute window at the reading now: the second that is open and the ones before it, together
 // Options.Minute long.
 func (v *View) Minute(now leap.Reading) Window {
-	return v.window(now, Window{Span: v.shape.horizon, Length: time.Second})
+	return v.window(now, Window{Span: v.shape.Minute, Length: time.Second})
 }
 
 // window fills an empty window at the reading now. A minute window is longer than a second.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -69,6 +70,31 @@ func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 	p = launch(t, "replay", pipeOf(t, mixed.String()))
 	if status := p.wait(t); status != 1 || !strings.Contains(p.output(), "lines are not counted; --fail-above is 0.1") {
 		t.Errorf("status %d:\n%s", status, p.output())
+	}
+}
+
+// More than a thousandth of the lines of a log that are late are an error, also of one that was followed; buffers of servers explain fewer.
+func TestReplayOfALogWithFewLateLines(t *testing.T) {
+	t.Parallel()
+	const lines = 4000
+	for late, want := range map[int]int{lines / 1000: 0, lines/1000 + 1: 1} {
+		var log strings.Builder
+		for i := range lines {
+			at := time.Now()
+			if i%700 == 699 && i/700 < late {
+				at = at.Add(-time.Hour)
+			}
+			log.WriteString(accessLine(at, "/a", 200))
+		}
+		for _, args := range [][]string{{"replay"}, {"replay", "--follow", anyPort}} {
+			pipe := pipeOf(t, log.String())
+			p := launch(t, append(args, pipe)...)
+			status := p.wait(t)
+			told := fmt.Sprintf("%s: %d of %d lines are later than the tolerance", pipe, late, lines)
+			if status != want || strings.Contains(p.output(), told) != (want != 0) || !strings.Contains(p.output(), fmt.Sprintf("%d of these are among the %d of", late, lines)) {
+				t.Errorf("%s, %d late: status %d, want %d:\n%s", args, late, status, want, p.output())
+			}
+		}
 	}
 }
 
