@@ -148,8 +148,9 @@ func (s *Statistic) unlockStripes() {
 type stripeSet struct {
 	mask  uint64 // how many stripes there are, less one; that is a power of two
 	seed  uint64 // odd; goroutines that meet under one seed are apart under most others
+	tries int    // how many other seeds these stripes had
 	slots [mostStripes]*stripe
-	_     [48]byte
+	_     [40]byte
 }
 
 // list is the stripes; a nil set has none.
@@ -168,6 +169,10 @@ const (
 	callsToMeet = 256
 	rarest      = 10 // how often the number of meetings may double
 )
+
+// maxTries is how many other seeds are tried before there are more stripes: two goroutines that share one of two stripes need
+// no more of them, but another seed.
+const maxTries = 2
 
 // mostStripes is how many stripes a statistic may have however many processors there are: a turn locks them all, and each takes
 // memory, and on so many processors each does something else most of the time.
@@ -210,7 +215,7 @@ func (st *stripe) meet() {
 // forget forgets the meetings. Holds mu.
 func (st *stripe) forget() { st.met, st.often, st.since = 0, false, st.exited }
 
-// rebalance adds stripes, or, where there are all that there may be, changes the seed, for a stripe at which goroutines meet.
+// rebalance adds stripes, or changes the seed, for a stripe at which goroutines meet.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
 	often := st.often
@@ -225,11 +230,11 @@ func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Unlock()
 	switch {
 	case !often: // another goroutine was here first
-	case !all:
+	case more == nil, !all && more.tries == maxTries:
 		s.grow(more)
 	default:
 		next := *more
-		next.seed = nextSeed(more.seed)
+		next.seed, next.tries = nextSeed(more.seed), min(more.tries+1, maxTries)
 		s.more.CompareAndSwap(more, &next)
 	}
 }
