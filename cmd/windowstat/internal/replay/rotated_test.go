@@ -217,6 +217,9 @@ func TestSeveralRotationsBetweenTwoLooks(t *testing.T) {
 				copyTruncate(t, path, path+"-20260102", false, func() { rename(t, path, path+".5"); create(t, path) })
 				written(path+"-20260102", 0)
 				appendTo(t, f, "three\n")
+				old := time.Now().Add(-time.Minute).Format("02/Jan/2006:15:04:05 -0700")
+				appendTo(t, create(t, path+".old"), fmt.Sprintf("::1 - - [%s] \"GET / HTTP/1.1\" 200 1\n", old))
+				written(path+".old", 0)
 				appendTo(t, create(t, path), "four\n")
 				third := path + ".3"
 				if packed {
@@ -235,6 +238,32 @@ func TestSeveralRotationsBetweenTwoLooks(t *testing.T) {
 				r.want(t, "one\ntwo\nthree\nfour\nfive\nsix\n")
 				appendTo(t, f, "seven\n")
 				r.want(t, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+			})
+		})
+	}
+}
+
+// The same with copies of a file that is truncated: those of what nobody saw are read whole.
+func TestSeveralTruncationsBetweenTwoLooks(t *testing.T) {
+	for name, packed := range map[string]bool{"plain": false, "packed": true} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "access.log")
+			synctest.Test(t, func(t *testing.T) {
+				f := create(t, path)
+				cutOff(t, 9, path, f, packed)
+				r := follow(t, path, true)
+				appendTo(t, f, "one\n")
+				r.want(t, "one\n")
+				for i, line := range []string{"two\n", "three is longer than these\n", "four\n"} {
+					appendTo(t, f, line)
+					cutOff(t, i, path, f, packed)
+					copied := fmt.Sprintf("%s.%d%s", path, i, map[bool]string{true: ".gz"}[packed])
+					if err := os.Chtimes(copied, time.Time{}, time.Now().Add(time.Duration(i-3)*time.Millisecond)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				appendTo(t, f, "five\n")
+				r.want(t, "one\ntwo\nthree is longer than these\nfour\nfive\n")
 			})
 		})
 	}

@@ -38,7 +38,7 @@ type tail struct {
 	name    string
 	matched bool      // by a pattern: when it is gone and does not grow, it has ended
 	since   time.Time // what was written since is read, also of what was rotated away; the zero Time for what is written from now on
-	begun   bool
+	begun   time.Time // when reading did: what was put aside before is none of its files; the zero Time before
 	first   int64     // the time of the earliest line written since, 0 if there is none
 	parts   []*part   // in the order of reading; the last one has the name, or had it last
 	gone    bool      // no file has the name, or one of another log
@@ -65,7 +65,7 @@ func (r *Follower) newTail(name string, matched bool, since time.Time) *tail {
 func (t *tail) open(now time.Time) error {
 	err := t.reopen(now)
 	switch {
-	case err != nil || t.begun:
+	case err != nil || !t.begun.IsZero():
 		return err
 	case !t.since.IsZero():
 		err = t.openRotated(t.since)
@@ -75,7 +75,7 @@ func (t *tail) open(now time.Time) error {
 	if err != nil {
 		return errors.Join(err, t.close())
 	}
-	t.begun, t.held = true, now.Add(coarse) // what was put aside before this is none of its files
+	t.begun, t.held = now, now
 	return nil
 }
 
@@ -85,23 +85,31 @@ func (t *tail) reopen(now time.Time) error {
 	named := func(p *part) bool { return err == nil && os.SameFile(p.at, at) }
 	if i := slices.IndexFunc(t.parts, named); i >= 0 {
 		p := t.parts[i] // which is not the last one if a rotation was undone
-		t.parts, t.gone = append(slices.Delete(t.parts, i, i+1), p), false
-		if now.After(t.held) {
-			t.held = now
-		}
+		t.parts, t.gone, t.held = append(slices.Delete(t.parts, i, i+1), p), false, now
 		return nil
 	}
 	p, err := t.opened.file(t.name, now)
 	if t.gone = p == nil && err == nil; p == nil {
 		return err
 	}
-	t.parts = append(t.parts, p)
-	if !t.begun {
-		return nil
+	held := t.held
+	t.parts, t.held = append(t.parts, p), now
+	t.openMissed(held)
+	return nil
+}
+
+// openMissed opens what came and was rotated away after a look at which the log was as it had been.
+func (t *tail) openMissed(look time.Time) {
+	if t.begun.IsZero() {
+		return
 	}
-	since := t.held.Add(-coarse)
-	t.held = now
-	return t.openRotated(since)
+	since := look.Add(-coarse)
+	if since.Before(t.begun) {
+		since = t.begun
+	}
+	if err := t.openRotated(since); err != nil {
+		t.note(fmt.Sprintf("%v; what else was rotated away meanwhile is not counted", err))
+	}
 }
 
 // openRotated opens what was written since and rotated away, unless it was read, in the order of the first lines. Servers may still write to
@@ -124,7 +132,9 @@ func (t *tail) openRotated(since time.Time) (err error) {
 		if c.format != nil && (t.first == 0 || c.first < t.first) {
 			t.first = c.first
 		}
-		if name != t.name && !t.opened.begins(c.head) {
+		// What came since the tail has begun has no earlier lines: an old file may have been packed, or copied back.
+		old := !t.begun.IsZero() && c.first != 0 && c.first < since.Add(-t.Tolerance).UnixNano()
+		if name != t.name && !old && !t.opened.begins(c.head) {
 			rotated = append(rotated, c)
 		}
 	}
@@ -171,7 +181,7 @@ func (t *tail) inspect(s *sample) error {
 		switch {
 		case i == 0 && found.packed:
 			return fmt.Errorf("%s is packed; a log that grows is not", name)
-		case i == 0 && err != nil && !notThere(err) && (t.begun || !errors.Is(err, fs.ErrPermission)):
+		case i == 0 && err != nil && !notThere(err) && (!t.begun.IsZero() || !errors.Is(err, fs.ErrPermission)):
 			return err
 		case err == nil && found.format != nil:
 			if *s = found; s.first != 0 {
@@ -239,8 +249,10 @@ func (t *tail) grow(i int, now time.Time) (block, error) {
 			x.cut = max(0, p.size-c.aside.size)
 		}
 	}
+	look := p.grown
 	t.opened.truncated(p)
 	p.rewind(now)
+	t.openMissed(look)
 	return x, nil
 }
 
@@ -274,7 +286,7 @@ func (t *tail) copyOf(p *part) *part {
 // ever.
 func (t *tail) refused(err error, now time.Time) error {
 	switch {
-	case err == nil || t.begun && !errors.Is(err, fs.ErrPermission):
+	case err == nil || !t.begun.IsZero() && !errors.Is(err, fs.ErrPermission):
 		t.denied = time.Time{}
 		return err
 	case t.denied.IsZero():
