@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -254,6 +255,7 @@ type recorder struct {
 	answer   string
 	follows  int // how many bytes follow a request that switches protocols
 	requests chan string
+	open     sync.WaitGroup // connections on which a request came
 }
 
 // switched is how an answer begins after which a connection has another protocol.
@@ -272,6 +274,8 @@ func (r *recorder) serve(c net.Conn) {
 	if err != nil {
 		return
 	}
+	r.open.Add(1)
+	defer r.open.Done()
 	if strings.HasPrefix(r.answer, switched) { // what comes then belongs to the request
 		_, _ = io.WriteString(c, r.answer)
 		_ = c.SetReadDeadline(time.Now().Add(catchUp))
@@ -284,13 +288,17 @@ func (r *recorder) serve(c net.Conn) {
 	}
 	r.requests <- request
 	_, _ = io.WriteString(c, r.answer)
+	_ = c.(*net.TCPConn).CloseWrite()
+	_ = c.SetReadDeadline(time.Now().Add(catchUp))
+	_, _ = io.Copy(io.Discard, b)
 }
 
 // noRequest is the request that did not come.
 const noRequest = "nothing"
 
 // request is the one that came to what was answered now, if any. It is there before its answer is, but for one that switches protocols,
-// which ends later.
+// which ends later. It waits until the proxy has closed the connection, on which it would send the next request otherwise: one that it
+// may not repeat would be lost.
 func (r *recorder) request(t *testing.T, switched bool) string {
 	t.Helper()
 	if switched {
@@ -301,6 +309,7 @@ func (r *recorder) request(t *testing.T, switched bool) string {
 			t.Fatal("a connection that has switched protocols does not end")
 		}
 	}
+	r.open.Wait()
 	select {
 	case got := <-r.requests:
 		return got
