@@ -129,7 +129,7 @@ var reasons = map[string]string{
 }
 
 // inReplay is where the time of a replay goes.
-const inReplay = "naming lines of many paths is a third of the time, logging each second a quarter, reading the lines a sixth"
+const inReplay = "naming lines of many paths is a quarter of the time, logging each second another one, reading the lines a sixth"
 
 // byProcessor is why the ratio to a rival that contends differs from one machine to another.
 const byProcessor = "two goroutines of sentinel-golang take from 405 to 756 ns, by the processor; an 18th of the former is what two readings of the clock take"
