@@ -16,6 +16,7 @@ const (
 	lookback = collector.DefaultRetireAfter // before them: rows that tell who was idle
 	together = 60                           // the most in a request
 	rate     = 100_000                      // the most samples in a second
+	stale    = time.Minute                  // after which retention may have deleted what is being read
 )
 
 // fromLog sends the seconds that only the log has: those of earlier processes, and those of this process that have left the history,
@@ -44,31 +45,24 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 
 // sendLogged sends the logged seconds before to, one request after the other. The seconds that an earlier process may have sent go
 // first and alone: a server that has them refuses the request that they are in. Every request has whole seconds of one process, and
-// pauses as long as it took, so that the server has at least half of its time for others. Memory is bounded by one request: the log is
-// searched anew for each, because retention goes on while a slow server is waited for. It reports false if ctx ended before.
+// pauses as long as it took, so that the server has at least half of its time for others. Memory is bounded by one request. After one
+// that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
 func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	p.countCut(to)
 	x := splitter{sender: p.sender, done: p.batch.add}
 	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.selection(0), p.at.Next, math.MaxInt, &x)
-	for from := p.at.Next - int64(lookback/time.Second); p.at.Next < to; from = p.at.Next {
+	var until int64 // the second before which a request ends
+	begin := func() {
 		// What is in doubt is sent as it was sent before: the same seconds, in as many parts, so that what a server has of it is refused in
 		// the same requests.
 		run, end := p.opts.Log.Runs().At(p.at.Next)
-		before, doubt := min(end, to), p.at.InDoubt()
-		x.Labelled, x.parts = NewLabelled(nil, run.Labels[p.file.id]), 1
-		if doubt {
-			before, x.parts = min(before, p.at.Doubt), p.at.Parts
+		x.Labelled, x.parts, until = NewLabelled(nil, run.Labels[p.file.id]), 1, min(end, to)
+		if p.at.InDoubt() {
+			until, x.parts = min(until, p.at.Doubt), p.at.Parts
 		}
-		p.opts.Log.Logged(from, before, func(resource string, m *node.MetricNode) bool {
-			n, samples, last := rows.Buffered()
-			full := n >= together || n > 0 && 2*samples >= p.opts.MaxSamples
-			if at := m.Start.Unix(); full && at > last && !doubt {
-				before, p.row = at, at
-				return false
-			}
-			rows.Add(resource, m)
-			return true
-		})
+	}
+	begin()
+	send := func(before int64) bool {
 		n, _, _ := rows.Buffered()
 		x.one = n > 1
 		p.batch = batch{to: before, logged: true}
@@ -83,7 +77,7 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 		}
 		samples := 0
 		for _, r := range p.batch.requests {
-			r.doubt = doubt
+			r.doubt = p.at.InDoubt()
 			samples += r.samples
 		}
 		began := time.Now()
@@ -95,26 +89,49 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 		}
 		pace := time.Duration(samples) * time.Second / rate
 		background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
-		p.countCut(to)
+		begin()
+		return p.at.Next >= to || time.Since(began) < stale
 	}
-	return true
+	ok := true
+	p.opts.Log.Logged(p.at.Next-int64(lookback/time.Second), to, func(resource string, m *node.MetricNode) bool {
+		at := m.Start.Unix()
+		for ok && at >= until {
+			ok = send(until)
+		}
+		n, samples, last := rows.Buffered()
+		if full := n >= together || 2*samples >= p.opts.MaxSamples; ok && full && at > last && !p.at.InDoubt() {
+			ok = send(at)
+		}
+		if ok {
+			rows.Add(resource, m)
+		} else {
+			p.row = at
+		}
+		return ok
+	})
+	for ok && p.at.Next < to {
+		ok = send(until)
+	}
+	return ok || ctx.Err() == nil
 }
 
-// countCut passes over the seconds that the log does not have any more, those before its first row.
+// countCut passes over the seconds that the log does not have any more: those before its first row, and those from a row on that it has
+// had.
 func (p *Pusher) countCut(to int64) {
-	oldest := p.at.Next
-	if p.row == p.at.Next { // it had a row of it
-		oldest = to
-	} else if _, first := p.opts.Log.Runs().At(0); first == p.at.Next {
+	from, oldest := p.at.Next, p.at.Next
+	if p.row >= from {
+		from, oldest = p.row, to
+	} else if _, first := p.opts.Log.Runs().At(0); first == from {
 		return // the log begins with the first call of the first process
 	}
 	p.opts.Log.Logged(0, to, func(_ string, m *node.MetricNode) bool {
 		oldest = m.Start.Unix()
 		return false
 	})
-	if oldest <= p.at.Next {
+	if oldest <= from {
 		return
 	}
-	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(p.at.Next, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
+	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
+	p.pass(from, false) // there was nothing in them
 	p.pass(min(oldest, to), true)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -400,4 +401,40 @@ func TestSelectionOfABacklog(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A log that cannot be read for a moment while an outage is caught up with, as where files have run out, loses nothing.
+func TestALogThatCannotBeReadForAMomentLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 1)
+		o := Options{MaxSamples: 30}
+		x := l.begin("a", o, func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+			return answer(http.StatusServiceUnavailable, "")
+		})
+		l.load(x, 3*time.Minute)
+		_ = x.end()
+		l.kill(x)
+		var requests atomic.Int64
+		x = l.begin("b", o, func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+			if requests.Add(1) == 3 {
+				aside := l.dir + "-aside"
+				if err := os.Rename(l.dir, aside); err != nil {
+					t.Error(err)
+				}
+				time.AfterFunc(1500*time.Millisecond, func() {
+					if err := errors.Join(os.RemoveAll(l.dir), os.Rename(aside, l.dir)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return arrive()
+		})
+		time.Sleep(5 * time.Minute)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 100 || x.total.lost != 0 {
+			t.Errorf("%d rows, %d seconds lost", rows, x.total.lost)
+		}
+	})
 }

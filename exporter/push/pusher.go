@@ -37,7 +37,7 @@ type Pusher struct {
 	// Of Run alone.
 	batch batch
 	sent  int64 // the second before which an earlier process has sent the names of seconds of this one
-	row   int64 // Unix time of the row of the log before which the last request ended that was full
+	row   int64 // Unix time of a row that the log had when reading it stopped
 
 	at position // guarded by the sender's mu; Run alone changes it
 }
