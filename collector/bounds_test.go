@@ -254,6 +254,20 @@ func TestIdleIsRetired(t *testing.T) {
 	}
 }
 
+// A sweep that finds all origins of a resource in use copies none of them: new names wait for it.
+func TestOriginsThatAreAllInUseAreNotCopied(t *testing.T) {
+	c, _ := retiring(t)
+	for i := range 50 {
+		if _, _, err := c.Enter(t.Context(), "busy", collector.Origin(fmt.Sprint("o", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := c.Resource("busy")
+	if n := testing.AllocsPerRun(100, func() { collector.DropOrigins(r) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: -1})
 	e := c.Resource("a").Enter()

@@ -53,6 +53,13 @@ func FoundBeforeItWasDropped(c *Collector, name string) bool {
 	return err == errMoved
 }
 
+// DropOrigins removes the origins of a resource that have no leaves, as a sweep does.
+func DropOrigins(r *Resource) {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	r.dropOrigins()
+}
+
 // IsFree reports whether nobody holds the collector's lock.
 func IsFree(c *Collector) bool {
 	free := c.mu.TryLock()

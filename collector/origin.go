@@ -72,13 +72,17 @@ func (r *Resource) addOrigin(name string) {
 
 // dropOrigins removes the views of origins without leaves. Holds the collector's mu.
 func (r *Resource) dropOrigins() {
-	old := loaded(&r.origins)
-	all := maps.Clone(old)
-	maps.DeleteFunc(all, func(_ string, o *generation) bool {
-		o.dead.Store(o.view.Empty())
-		return o.dead.Load()
-	})
-	if len(all) < len(old) {
-		r.origins.Store(&all)
+	old, gone := loaded(&r.origins), false
+	for _, o := range old {
+		if o.view.Empty() {
+			o.dead.Store(true)
+			gone = true
+		}
 	}
+	if !gone { // mostly, and then nothing is copied
+		return
+	}
+	all := maps.Clone(old)
+	maps.DeleteFunc(all, func(_ string, o *generation) bool { return o.dead.Load() })
+	r.origins.Store(&all)
 }
