@@ -128,6 +128,30 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 	}
 }
 
+// A name is text: a service whose name is a number has none, in JSON as in protobuf.
+func TestTheNameOfAServiceIsText(t *testing.T) {
+	x := ago(1, time.Second)
+	x.service = "7"
+	text := []byte(`{"stringValue":"7"}`)
+	requests := map[string]func(*batch) error{
+		"protobuf": func(b *batch) error {
+			body := toProtobuf(x)
+			asText, asNumber := putAttribute(nil, 1, "service.name", "7"), putAttribute(nil, 1, "service.name", 1<<7)
+			if len(asText) != len(asNumber) {
+				t.Fatal(len(asText), len(asNumber))
+			}
+			return b.protobuf(bytes.ReplaceAll(body, asText, asNumber))
+		},
+		"JSON": func(b *batch) error { return b.json(bytes.ReplaceAll(toJSON(x), text, []byte(`{"intValue":"7"}`))) },
+	}
+	for name, decode := range requests {
+		var b batch
+		if err := decode(&b); err != nil || len(b.spans) != 1 || len(b.spans[0].service) > 0 {
+			t.Errorf("%s: %+v, %v", name, b.spans, err)
+		}
+	}
+}
+
 // rejectedBy is how many spans an answer says are rejected.
 func rejectedBy(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()

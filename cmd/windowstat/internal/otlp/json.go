@@ -106,6 +106,7 @@ func (b *batch) jsonScalar(f *field, token []byte) error {
 		if v.number = int64(n); err != nil {
 			v.number, err = strconv.ParseInt(string(v.text), 10, 64)
 		}
+		v.text = nil // a number is no text
 		if err != nil {
 			return errJSON
 		}
