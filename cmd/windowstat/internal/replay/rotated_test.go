@@ -268,3 +268,51 @@ func TestSeveralTruncationsBetweenTwoLooks(t *testing.T) {
 		})
 	}
 }
+
+func TestRotationsWithDashes(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"app.log", "app-2026-01-02.log", "app-2026-01-02.1.log", "app-2026-01-03.log.gz", "app.1.log", "app-1.log", "app-80.log", "app-80.1.log"} {
+		path := write(t, filepath.Join(dir, name), nil)
+		at := time.Unix(1_000_000+int64(i), 0)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, path := range rotations(filepath.Join(dir, "app.log"), nil, time.Unix(1_000_000, 0)) {
+		got = append(got, filepath.Base(path))
+	}
+	if want := "[app-1.log app.1.log app-2026-01-03.log.gz app-2026-01-02.1.log app-2026-01-02.log]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// Another log in the directory, whose name rotation might have given, is rotated at the same moment: it is told by the files that rotation has
+// made of it.
+func TestALogOfItsOwnIsNotWhatRotationMade(t *testing.T) {
+	for name, c := range map[string]struct{ log, other, aside string }{
+		"behind the name":   {"access.log", "access-2.log", "access-2.log.1"},
+		"before its end":    {"access.log", "access_2.log", "access_2-20260102.log"},
+		"packed, of a port": {"app.log", "app-8080.log", "app-8080.log-20260102.gz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, other := filepath.Join(dir, c.log), filepath.Join(dir, c.other)
+			synctest.Test(t, func(t *testing.T) {
+				f, g := create(t, path), create(t, other)
+				r := follow(t, path, true)
+				appendTo(t, f, "one\n")
+				appendTo(t, g, "of another log\n")
+				r.want(t, "one\n")
+				rename(t, other, filepath.Join(dir, c.aside))
+				g = create(t, other)
+				appendTo(t, g, "still of another log\n")
+				rename(t, path, path+".1")
+				appendTo(t, create(t, path), "two\n")
+				r.want(t, "one\ntwo\n")
+				appendTo(t, g, "as before\n")
+				r.want(t, "one\ntwo\n")
+			})
+		})
+	}
+}

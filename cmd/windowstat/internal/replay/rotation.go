@@ -38,6 +38,9 @@ func originals(name string) (names []string) {
 	return names
 }
 
+// instance is the name of what may be another log, such as access-2.log, and not what rotation has made of access.log.
+var instance = regexp.MustCompile(`[^-._\d][-._]\d{1,5}\.[^.]*[^.\d]$`)
+
 // ofLog reports whether rotation makes a file with this name of a log with the name base.
 func ofLog(name, base string) bool { return slices.Contains(originals(name), base) }
 
@@ -77,10 +80,25 @@ func rotations(log string, rotatedDirs []string, since time.Time) []string {
 	}
 	var all []found
 	dirs, isOfLog := places(log, rotatedDirs)
-	for _, dir := range dirs {
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if !isOfLog(e.Name()) {
+	lists, there := make([][]os.DirEntry, len(dirs)), map[string]bool{}
+	for i, dir := range dirs {
+		lists[i], _ = os.ReadDir(dir)
+		for _, e := range lists[i] {
+			there[e.Name()] = true
+		}
+	}
+	others := map[string]bool{} // logs of their own, of which there is what rotation has made
+	for name := range there {
+		for _, of := range originals(name) {
+			if there[of] && instance.MatchString(of) && isOfLog(of) {
+				others[of] = true
+			}
+		}
+	}
+	other := func(name string) bool { return others[name] }
+	for i, dir := range dirs {
+		for _, e := range lists[i] {
+			if !isOfLog(e.Name()) || other(e.Name()) || slices.ContainsFunc(originals(e.Name()), other) {
 				continue
 			}
 			at, err := e.Info()
