@@ -172,6 +172,7 @@ type sample struct {
 	format *accesslog.Format // nil until a line tells it
 	timed  bool              // the lines have durations
 	first  int64             // the earliest time, 0 if none could be read
+	last   int64             // the latest one
 	doubt  string            // what may be wrong with how they are read
 	packed bool              // the file
 	head   []byte            // its first bytes
@@ -229,9 +230,11 @@ func judge(head []byte, name string, format *accesslog.Format, zone *time.Locati
 		if p.Parse(line, &rec) != nil {
 			continue
 		}
-		if at := nanosOf(rec.Time); s.first == 0 || at < s.first {
+		at := nanosOf(rec.Time)
+		if s.first == 0 || at < s.first {
 			s.first = at
 		}
+		s.last = max(s.last, at)
 		s.timed = s.timed || rec.HasDuration
 		if s.doubt == "" {
 			s.doubt = doubted(name, s.format, line, format == nil)

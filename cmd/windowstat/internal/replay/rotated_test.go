@@ -316,3 +316,24 @@ func TestALogOfItsOwnIsNotWhatRotationMade(t *testing.T) {
 		})
 	}
 }
+
+// A line has the time at which its call began, as Apache's have, so a file that nobody saw may have lines of long before it came.
+func TestAFileThatNobodySawHasASlowCall(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.log")
+	synctest.Test(t, func(t *testing.T) {
+		line := func(path string, ago time.Duration) string {
+			return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" 200 1\n", time.Now().Add(-ago).Format("02/Jan/2006:15:04:05 -0700"), path)
+		}
+		first := line("/a", 0)
+		f := create(t, path)
+		r := follow(t, path, true)
+		appendTo(t, f, first)
+		r.want(t, first)
+		rename(t, path, path+".2")
+		second := line("/b", 0) + line("/slow", time.Minute) + line("/c", 0)
+		appendTo(t, create(t, path), second)
+		rename(t, path, path+".1")
+		create(t, path)
+		r.want(t, first+second)
+	})
+}

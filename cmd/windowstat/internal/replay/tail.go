@@ -132,8 +132,8 @@ func (t *tail) openRotated(since time.Time) (err error) {
 		if c.format != nil && (t.first == 0 || c.first < t.first) {
 			t.first = c.first
 		}
-		// What came since the tail has begun has no earlier lines: an old file may have been packed, or copied back.
-		old := !t.begun.IsZero() && c.first != 0 && c.first < since.Add(-t.Tolerance).UnixNano()
+		// What came since the tail has begun has later lines, too: an old file may have been packed, or copied back.
+		old := !t.begun.IsZero() && c.last != 0 && c.last < since.Add(-t.Tolerance).UnixNano()
 		if name != t.name && !old && !t.opened.begins(c.head) {
 			rotated = append(rotated, c)
 		}
