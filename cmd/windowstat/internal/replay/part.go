@@ -156,9 +156,9 @@ func (o *opened) close(p *part) error {
 	return err
 }
 
-// truncated remembers how a file began that was truncated: there may be copies of it.
-func (o *opened) truncated(p *part) {
-	*o = append(*o, &part{head: p.head})
+// remember remembers how a file began that was truncated, so that there may be copies of it, or that is packed.
+func (o *opened) remember(head []byte) {
+	*o = append(*o, &part{head: head})
 	o.forget()
 }
 

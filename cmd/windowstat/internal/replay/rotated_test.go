@@ -337,3 +337,24 @@ func TestAFileThatNobodySawHasASlowCall(t *testing.T) {
 		r.want(t, first+second)
 	})
 }
+
+// A packed file that was read is found again by the next rotation, which comes soon.
+func TestAPackedFileIsReadOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.log")
+	synctest.Test(t, func(t *testing.T) {
+		f := create(t, path)
+		r := follow(t, path, true)
+		appendTo(t, f, "one\n")
+		r.want(t, "one\n")
+		rename(t, path, path+".2")
+		f = create(t, path)
+		appendTo(t, f, "two\n")
+		cutOff(t, 1, path, f, true)
+		remove(t, path)
+		create(t, path)
+		r.want(t, "one\ntwo\n")
+		rename(t, path, path+".0")
+		appendTo(t, create(t, path), "three\n")
+		r.want(t, "one\ntwo\nthree\n")
+	})
+}

@@ -148,6 +148,7 @@ func (t *tail) openRotated(since time.Time) (err error) {
 		var p *part
 		if c.packed { // nothing is written to it any more
 			p, err = openAside(c.name)
+			t.opened.remember(c.head)
 		} else {
 			p, err = t.opened.file(c.name, time.Now())
 		}
@@ -250,7 +251,7 @@ func (t *tail) grow(i int, now time.Time) (block, error) {
 		}
 	}
 	look := p.grown
-	t.opened.truncated(p)
+	t.opened.remember(p.head)
 	p.rewind(now)
 	t.openMissed(look)
 	return x, nil
