@@ -15,6 +15,7 @@ type part struct {
 	aside *file // nil if the file may grow; then the fields below are set
 
 	*os.File
+	log    string // that it is of
 	at     os.FileInfo
 	head   []byte // its first bytes, as far as they are known: others there tell that the file was truncated and has grown again
 	offset int64  // up to which it was read
@@ -38,7 +39,7 @@ func openAside(name string) (*part, error) {
 
 // rewind begins at the beginning. What was known of the file is forgotten, also the beginning of a line that was not complete.
 func (p *part) rewind(now time.Time) {
-	*p = part{File: p.File, at: p.at, grown: now}
+	*p = part{File: p.File, log: p.log, at: p.at, grown: now}
 	p.lines.r, p.lines.grows = p, true
 }
 
@@ -110,16 +111,24 @@ func (o opened) has(at os.FileInfo) bool {
 	return slices.ContainsFunc(o, func(p *part) bool { return p.File != nil && os.SameFile(p.at, at) })
 }
 
-// begins reports whether a file that is or was read begins so, or is empty.
-func (o opened) begins(head []byte) bool {
+// begins reports whether a file of a log that is or was read begins so. What an open one has may not be read yet.
+func (o opened) begins(log string, head []byte) bool {
+	like := func(known []byte) bool {
+		n := min(len(known), len(head))
+		return n > 0 && bytes.Equal(known[:n], head[:n])
+	}
 	return slices.ContainsFunc(o, func(p *part) bool {
-		n := min(len(p.head), len(head))
-		return n > 0 && bytes.Equal(p.head[:n], head[:n])
+		if p.log != log || p.File == nil || like(p.head) {
+			return p.log == log && like(p.head)
+		}
+		var now [headBytes]byte
+		n, _ := p.ReadAt(now[:], 0)
+		return like(now[:n])
 	})
 }
 
-// file opens a file by its name, behind what was read of it before; nil if there is none, or one that is open already.
-func (o *opened) file(name string, now time.Time) (*part, error) {
+// file opens a file of a log by its name, behind what was read of it before; nil if there is none, or one that is open already.
+func (o *opened) file(log, name string, now time.Time) (*part, error) {
 	f, err := os.Open(name)
 	if notThere(err) {
 		return nil, nil
@@ -131,7 +140,7 @@ func (o *opened) file(name string, now time.Time) (*part, error) {
 	if err != nil || o.has(at) {
 		return nil, errors.Join(err, f.Close())
 	}
-	p := &part{File: f, at: at}
+	p := &part{File: f, log: log, at: at}
 	p.rewind(now)
 	// A file that comes back under another name, or under its old one, goes on where its reading ended.
 	if i := slices.IndexFunc(*o, func(x *part) bool { return os.SameFile(x.at, at) }); i >= 0 {
@@ -151,14 +160,14 @@ func (o *opened) close(p *part) error {
 		return p.aside.close()
 	}
 	err := p.File.Close()
-	*p = part{at: p.at, offset: p.offset, head: p.head}
+	*p = part{log: p.log, at: p.at, offset: p.offset, head: p.head}
 	o.forget()
 	return err
 }
 
-// remember remembers how a file began that was truncated, so that there may be copies of it, or that is packed.
-func (o *opened) remember(head []byte) {
-	*o = append(*o, &part{head: head})
+// remember remembers how a file of a log began that was truncated, so that there may be copies of it, or that is packed.
+func (o *opened) remember(log string, head []byte) {
+	*o = append(*o, &part{log: log, head: head})
 	o.forget()
 }
 

@@ -358,3 +358,95 @@ func TestAPackedFileIsReadOnce(t *testing.T) {
 		r.want(t, "one\ntwo\nthree\n")
 	})
 }
+
+// Copies are known by what they are copies of, though nothing of that is read yet, and though a copy is only being made.
+func TestCopiesOfWhatIsNotReadYet(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, path string, f *os.File, r *reading){
+		"a file that was empty is moved by a copy": func(t *testing.T, path string, f *os.File, r *reading) {
+			appendTo(t, f, "one\n")
+			copyTruncate(t, path, path+".1", false, func() { remove(t, path); create(t, path) })
+			r.want(t, "one\n")
+		},
+		"and is packed": func(t *testing.T, path string, f *os.File, r *reading) {
+			appendTo(t, f, "one\n")
+			copyTruncate(t, path, path+".1.gz", true, func() { remove(t, path); create(t, path) })
+			r.want(t, "one\n")
+		},
+		"a file that was truncated before is being copied": func(t *testing.T, path string, f *os.File, r *reading) {
+			appendTo(t, f, "one\n")
+			r.want(t, "one\n")
+			cutOff(t, 2, path, f, false)
+			appendTo(t, f, "two\n")
+			copyTruncate(t, path, path+".1", false, func() { r.want(t, "one\ntwo\n") })
+			appendTo(t, f, "three\n")
+			r.want(t, "one\ntwo\nthree\n")
+		},
+		"the copy is empty yet": func(t *testing.T, path string, f *os.File, r *reading) {
+			appendTo(t, f, "one\n")
+			r.want(t, "one\n")
+			rename(t, path, path+".tmp")
+			appendTo(t, create(t, path), "two\n")
+			copied := create(t, path+".1")
+			r.want(t, "one\ntwo\n")
+			appendTo(t, copied, "one\n")
+			r.want(t, "one\ntwo\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "access.log")
+			synctest.Test(t, func(t *testing.T) {
+				f := create(t, path)
+				r := follow(t, path, true)
+				r.want(t, "")
+				test(t, path, f, r)
+			})
+		})
+	}
+}
+
+// Two logs have the same lines, as of a probe that asks both: what rotation has made of one is not what was read of the other.
+func TestFilesOfLogsThatBeginAlike(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.log")
+	other := filepath.Join(filepath.Dir(path), "other.log")
+	synctest.Test(t, func(t *testing.T) {
+		f, g := create(t, path), create(t, other)
+		one := tailOf(t, path, time.Time{})
+		two := one.newTail(other, false, time.Time{})
+		if err := two.open(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		look := func(tail *tail, want string) {
+			t.Helper()
+			got := ""
+			for {
+				x, err := tail.look()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got += string(x.data); !x.upTo.IsZero() {
+					break
+				}
+			}
+			if got != want {
+				t.Errorf("%s: got %q, want %q", tail.name, got, want)
+			}
+		}
+		appendTo(t, f, "one\n")
+		appendTo(t, g, "one\n")
+		look(one, "one\n")
+		look(two, "one\n")
+		for _, path := range []string{path, other} {
+			rename(t, path, path+".2")
+			appendTo(t, create(t, path), "two\n")
+			rename(t, path, path+".1")
+			create(t, path)
+		}
+		look(one, "two\n")
+		look(two, "two\n")
+		for _, tail := range []*tail{one, two} {
+			if err := tail.close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

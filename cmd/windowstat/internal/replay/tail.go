@@ -88,7 +88,7 @@ func (t *tail) reopen(now time.Time) error {
 		t.parts, t.gone, t.held = append(slices.Delete(t.parts, i, i+1), p), false, now
 		return nil
 	}
-	p, err := t.opened.file(t.name, now)
+	p, err := t.opened.file(t.name, t.name, now)
 	if t.gone = p == nil && err == nil; p == nil {
 		return err
 	}
@@ -132,9 +132,9 @@ func (t *tail) openRotated(since time.Time) (err error) {
 		if c.format != nil && (t.first == 0 || c.first < t.first) {
 			t.first = c.first
 		}
-		// What came since the tail has begun has later lines, too: an old file may have been packed, or copied back.
-		old := !t.begun.IsZero() && c.last != 0 && c.last < since.Add(-t.Tolerance).UnixNano()
-		if name != t.name && !old && !t.opened.begins(c.head) {
+		// What came since the tail has begun has later lines: an old file may have been packed, or copied back. An empty one is being copied.
+		old := !t.begun.IsZero() && (len(c.head) == 0 || c.last != 0 && c.last < since.Add(-t.Tolerance).UnixNano())
+		if name != t.name && !old && !t.opened.begins(t.name, c.head) {
 			rotated = append(rotated, c)
 		}
 	}
@@ -148,9 +148,9 @@ func (t *tail) openRotated(since time.Time) (err error) {
 		var p *part
 		if c.packed { // nothing is written to it any more
 			p, err = openAside(c.name)
-			t.opened.remember(c.head)
+			t.opened.remember(t.name, c.head)
 		} else {
-			p, err = t.opened.file(c.name, time.Now())
+			p, err = t.opened.file(t.name, c.name, time.Now())
 		}
 		if err != nil {
 			return err
@@ -251,7 +251,7 @@ func (t *tail) grow(i int, now time.Time) (block, error) {
 		}
 	}
 	look := p.grown
-	t.opened.remember(p.head)
+	t.opened.remember(t.name, p.head)
 	p.rewind(now)
 	t.openMissed(look)
 	return x, nil
