@@ -1,7 +1,6 @@
 package node
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -13,8 +12,9 @@ import (
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.shape.layout)
 	open := v.shape.opened()
-	known := v.addHistograms(from, min(to, open.Index), open, func(int64) *Histogram { return h })
-	return to <= open.Index && (from >= to || max(from, v.since) >= known)
+	from = max(from, v.since) // before it began there was nothing
+	_, whole = v.addHistograms(from, min(to, open.Index), open, func(int64) *Histogram { return h })
+	return to <= open.Index && (from >= to || whole)
 }
 
 // addCells adds the response times of a second, whose record is rec, to counts by cell, if its histogram is kept.
@@ -31,7 +31,7 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.shape.layout)
 	}
-	known = v.addHistograms(from, from+int64(len(hs)), v.shape.opened(), func(i int64) *Histogram { return &hs[i-from] })
+	known, _ = v.addHistograms(from, from+int64(len(hs)), v.shape.opened(), func(i int64) *Histogram { return &hs[i-from] })
 	for i := from; i < min(known, from+int64(len(hs))); i++ {
 		hs[i-from].reset(v.shape.layout)
 	}
@@ -39,30 +39,30 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 }
 
 // addHistograms adds the response times in each of the seconds from from to before to, open being the one that is, to a histogram. It
-// returns the first second from which on all are known.
-func (v *View) addHistograms(from, to int64, open leap.Second, of func(second int64) *Histogram) (known int64) {
+// returns the first second from which on all are known, which may be older than those that are kept for certain, and whether from is not.
+func (v *View) addHistograms(from, to int64, open leap.Second, of func(second int64) *Histogram) (known int64, kept bool) {
 	leaves, removed := v.all()
 	known = max(v.since, removed.last+1)
+	kept = from >= known
 	for _, s := range leaves {
-		known = max(known, s.addHistograms(from, to, open.Start, of))
+		first, whole := s.addHistograms(from, to, open.Start, of)
+		known, kept = max(known, first), kept && whole
 	}
-	return known
+	return known, kept
 }
 
 // addHistograms adds those of the leaf that are kept.
-func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(second int64) *Histogram) (known int64) {
+func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(second int64) *Histogram) (known int64, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	if known = s.index - int64(s.first.shape.Histograms/time.Second); known <= s.since {
-		known = math.MinInt64 // before it began there was nothing
-	}
+	known = s.rings.histograms.dropped + 1
 	s.eachSecond(max(from, known), to, nil, func(i int64, rec sealed) {
 		h := of(i)
 		s.addCells(i, &rec, h.cells)
 		h.measure(&rec.Counts)
 	})
-	return known
+	return known, max(from, s.since) >= s.index-int64(s.first.shape.Histograms/time.Second)
 }
 
 // CountsBefore returns everything that was counted before the second with this index, which must be sealed, or open, since the view

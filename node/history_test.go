@@ -143,6 +143,24 @@ func TestHistogramsAreKeptAsLongAsTheyShouldBe(t *testing.T) {
 	}
 }
 
+// A reader that is late has the histograms of a resource that is idle now, as long as there are any.
+func TestHistogramsOfWhatIsIdleNow(t *testing.T) {
+	r := newRig(t, node.Options{})
+	for i := range 100 {
+		r.call(time.Duration(i)*time.Second, ms, false)
+	}
+	r.Seal(130 * time.Second)
+	hs := make([]node.Histogram, 100)
+	known := r.view.Histograms(r.zero+20, hs) - r.zero
+	calls := int64(0)
+	for i := range hs {
+		calls += hs[i].Count()
+	}
+	if known != 40 || calls != 60 {
+		t.Errorf("known from %d on, %d calls", known, calls)
+	}
+}
+
 // Histograms that have nothing in common add up.
 func TestHistogramsOfShortAndLongCallsAddUp(t *testing.T) {
 	r := newRig(t, node.Options{})
