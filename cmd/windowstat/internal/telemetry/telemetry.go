@@ -201,15 +201,17 @@ func (t *Telemetry) KeepNames(names *httpstat.Names) {
 	t.work.Go(func() {
 		ticker := time.NewTicker(saveNamesInterval)
 		defer ticker.Stop()
-		for last := false; !last; {
+		for last, failing := false, false; !last; {
 			select {
 			case <-ticker.C:
 			case <-t.working.Done():
 				last = true
 			}
-			if err := names.Save(path); err != nil {
+			err := names.Save(path)
+			if err != nil && !failing {
 				t.Logger.Error("cannot save the names that were earned", "err", err)
 			}
+			failing = err != nil
 		}
 	})
 }
