@@ -40,25 +40,25 @@ func (l *Line) Sealed(streams []Stream) int64 {
 func (l *Line) Oldest() int64 { return l.Before(l.Open(), int64(l.stats.History()/time.Second)) }
 
 // Before is n seconds before unix. Seconds that a step of the clock skipped do not count.
-func (l *Line) Before(unix, n int64) int64 { return l.name(l.place(unix) - n) }
+func (l *Line) Before(unix, n int64) int64 { return l.name(l.ordinal(unix) - n) }
 
 // After is n seconds after unix. Seconds that a step of the clock skipped do not count.
-func (l *Line) After(unix, n int64) int64 { return l.name(l.place(unix) + n) }
+func (l *Line) After(unix, n int64) int64 { return l.name(l.ordinal(unix) + n) }
 
 // Count is how many seconds there are from one to before another; 0 if there are none.
-func (l *Line) Count(from, to int64) int64 { return max(l.place(to)-l.place(from), 0) }
+func (l *Line) Count(from, to int64) int64 { return max(l.ordinal(to)-l.ordinal(from), 0) }
 
-// place is the index of a second of this process. Those of earlier processes have the places before its first one, as if the clock had
-// skipped none of them.
-func (l *Line) place(unix int64) int64 {
+// ordinal numbers all seconds: those of this process by their index, and those of earlier ones before that, as if the clock had skipped none
+// of them.
+func (l *Line) ordinal(unix int64) int64 {
 	first := l.First()
-	return l.stats.Timeline().IndexFrom(time.Unix(max(unix, first), 0)) - max(first-unix, 0)
+	return l.Index(max(unix, first)) - max(first-unix, 0)
 }
 
-// name is the second at a place.
-func (l *Line) name(place int64) int64 {
-	first := l.place(l.First())
-	return l.Unix(max(place, first)) - max(first-place, 0)
+// name is the second with an ordinal.
+func (l *Line) name(ordinal int64) int64 {
+	first := l.ordinal(l.First())
+	return l.Unix(max(ordinal, first)) - max(first-ordinal, 0)
 }
 
 // Index is the index of the first second of this process that is not before unix.

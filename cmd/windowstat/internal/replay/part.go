@@ -118,8 +118,11 @@ func (o opened) begins(log string, head []byte) bool {
 		return n > 0 && bytes.Equal(known[:n], head[:n])
 	}
 	return slices.ContainsFunc(o, func(p *part) bool {
-		if p.log != log || p.File == nil || like(p.head) {
-			return p.log == log && like(p.head)
+		switch {
+		case p.log != log:
+			return false
+		case p.File == nil || like(p.head):
+			return like(p.head)
 		}
 		var now [headBytes]byte
 		n, _ := p.ReadAt(now[:], 0)

@@ -38,9 +38,6 @@ func originals(name string) (names []string) {
 	return names
 }
 
-// instance is the name of what may be another log, such as access-2.log, and not what rotation has made of access.log.
-var instance = regexp.MustCompile(`[^-._\d][-._]\d{1,5}\.[^.]*[^.\d]$`)
-
 // ofLog reports whether rotation makes a file with this name of a log with the name base.
 func ofLog(name, base string) bool { return slices.Contains(originals(name), base) }
 
@@ -72,33 +69,41 @@ func places(log string, rotatedDirs []string) (dirs []string, isOfLog func(name 
 	}
 }
 
+// instance is the name of what may be another log, such as access-2.log, and not what rotation has made of access.log.
+var instance = regexp.MustCompile(`[^-._\d][-._]\d{1,5}\.[^.]*[^.\d]$`)
+
+// otherLogs tells logs of their own, and what rotation has made of them, from what it has made of one that their names could be of, too:
+// access-2.log beside access.log is another log if there is an access-2.log.1.
+func otherLogs(names map[string]bool, isOfLog func(name string) bool) (isOther func(name string) bool) {
+	others := map[string]bool{}
+	for name := range names {
+		for _, of := range originals(name) {
+			others[of] = others[of] || names[of] && instance.MatchString(of) && isOfLog(of)
+		}
+	}
+	other := func(name string) bool { return others[name] }
+	return func(name string) bool { return other(name) || slices.ContainsFunc(originals(name), other) }
+}
+
 // rotations returns the files that rotation has made of a log and that were written to since, the latest first.
 func rotations(log string, rotatedDirs []string, since time.Time) []string {
 	type found struct {
 		name string
 		at   os.FileInfo
 	}
-	var all []found
 	dirs, isOfLog := places(log, rotatedDirs)
-	lists, there := make([][]os.DirEntry, len(dirs)), map[string]bool{}
+	entries, names := make([][]os.DirEntry, len(dirs)), map[string]bool{}
 	for i, dir := range dirs {
-		lists[i], _ = os.ReadDir(dir)
-		for _, e := range lists[i] {
-			there[e.Name()] = true
+		entries[i], _ = os.ReadDir(dir)
+		for _, e := range entries[i] {
+			names[e.Name()] = true
 		}
 	}
-	others := map[string]bool{} // logs of their own, of which there is what rotation has made
-	for name := range there {
-		for _, of := range originals(name) {
-			if there[of] && instance.MatchString(of) && isOfLog(of) {
-				others[of] = true
-			}
-		}
-	}
-	other := func(name string) bool { return others[name] }
+	isOther := otherLogs(names, isOfLog)
+	var all []found
 	for i, dir := range dirs {
-		for _, e := range lists[i] {
-			if !isOfLog(e.Name()) || other(e.Name()) || slices.ContainsFunc(originals(e.Name()), other) {
+		for _, e := range entries[i] {
+			if !isOfLog(e.Name()) || isOther(e.Name()) {
 				continue
 			}
 			at, err := e.Info()
@@ -110,13 +115,13 @@ func rotations(log string, rotatedDirs []string, since time.Time) []string {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return b.at.ModTime().Compare(a.at.ModTime()) })
-	var names []string
+	var paths []string
 	for _, f := range all {
 		plain := unpackedName(f.name)
 		if plain != f.name && slices.ContainsFunc(all, func(x found) bool { return x.name == plain }) {
 			continue // being packed
 		}
-		names = append(names, f.name)
+		paths = append(paths, f.name)
 	}
-	return names
+	return paths
 }
