@@ -131,7 +131,7 @@ func (c *Collector) History() time.Duration {
 	if c == nil {
 		return 0
 	}
-	return c.shape.History
+	return c.shape.Options().History
 }
 
 // Histograms is how long the histograms of sealed seconds can be read; 0 for a nil Collector.
@@ -139,7 +139,7 @@ func (c *Collector) Histograms() time.Duration {
 	if c == nil {
 		return 0
 	}
-	return c.shape.Histograms
+	return c.shape.Options().Histograms
 }
 
 // Moment is a moment between two seconds, with the resources there were.

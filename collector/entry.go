@@ -151,7 +151,7 @@ func (r *Resource) keepExemplar(id string, rt time.Duration) {
 	if id == "" || !validTraceID(id) {
 		return
 	}
-	bucket, _ := slices.BinarySearch(r.c.shape.Bounds, rt) // the first with a bound that is not below
+	bucket, _ := slices.BinarySearch(r.c.shape.Options().Bounds, rt) // the first with a bound that is not below
 	r.exemplars(true)[bucket].Store(&Exemplar{TraceID: id, RT: rt, At: r.c.now()})
 }
 
@@ -173,7 +173,7 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 // exemplars are those of the buckets, nil if there are none and none are wanted.
 func (r *Resource) exemplars(wanted bool) []atomic.Pointer[Exemplar] {
 	if wanted && r.traced.Load() == nil {
-		list := make([]atomic.Pointer[Exemplar], len(r.c.shape.Bounds)+1)
+		list := make([]atomic.Pointer[Exemplar], len(r.c.shape.Options().Bounds)+1)
 		r.traced.CompareAndSwap(nil, &list)
 	}
 	return loaded(&r.traced)

@@ -224,7 +224,7 @@ func (c *Collector) takeIdle(given bool) *Resource {
 
 // idleSince is the second before which an evicted resource was last used: every reader can have had all of it.
 func (c *Collector) idleSince(open int64) int64 {
-	return open - int64((c.shape.History+2*time.Second)/time.Second)
+	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }
 
 // evict retires the longest-idle resource, unless it has been used, looked up, or named by a limit since the sweep.

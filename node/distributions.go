@@ -62,7 +62,7 @@ func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(sec
 		s.addCells(i, &rec, h.cells)
 		h.measure(&rec.Counts)
 	})
-	return known, max(from, s.since) >= s.index-int64(s.first.shape.Histograms/time.Second)
+	return known, max(from, s.since) >= s.index-int64(s.first.shape.opts.Histograms/time.Second)
 }
 
 // CountsBefore returns everything that was counted before the second with this index, which must be sealed, or open, since the view

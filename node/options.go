@@ -33,15 +33,17 @@ type Options struct {
 	Bounds []time.Duration
 }
 
-// Shape is a timeline and validated Options without zeros, which nobody may change; all statistics of one kind share it. The zero value is
-// not usable.
+// Shape is a timeline and validated Options, shared by all statistics of one kind. The zero value is not usable.
 type Shape struct {
-	Options
+	opts   Options // without zeros
 	line   *leap.Timeline
 	second leap.Array[Counts] // empty rings to copy
 	perSec int64              // second-window buckets in one second
 	layout *layout
 }
+
+// Options returns the options without zeros. Nobody may change the Bounds.
+func (s *Shape) Options() Options { return s.opts }
 
 // NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
 func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
@@ -53,7 +55,7 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 		o.Bounds = DefaultBounds()
 	}
 	o.Bounds = slices.Clone(o.Bounds)
-	s := &Shape{Options: o, line: line}
+	s := &Shape{opts: o, line: line}
 	var errs []error
 	var err error
 	if n := o.SampleCount; n < 1 || n > maxSampleCount || time.Second%time.Duration(n) != 0 {

@@ -559,7 +559,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 		t.Fatalf("most completions in a second of the minute: %d, want %d", minute.MaxComplete, most)
 	}
 
-	from := max(first, w.forgotten, present-1-random.Int64N(int64(r.shape.Histograms/time.Second)-1))
+	from := max(first, w.forgotten, present-1-random.Int64N(int64(r.shape.Options().Histograms/time.Second)-1))
 	to := from + random.Int64N(max(present-from+1, 1))
 	begin, until := time.Duration(from)*time.Second, time.Duration(to)*time.Second
 	want := o.counts(begin, until)

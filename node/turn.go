@@ -167,11 +167,11 @@ func (s *Statistic) seal(next int64) {
 func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 	var scratch [256]byte
 	r, shape, index := s.rings, s.first.shape, secondOf(start)
-	r.histograms.drop(secondOf(start-shape.Histograms) + 1)
+	r.histograms.drop(secondOf(start-shape.opts.Histograms) + 1)
 	if rec.Complete > 0 {
 		r.histograms.add(index, s.takeCells(scratch[:0], rec))
 	}
-	if last := r.history.drop(secondOf(start - shape.History)); last != nil {
+	if last := r.history.drop(secondOf(start - shape.opts.History)); last != nil {
 		if r.active = r.history.dropped; onlySlides(last, shape.perSec) {
 			r.active--
 		}

@@ -234,8 +234,8 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	}
 	var scratch [128]int64
 	perSec := int(v.shape.perSec)
-	slides := zeros(scratch[:], int(v.shape.Minute/time.Second)*perSec)
-	first := open.Index - int64(v.shape.Minute/time.Second)
+	slides := zeros(scratch[:], int(v.shape.opts.Minute/time.Second)*perSec)
+	first := open.Index - int64(v.shape.opts.Minute/time.Second)
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(max(now, open.Start))

@@ -189,7 +189,7 @@ func (v *View) Window(now leap.Reading) Window {
 // Minute returns the minute window at the reading now: the second that is open and the ones before it, together
 // Options.Minute long.
 func (v *View) Minute(now leap.Reading) Window {
-	return v.window(now, Window{Span: v.shape.Minute, Length: time.Second})
+	return v.window(now, Window{Span: v.shape.opts.Minute, Length: time.Second})
 }
 
 // window fills an empty window at the reading now. A minute window is longer than a second.
