@@ -8,24 +8,36 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
+// maxSize is more than any file of state has.
+const maxSize = 64 << 20
+
 // Read reads the JSON in a file into v, which stays as it is if there is no file. The error names the file.
 func Read(path string, v any) error {
-	b, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(b) > maxSize {
+		err = fmt.Errorf("more than %d bytes", maxSize)
 	}
-	return nil
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
 }
 
 // SetAside renames a file that cannot be used, because of an error, so that it can be looked at and does not stand in the way of what begins

@@ -1,8 +1,10 @@
 package atomicfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -42,4 +44,16 @@ func TestReplace(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("2\n")
+}
+
+// A file of state that is larger than any is not read into memory.
+func TestReadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, maxSize+1)); err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := Read(path, &v); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("%v", err)
+	}
 }
