@@ -1,7 +1,8 @@
-// Package atomicfile replaces files as a whole, small ones of JSON above all: state that a process keeps for its successor.
+// Package atomicfile reads and atomically replaces small state files in JSON.
 //
-// Positions of pushes and scrapers, runs, and earned names are such state. All have the same life: read at the start, and set aside if
-// that fails, since a service must not fail to start over them; replaced when they change. A reader sees the old content or the new one.
+// State files hold data for the next process: positions of pushes and scrapers, runs, and earned names. A process reads
+// its file at startup, and replaces it when the state changes. A reader sees the old content or the new content. A
+// service must start even if a file is unreadable; [Load] renames such a file and reports it.
 package atomicfile
 
 import (
@@ -14,10 +15,11 @@ import (
 	"path/filepath"
 )
 
-// maxSize is more than any file of state has.
+// maxSize exceeds the size of any state file.
 const maxSize = 64 << 20
 
-// Read reads the JSON in a file into v, which stays as it is if there is no file. The error names the file.
+// Read decodes the JSON in a file into v. If there is no file, v is unchanged and the error is nil. The error names the
+// file.
 func Read(path string, v any) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,22 +42,41 @@ func Read(path string, v any) error {
 	return err
 }
 
-// SetAside renames a file that cannot be used, because of an error, so that it can be looked at and does not stand in the way of what begins
-// anew. It returns the new name, and the error with that of renaming.
+// Load decodes the state file at path into a T and checks it. It returns the zero T without a file. A file that cannot be
+// read, decoded or checked is renamed to path.unreadable, so that an operator can inspect it; Load then returns the zero T
+// and an error with the cause and the new name. A nil check accepts every value.
+func Load[T any](path string, check func(T) error) (v T, err error) {
+	if err = Read(path, &v); err == nil && check != nil {
+		err = check(v)
+	}
+	if err == nil {
+		return v, nil
+	}
+	quarantine := path + ".unreadable"
+	if failed := os.Rename(path, quarantine); failed != nil {
+		err = errors.Join(err, failed)
+	} else {
+		err = fmt.Errorf("%w; renamed the file to %s", err, quarantine)
+	}
+	return *new(T), err
+}
+
+// SetAside renames a file that cannot be used because of the error cause, so that an operator can inspect it and a new
+// file can take its name. It returns the new name, and cause joined with the error of the rename.
 func SetAside(path string, cause error) (aside string, err error) {
 	aside = path + ".unreadable"
 	return aside, errors.Join(cause, os.Rename(path, aside))
 }
 
-// Replace writes v as JSON to a new file beside path, and renames it when it is on the disk: after a power cut the file is the
-// old one or the new one. Two at a time must not replace one file.
+// Replace writes v as JSON to a temporary file, syncs it to disk, and renames it to path. After a power cut the file is
+// the old one or the new one. Two goroutines must not replace one file concurrently.
 func Replace(path string, v any) error { return replace(path, v, true) }
 
-// Write is [Replace] for a file of any content.
+// Write is [Replace] for a file with any content.
 func Write(path string, content []byte) error { return write(path, content, true) }
 
-// Swap is [Replace] without waiting for the disk, for a file that is written every second: the end of the process does not harm
-// it, and after a power cut it may be an old one or a torn one.
+// Swap is [Replace] without the sync, for a file that is written every second. The file survives a crash of the
+// process, but after a power cut it may be an old one or incomplete.
 func Swap(path string, v any) error { return replace(path, v, false) }
 
 func replace(path string, v any, sync bool) error {
@@ -82,12 +103,13 @@ func write(path string, content []byte, sync bool) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if sync {
-		_ = SyncDir(filepath.Dir(path)) // not all systems can
+		_ = SyncDir(filepath.Dir(path)) // not supported on all systems
 	}
 	return nil
 }
 
-// SyncDir syncs a directory's entries to the disk: without it a power cut may take a new file, or its new name.
+// SyncDir syncs the entries of a directory to disk. Without it, a power cut may undo the creation or the rename of a
+// file.
 func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

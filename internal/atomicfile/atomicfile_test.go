@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A file is replaced as a whole, or stays as it was, and nothing is left beside it.
+// Replace and Swap replace the whole file or leave it unchanged, and leave no temporary file.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state.json")
@@ -28,17 +28,17 @@ func TestReplace(t *testing.T) {
 	}
 	expect("2\n")
 	if Replace(path, func() {}) == nil {
-		t.Error("what is no JSON is written")
+		t.Error("wrote a value that JSON cannot hold")
 	}
 	expect("2\n")
 	if Replace(filepath.Join(dir, "nowhere", "state.json"), 3) == nil {
-		t.Error("a file is written where there is no directory")
+		t.Error("wrote a file without a directory")
 	}
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if Replace(filepath.Join(dir, "taken"), 3) == nil {
-		t.Error("a directory is replaced")
+		t.Error("replaced a directory")
 	}
 	if err := os.Remove(filepath.Join(dir, "taken")); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,38 @@ func TestReplace(t *testing.T) {
 	expect("2\n")
 }
 
-// A file of state that is larger than any is not read into memory.
+// Load returns the zero value without a file, and renames a file that it cannot use.
+func TestLoad(t *testing.T) {
+	positive := func(n int) error {
+		if n < 0 {
+			return errors.New("negative")
+		}
+		return nil
+	}
+	for content, want := range map[string]int{"": 0, "7": 7, "-7": 0, "{": 0, `"x"`: 0} {
+		path := filepath.Join(t.TempDir(), "state.json")
+		if content != "" {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, err := Load(path, positive)
+		if n != want || (err == nil) != (content == "" || want > 0) {
+			t.Errorf("%q: %d, %v", content, n, err)
+		}
+		if err == nil {
+			continue
+		}
+		if b, failed := os.ReadFile(path + ".unreadable"); string(b) != content || !strings.Contains(err.Error(), path+".unreadable") {
+			t.Errorf("%q: the renamed file has %q, %v; the error is %v", content, b, failed, err)
+		}
+		if n, err := Load(path, positive); n != 0 || err != nil {
+			t.Errorf("%q: the next Load returns %d, %v", content, n, err)
+		}
+	}
+}
+
+// Read does not load an oversized file into memory.
 func TestReadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, maxSize+1)); err != nil {

@@ -1,4 +1,4 @@
-// Package clientip tells which host a request comes from, where hosts have shares or bounds.
+// Package clientip returns the host of a request's client, the unit by which shares and bounds are counted.
 package clientip
 
 import (
@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Of returns the host of a request's client, see [OfAddress]. A proxy in the networks given is believed whom it asks for, by
-// X-Forwarded-For; without that header it is one host.
+// Of returns the host of a request's client; see [OfAddress]. If the request comes from one of the networks of proxies,
+// Of takes the client from X-Forwarded-For. Requests of a proxy without that header count for the proxy.
 func Of(r *http.Request, proxies []netip.Prefix) string {
-	from := parse(r.RemoteAddr) // none of a Unix socket
+	from := parse(r.RemoteAddr) // not valid for a Unix socket
 	chain := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
-	for i := len(chain) - 1; i >= 0 && has(proxies, from); i-- { // each proxy adds whom it saw
+	for i := len(chain) - 1; i >= 0 && has(proxies, from); i-- { // each proxy appends its client
 		before := parse(strings.TrimSpace(chain[i]))
 		if !before.IsValid() {
 			break
@@ -23,16 +23,16 @@ func Of(r *http.Request, proxies []netip.Prefix) string {
 	return name(from, r.RemoteAddr)
 }
 
-// OfAddress returns the host of an address, which may have a port: the address, or of IPv6 the network of 64 bits, which who has
-// one address of it has as a whole. What is no address is itself.
+// OfAddress returns the host of an address with or without a port: the IPv4 address, or the /64 network of an IPv6
+// address, because a customer usually gets all of it. Text that is not an address is returned unchanged.
 func OfAddress(address string) string {
-	if !strings.Contains(address, ":") { // one of IPv4, which has one spelling, or none
+	if !strings.Contains(address, ":") { // an IPv4 address, which has one spelling, or not an address
 		return address
 	}
 	return name(parse(address), address)
 }
 
-// name is the host of an address as text, other for none.
+// name returns the host of a as text, or other if a is not valid.
 func name(a netip.Addr, other string) string {
 	switch {
 	case a.Is6():
@@ -50,7 +50,7 @@ func has(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// parse reads an address with or without a port; the zero Addr is none.
+// parse parses an address with or without a port. It returns the zero Addr if s is not an address.
 func parse(s string) netip.Addr {
 	a, err := netip.ParseAddr(s)
 	if err != nil {
@@ -60,8 +60,8 @@ func parse(s string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// Network returns the host of an address: its 32 bits of IPv4, or 64 of IPv6, which one customer gets; the zero Prefix for no
-// address.
+// Network returns the host of an address as a prefix: 32 bits for IPv4, 64 bits for IPv6. It returns the zero Prefix
+// for the zero Addr.
 func Network(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	host, _ := a.Prefix(min(a.BitLen(), 64))

@@ -1,45 +1,46 @@
-// Package fairshare decides who gives way when something that many hosts share is used up: connections, places, bytes that nobody
-// reads, cursors, names.
+// Package fairshare decides which entry of a full, shared table is evicted: connections, request slots, unread bytes,
+// cursors, names.
 //
-// All of them have one rule. The host that has the most gives way, and of its holders the one that has been idle longest.
-// Shares matter only when something is used up, because many clients may be one host: behind a NAT, a balancer or in a
-// mesh. How much there is, and when a holder must give way, is decided by the package that has the [Table].
+// All these tables follow one rule. The host with the largest total loses an entry, and among its entries the one that
+// has been idle longest. The rule applies only when a table is full, because many clients may share one host: behind a
+// NAT, behind a load balancer, or in a mesh. The owner of a [Table] decides how large it is and when it must evict.
 package fairshare
 
 import "container/heap"
 
-// Kept is how many holders are left to each host, while others have more.
+// Kept is the number of entries that a host keeps while another host has more.
 const Kept = 2
 
-// MayHave reports whether a host that has own of all that are in use may have one more, where there may be most: while it has fewer
-// than are left, or fewer than eight. So one host alone gets half of them. It is for what is refused, and never taken away from another
-// host, such as names.
+// MayHave reports whether a host may add an entry to a table of most entries, of which all are in use and own belong to
+// the host. It may while it has fewer entries than are free, or fewer than eight; a single host therefore gets half of
+// the table. MayHave is for entries that are refused but never evicted, such as names.
 func MayHave(own, all, most int) bool {
 	const few = 8
 	left := most - all
 	return left > 0 && own < max(left, few)
 }
 
-// Table keeps holders, each of a host and with an amount, in the order in which they give way: the lowest rank first, then
-// those of the host that has the most, then the longest idle, then the oldest. Each method takes time in proportion to the
-// logarithm of how many there are. The zero value is an empty table. It is not safe for concurrent use.
+// Table holds entries in the order of eviction. Each entry has a host and an amount. The order is: lowest rank first,
+// then entries of the host with the largest total amount, then the longest idle, then the oldest. Each method takes
+// time logarithmic in the number of entries. The zero value is an empty table. A Table is not safe for concurrent use.
 type Table[H comparable, V any] struct {
-	// Kept is how many holders a host may have before it matters how much it has.
+	// Kept is the number of entries that a host may have before its total amount matters.
 	Kept int
-	// Newest has the newest give way in place of the oldest.
+	// Newest evicts the newest entry instead of the oldest.
 	Newest bool
-	// Used returns when a holder was used last, which must not decrease. It is called when a holder must give way: a use itself
-	// costs nothing here, and a holder that comes first and was used since moves back once, in about half a microsecond among
-	// 8,192. If it is nil, holders are as idle as they are old.
+	// Used returns the time of the last use of an entry, which must not decrease. The Table calls it only when it
+	// searches for an entry to evict, so a use itself costs nothing here. An entry at the front that was used in the
+	// meantime moves back once, in about half a microsecond among 8,192 entries. If Used is nil, the idle time of an
+	// entry is its age.
 	Used func(V) int64
 
 	hosts map[H]*host[H, V]
-	order heapOf[*host[H, V]] // of those that have holders
+	order heapOf[*host[H, V]] // of the hosts with entries
 	added int64
 	n     int
 }
 
-// Holder is one holder in a table.
+// Holder is an entry of a [Table].
 type Holder[H comparable, V any] struct {
 	Host  H
 	Value V
@@ -47,20 +48,20 @@ type Holder[H comparable, V any] struct {
 	of     *host[H, V]
 	amount int
 	rank   int64
-	used   int64 // as far as it is known
+	used   int64 // the last use, as of the latest call of Used
 	number int64
-	at     int // in the heap of the host; -1 if it is in no table
+	at     int // index in the heap of the host; -1 outside of a table
 }
 
-// host is one that has holders.
+// host is a host with at least one entry.
 type host[H comparable, V any] struct {
 	table   *Table[H, V]
 	holders heapOf[*Holder[H, V]]
 	amount  int
-	at      int // in the heap of the table; -1 while it is not there yet
+	at      int // index in the heap of the table; -1 before it is added
 }
 
-// Add adds a holder, with the rank 0. Its amount may be negative: then the host gives way later.
+// Add adds an entry with rank 0. A negative amount moves the host back in the order of eviction.
 func (t *Table[H, V]) Add(of H, amount int, value V) *Holder[H, V] {
 	h := t.hosts[of]
 	if h == nil {
@@ -85,7 +86,7 @@ func (t *Table[H, V]) Add(of H, amount int, value V) *Holder[H, V] {
 	return x
 }
 
-// Remove removes a holder, and reports whether it was there.
+// Remove removes an entry and reports whether it was in the table.
 func (t *Table[H, V]) Remove(x *Holder[H, V]) bool {
 	if x.at < 0 {
 		return false
@@ -100,7 +101,7 @@ func (t *Table[H, V]) Remove(x *Holder[H, V]) bool {
 	return true
 }
 
-// Rank changes the rank of a holder.
+// Rank changes the rank of an entry.
 func (t *Table[H, V]) Rank(x *Holder[H, V], rank int64) {
 	if x.rank != rank && x.at >= 0 {
 		x.rank = rank
@@ -108,10 +109,10 @@ func (t *Table[H, V]) Rank(x *Holder[H, V], rank int64) {
 	}
 }
 
-// Len returns how many holders there are.
+// Len returns the number of entries.
 func (t *Table[H, V]) Len() int { return t.n }
 
-// Amount returns how much a host has.
+// Amount returns the total amount of a host.
 func (t *Table[H, V]) Amount(of H) int {
 	if h := t.hosts[of]; h != nil {
 		return h.amount
@@ -119,7 +120,7 @@ func (t *Table[H, V]) Amount(of H) int {
 	return 0
 }
 
-// First returns the holder that gives way before all others, nil if there is none.
+// First returns the next entry to evict, or nil if the table is empty.
 func (t *Table[H, V]) First() *Holder[H, V] {
 	for len(t.order) > 0 {
 		if x := t.order[0].holders[0]; !t.late(x) {
@@ -129,7 +130,7 @@ func (t *Table[H, V]) First() *Holder[H, V] {
 	return nil
 }
 
-// FirstOf returns the holder of a host that gives way before its others, nil if it has none.
+// FirstOf returns the next entry of a host to evict, or nil if the host has none.
 func (t *Table[H, V]) FirstOf(of H) *Holder[H, V] {
 	h := t.hosts[of]
 	for h != nil && len(h.holders) > 0 {
@@ -140,8 +141,8 @@ func (t *Table[H, V]) FirstOf(of H) *Holder[H, V] {
 	return nil
 }
 
-// late reports whether a holder was used after its position was decided, and decides that again. The first holder that was not
-// is the one that gives way: the others were used at the times that are known, or later.
+// late reports whether an entry was used after its position was computed, and moves it if so. The first entry for which
+// late returns false is the right one to evict: every other entry was used at its recorded time or later.
 func (t *Table[H, V]) late(x *Holder[H, V]) bool {
 	if t.Used == nil || t.Used(x.Value) == x.used {
 		return false
@@ -151,13 +152,13 @@ func (t *Table[H, V]) late(x *Holder[H, V]) bool {
 	return true
 }
 
-// moved puts a holder that has changed where it belongs.
+// moved restores the heap order after an entry changed.
 func (t *Table[H, V]) moved(x *Holder[H, V]) {
 	heap.Fix(&x.of.holders, x.at)
 	t.place(x.of)
 }
 
-// place puts a host that has changed where it belongs.
+// place restores the heap order after a host changed. It adds a new host and removes a host without entries.
 func (t *Table[H, V]) place(h *host[H, V]) {
 	switch {
 	case len(h.holders) == 0:
@@ -171,7 +172,7 @@ func (t *Table[H, V]) place(h *host[H, V]) {
 
 func (x *Holder[H, V]) index() *int { return &x.at }
 
-// before reports whether a holder gives way before another.
+// before reports whether x is evicted before y.
 func (x *Holder[H, V]) before(y *Holder[H, V]) bool {
 	if x.rank != y.rank {
 		return x.rank < y.rank
@@ -187,10 +188,10 @@ func (x *Holder[H, V]) before(y *Holder[H, V]) bool {
 
 func (h *host[H, V]) index() *int { return &h.at }
 
-// before reports whether the first of a host gives way before the first of another.
+// before reports whether the first entry of h is evicted before the first entry of other.
 func (h *host[H, V]) before(other *host[H, V]) bool { return h.holders[0].before(other.holders[0]) }
 
-// most returns how much a host has, as far as it matters.
+// most returns the total amount of a host, or 0 while the host has at most Kept entries.
 func (h *host[H, V]) most() int {
 	if len(h.holders) <= h.table.Kept {
 		return 0
@@ -198,13 +199,13 @@ func (h *host[H, V]) most() int {
 	return h.amount
 }
 
-// ordered is what a heap orders.
+// ordered is the constraint for items of a heap.
 type ordered[T any] interface {
 	before(T) bool
 	index() *int // its index in the heap
 }
 
-// heapOf is a heap, for container/heap, whose items know where they are, so that one that changes can be moved.
+// heapOf implements heap.Interface. Each item stores its index, so that a changed item can be moved.
 type heapOf[T ordered[T]] []T
 
 // Len implements heap.Interface.

@@ -1,7 +1,8 @@
-// Package logonce logs what may happen with every request once, and not each time.
+// Package logonce limits how often a message is logged.
 //
-// A server that is away, a client that breaks the protocol or a disk that is full would fill the log of the service at the rate of its
-// requests. The first message is logged at once, and later ones at most once a minute with how many there were between.
+// Without it, an unreachable server, a client that violates the protocol, or a full disk would fill the log of a
+// service at the rate of its requests. The first message is logged immediately. Later ones are logged at most once a
+// minute, with the number of messages in between.
 package logonce
 
 import (
@@ -16,8 +17,8 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// Logger logs each message at once, and then at most once a minute, with how often it was not logged. Messages are constants, so
-// there are few. It is safe for concurrent use.
+// Logger logs each message immediately, and then at most once a minute, with the number of messages that it suppressed.
+// Messages are constants, so their number is small. A Logger is safe for concurrent use.
 type Logger struct {
 	To *slog.Logger
 
@@ -27,13 +28,13 @@ type Logger struct {
 
 type logged struct {
 	at   time.Time
-	more int // times since then
+	more int // suppressed messages since at
 }
 
-// interval is how often a message is logged at most.
+// interval is the shortest time between two logs of one message.
 const interval = time.Minute
 
-// Log logs a message, unless it was within the last minute.
+// Log logs a message unless it was logged within the last minute.
 func (t *Logger) Log(level slog.Level, message string, args ...any) {
 	t.mu.Lock()
 	if t.logged == nil {
@@ -53,8 +54,8 @@ func (t *Logger) Log(level slog.Level, message string, args ...any) {
 	}
 }
 
-// Server returns the ErrorLog of an http.Server, whose lines have no levels: what an operator must know is logged once, and what any
-// stranger can bring about is for debugging.
+// Server returns a logger for http.Server.ErrorLog, whose lines have no levels. Errors that an operator must fix are
+// logged once a minute at most; lines that any client can cause have level debug.
 func Server(logger *slog.Logger) *log.Logger {
 	return log.New(&serverLines{Logger{To: logger}}, "", 0)
 }
@@ -66,13 +67,13 @@ func (s *serverLines) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	switch {
 	case strings.HasPrefix(text, "http: Accept error"):
-		s.Log(slog.LevelError, "a connection cannot be accepted", "err", text)
+		s.Log(slog.LevelError, "cannot accept a connection", "err", text)
 	case strings.HasPrefix(text, "http: panic serving"):
 		s.Log(slog.LevelError, "a handler panicked", "err", text)
 	case strings.HasPrefix(text, "http: TLS handshake error"), strings.HasPrefix(text, "http2: "):
 		s.To.Debug(redact.Error(errors.New(text)).Error())
 	default:
-		s.Log(slog.LevelWarn, "the HTTP server complains", "err", redact.Error(errors.New(text)))
+		s.Log(slog.LevelWarn, "error in the HTTP server", "err", redact.Error(errors.New(text)))
 	}
 	return len(line), nil
 }

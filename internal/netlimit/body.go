@@ -7,15 +7,17 @@ import (
 	"time"
 )
 
-// rest is how long a server reads what a handler has left of a body.
+// rest is the time that a client has to send the part of a body that the handler did not read.
 const rest = 5 * time.Second
 
-// Bodies bounds how long the body of a request may make no progress, whether next reads it or not: a read fails with
-// [os.ErrDeadlineExceeded] when no byte has come for stall. What is left of the body when next has returned has five seconds to
-// come, or stall if that is shorter; then the connection is closed. It also ends a read that is still going on, such as that of
-// a transport whose server has answered early: net/http would wait for that without a deadline. Requests without a body are passed on
-// as they are. It belongs next to the server. Next may stream, and hijack what has no body. A stall that is not positive bounds
-// nothing.
+// Bodies limits the time that a request body may make no progress, whether next reads it or not: a read fails with
+// [os.ErrDeadlineExceeded] if no byte arrives for stall. After next has returned, the client has five seconds to send
+// the rest of the body, or stall if that is shorter; then the connection is closed. Bodies also ends a read that
+// continues after next has returned, such as a read by a transport whose server has responded early; net/http would
+// wait for such a read without a deadline. Requests without a body pass unchanged.
+//
+// Bodies must be the outermost handler of the server. Next may stream, and may hijack requests without a body. If stall
+// is not positive, Bodies returns next.
 func Bodies(next http.Handler, stall time.Duration) http.Handler {
 	if stall <= 0 {
 		return next
@@ -26,7 +28,7 @@ func Bodies(next http.Handler, stall time.Duration) http.Handler {
 			return
 		}
 		b := &body{ReadCloser: r.Body, conn: http.NewResponseController(w), stall: stall}
-		_ = b.arm() // the server may read what is left of the body before the response's first byte
+		_ = b.arm() // the server may read the rest of the body before the first byte of the response
 		defer b.end()
 		with := *r
 		with.Body = b
@@ -35,16 +37,16 @@ func Bodies(next http.Handler, stall time.Duration) http.Handler {
 	})
 }
 
-// body is a request's body. Each read of it has its own deadline.
+// body is the body of a request. Each read has its own deadline.
 type body struct {
 	io.ReadCloser
 	conn  *http.ResponseController
 	stall time.Duration
 
-	reading sync.Mutex // held by a read
-	mu      sync.Mutex // guards what follows
-	eof     bool       // the server waits now, without a deadline, for the client to leave
-	ended   bool       // the handler has: the connection is the server's
+	reading sync.Mutex // held during a read
+	mu      sync.Mutex // guards the fields below
+	eof     bool       // the body was read; the server now waits without a deadline for the client to disconnect
+	ended   bool       // the handler has returned; the connection belongs to the server
 }
 
 // Read implements io.Reader.
@@ -63,7 +65,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// arm sets the deadline of a read that begins, and reports whether it may.
+// arm sets the deadline of the next read and reports whether the body may be read.
 func (b *body) arm() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,7 +75,7 @@ func (b *body) arm() bool {
 	return !b.ended
 }
 
-// end interrupts a read that goes on, and has the server wait no longer than rest for what is left.
+// end interrupts a running read, and gives the client at most rest for the remaining body.
 func (b *body) end() {
 	b.mu.Lock()
 	b.ended = true
@@ -83,7 +85,7 @@ func (b *body) end() {
 	}
 	b.mu.Unlock()
 	if left {
-		b.reading.Lock() // nobody reads any more
+		b.reading.Lock() // wait for the end of the last read
 		defer b.reading.Unlock()
 		b.deadline(min(rest, b.stall))
 	}

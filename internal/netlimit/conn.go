@@ -13,26 +13,26 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Conn returns a connection on which a write fails with [os.ErrDeadlineExceeded] when the peer takes no byte for stall, and at
-// the latest after twice that; zero is never. On Linux what the peer's machine acknowledges is taken, and elsewhere what the
-// system buffers.
+// Conn returns a connection whose writes fail with [os.ErrDeadlineExceeded] if the peer takes no byte for stall, after
+// at most twice that time. A stall of zero means no limit. On Linux a byte is taken when the peer's machine
+// acknowledges it, on other systems when the local system buffers it.
 func Conn(c net.Conn, stall time.Duration) net.Conn { return newConn(c, stall) }
 
-// conn is a connection that keeps to its bounds.
+// conn is a connection with the bounds of [Conn] and [Listen].
 type conn struct {
 	net.Conn
 	stall    time.Duration
-	listener *listener // that has accepted it; nil if none has
+	listener *listener // that accepted it, or nil
 	holder   *fairshare.Holder[netip.Prefix, *conn]
-	moved    atomic.Int64 // when a byte moved last, in nanoseconds since the process's first connection
+	moved    atomic.Int64 // time of the last byte in either direction, in nanoseconds since epoch
 	future   atomic.Bool  // the deadline for reads was in the future when it was set
 	over     atomic.Bool  // such a deadline has passed
 
-	mu       sync.Mutex // guards what follows, and the deadline for writes of the wrapped connection
-	deadline time.Time  // for writes, as it was set
+	mu       sync.Mutex // guards deadline and the write deadline of the wrapped connection
+	deadline time.Time  // the write deadline that the caller set
 }
 
-// epoch is what connections count from, by the monotonic clock.
+// epoch is the origin of the times that connections store, on the monotonic clock.
 var epoch = sync.OnceValue(time.Now)
 
 func newConn(c net.Conn, stall time.Duration) *conn {
@@ -57,8 +57,9 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline implements net.Conn. One in the past interrupts a read. One that passes ends what is read from an accepted
-// connection: a server would wait again for a client that sends nothing, because it thinks that the body was read.
+// SetReadDeadline implements net.Conn. A deadline in the past interrupts a read. A deadline that passes ends all reads
+// of an accepted connection; otherwise the server would wait again for a client that sends nothing, because it assumes
+// that the body was read.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.future.Store(time.Until(t) > 0)
 	return c.Conn.SetReadDeadline(t)
@@ -66,7 +67,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 
 // Write implements net.Conn.
 func (c *conn) Write(b []byte) (written int, err error) {
-	// Without a stall no deadline passes but the one that was set.
+	// Without a stall, only the deadline that the caller set can pass.
 	for before := -1; ; {
 		c.arm()
 		n, err := c.Conn.Write(b[written:])
@@ -76,7 +77,7 @@ func (c *conn) Write(b []byte) (written int, err error) {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || c.late() {
 			return written, err
 		}
-		// A buffer may hold megabytes, and takes no more until a third of it is empty.
+		// A send buffer may hold megabytes, and it accepts no bytes until a third of it is empty.
 		left, known := Unacknowledged(c.Conn)
 		if n == 0 && (!known || before >= 0 && left >= before) {
 			c.reset()
@@ -88,7 +89,7 @@ func (c *conn) Write(b []byte) (written int, err error) {
 	}
 }
 
-// arm sets the deadline of a write that begins.
+// arm sets the deadline of the next write.
 func (c *conn) arm() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,14 +104,14 @@ func (c *conn) set() error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// late reports whether the deadline that was set has passed.
+// late reports whether the deadline that the caller set has passed.
 func (c *conn) late() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.deadline.IsZero() && !time.Now().Before(c.deadline)
 }
 
-// SetWriteDeadline implements net.Conn. Whichever is earlier, the deadline or that of a stall, counts.
+// SetWriteDeadline implements net.Conn. The earlier of t and the deadline of the stall applies.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,20 +132,21 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// abort closes without sending what is buffered, which would keep its memory until the peer takes it.
+// abort closes the connection and discards buffered bytes, which would otherwise occupy memory until the peer takes
+// them.
 func (c *conn) abort() error {
 	c.reset()
 	return c.Close()
 }
 
-// reset has Close throw away what is buffered.
+// reset makes Close discard buffered bytes and send a reset.
 func (c *conn) reset() {
 	if tcp, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
 		_ = tcp.SetLinger(0)
 	}
 }
 
-// CloseWrite ends one direction, as that of a TCP connection does.
+// CloseWrite closes the write side, as the method of a TCP connection does.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -1,5 +1,5 @@
-// Package netlimit keeps the doors of a server from being held: how many connections are open, in all and of each host, and
-// how long a transfer may make no progress. An honest client meets none of it: what moves, however slowly, goes on.
+// Package netlimit limits the connections of a server, in total and per host, and the time that a transfer may make no
+// progress. A transfer that moves is never cut off, however slow it is.
 //
 //	l = netlimit.Listen(l, netlimit.Bounds{Conns: 1000, ConnsPerHost: 500, Stall: time.Minute})
 //	server := &http.Server{
@@ -9,9 +9,9 @@
 //	}
 //	err := server.Serve(l)
 //
-// Headers and idle connections have the deadlines of http.Server. What a connection is silent about while a response is made
-// or after an upgrade has none: the machine of a client that has vanished stops to answer TCP's keep-alives. Other listeners
-// and TLS may be put on top.
+// http.Server has the deadlines of headers and idle connections. A connection without traffic while a handler runs, or
+// after an upgrade, has no deadline; TCP's keep-alives end it if the client's machine has vanished. Other listeners and
+// TLS may wrap the listener.
 package netlimit
 
 import (
@@ -25,32 +25,34 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Bounds are what a listener allows. A field that is zero bounds nothing.
+// Bounds are the limits of a listener. A zero field means no limit.
 type Bounds struct {
-	Conns        int           // how many connections are open
-	ConnsPerHost int           // how many of them may be of one host, which is an IPv4 address or a /64 of IPv6
-	Stall        time.Duration // how long a write may wait until the client takes a byte
+	Conns        int           // open connections
+	ConnsPerHost int           // open connections of one host: an IPv4 address or an IPv6 /64
+	Stall        time.Duration // time that a write waits until the client takes a byte
 
-	// Proxies are the networks of hosts that many clients come through. ConnsPerHost is not for them, and neither is it for
-	// Unix sockets. They are the last that give way.
+	// Proxies are the networks of proxies, which carry the connections of many clients. ConnsPerHost does not apply to
+	// them, nor to Unix sockets, and their connections are evicted last.
 	Proxies []netip.Prefix
 
-	// OnEvict is called with the host of each connection that is closed in favour of a new one, unless it is nil. It must not block.
+	// OnEvict, if not nil, is called with the host of each connection that is closed in favor of a new one. It must not
+	// block.
 	OnEvict func(host netip.Prefix)
 }
 
-// has reports whether many clients come through a host.
-func (b *Bounds) has(host netip.Prefix) bool {
+// isShared reports whether host carries the connections of many clients: a proxy or a Unix socket.
+func (b *Bounds) isShared(host netip.Prefix) bool {
 	return !host.IsValid() || slices.ContainsFunc(b.Proxies, func(p netip.Prefix) bool { return p.Overlaps(host) })
 }
 
-// Listen returns a listener whose connections keep to the bounds. A new connection always gets in. One that is over
-// ConnsPerHost takes the place of the one of its host on which no byte has moved for the longest time, and one that is over
-// Conns takes such a place from the host that has most: so a host that floods a server pushes out its own connections.
+// Listen returns a listener whose connections keep to the bounds. It accepts every new connection. If the host then has
+// more than ConnsPerHost, the listener closes the connection of this host that has been without traffic longest. If
+// there are more than Conns, it closes such a connection of the host with the most. A host that floods a server
+// therefore evicts only its own connections.
 //
-// A deadline for reads that passes, having been set for the future, ends them for good, even if another is set afterwards.
-// Closing the listener leaves connections open. A connection takes some hundred bytes, and making room a few microseconds
-// however many are open.
+// A read deadline that was set in the future and passes ends all reads of a connection, even if a later deadline is set
+// afterwards. Closing the listener leaves its connections open. A connection takes a few hundred bytes, and an eviction
+// takes a few microseconds, however many connections are open.
 func Listen(l net.Listener, b Bounds) net.Listener {
 	n := &listener{Listener: l, bounds: b}
 	n.open.Used = func(c *conn) int64 { return c.moved.Load() }
@@ -61,7 +63,7 @@ type listener struct {
 	net.Listener
 	bounds Bounds
 
-	mu   sync.Mutex // guards open, and the holder of each connection
+	mu   sync.Mutex // guards open and the holder of each connection
 	open fairshare.Table[netip.Prefix, *conn]
 }
 
@@ -83,7 +85,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// hostOf is the host of an address; what is no IP address has the zero Prefix.
+// hostOf returns the host of an address, or the zero Prefix if a is not an IP address.
 func hostOf(a net.Addr) netip.Prefix {
 	if from, ok := a.(interface{ AddrPort() netip.AddrPort }); ok { // a TCPAddr
 		return clientip.Network(from.AddrPort().Addr())
@@ -91,13 +93,13 @@ func hostOf(a net.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// admit lets a connection of a host in, and returns the one that makes room for it, nil if none has to.
+// admit adds a connection of host, and returns the connection to close in return, or nil.
 func (l *listener) admit(c *conn, host netip.Prefix) (out *fairshare.Holder[netip.Prefix, *conn]) {
-	many := l.bounds.has(host)
+	shared := l.bounds.isShared(host)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch b := l.bounds; {
-	case b.ConnsPerHost > 0 && l.open.Amount(host) >= b.ConnsPerHost && !many:
+	case b.ConnsPerHost > 0 && l.open.Amount(host) >= b.ConnsPerHost && !shared:
 		out = l.open.FirstOf(host)
 	case b.Conns > 0 && l.open.Len() >= b.Conns:
 		out = l.open.First()
@@ -106,13 +108,13 @@ func (l *listener) admit(c *conn, host netip.Prefix) (out *fairshare.Holder[neti
 		l.open.Remove(out)
 	}
 	c.holder = l.open.Add(host, 1, c)
-	if many {
+	if shared {
 		l.open.Rank(c.holder, 1)
 	}
 	return out
 }
 
-// leave ends what a connection counts for.
+// leave removes a closed connection.
 func (l *listener) leave(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

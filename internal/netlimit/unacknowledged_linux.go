@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// Unacknowledged returns how many bytes were written to a TCP connection, which TLS may be on top of, and not acknowledged by
-// the peer's machine. It is not known of a closed connection, of one that hides its socket, and on other systems than Linux.
+// Unacknowledged returns the number of bytes that were written to a TCP connection, or to TLS on top of one, and not
+// yet acknowledged by the peer's machine. The number is unknown for a closed connection, for a connection that hides
+// its socket, and on systems other than Linux.
 func Unacknowledged(c net.Conn) (bytes int, known bool) {
 	if over, ok := c.(*tls.Conn); ok {
 		c = over.NetConn()

@@ -4,6 +4,6 @@ package netlimit
 
 import "net"
 
-// Unacknowledged returns how many bytes were written to a TCP connection and not acknowledged by the peer's machine. This
-// system does not tell.
+// Unacknowledged returns the number of bytes that were written to a TCP connection and not yet acknowledged by the
+// peer's machine. It is unknown on this system.
 func Unacknowledged(net.Conn) (bytes int, known bool) { return 0, false }

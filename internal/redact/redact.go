@@ -1,5 +1,5 @@
-// Package redact removes from messages what may be secret: user information, query and fragment of a URL, and what a server
-// repeats of the request that it refuses.
+// Package redact removes secrets from messages: the user information, query and fragment of a URL, and parts of a
+// request that a server repeats in the response that refuses it.
 package redact
 
 import (
@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// secret matches what may be secret in a URL.
+// secret matches the parts of a URL that may be secret.
 var secret = regexp.MustCompile(`(?s)(//)[^?#]*@|[?#].*`)
 
-// URL returns a URL, which may be malformed, without what may be secret, for messages.
+// URL returns the URL s without the parts that may be secret. s may be malformed.
 func URL(s string) string { return secret.ReplaceAllString(s, "$1") }
 
-// ParseURL parses the URL of a server, which has http:// or https://, a host, and no user information: that belongs in the options of
-// the client. The error has no secrets.
+// ParseURL parses the URL of a server. It must have the scheme http or https, a host, and no user information, which
+// belongs in the options of the client. The error contains no secrets.
 func ParseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -35,11 +35,12 @@ func ParseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// cited is a quotation, which may lack its end.
+// cited matches a quoted string; the closing quote may be missing.
 var cited = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
 
-// Error returns the error of an HTTP client or transport for messages: its first line, without what it cites, which is what the
-// server sent and may repeat the request. URLs that net/http puts into its errors stay, without what may be secret. It wraps err.
+// Error returns a version of err, an error of an HTTP client or transport, that is safe to log. Its text is the first
+// line of the original without quoted strings, because these come from the server and may repeat the request. URLs that
+// net/http adds to its errors stay, without their secrets. The result wraps err.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -48,7 +49,7 @@ func Error(err error) error {
 	for u, rest := (*url.Error)(nil), err; errors.As(rest, &u); rest = u.Err {
 		shown[strconv.Quote(u.URL)] = strconv.Quote(URL(u.URL))
 	}
-	first, _, _ := strings.Cut(err.Error(), "\n") // oauth2 puts a response into the second
+	first, _, _ := strings.Cut(err.Error(), "\n") // oauth2 puts the response on the second line
 	text := Line(cited.ReplaceAllStringFunc(first, func(quotation string) string {
 		if u, ok := shown[quotation]; ok {
 			return u
@@ -69,7 +70,7 @@ type stripped struct {
 func (b *stripped) Error() string { return b.text }
 func (b *stripped) Unwrap() error { return b.err }
 
-// Line returns the beginning of a text on one line of printable characters.
+// Line returns the first 300 bytes of text on one line, with unprintable characters escaped.
 func Line(text string) string {
 	const most = 300
 	var b strings.Builder
@@ -88,13 +89,13 @@ func Line(text string) string {
 	return b.String()
 }
 
-// Excerpt returns the beginning of a text of a response as a [Line], without what its request carried as a secret: the values of
-// headers that an operator or a client's transport added, and the user information and the query of the URL that the operator
-// gave. What is as long as part of a secret is left out where eight bytes in a row agree, because servers cut and quote what
-// they repeat; a secret of one or two bytes is none.
+// Excerpt returns the beginning of a response's text as a [Line], without the secrets of the request: the values of
+// headers that an operator or a client's transport added, and the user information and query of the URL given, which
+// the operator configured. Servers cut and quote the text that they repeat, so Excerpt hides every run of eight bytes
+// that occurs in a secret. Values shorter than three bytes are not treated as secrets.
 func Excerpt(text string, resp *http.Response, given string) string {
 	secrets := map[string]bool{}
-	if resp.Request != nil { // that of the innermost transport, with what those around it have added
+	if resp.Request != nil { // the request of the innermost transport, which has the headers that outer ones added
 		for name, values := range resp.Request.Header {
 			if !harmless[name] {
 				for _, v := range values {
@@ -109,14 +110,14 @@ func Excerpt(text string, resp *http.Response, given string) string {
 	return Line(without(text, secrets))
 }
 
-// harmless are headers that clients of this module and net/http set.
+// harmless lists the headers that net/http and the clients of this module set.
 var harmless = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Content-Encoding": true, "Content-Length": true, "Content-Type": true,
 	"User-Agent": true, "X-Prometheus-Remote-Write-Version": true,
 }
 
-// addValue adds the value of a header and its words: a token without its scheme, a cookie without its name, the user and the password
-// of basic authentication.
+// addValue adds the value of a header and its parts: a token without its scheme, a cookie without its name, the user
+// and the password of basic authentication.
 func addValue(secrets map[string]bool, value string) {
 	add(secrets, value)
 	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,;=\"", r) }) {
@@ -145,7 +146,7 @@ func addURL(secrets map[string]bool, u *url.URL) {
 	}
 }
 
-// add adds a secret, as it is and as servers write it in their responses.
+// add adds a secret, both plain and in the escaped forms that servers use in their responses.
 func add(secrets map[string]bool, s string) {
 	if len(s) < 3 {
 		return
@@ -156,7 +157,8 @@ func add(secrets map[string]bool, s string) {
 	}
 }
 
-// without returns a text with … in the place of what it has of secrets: all of a short one, eight bytes or more of a longer one.
+// without returns text with its secrets replaced by an ellipsis: a short secret as a whole, and eight or more
+// consecutive bytes of a longer one.
 func without(text string, secrets map[string]bool) string {
 	hidden := make([]bool, len(text))
 	for s := range secrets {
