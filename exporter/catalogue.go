@@ -6,20 +6,20 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// Metric is a metric of a service: a row of the catalogue, for documents, dashboards and their tests.
+// Metric is a row of the catalogue of metrics, for documentation, dashboards and their tests.
 type Metric struct {
 	Name    string // without namespace
 	Type    string // counter, gauge, histogram or gaugehistogram
-	Unit    string // the base unit that the name ends with, before _total; empty for plain numbers
+	Unit    string // base unit, the end of the name before _total; empty for plain numbers
 	Help    string
 	Labels  []string
-	Seconds bool // it is on the per-second page
-	Logged  bool // and the metric log has it without a loss
+	Seconds bool // on the per-second page
+	Logged  bool // also in the metric log, without loss
 }
 
-// Catalogue is every metric of resources and of all inbound traffic, on the page of totals and on the per-second page, in the
-// order in which they are documented. Those that parts have about themselves are [collector.Collector.Metrics]. The caller owns
-// the slice.
+// Catalogue returns every metric of resources and of inbound traffic, on the page of totals and on the per-second page,
+// in the order of the documentation. [collector.Collector.Metrics] returns the self-metrics of the parts. The caller
+// owns the slice.
 func Catalogue() []Metric {
 	var all []Metric
 	for _, m := range append(table.Metrics(), table.Inbound()...) {

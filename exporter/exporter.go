@@ -21,27 +21,29 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// Exporter is a Collector with its ways out. It must be made with [New]. The fields are the parts, for programs that serve or
-// read one themselves; nil is a part that is not there. They are not to be changed. It is safe for concurrent use.
+// Exporter is a Collector with its exporters. Create it with [New]. The fields are the parts, for programs that serve
+// or read a part themselves; a part that is off is nil. Do not change the fields. An Exporter is safe for concurrent
+// use.
 type Exporter struct {
 	Collector *collector.Collector
 	Metrics   http.Handler       // the page /metrics
 	Seconds   *prom.Seconds      // the page /metrics/seconds
 	Live      *live.Page         // the page /live/
 	Log       *metriclog.Writer  // nil without Options.Log.Dir
-	Limits    *limitfile.Watcher // nil without Options.LimitsFile; Reload reads the file now, as on SIGHUP
+	Limits    *limitfile.Watcher // nil without Options.LimitsFile; Reload reads the file immediately, as on SIGHUP
 
-	pushers []*push.Pusher // without a label instance that was given
-	parts   []part         // that run
+	pushers []*push.Pusher // without a configured label instance
+	parts   []part         // started by Run
 	handler http.Handler
 	options Options
 	ran     atomic.Bool
-	ready   atomic.Bool // it runs, and was not told to end
+	ready   atomic.Bool // Run is in progress and its context is not canceled
 }
 
-// New makes the Collector and all ways out, in order: what an earlier process has logged, the Collector after it, limits,
-// log, sampler, pushes, pages. Nothing listens, runs or is sent yet; the log is this process's from now on. The error names
-// every option that is wrong, see [Options.Check]; then nothing is left open.
+// New creates the Collector and all exporters in order: it reads the last second of the log, then creates the
+// Collector, limits, log, sampler, pushes and pages. New starts no goroutine, listens on no port and sends nothing. It
+// locks the log for this process. The error names every invalid option (see [Options.Check]); in that case nothing
+// stays open.
 func New(o Options) (*Exporter, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -54,16 +56,17 @@ func New(o Options) (*Exporter, error) {
 	return x, nil
 }
 
-// build makes the parts in order.
+// build creates the parts in order.
 func build(given Options) (x *Exporter, err error) {
 	o := given.filled()
 	x = &Exporter{options: o}
 	var errs []error
 	try := func(field string, err error) bool {
-		errs = append(errs, within(field, err)...)
+		errs = append(errs, prefixed(field, err)...)
 		return err == nil
 	}
-	// The last second of the log comes before the Collector, whose first second is behind it: so no second has two values.
+	// Read the last second of the log before the Collector is created. The Collector starts after it, so no second has
+	// two values.
 	logged := o.Log.Dir != ""
 	if logged {
 		o.Collector.After, err = metriclog.Last(o.Log)
@@ -78,7 +81,7 @@ func build(given Options) (x *Exporter, err error) {
 			x.parts = append(x.parts, x.Limits)
 		}
 	}
-	// The log is taken when nothing else is wrong: a process that is not to run must not keep others from it.
+	// Lock the log only if all other options are valid: a process that cannot run must not block others.
 	if logged && len(errs) == 0 {
 		if x.Log, err = metriclog.New(c, o.Log); try("Log", err) {
 			o.Seconds.Log = x.Log
@@ -117,7 +120,7 @@ func build(given Options) (x *Exporter, err error) {
 	return x, errors.Join(errs...)
 }
 
-// Close gives back what New took, for an Exporter that never ran: the log's files.
+// Close releases the files of the log of an Exporter that never ran.
 func (x *Exporter) Close() error {
 	if x.Live != nil {
 		x.Live.Close()
@@ -128,21 +131,23 @@ func (x *Exporter) Close() error {
 	return nil
 }
 
-// part is what runs until its context ends, and then deals with the second that was open.
+// part is a component that runs in the background. Its Run returns after ctx is canceled and the last open second is
+// written or sent.
 type part interface {
 	Run(context.Context) error
 }
 
 var errRan = errors.New("exporter: Run, Start or Serve was called before; an Exporter runs once")
 
-// Run samples, writes, pushes and follows the limits until ctx ends; it starts nothing that outlives it, and runs once. Then
-// it waits for calls in flight, see [Options].Drain, and for the end of the second, at most about a second; it writes and
-// sends that second, and closes the log. The error says what could not be written or sent then.
+// Run samples, writes, pushes and follows the limits file until ctx is canceled. It then waits for calls in flight (see
+// [Options].Drain) and for the end of the second, which takes about a second at most, writes and sends that second, and
+// closes the log. Run can be called only once, and all goroutines that it starts have ended when it returns. The error
+// lists the data that could not be written or sent.
 func (x *Exporter) Run(ctx context.Context) error {
 	if x.ran.Swap(true) {
 		return errRan
 	}
-	// The parts go on until calls in flight have ended, which is after ctx has.
+	// The parts continue after ctx is canceled, until no call is in flight.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	errs := make([]error, len(x.parts))
@@ -154,14 +159,14 @@ func (x *Exporter) Run(ctx context.Context) error {
 	<-ctx.Done()
 	x.ready.Store(false)
 	x.drain()
-	cancel() // all of them wait for the same second
+	cancel() // all parts wait for the same second
 	all.Wait()
 	x.Seconds.Save(context.WithoutCancel(ctx))
 	return errors.Join(errs...)
 }
 
-// drain waits for the calls in flight: their completions belong into the last second. It looks after a moment, in which a server
-// that the same context ends may still have begun some.
+// drain waits up to Options.Drain until no call is in flight, so that their completions count in the last second. It
+// sleeps before the first check, because a server that shuts down with the same context may start more calls.
 func (x *Exporter) drain() {
 	inFlight := func(r *collector.Resource) bool { return r.InFlight() > 0 }
 	for end := time.Now().Add(x.options.Drain); time.Now().Before(end); {
@@ -172,8 +177,9 @@ func (x *Exporter) drain() {
 	}
 }
 
-// drainPoll is how often Run looks whether calls are in flight.
+// drainPoll is the interval at which Run checks for calls in flight.
 const drainPoll = 5 * time.Millisecond
 
-// Start is Run in a goroutine. stop ends it, waits for it and returns its error; it may be called several times.
+// Start calls Run in a goroutine. Stop cancels it, waits for its end and returns its error. Stop may be called several
+// times.
 func (x *Exporter) Start() (stop func() error) { return background.Start(x.Run) }

@@ -27,22 +27,23 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// Namespace is the prefix of all names unless [Options] say otherwise.
+// Namespace is the default prefix of all metric names.
 const Namespace = table.Namespace
 
-// DefaultDrain is what [Options].Drain is if it is zero.
+// DefaultDrain is the default of [Options].Drain.
 const DefaultDrain = 10 * time.Second
 
-// Options say which ways out there are. The zero value has the pages, and nothing else. What New fills in itself (the
-// namespace, application, log and sampler of the parts) is a mistake to set there, too.
+// Options configure the exporters. The zero value enables the pages only. New fills in the namespace, the application,
+// the log and the sampler of the parts; setting these fields of a part is an error.
 type Options struct {
-	// App is the service's name: in file names, on pages and as the label job. The program's name if empty.
+	// App is the name of the service in file names, on pages and in the label job. The default is the name of the
+	// program.
 	App string
-	// Namespace is the prefix of all names, [Namespace] if empty.
+	// Namespace is the prefix of all metric names. The default is [Namespace].
 	Namespace string
-	// MetricsPath is the path of the page /metrics; the per-second page is at /seconds below it.
+	// MetricsPath is the path of the page /metrics. The per-second page is at MetricsPath + "/seconds".
 	MetricsPath string
-	// Logger receives what goes wrong in the background, once and not each second; slog.Default if nil.
+	// Logger receives the errors of background work, each at most once a minute. The default is slog.Default.
 	Logger *slog.Logger
 
 	Collector collector.Options   // the windows, the limits of memory, what an exception is
@@ -50,21 +51,21 @@ type Options struct {
 	Seconds   prom.SecondsOptions // the page /metrics/seconds
 	Live      live.Options        // the page /live/
 
-	// Log is the metric log; there is none without a Dir.
+	// Log configures the metric log. It is off if Dir is empty.
 	Log metriclog.Options
-	// LimitsFile is a file of limits, which is followed; none if empty.
+	// LimitsFile is the path of a limits file, which is reloaded when it changes. Empty means no file.
 	LimitsFile string
-	// Sampler samples what the service counts with client_golang; there is none without a Gatherer. Its seconds are on the
-	// per-second page and in every push.
+	// Sampler samples the metrics that the service counts with client_golang. It is off if Gatherer is nil. The sampled
+	// seconds are on the per-second page and in every push.
 	Sampler sampler.Options
-	// Push has the servers that every second is pushed to. The labels job and instance are App and the host's name, with the port
-	// where [Exporter.Serve] knows it, unless they are given.
+	// Push lists the servers that receive every second. The default of the labels job and instance is App and the host
+	// name, with the port of [Exporter.Serve].
 	Push []push.Options
-	// Verify are databases that are compared with the log, which is needed.
+	// Verify lists databases that are compared with the metric log. It requires a log.
 	Verify []verify.Options
 
-	// Drain is how long Run waits, once its context has ended, for calls that are in flight: [DefaultDrain] if zero, not at all if
-	// negative. So the same context may end the server of the service.
+	// Drain is the time that Run waits for calls in flight after its context is canceled: [DefaultDrain] if zero, no
+	// time if negative. The same context may therefore shut down the server of the service.
 	Drain time.Duration
 }
 
@@ -73,11 +74,11 @@ var (
 	control   = func(r rune) bool { return r < ' ' || r == 0x7f }
 )
 
-// Check returns everything that is wrong with the options, as [collector.OptionError]s with the names of their fields: one of a part
-// has the part's field before it, such as Push[0].URL. It makes nothing, and opens no file for writing: what is wrong with the log's
-// directory shows in [New].
+// Check returns all invalid options as [collector.OptionError]s that name the field. The field of a part has a prefix,
+// such as Push[0].URL. Check creates nothing and opens no file for writing; [New] reports a log directory that cannot
+// be used.
 func (o Options) Check() error {
-	errs := o.twice()
+	errs := o.checkReserved()
 	o = o.filled()
 	if len(o.App) > 100 || strings.ContainsFunc(o.App, control) || strings.ContainsAny(o.App, `/\`) {
 		errs = append(errs, wrong("App", "%.120q: up to 100 bytes without slashes and control characters are allowed", o.App))
@@ -92,10 +93,10 @@ func (o Options) Check() error {
 	}
 	if err := gather.CheckNamespace(o.Namespace); err != nil {
 		errs = append(errs, wrong("Namespace", "%w", err))
-		o.Namespace = Namespace // to see what else is wrong
+		o.Namespace = Namespace // so that the other options can be checked
 		o = o.filled()
 	}
-	part := func(field string, err error) { errs = append(errs, within(field, err)...) }
+	part := func(field string, err error) { errs = append(errs, prefixed(field, err)...) }
 	part("Collector", o.Collector.Check())
 	part("Metrics", o.Metrics.Check())
 	part("Seconds", o.Seconds.Check())
@@ -116,43 +117,43 @@ func (o Options) Check() error {
 	for i, v := range o.Verify {
 		field := fmt.Sprintf("Verify[%d]", i)
 		if o.Log.Dir == "" {
-			errs = append(errs, wrong(field, "there is no metric log to compare with"))
+			errs = append(errs, wrong(field, "needs a metric log: set Log.Dir"))
 		}
 		part(field, v.Check(o.Namespace))
 	}
 	return errors.Join(errs...)
 }
 
-// twice finds what was set that New fills in itself.
-func (o *Options) twice() (errs []error) {
+// checkReserved reports fields that are set although New fills them in.
+func (o *Options) checkReserved() (errs []error) {
 	set := func(is bool, field, instead string) {
 		if is {
-			errs = append(errs, wrong(field, "is filled in by New; %s", instead))
+			errs = append(errs, wrong(field, "is set by New; %s instead", instead))
 		}
 	}
-	set(o.Log.App != "", "Log.App", "App is the place for it")
-	set(!o.Collector.After.IsZero() && o.Log.Dir != "", "Collector.After", "the log says where it ends")
-	set(o.Metrics.Namespace != "", "Metrics.Namespace", "Namespace is the place for it")
-	set(o.Seconds.Namespace != "", "Seconds.Namespace", "Namespace is the place for it")
-	set(o.Seconds.Log != nil, "Seconds.Log", "Log is the place for it")
-	set(o.Seconds.Sampler != nil, "Seconds.Sampler", "Sampler is the place for it")
+	set(o.Log.App != "", "Log.App", "set App")
+	set(!o.Collector.After.IsZero() && o.Log.Dir != "", "Collector.After", "set Log.Dir")
+	set(o.Metrics.Namespace != "", "Metrics.Namespace", "set Namespace")
+	set(o.Seconds.Namespace != "", "Seconds.Namespace", "set Namespace")
+	set(o.Seconds.Log != nil, "Seconds.Log", "set Log")
+	set(o.Seconds.Sampler != nil, "Seconds.Sampler", "set Sampler")
 	targets := map[string]int{}
 	for i, push := range o.Push {
 		field := fmt.Sprintf("Push[%d]", i)
-		set(push.Namespace != "", field+".Namespace", "Namespace is the place for it")
-		set(push.Log != nil, field+".Log", "Log is the place for it")
-		set(push.Sampler != nil, field+".Sampler", "Sampler is the place for it")
-		target := fmt.Sprint(push.URL, push.Labels) // a map is printed in order
+		set(push.Namespace != "", field+".Namespace", "set Namespace")
+		set(push.Log != nil, field+".Log", "set Log")
+		set(push.Sampler != nil, field+".Sampler", "set Sampler")
+		target := fmt.Sprint(push.URL, push.Labels) // fmt prints maps in key order
 		if first, ok := targets[target]; ok {
-			errs = append(errs, wrong(field, "has the URL and the labels of Push[%d]: one would overwrite what the other writes", first))
+			errs = append(errs, wrong(field, "has the same URL and labels as Push[%d]: each would overwrite the samples of the other", first))
 		}
 		targets[target] = i
 	}
 	return errs
 }
 
-// filled returns the options with defaults, and with what the parts have in common. The slices and maps of the caller stay as they
-// are.
+// filled returns the options with defaults and with the values that the parts share. It does not change slices and maps
+// of the caller.
 func (o Options) filled() Options {
 	o.App = cmp.Or(o.App, filepath.Base(os.Args[0]))
 	o.Namespace = cmp.Or(o.Namespace, Namespace)
@@ -179,7 +180,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// instance names this process by host and, if it listens, port.
+// instance returns the host name of this process, with the port if address has one.
 func instance(address net.Addr) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -193,13 +194,13 @@ func instance(address net.Addr) string {
 	return host
 }
 
-// wrong is an error about a field.
+// wrong returns an error about a field.
 func wrong(field, format string, args ...any) error {
 	return &collector.OptionError{Package: "exporter", Field: field, Err: fmt.Errorf(format, args...)}
 }
 
-// within returns the errors of a part's options, with the field of the part before theirs.
-func within(field string, err error) (errs []error) {
+// prefixed returns the errors of a part's options with the field name of the part as a prefix.
+func prefixed(field string, err error) (errs []error) {
 	for _, e := range collector.OptionErrors(err) {
 		errs = append(errs, &collector.OptionError{Package: "exporter", Field: strings.TrimSuffix(field+"."+e.Field, "."), Err: e.Err})
 	}

@@ -17,13 +17,14 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// Handler serves GET /metrics, /metrics/seconds and /live/, and links to them at /. /-/healthy answers 200 as soon as it is
-// served; /-/ready does while Run lasts, and 503 before and from the moment that its context ends.
+// Handler serves GET /metrics, /metrics/seconds and /live/, and links to them at /. GET /-/healthy always returns 200.
+// GET /-/ready returns 200 while Run is in progress, and 503 before it starts and after its context is canceled.
 //
-// The pages bound by themselves what a client can hold: places, memory, streams, the time of a response; they take no bodies. A
-// server of one's own has to bound what comes before and after a request, as [Exporter.Server] does: with ReadHeaderTimeout
-// and IdleTimeout, with MaxHeaderBytes, and since Go 1.27 with MaxHeaderValueCount. How many connections there are is up to the listener: that of [Exporter.Serve] has
-// 256, and a new one takes the place of the longest idle one of the host that has most.
+// The pages limit what a client can hold: concurrent requests, memory, streams, the duration of a response. They accept
+// no bodies. A server of the caller's own must limit the time before and after a request, as [Exporter.Server] does:
+// with ReadHeaderTimeout, IdleTimeout, MaxHeaderBytes and, since Go 1.27, MaxHeaderValueCount. The listener limits the
+// number of connections: [Exporter.Serve] accepts 256; beyond that, a new connection evicts the longest idle one of the
+// host with the most.
 func (x *Exporter) Handler() http.Handler { return x.handler }
 
 func (x *Exporter) mux() http.Handler {
@@ -42,7 +43,7 @@ func (x *Exporter) mux() http.Handler {
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = index.Execute(w, struct{ App, Metrics, Version string }{x.options.App, metrics, collector.Version()}) // the client is gone
+		_ = index.Execute(w, struct{ App, Metrics, Version string }{x.options.App, metrics, collector.Version()}) // fails if the client has disconnected
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if limiter.Begin(w, r, writeTimeout) {
@@ -63,11 +64,12 @@ var index = template.Must(template.New("").Parse(`<!DOCTYPE html>
 </ul>
 `))
 
-// ConnState is a hook for [http.Server].ConnState, by which the per-second page sees which responses were read, for a server of
-// one's own; [Exporter.Server] has it. See [prom.Seconds.ConnState].
+// ConnState is a hook for [http.Server].ConnState. It shows the per-second page which responses were read. A server of
+// the caller's own must set it; [Exporter.Server] does. See [prom.Seconds.ConnState].
 func (x *Exporter) ConnState(c net.Conn, state http.ConnState) { x.Seconds.ConnState(c, state) }
 
-// ListenAndServe is [Exporter.Serve] on an address, host:port. If it cannot be listened on, the Exporter is closed.
+// ListenAndServe calls [Exporter.Serve] with a listener on address, host:port. If it cannot listen, it closes the
+// Exporter.
 func (x *Exporter) ListenAndServe(ctx context.Context, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -76,29 +78,30 @@ func (x *Exporter) ListenAndServe(ctx context.Context, address string) error {
 	return x.Serve(ctx, l)
 }
 
-// shutdownTimeout is how long responses may take when a server ends.
+// shutdownTimeout is the time that running responses get at shutdown.
 const shutdownTimeout = 10 * time.Second
 
-// Timeouts of a server. The pages have deadlines of their own for what they write, a minute at most, and live pages one for each
-// message.
+// Timeouts of a server. The pages also set deadlines for their writes: at most a minute, and one for each message of a
+// live page.
 const (
 	readTimeout  = 10 * time.Second // for headers; no page takes a body
 	writeTimeout = 65 * time.Second
 	idleTimeout  = 2 * time.Minute
-	// maxConnections are at most open: more than scrapers and viewers have, and fewer than the files of a process.
+	// maxConnections limits the open connections. It exceeds the number of scrapers and viewers, and is below the usual
+	// limit on open files.
 	maxConnections = 256
-	// maxHeader is what a request's headers and its URL may have, less the 4 KiB that net/http reads beyond it: 16 KiB in all.
+	// maxHeader is the limit of headers and URL minus the 4 KiB that net/http adds to it: 16 KiB in total.
 	maxHeader = 12 << 10
-	// maxHeaderCount is several times what scrapers, browsers and the proxies in front of them send.
+	// maxHeaderCount is several times the number of headers that scrapers, browsers and their proxies send.
 	maxHeaderCount = 100
-	// maxStreams is for a server that is made to speak HTTP/2.
+	// maxStreams applies if the caller enables HTTP/2.
 	maxStreams = 8
 )
 
-// Server returns a server of the pages with deadlines for whatever a client can delay, as [Exporter.Serve] has it, for services
-// that need TLS or other listeners. It speaks HTTP/1.1 only, with TLS, too: on a connection of HTTP/2 nothing shows whether a response
-// was read, and bounds on connections do not bound its requests. Handler may be replaced by one that serves other things, too,
-// which have its deadlines then.
+// Server returns a server of the pages with the deadlines of [Exporter.Serve], for services that need TLS or other
+// listeners. It speaks HTTP/1.1 only, also with TLS: an HTTP/2 connection does not show whether a response was read,
+// and limits on connections do not limit its requests. The caller may replace Handler with a handler that serves other
+// pages as well; the deadlines then apply to these, too.
 func (x *Exporter) Server() *http.Server {
 	server := &http.Server{
 		Handler:           x.handler,
@@ -113,16 +116,16 @@ func (x *Exporter) Server() *http.Server {
 		ErrorLog:          logonce.Server(x.options.Logger),
 	}
 	server.Protocols.SetHTTP1(true)
-	// It is the number of headers that takes memory. The field is there since Go 1.27.
+	// The number of headers determines the memory. The field exists since Go 1.27.
 	if count := reflect.ValueOf(server).Elem().FieldByName("MaxHeaderValueCount"); count.IsValid() {
 		count.SetInt(maxHeaderCount)
 	}
 	return server
 }
 
-// Serve is Run, with Handler served on l, with 256 connections at most, while it lasts: the pages answer until the last second is out, so a
-// scraper can still fetch it. Then live pages are ended, and running responses have ten seconds. Serve closes l. Pushes have the
-// port in their label instance.
+// Serve calls Run and serves Handler on l, with at most 256 connections, until Run returns: a scraper can still fetch
+// the last second. Serve then ends live pages, gives running responses ten seconds, and closes l. It adds the port to
+// the default label instance of pushes.
 func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	for _, p := range x.pushers {
 		if !x.ran.Load() {

@@ -42,7 +42,7 @@ func TestHistogramOfSeconds(t *testing.T) {
 		}
 		*now = start.Add(max(now.Sub(start).Truncate(time.Second), 0) + time.Second)
 	}
-	const want = `# HELP windowstat_persecond_rt_p99_seconds Response time that 99% of the calls that ended in this second did not exceed, to 9%; none if no call ended, or the histogram is not kept any more.
+	const want = `# HELP windowstat_persecond_rt_p99_seconds 99th percentile of the response times of the calls that ended in this second, to within 9%. Absent if no call ended or the histogram is no longer kept.
 # TYPE windowstat_persecond_rt_p99_seconds gauge
 windowstat_persecond_rt_p99_seconds{resource="a"} 0.006 1767323045000
 windowstat_persecond_rt_p99_seconds{resource="a"} 2 1767323049000

@@ -108,7 +108,7 @@ windowstat_persecond_pass{resource="a"} 0 1767323046000
 # TYPE windowstat_persecond_in_flight gauge
 windowstat_persecond_in_flight{resource="a"} 1 1767323045000
 windowstat_persecond_in_flight{resource="a"} 1 1767323046000
-# HELP windowstat_persecond_rt_min_seconds Shortest response time in this second; none if no call ended.
+# HELP windowstat_persecond_rt_min_seconds Shortest response time in this second. Absent if no call ended.
 # TYPE windowstat_persecond_rt_min_seconds gauge
 windowstat_persecond_rt_min_seconds{resource="a"} 0.002 1767323045000
 `

@@ -1,13 +1,13 @@
-// Package table has the tables of metrics: what /metrics shows of each resource, and what each sealed second carries. The
-// ways out walk it, and so do documents, dashboards and their tests.
+// Package table defines the metrics: those of /metrics and those of each sealed second. The exporters iterate over its
+// tables, and so do the documentation, the dashboards and their tests.
 //
-// A row says everything about a metric once: its name without namespace, its unit, its HELP, how it is read, and when there is no value.
-// A count that is added to a record becomes a column of package node and a row here. Pages, pushes, the live page and the terminal view
-// have it then, and docs/metrics.md is generated from it.
+// A row defines a metric once: its name without namespace, its unit, its HELP, how to read it, and when it is absent. A
+// new count becomes a column of package node and a row here; pages, pushes, the live page and the terminal view then
+// include it, and docs/metrics.md is generated from it.
 //
-// [Metrics] are the rows of /metrics, whose values are of the moment of a scrape, and [Seconds] those of single seconds. What is counted
-// of all inbound traffic has rows of its own, [Inbound] and [InboundSeconds], with names of their own and without the label resource: as
-// one of the resources it would be counted twice by every sum over them.
+// [Metrics] are the rows of /metrics, whose values are as of the scrape. [Seconds] are the rows of single seconds. All
+// inbound traffic has separate rows, [Inbound] and [InboundSeconds], with separate names and without the label
+// resource. As a resource, it would be counted twice by every sum over resources.
 package table
 
 import (
@@ -18,56 +18,56 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Metric is a metric that /metrics shows of each resource, or of all inbound traffic. One of Value, ByCode and
-// Each says how to read it; the histogram has none of them.
+// Metric is a metric of /metrics, for each resource or for all inbound traffic. One of Value, ByCode and Each reads it;
+// a histogram has none of these.
 type Metric struct {
 	// Name without namespace.
 	Name string
 	Type Type
-	// Unit is the base unit that the name ends with, before _total; empty for plain numbers.
+	// Unit is the base unit, the end of the name before _total. It is empty for plain numbers.
 	Unit string
 	Help string
 	// Labels are the label names, in order.
 	Labels []string
 	// Value reads a metric from a snapshot of the resource, or of one of its origins or entrances.
 	Value func(*Reading) float64
-	// ByCode marks the metric that has the label code as well: its values are Codes of the Reading, the first of which is without
-	// that label.
+	// ByCode marks a metric with the additional label code. Its values are the Codes of the Reading; the first one has
+	// no label code.
 	ByCode bool
-	// Each calls yield for each series that a resource has of the metric, which may be none: with the value of its label beside
-	// resource, empty if it has no other, and the number.
+	// Each calls yield for each series of the resource, with the value of the label next to resource (empty without
+	// such a label) and the number. There may be no series.
 	Each func(r *collector.Resource, yield func(string, int64) bool)
 }
 
 var resource = []string{"resource"}
 
-// Names of metrics that code treats apart.
+// Names of metrics with special treatment in code.
 const (
 	Blocks   = "block_total"
 	complete = "complete"
 )
 
-// Reading is a snapshot of a view, as [Metric].Value reads it.
+// Reading is a snapshot of a view, for [Metric].Value.
 type Reading struct {
 	node.Snapshot
-	Codes node.Codes      // Total.Complete by code, as of the same moment
+	Codes node.Codes      // Total.Complete by code, read in the same instant
 	total node.MetricNode // Total, for the columns
 }
 
-// Set sets the reading to a snapshot.
+// Set stores a snapshot in the Reading.
 func (r *Reading) Set(s node.Snapshot) { r.Snapshot, r.total.Counts = s, s.Total }
 
-// Metrics returns the metrics of resources, in the order in which they are documented. The caller owns the slice.
+// Metrics returns the metrics of resources in the order of the documentation. The caller owns the slice.
 func Metrics() []Metric {
 	all := append(ofView("", resource), []Metric{
 		{
 			Name: "limit_qps", Type: Gauge, Labels: resource,
-			Help: "Most calls that this process admits in a second: the lowest limit on QPS for all origins together; none without one.",
+			Help: "Lowest QPS limit of the resource that covers all origins together. Absent without such a limit.",
 			Each: limit(collector.QPS),
 		},
 		{
 			Name: "limit_concurrency", Type: Gauge, Labels: resource,
-			Help: "Most calls that this process has in flight: the lowest limit on concurrency for all origins together; none without one.",
+			Help: "Lowest concurrency limit of the resource that covers all origins together. Absent without such a limit.",
 			Each: limit(collector.Concurrency),
 		},
 	}...)
@@ -78,7 +78,7 @@ func Metrics() []Metric {
 	block.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
 	all = slices.Insert(all, at(Blocks)+1, Metric{
 		Name: "dry_run_block_total", Type: Counter, Labels: []string{"resource", "reason"},
-		Help: "Calls admitted that a dry run of a limit would have refused, by limit; none without dry runs.",
+		Help: "Admitted calls that a dry run of a limit would have refused, by limit. Absent without dry runs.",
 		Each: func(r *collector.Resource, yield func(string, int64) bool) {
 			for reason, v := range r.DryRuns() {
 				if !yield(reason, v.Snapshot(nil).Total.Block) {
@@ -89,13 +89,13 @@ func Metrics() []Metric {
 	})
 	return slices.Insert(all, at("exception_total")+1, Metric{
 		Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
-		Help: "Calls that ended with an error, by class; none unless classes are configured.",
+		Help: "Calls that ended with an error, by class. Absent unless classes are configured.",
 		Each: func(r *collector.Resource, yield func(string, int64) bool) { r.Exceptions()(yield) },
 	})
 }
 
-// Inbound returns the metrics of all inbound traffic, which is the total of a service. They have no labels, and names of their
-// own: as a resource among resources, sums would count it twice. The caller owns the slice.
+// Inbound returns the metrics of all inbound traffic, the total of a service. They have no labels, and separate names:
+// as a resource, sums over resources would count it twice. The caller owns the slice.
 func Inbound() []Metric {
 	all := ofView("inbound_", nil)
 	for i := range all {
@@ -104,12 +104,13 @@ func Inbound() []Metric {
 	return all
 }
 
-// inbound is the help of a metric of all inbound traffic.
+// inbound returns the HELP of a metric of all inbound traffic.
 func inbound(help string) string {
 	return "All inbound traffic: " + strings.ToLower(help[:1]) + help[1:]
 }
 
-// ofView are the metrics of a view: totals, response times, what is in flight, the rates of the last second, the peak.
+// ofView returns the metrics of a view: totals, response times, calls in flight, rates of the last second, and the
+// peak.
 func ofView(prefix string, labels []string) []Metric {
 	var totals, rates []Metric
 	for _, c := range node.Columns() {
@@ -122,7 +123,7 @@ func ofView(prefix string, labels []string) []Metric {
 		}
 		if c.Name == complete {
 			m.Labels, m.Value, m.ByCode = append(slices.Clone(labels), "code"), nil, true
-			m.Help = c.Help + ", by HTTP status or gRPC code; those that have none lack that label."
+			m.Help = c.Help + ", by HTTP status or gRPC code. Calls without a code lack the label."
 		}
 		totals = append(totals, m)
 		if !c.Detail {
@@ -139,27 +140,27 @@ func ofView(prefix string, labels []string) []Metric {
 		},
 		{
 			Name: prefix + "in_flight", Type: Gauge, Labels: labels,
-			Help:  "Calls in flight: they have begun and not ended.",
+			Help:  "Calls in flight, which have started and not ended.",
 			Value: func(r *Reading) float64 { return float64(r.InFlight) },
 		},
 		{
 			Name: prefix + "in_flight_seconds_total", Type: Counter, Unit: "seconds", Labels: labels,
-			Help:  "Time that all calls together were in flight. Its rate is how many calls were in flight on average.",
+			Help:  "Total time that calls spent in flight. Its rate is the average number of calls in flight.",
 			Value: func(r *Reading) float64 { return r.InFlightSeconds },
 		},
 		{
 			Name: prefix + "in_flight_elapsed_seconds", Type: Gauge, Unit: "seconds", Labels: labels,
-			Help:  "Response times so far of the calls in flight, all together. Divided by in_flight it is their average age.",
+			Help:  "Summed age of the calls in flight. Divided by in_flight it is their average age.",
 			Value: func(r *Reading) float64 { return r.InFlightElapsed },
 		},
 	}, rates, []Metric{{
 		Name: prefix + "pass_qps_peak", Type: Gauge, Labels: labels,
-		Help:  "Most calls admitted in any sliding second that ended in the last minute.",
+		Help:  "Highest number of calls admitted in a sliding second that ended in the last minute.",
 		Value: func(r *Reading) float64 { return float64(r.Peak) },
 	}})
 }
 
-// limit reads the limit of a grade.
+// limit returns a function that reads the limit of a grade.
 func limit(g collector.Grade) func(*collector.Resource, func(string, int64) bool) {
 	return func(r *collector.Resource, yield func(string, int64) bool) {
 		if n, ok := r.Limit(g); ok {
@@ -171,7 +172,7 @@ func limit(g collector.Grade) func(*collector.Resource, func(string, int64) bool
 // Namespace is the default prefix of all names.
 const Namespace = "windowstat"
 
-// Type is the type of a metric, in Prometheus's words.
+// Type is the type of a metric, with Prometheus' names.
 type Type string
 
 // The types of metrics.
@@ -182,7 +183,7 @@ const (
 	GaugeHistogram Type = "gaugehistogram" // of one second, not of all time
 )
 
-// TypeOf is the type of a metric that is no histogram: names of counters end in _total.
+// TypeOf returns the type of a metric that is not a histogram. Names of counters end in _total.
 func TypeOf(name string) Type {
 	if strings.HasSuffix(name, "_total") {
 		return Counter
@@ -190,11 +191,11 @@ func TypeOf(name string) Type {
 	return Gauge
 }
 
-// Family is a metric as a page or a request shows it.
+// Family is a metric with its namespace, for a page or a request.
 type Family struct {
 	Name string // with namespace
 	Type Type
-	Help string // as it is; each format escapes it by itself
-	// Labels are the names of the labels of all series, where that is known before there are any.
+	Help string // unescaped; each format escapes it
+	// Labels are the label names of all series, if they are known before there are any series.
 	Labels []string
 }
