@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/VictoriaMetrics/metrics v1.44.0
 	github.com/gdamore/tcell/v2 v2.13.10
+	github.com/gofrs/flock v0.13.0
 	github.com/klauspost/compress v1.19.1
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2

@@ -45,7 +45,7 @@
 //
 // Without [Options.Sync], a power cut loses what the operating system has not written yet. After the wall clock was set
 // back, seconds that are in the log already are not written again; they are counted as lost, or as repeated if the Collector
-// knows of them. Rows of Sentinel's logs from when its clock was set back come in the order of the files. MaxAge counts from the latest second, even if the clock was ahead then. Without flock, as on Windows or some
+// knows of them. Rows of Sentinel's logs from when its clock was set back come in the order of the files. MaxAge counts from the latest second, even if the clock was ahead then. On a file system without locks, such as some
 // network file systems, nothing keeps two processes from writing one log. Sentinel's searcher matches escaped names only
 // in their escaped form.
 package metriclog

@@ -53,8 +53,8 @@ func (f *files) resume() error {
 // lockPath is where the lock file is.
 func (f *files) lockPath() string { return filepath.Join(f.Dir, f.log) + lockSuffix }
 
-// locked reports whether this process has the lock, and the file is still there for others to see it.
-func (f *files) locked() bool { return f.lock != nil && sizeOf(f.lockPath(), f.lock.File) >= 0 }
+// locked reports whether this process has the lock, and the lock file still exists under its path.
+func (f *files) locked() bool { return f.lock != nil && f.lock.InPlace() }
 
 // acquire locks the log, if it is not locked: one process at a time writes it. Where the system has no locks, nothing keeps two from it.
 func (f *files) acquire() error {

@@ -1,53 +1,54 @@
-//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
-
-// Package filelock keeps two processes from the same files.
+// Package filelock locks files against other processes: with flock on Unix and with LockFileEx on Windows.
 package filelock
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/gofrs/flock"
 )
 
-// ErrHeld is the error for a file that is locked already, by another process or by this one.
+// ErrHeld is the error for a file that is already locked, by another process or by this one.
 var ErrHeld = errors.New("the file is locked")
 
 // File is a locked file.
-type File struct{ *os.File }
+type File struct{ lock *flock.Flock }
 
-// Close ends the lock and closes the file. The lock would end with the file only once no process has it open; a program that was being
-// started at this moment has, until it runs.
-func (f *File) Close() error {
-	_ = flock(int(f.Fd()), unix.LOCK_UN) // or it ends with the file
-	return f.File.Close()
-}
-
-// Lock makes and locks the file for this process, until it is closed. If it is locked already, the error is ErrHeld. On file
-// systems without locks, such as NFS without its lock service, nobody is kept away.
+// Lock creates and locks the file at path until Close. If it is already locked, the error is ErrHeld. On a file system
+// without locks, such as NFS without its lock service, Lock succeeds and excludes no other process.
 func Lock(path string) (*File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
+	f := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))
+	locked, err := tryLock(f)
+	switch {
+	case unsupported(err):
+	case err != nil:
 		return nil, err
+	case !locked:
+		return nil, fmt.Errorf("%s: %w", path, ErrHeld)
 	}
-	err = flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if unsupported(err) {
-		err = nil
-	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("%s: %w", path, ErrHeld)
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return &File{file}, nil
+	return &File{f}, nil
 }
+
+// InPlace reports whether the locked file still exists under its path, where other processes look for the lock.
+func (f *File) InPlace() bool {
+	locked, err := f.lock.Stat()
+	if err != nil {
+		return false
+	}
+	at, err := os.Stat(f.lock.Path())
+	return err == nil && os.SameFile(locked, at)
+}
+
+// Close releases the lock and closes the file. It releases the lock explicitly: otherwise the lock would last until every
+// process has closed the file, and a program that is being started shares the open file until its exec.
+func (f *File) Close() error { return f.lock.Close() }
 
 // unsupported reports whether the file system has no locks.
 func unsupported(err error) bool {
-	return errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
+	return errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS)
 }
 
-// flock is replaced in tests.
-var flock = unix.Flock
+// tryLock is replaced in tests.
+var tryLock = (*flock.Flock).TryLock
