@@ -128,7 +128,7 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	o.defaults()
 	p := &Page{
 		stats: c, opts: o, feed: newFeed(c, o.MaxRows),
-		viewers: limiter.NewSeats(o.MaxViewers), polls: limiter.NewShares(o.MaxViewers),
+		viewers: limiter.NewShares(o.MaxViewers, limiter.EvictNewest), polls: limiter.NewShares(o.MaxViewers, limiter.EvictOldest),
 	}
 	p.closed, p.close = context.WithCancel(context.Background())
 	// The options are right. A stream keeps no window.

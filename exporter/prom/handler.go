@@ -93,7 +93,7 @@ func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared 
 		var refused error
 		// It may go on when this request has been answered, and so does not look at it.
 		made := h.waiting.DoChan(key, func() (any, error) {
-			leave, err := h.out.places.Take(ctx, host)
+			leave, err := h.out.slots.Acquire(ctx, host)
 			h.waiting.Forget(key) // who comes from now on gets another page
 			if refused = err; err != nil {
 				return nil, nil

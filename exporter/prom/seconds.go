@@ -150,7 +150,7 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveWindow serves the last seconds, without a cursor.
 func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
-	leave, err := s.out.places.Take(ctx, s.out.host(r))
+	leave, err := s.out.slots.Acquire(ctx, s.out.host(r))
 	if err != nil {
 		busy(w, err)
 		return
@@ -191,7 +191,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 		x.settle(d)
 		moved = true
 	}
-	leave, err := s.out.places.Take(ctx, s.out.host(r))
+	leave, err := s.out.slots.Acquire(ctx, s.out.host(r))
 	if err != nil {
 		busy(w, err)
 		return

@@ -28,7 +28,7 @@ import (
 // reader holds its bytes, for as long as its scrape may take, and nobody's place. There are [maxUnread] of those bytes and a
 // page; for more the slowest reader is disconnected, see [limiter.Shares].
 type sender struct {
-	places  *limiter.Places
+	slots   *limiter.RenderSlots
 	unread  *limiter.Shares
 	proxies []netip.Prefix
 	zip     gzipped.Writers
@@ -47,8 +47,8 @@ const (
 
 // init makes the sender of a page: metrics or seconds.
 func (s *sender) init(page string, proxies []netip.Prefix) {
-	s.places = limiter.NewPlaces(maxResponses)
-	s.unread = limiter.NewShares(maxUnread)
+	s.slots = limiter.NewRenderSlots(maxResponses)
+	s.unread = limiter.NewShares(maxUnread, limiter.EvictOldest)
 	s.proxies, s.last.page = proxies, page
 }
 

@@ -12,31 +12,31 @@ import (
 
 // Sink receives the samples of a scrape.
 type Sink interface {
-	// Labels sets the labels of the samples that follow, sorted by name, and since when those count that count. The slices are
-	// valid during the call.
+	// Labels sets the labels of the following samples, sorted by name, and the start time of their counters. The slices
+	// are valid during the call.
 	Labels(names, values []string, began time.Time)
 	Sample(f *table.Family, v float64)
-	// Distribution is the histogram of response times, with exemplars, the fastest first.
+	// Distribution receives the histogram of response times with its exemplars, the fastest first.
 	Distribution(f *table.Family, h *node.Histogram, exemplars []collector.Exemplar)
 }
 
-// Gather reads all metrics once and gives them to the sink. The samples of one view were read at one instant.
+// Gather reads all metrics once and passes them to the sink. The samples of one view are read at one instant.
 func (p *Metrics) Gather(to Sink) {
 	s := scrape{Metrics: p, to: to, values: make([]string, 2)}
 	s.names = []string{"resource"}
 	if p.by != "" {
-		s.names = []string{string(p.by), "resource"} // sorted, as both of them come before it
+		s.names = []string{string(p.by), "resource"} // sorted: both values of By come before resource
 	}
 	m := p.stats.Seal()
 	s.now = m.Now
-	each, view := s.each, s.view // allocated once, not for each resource
+	each, view := s.each, s.view // allocated once, instead of once per resource
 	for _, s.resource = range m.Resources {
 		s.exemplars = s.resource.Exemplars()
 		for _, s.metric = range p.list {
 			switch {
 			case s.metric.Each != nil:
 				s.metric.Each(s.resource, each)
-			case s.metric.Type == table.Histogram && p.by != "": // one for each origin or entrance would be too many series
+			case s.metric.Type == table.Histogram && p.by != "": // a histogram for each origin or entrance would be too many series
 				v := s.resource.View().Node()
 				v.Snapshot(m.Now, &s.h)
 				s.values[1] = s.resource.Name()
@@ -64,19 +64,19 @@ func (p *Metrics) Gather(to Sink) {
 type scrape struct {
 	*Metrics
 	to            Sink
-	names, values []string // of labels
+	names, values []string // of the labels
 	now           leap.Reading
 	resource      *collector.Resource
 	metric        *metric
 
 	exemplars []collector.Exemplar
 	reading   table.Reading
-	coded     [2][3]string // names and values of labels, with a code
+	coded     [2][3]string // names and values of the labels, with a code
 	h         node.Histogram
 }
 
-// each emits a series that the resource has of the metric, by a label value. One that counts is shown from the first count on: it was zero
-// since the resource began.
+// each emits a series of the metric with a label value. A counter appears with its first count: it was zero since the
+// resource was created.
 func (s *scrape) each(value string, n int64) bool {
 	s.values[0], s.values[1] = value, s.resource.Name()
 	names := s.metric.sorted
@@ -85,7 +85,7 @@ func (s *scrape) each(value string, n int64) bool {
 	return true
 }
 
-// view emits a view of the resource, with its value of the label.
+// view emits a view of the resource, with its label value.
 func (s *scrape) view(value string, view collector.View) bool {
 	h := &s.h
 	if s.by != "" {
@@ -96,7 +96,7 @@ func (s *scrape) view(value string, view collector.View) bool {
 	return true
 }
 
-// all emits what one snapshot of a view has of some metrics, with the histogram unless h is nil.
+// all emits the given metrics from one snapshot of a view, with the histogram unless h is nil.
 func (s *scrape) all(metrics []*metric, v *node.View, names, values []string, h *node.Histogram) {
 	began := v.Began()
 	s.reading.Set(v.SnapshotByCode(s.now, h, &s.reading.Codes))
@@ -113,11 +113,11 @@ func (s *scrape) all(metrics []*metric, v *node.View, names, values []string, h 
 	}
 }
 
-// byCode emits a metric for each code: the first series is that of no code, and is always there.
+// byCode emits a metric for each code. The first series has no code and is always present.
 func (s *scrape) byCode(m *metric, names, values []string, began time.Time) {
 	coded := false
 	for code, n := range s.reading.Codes.All() {
-		if coded = code != 0; coded { // the label's name comes first of those that are sorted
+		if coded = code != 0; coded { // "code" is the first of the sorted names
 			s.to.Labels(append(append(s.coded[0][:0], "code"), names...), append(append(s.coded[1][:0], collector.CodeName(code)), values...), began)
 		}
 		s.to.Sample(&m.family, float64(n))

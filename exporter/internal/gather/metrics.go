@@ -1,8 +1,9 @@
-// Package gather reads the current values of all metrics, of resources and of windowstat itself, for prom and vm.
+// Package gather reads the current values of all metrics, of resources and of windowstat itself, for packages prom and
+// vm.
 //
-// [Metrics.Gather] walks the resources once. It takes one snapshot of each view and reads all rows of the table from that, so the
-// samples of a resource agree with each other; two resources are read one after the other. The [Sink] is a page in text, or the metrics
-// of client_golang. What windowstat's parts publish about themselves comes last, and a part that is not there has no series.
+// [Metrics.Gather] visits each resource once. It takes one snapshot of each view and reads all rows of the table from
+// it, so the samples of a resource are consistent; two resources are read one after the other. The [Sink] is a text
+// page or the metrics of client_golang. Self-metrics come last. A part that does not run has no series.
 package gather
 
 import (
@@ -17,22 +18,22 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// Options configure what is gathered. prom.Options documents them.
+// Options configure a Metrics. prom.Options documents the fields.
 type Options struct {
 	Namespace string // [table.Namespace] if empty
 	By        By
 }
 
-// Metrics are the metrics of one exporter. They are safe for concurrent use, and never change.
+// Metrics holds the metrics of one exporter. It is immutable and safe for concurrent use.
 type Metrics struct {
-	list    []*metric // those of resources, in the documented order
-	inbound []*metric // those of all inbound traffic
+	list    []*metric // metrics of resources, in the documented order
+	inbound []*metric // metrics of all inbound traffic
 
 	stats     *collector.Collector
 	namespace string
 	by        By
 	families  []*table.Family // of list and of inbound
-	taken     map[string]bool // full names on a page, without _total
+	taken     map[string]bool // full names on a page, without the suffix _total
 }
 
 // metric is a metric with its full name.
@@ -43,7 +44,7 @@ type metric struct {
 	sorted []string // labels, sorted
 }
 
-// By is a label of the metrics of resources, besides resource; none if empty.
+// By is an additional label of the metrics of resources; empty means no label.
 type By string
 
 // The values of By.
@@ -52,7 +53,7 @@ const (
 	ByEntrance By = "entrance"
 )
 
-// validNamespace matches what may stand before an underscore and a name.
+// validNamespace matches a valid prefix of a metric name, without the underscore.
 var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`)
 
 // CheckNamespace returns an error for an invalid namespace. An empty one is valid.
@@ -63,7 +64,7 @@ func CheckNamespace(name string) error {
 	return nil
 }
 
-// Check returns everything that is wrong with the options of a package, as [collector.OptionError]s.
+// Check returns all invalid options of package pkg as [collector.OptionError]s.
 func (o Options) Check(pkg string) error {
 	var errs []error
 	wrong := func(field string, err error) {
@@ -78,7 +79,7 @@ func (o Options) Check(pkg string) error {
 	return errors.Join(errs...)
 }
 
-// New makes the Metrics. The options must be right.
+// New creates the Metrics. The options must be valid.
 func New(c *collector.Collector, o Options) *Metrics {
 	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, taken: map[string]bool{}}
 	add := func(to *[]*metric, m table.Metric) {
@@ -105,7 +106,7 @@ func New(c *collector.Collector, o Options) *Metrics {
 	return p
 }
 
-// labelled adds a label to a metric of resources; histograms stay as they are.
+// labelled adds a label to a metric of resources. It leaves histograms unchanged.
 func labelled(m table.Metric, by string) table.Metric {
 	switch {
 	case m.Name == table.Blocks: // reasons are counted for the resource only

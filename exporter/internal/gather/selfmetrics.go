@@ -18,14 +18,14 @@ type series struct {
 	began  time.Time
 }
 
-// SelfMetrics gives the sink the metrics about windowstat itself: the Collector's own, and those that its parts have published. Series
-// with the same name and label values are merged as [collector.Collector.Publish] documents.
+// SelfMetrics passes the self-metrics to the sink: those of the Collector and those that its parts published. Series
+// with equal names and label values are merged as [collector.Collector.Publish] documents.
 func (p *Metrics) SelfMetrics(to Sink) {
 	var order []*series
 	byKey := map[string]*series{}
 	for m, f := range p.published() {
 		m.Each(func(v float64, values ...string) {
-			const separator = "\xff" // in no UTF-8
+			const separator = "\xff" // never part of valid UTF-8
 			key := m.Name + separator + strings.Join(values, separator)
 			if s := byKey[key]; s != nil {
 				s.v = merge(m.Name, s.v, v)
@@ -56,8 +56,8 @@ func merge(name string, a, b float64) float64 {
 	return max(a, b)
 }
 
-// published are the metrics about windowstat itself, as they are published and as a page has them: those of one name are one there. What
-// has a name that a page has for resources, in one of its formats, is left out.
+// published returns the self-metrics, each with its family on a page; metrics with equal names share a family. It omits
+// a metric whose name is taken by a metric of resources in one of the formats.
 func (p *Metrics) published() iter.Seq2[*collector.Metric, *table.Family] {
 	return func(yield func(*collector.Metric, *table.Family) bool) {
 		byName := map[string]*table.Family{}
@@ -77,7 +77,8 @@ func (p *Metrics) published() iter.Seq2[*collector.Metric, *table.Family] {
 	}
 }
 
-// Families returns all present metrics, those of resources first. One that several parts have published is there for each.
+// Families returns the families of all current metrics, those of resources first. A metric that several parts published
+// appears once for each part.
 func (p *Metrics) Families() []*table.Family {
 	all := slices.Clone(p.families)
 	for _, f := range p.published() {

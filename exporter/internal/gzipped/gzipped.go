@@ -1,4 +1,5 @@
-// Package gzipped compresses the bodies of HTTP responses with gzip if the client accepts it.
+// Package gzipped compresses HTTP responses with gzip for clients that accept it. It compresses a complete page before
+// it is written: middleware such as gzhttp compresses while it writes, so each slow reader would hold a compressor.
 package gzipped
 
 import (
@@ -9,10 +10,10 @@ import (
 	"sync"
 )
 
-// Writers is a pool of gzip writers. The zero value is ready, and safe for concurrent use.
+// Writers is a pool of gzip writers. The zero value is ready to use and safe for concurrent use.
 type Writers struct{ writers sync.Pool }
 
-// Start returns a writer that compresses to w, and a function to call at its end.
+// Start returns a writer that compresses to w, and a function that must be called at the end.
 func (c *Writers) Start(w io.Writer) (io.Writer, func() error) {
 	z, _ := c.writers.Get().(*gzip.Writer)
 	if z == nil {

@@ -1,4 +1,4 @@
-// Package httpclient has what pushes and verify have in common: their HTTP clients, and what they read of a response.
+// Package httpclient has the parts of an HTTP client that push and verify share.
 package httpclient
 
 import (
@@ -9,13 +9,13 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// New returns a copy of a client, or, if that is nil, one with the default transport that keeps some idle connections. It follows no
-// redirects: a request that is not sent where the options say must be seen.
+// New returns a copy of a client, or, for nil, a client with a copy of the default transport that keeps idle
+// connections. The client follows no redirects: a request to a wrong address must fail visibly.
 func New(given *http.Client, idle int) *http.Client {
 	client := &http.Client{}
 	if given != nil {
 		*client = *given
-	} else if t, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have set another
+	} else if t, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have replaced it
 		t = t.Clone()
 		t.MaxIdleConnsPerHost = idle
 		client.Transport = t
@@ -24,10 +24,10 @@ func New(given *http.Client, idle int) *http.Client {
 	return client
 }
 
-// UserAgent is the value of the header, unless the client's transport says otherwise.
+// UserAgent returns the value of the header User-Agent, which a client's transport may replace.
 func UserAgent() string { return "windowstat/" + collector.Version() }
 
-// RetryAfter returns the wait that a server asks for, at most a minute; 0 for none.
+// RetryAfter returns the wait that the header Retry-After requests, at most a minute, or 0 without it.
 func RetryAfter(h http.Header) time.Duration {
 	header := h.Get("Retry-After")
 	d := time.Duration(0)

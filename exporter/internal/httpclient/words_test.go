@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The date of a Retry-After is as of the clock of this machine.
+// A date in Retry-After is compared with the clock of this machine.
 func TestRetryAfterADate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for at, want := range map[time.Duration]time.Duration{20 * time.Second: 20 * time.Second, -time.Hour: 0, time.Hour: time.Minute} {

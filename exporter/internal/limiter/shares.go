@@ -6,49 +6,53 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Shares bounds something that clients hold for as long as they like. Any client gets what it takes while less than the maximum is
-// held, so one page of any size is served. Beyond that the host that holds the most gives way, but keeps two. It must
-// be made with [NewShares] or [NewSeats], and is safe for concurrent use.
+// Shares bounds the total of something that clients hold, such as unread response bytes. Take succeeds while the total
+// is below the maximum, so a page of any size can be served. At the maximum, Take revokes a share of the host that
+// holds the most; a host with at most two shares is spared while another has more. Create Shares with [NewShares]. It
+// is safe for concurrent use.
 type Shares struct {
 	max   int
-	seats bool
+	order Order
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	held  int
 	table fairshare.Table[string, *share]
 }
 
-// share is what one client holds.
+// share is the part that one client holds.
 type share struct {
-	n    int // 0 once it is given back
+	n    int // 0 after it was returned
 	stop func() error
 }
 
-// NewShares returns Shares of what honest clients hold for moments, such as a page that is being written. The oldest, which is the
-// slowest, gives way to a new one: of the host that has the most, or where no host has more than two, of all.
-func NewShares(most int) *Shares {
-	s := &Shares{max: most}
-	s.table.Kept = fairshare.Kept
+// Order is the order in which [Shares] revokes.
+type Order int
+
+const (
+	// EvictOldest revokes the oldest share, of the host that holds the most, or of all hosts if none has more than two. It
+	// suits shares that honest clients hold briefly, such as a page that is being written: the oldest share is the slowest.
+	EvictOldest Order = iota
+	// EvictNewest revokes the newest share, and only if its host holds more than the host that asks. It suits shares that
+	// become more valuable the longer they are held, such as a position in a queue.
+	EvictNewest
+)
+
+// NewShares returns Shares with the given maximum and order.
+func NewShares(most int, order Order) *Shares {
+	s := &Shares{max: most, order: order}
+	s.table.Kept, s.table.Newest = fairshare.Kept, order == EvictNewest
 	return s
 }
 
-// NewSeats returns Shares of what is worth the more the longer it is held, such as a place in a queue. The newest gives way,
-// and only to a host that has less than its own.
-func NewSeats(most int) *Shares {
-	s := NewShares(most)
-	s.seats, s.table.Newest = true, true
-	return s
-}
-
-// Take takes n for a host, and returns the function that gives it back. It reports false if all is held, and nothing can be
-// taken back. stop is called when it has to be given back; it must not wait, and is not called after give has returned. An error of
-// stop means that it cannot be stopped.
+// Take takes n for a host and returns the function that returns it. It reports false if the maximum is reached and no
+// share can be revoked. Take calls stop to revoke the share; stop must not block, and is not called after give has
+// returned. An error of stop means that the holder cannot be stopped.
 func (s *Shares) Take(host string, n int, stop func() error) (give func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.held >= s.max {
 		x := s.table.First()
-		if x == nil || s.seats && s.table.Amount(x.Host) <= max(fairshare.Kept, 1+s.table.Amount(host)) {
+		if x == nil || s.order == EvictNewest && s.table.Amount(x.Host) <= max(fairshare.Kept, 1+s.table.Amount(host)) {
 			return nil, false
 		}
 		s.table.Remove(x)
@@ -66,13 +70,13 @@ func (s *Shares) Take(host string, n int, stop func() error) (give func(), ok bo
 	}, true
 }
 
-// give gives a share back, once. Holds mu.
+// give returns a share once. mu must be held.
 func (s *Shares) give(x *share) {
 	s.held -= x.n
 	x.n = 0
 }
 
-// Held returns how much is held.
+// Held returns the total of all shares.
 func (s *Shares) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,53 +8,53 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Who gives way when there is no room, in the words of the hosts that came, the oldest first. A host that is refused is "x".
-func TestWhoGivesWay(t *testing.T) {
+// The share that a new one evicts. A letter is a host; the oldest share comes first. A refusal of the new share is "x".
+func TestEvictedShare(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
-		new       func(int) *Shares
+		order     Order
 		has, came string // a letter is a host
 		gone      string // the index in has of what gives way; - for nothing, x for a refusal
 	}{
-		{"there is room", NewSeats, "aaa", "a", "-"},
-		{"a flood waits for itself", NewSeats, "aaaa", "a", "x"},
-		{"another host", NewSeats, "aaaa", "b", "3"},
-		{"a host that has few", NewSeats, "aaab", "b", "2"},
-		{"both have two", NewSeats, "aabb", "b", "x"},
-		{"everybody has two", NewSeats, "aabb", "c", "x"},
-		{"all have one", NewSeats, "abcd", "e", "x"},
-		{"there is room, for moments", NewShares, "aaa", "a", "-"},
-		{"the slowest of the flood, for itself", NewShares, "aaaa", "a", "0"},
-		{"the slowest of the flood, for another", NewShares, "aaaa", "b", "0"},
-		{"not a host that has two", NewShares, "baaa", "b", "1"},
-		{"everybody has two: the slowest", NewShares, "baab", "c", "0"},
+		{"free capacity", EvictNewest, "aaa", "a", "-"},
+		{"a flood waits for itself", EvictNewest, "aaaa", "a", "x"},
+		{"another host", EvictNewest, "aaaa", "b", "3"},
+		{"a host with few", EvictNewest, "aaab", "b", "2"},
+		{"both have two", EvictNewest, "aabb", "b", "x"},
+		{"each host has two", EvictNewest, "aabb", "c", "x"},
+		{"all have one", EvictNewest, "abcd", "e", "x"},
+		{"free capacity, evicting the oldest", EvictOldest, "aaa", "a", "-"},
+		{"the oldest of the flood, for itself", EvictOldest, "aaaa", "a", "0"},
+		{"the oldest of the flood, for another host", EvictOldest, "aaaa", "b", "0"},
+		{"not a host with two", EvictOldest, "baaa", "b", "1"},
+		{"each host has two: the oldest", EvictOldest, "baab", "c", "0"},
 	} {
-		s := tc.new(4)
+		s := NewShares(4, tc.order)
 		gone := "-"
 		for i, host := range tc.has {
 			if _, ok := s.Take(string(host), 1, func() error { gone = string(rune('0' + i)); return nil }); !ok {
-				t.Fatalf("%s: no room for %d", tc.name, i)
+				t.Fatalf("%s: share %d is refused", tc.name, i)
 			}
 		}
 		if _, ok := s.Take(tc.came, 1, nil); !ok {
 			gone = "x"
 		}
 		if gone != tc.gone {
-			t.Errorf("%s: %s gives way, want %s", tc.name, gone, tc.gone)
+			t.Errorf("%s: %s is evicted, want %s", tc.name, gone, tc.gone)
 		}
 	}
 }
 
-// What cannot be stopped stays, and what is large gets in where nothing is held.
+// A share whose stop fails is kept. A share above the maximum is granted if nothing is held.
 func TestUnstoppable(t *testing.T) {
-	s := NewShares(10)
+	s := NewShares(10, EvictOldest)
 	give, ok := s.Take("a", 100, func() error { return errors.ErrUnsupported })
 	if !ok {
-		t.Fatal("no room for one that is larger than all")
+		t.Fatal("a share above the maximum is refused although nothing is held")
 	}
 	for range 2 {
 		if _, ok := s.Take("b", 1, nil); ok {
-			t.Error("there is room beside one that cannot be stopped")
+			t.Error("a share is granted although the holder of the maximum cannot be stopped")
 		}
 	}
 	give()
@@ -64,21 +64,21 @@ func TestUnstoppable(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes, the bound holds, nothing is stopped twice or after it was given back, and a host with nothing gets in
-// beside one that has more than two.
+// Under random operations the bound holds, no share is stopped twice or after it was returned, and a host without
+// shares gets one while another host has more than two.
 func TestSharesAtRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
-		s, largest := NewSeats(20), 1
+		s, largest := NewShares(20, EvictNewest), 1
 		if seed%2 == 0 {
-			s, largest = NewShares(20), 9
+			s, largest = NewShares(20, EvictOldest), 9
 		}
-		type holder struct {
+		type held struct {
 			host string
 			n    int
 			give func()
 		}
-		holding := map[int]*holder{}
+		holding := map[int]*held{}
 		for i := range 300 {
 			if random.IntN(4) == 0 {
 				for k, x := range holding {
@@ -89,7 +89,7 @@ func TestSharesAtRandom(t *testing.T) {
 				}
 				continue
 			}
-			x := &holder{host: string(rune('a' + random.IntN(1+random.IntN(6)))), n: 1 + random.IntN(largest)}
+			x := &held{host: string(rune('a' + random.IntN(1+random.IntN(6)))), n: 1 + random.IntN(largest)}
 			byHost := map[string]int{}
 			for _, y := range holding {
 				byHost[y.host]++
@@ -100,14 +100,14 @@ func TestSharesAtRandom(t *testing.T) {
 			}
 			give, ok := s.Take(x.host, x.n, func() error {
 				if holding[i] != x {
-					t.Error("stopped twice, or after it was given back")
+					t.Error("stopped twice, or after it was returned")
 				}
 				delete(holding, i)
 				return nil
 			})
 			if !ok {
-				if !s.seats || byHost[x.host] == 0 && rich {
-					t.Errorf("%s is refused, and there are %v", x.host, byHost)
+				if s.order == EvictOldest || byHost[x.host] == 0 && rich {
+					t.Errorf("%s is refused while the hosts hold %v", x.host, byHost)
 				}
 				continue
 			}

@@ -1,7 +1,7 @@
-// Package native makes native histograms of Prometheus, for scrapes in protobuf and for remote write.
+// Package native converts histograms to Prometheus' native histograms, for scrapes in protobuf and for remote write.
 //
-// The cells of a [node.Histogram] are cut at every bound of the native schema, so a native bucket is a sum of whole cells, and no count
-// is estimated.
+// The cells of a [node.Histogram] are cut at every bound of the native schema. A native bucket is therefore a sum of
+// whole cells, and no count is estimated.
 package native
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// zeroThreshold is client_golang's default. The zero bucket holds response times of 0 alone.
+// zeroThreshold is client_golang's default. The zero bucket holds only response times of 0.
 const zeroThreshold = 0x1p-128
 
-// Histogram returns the native histogram, with memory of its own.
+// Histogram returns h as a native histogram that shares no memory with h.
 func Histogram(h *node.Histogram) *dto.Histogram {
 	x := &struct {
 		out            dto.Histogram
@@ -28,11 +28,11 @@ func Histogram(h *node.Histogram) *dto.Histogram {
 	return out
 }
 
-// spans sets the native buckets: spans of consecutive buckets, with the counts as deltas.
+// spans sets the native buckets: spans of consecutive buckets with delta-encoded counts.
 func spans(out *dto.Histogram, h *node.Histogram) {
 	var next int
 	var last int64
-	out.PositiveDelta = make([]int64, 0, 24) // of one or two decades
+	out.PositiveDelta = make([]int64, 0, 24) // enough for one or two decades
 	for i, n := range h.Native() {
 		if gap := i - next; len(out.PositiveSpan) == 0 || gap > maxGap {
 			out.PositiveSpan = append(out.PositiveSpan, &dto.BucketSpan{Offset: proto.Int32(int32(gap)), Length: proto.Uint32(0)})

@@ -1,9 +1,9 @@
-// Package text encodes Prometheus's text format, OpenMetrics and VictoriaMetrics' dialect.
+// Package text encodes Prometheus' text format, OpenMetrics, and VictoriaMetrics' dialect.
 //
-// A [Page] takes samples as numbers and keeps them by family. The lines of a family must stand together, whereas streams emit series by
-// series, so nothing can be written before the last sample is there. Numbers take a quarter of the memory of their text, and the text
-// is made piece by piece while the page is written. [Pages] keeps pages for the next response, as large as the last one needed, so a
-// scrape of many resources allocates little.
+// A [Page] collects samples by family. The lines of a family must be consecutive, but streams emit series by series, so
+// nothing can be written before the last sample arrives. The page stores numbers, which take a quarter of the memory of
+// their text, and formats the text piece by piece while it is written. [Pages] pools pages that are as large as the
+// last one, so a scrape of many resources allocates little.
 package text
 
 import (
@@ -28,34 +28,35 @@ const (
 	VictoriaMetrics               // Prometheus, with histograms by vmrange
 )
 
-// Page is a page in the making. It keeps the samples of each family apart, because the lines of a family must be consecutive,
-// and as numbers, a quarter of what they are as text: that is made while the page is written. It implements seconds.Sink and
-// gather.Sink. Its memory is reused, see [Pages]. It is not safe for concurrent use, but can be written several times at once.
+// Page collects the samples of a page, separately for each family, because the lines of a family must be consecutive.
+// It implements seconds.Sink and gather.Sink. [Pages] reuses its memory. A Page is not safe for concurrent use, but
+// several goroutines may write a complete page concurrently.
 type Page struct {
-	format  Format
-	places  map[*table.Family]*column
-	columns []*column // in the order of the page
-	used    int       // of them
-	samples int
+	format   Format
+	byFamily map[*table.Family]*column
+	columns  []*column // in the order of the page
+	used     int       // columns in use
+	samples  int
 
-	labels  []byte   // of all series, one after the other: `{resource="a"} `, or a space
-	last    []string // names and values of the last ones
-	from    int      // where those are in labels
+	labels  []byte   // labels of all series, concatenated: `{resource="a"} `, or a space
+	last    []string // names and values of the current labels
+	from    int      // offset of the current labels in labels
 	current *column
 
-	bounds []bound // of the classic buckets, +Inf last
+	bounds []bound // upper bounds of the classic buckets, +Inf last
 }
 
-// column is the samples of a family.
+// column holds the samples of a family.
 type column struct {
 	family    *table.Family
 	series    []series
 	samples   []sample
-	counts    []int64 // of the histograms: for each how many there are, and then these
+	counts    []int64 // of the histograms: for each the number of its counts, then the counts
 	exemplars []exemplar
 }
 
-// series is the samples of a column from the end of the series before on.
+// series holds the labels of a series, and the end of its samples in the column. Its samples begin at the end of the
+// previous series.
 type series struct{ labels, labelsEnd, end uint32 }
 
 // sample is a value, or the sum of a histogram.
@@ -64,37 +65,38 @@ type sample struct {
 	v    float64
 }
 
-// exemplar is one of the histogram with this number.
+// exemplar is an exemplar of the histogram with the given number.
 type exemplar struct {
 	histogram int
 	collector.Exemplar
 }
 
-// bound is an upper bound of a classic bucket.
+// bound is the upper bound of a classic bucket.
 type bound struct {
 	upper time.Duration
 	label []byte // le="…"
 }
 
-// noTime is the timestamp of samples without one.
+// noTime marks a sample without a timestamp.
 const noTime = math.MinInt64
 
-// Pages is a pool of pages. The zero value is ready, and safe for concurrent use.
+// Pages is a pool of pages. The zero value is ready to use and safe for concurrent use.
 type Pages struct {
-	pool sync.Pool // every garbage collection empties it
+	pool sync.Pool // emptied by garbage collections
 
-	mu    sync.Mutex
-	rooms []room // what the last page needed, so that a new one need not grow
+	mu         sync.Mutex
+	capacities []capacity // of the last page, to allocate the next one at its final size
 }
 
-// room is how long the parts of a column are.
-type room struct{ series, samples, counts int }
+// capacity holds the lengths of the slices of a column.
+type capacity struct{ series, samples, counts int }
 
-// Get returns an empty page. The families given come first, in this order; others follow in the order of their first series.
+// Get returns an empty page. The given families come first, in this order; other families follow in the order of their
+// first series.
 func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 	page, _ := p.pool.Get().(*Page)
 	if page == nil {
-		page = p.roomy()
+		page = p.allocate()
 	}
 	if page.format != f {
 		page.format, page.bounds = f, nil
@@ -106,12 +108,12 @@ func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 	return page
 }
 
-// roomy returns a new page that is as large as the last one, and a little larger.
-func (p *Pages) roomy() *Page {
-	page := &Page{places: map[*table.Family]*column{}}
+// allocate returns a new page with the capacity of the last one plus a sixteenth.
+func (p *Pages) allocate() *Page {
+	page := &Page{byFamily: map[*table.Family]*column{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, n := range p.rooms {
+	for _, n := range p.capacities {
 		page.columns = append(page.columns, &column{
 			series: make([]series, 0, n.series+n.series/16), samples: make([]sample, 0, n.samples+n.samples/16), counts: make([]int64, 0, n.counts+n.counts/16),
 		})
@@ -119,40 +121,40 @@ func (p *Pages) roomy() *Page {
 	return page
 }
 
-// Put returns a page to the pool. It must not be used any more.
+// Put returns a page to the pool. The caller must not use it afterwards.
 func (p *Pages) Put(page *Page) {
 	p.mu.Lock()
-	p.rooms = p.rooms[:0]
+	p.capacities = p.capacities[:0]
 	for _, c := range page.columns[:page.used] {
-		p.rooms = append(p.rooms, room{len(c.series), len(c.samples), len(c.counts)})
+		p.capacities = append(p.capacities, capacity{len(c.series), len(c.samples), len(c.counts)})
 	}
 	p.mu.Unlock()
 	p.pool.Put(page)
 }
 
-// open returns the column of a family.
+// open returns the column of a family, and adds it if necessary.
 func (p *Page) open(f *table.Family) *column {
-	c := p.places[f]
+	c := p.byFamily[f]
 	if c == nil {
 		if p.used == len(p.columns) {
 			p.columns = append(p.columns, new(column))
 		}
 		c = p.columns[p.used]
 		p.used++
-		p.places[f] = c
+		p.byFamily[f] = c
 		clear(c.exemplars)
 		c.family, c.series, c.samples, c.counts, c.exemplars = f, c.series[:0], c.samples[:0], c.counts[:0], c.exemplars[:0]
 	}
 	return c
 }
 
-// Reset makes the page empty, without families.
+// Reset removes all samples and families.
 func (p *Page) Reset() {
-	clear(p.places)
+	clear(p.byFamily)
 	p.used, p.labels, p.last, p.from, p.samples = 0, append(p.labels[:0], ' '), p.last[:0], 0, 0
 }
 
-// Size returns how many bytes of memory the page takes, about.
+// Size returns the approximate memory of the page in bytes.
 func (p *Page) Size() int {
 	n := cap(p.labels)
 	for _, c := range p.columns[:p.used] {
@@ -164,8 +166,9 @@ func (p *Page) Size() int {
 // Samples returns the number of samples.
 func (p *Page) Samples() int { return p.samples }
 
-// Labels implements gather.Sink. There are no created timestamps: the text format has none, and those of OpenMetrics are lines of their
-// own, each of which a server stores as a series unless it is configured to look for them. client_golang leaves them out, too.
+// Labels implements gather.Sink. It ignores created timestamps: the text format has none, and in OpenMetrics they are
+// separate lines, which a server stores as separate series unless it is configured to use them. client_golang omits
+// them as well.
 func (p *Page) Labels(names, values []string, _ time.Time) {
 	n := len(names)
 	if len(p.last) == 2*n && slices.Equal(p.last[:n], names) && slices.Equal(p.last[n:], values) {
@@ -183,7 +186,7 @@ func (p *Page) Labels(names, values []string, _ time.Time) {
 	p.labels = append(p.labels, ' ')
 }
 
-// escaper escapes label values; all formats escape the same.
+// escaper escapes label values, which all formats escape in the same way.
 var escaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 func appendEscaped(b []byte, v string) []byte {
@@ -193,7 +196,7 @@ func appendEscaped(b []byte, v string) []byte {
 	return append(b, v...)
 }
 
-// start starts a series of a family with the present labels.
+// start starts a series of f with the current labels.
 func (p *Page) start(f *table.Family) {
 	c := p.open(f)
 	n := uint32(len(c.samples))
@@ -213,7 +216,7 @@ func (p *Page) Sample(f *table.Family, v float64) {
 	p.Value(noTime, v)
 }
 
-// Distribution implements gather.Sink. Not every format has exemplars.
+// Distribution implements gather.Sink. Only OpenMetrics has exemplars.
 func (p *Page) Distribution(f *table.Family, h *node.Histogram, exemplars []collector.Exemplar) {
 	p.start(f)
 	p.histogram(noTime, h, exemplars)
@@ -246,7 +249,7 @@ func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Ex
 			c.counts = append(c.counts, n)
 		}
 		if buckets := len(c.counts) - at; len(p.bounds) != buckets {
-			p.bounds = p.les(h)
+			p.bounds = p.classicBounds(h)
 		}
 		p.samples += len(p.bounds)
 	}

@@ -12,24 +12,24 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// printer makes the text of a page.
+// printer formats a page.
 type printer struct {
 	*Page
 	to     io.Writer
 	n      int64
 	err    error
 	line   []byte // the start of a line
-	out    []byte // what was not written yet
+	out    []byte // not written yet
 	stamps [64]stamp
 }
 
-// stamp is the end of the lines of a second.
+// stamp is the formatted end of the lines of one second.
 type stamp struct {
 	unix int64
 	text []byte
 }
 
-// piece is about how many bytes are written at a time.
+// piece is the approximate number of bytes of a write.
 const piece = 64 << 10
 
 func (p *printer) write() {
@@ -41,7 +41,8 @@ func (p *printer) write() {
 	p.out = p.out[:0]
 }
 
-// WriteTo writes HELP, TYPE and the lines of each family that has lines. OpenMetrics needs [End] after the page.
+// WriteTo writes HELP, TYPE and the lines of each family that has samples. An OpenMetrics page must be followed by
+// [End].
 func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 	to := &printer{Page: p, to: w, out: make([]byte, 0, piece+piece/8)}
 	for _, c := range p.columns[:p.used] {
@@ -115,7 +116,7 @@ func (p *printer) histograms(c *column) {
 	}
 }
 
-// buckets appends the classic buckets of a histogram, with what exemplars there are.
+// buckets appends the classic buckets of a histogram with their exemplars.
 func (p *printer) buckets(counts []int64, end []byte, exemplars []exemplar) {
 	out := p.out
 	for i, n := range counts {
@@ -129,8 +130,8 @@ func (p *printer) buckets(counts []int64, end []byte, exemplars []exemplar) {
 	p.out = out
 }
 
-// ranges appends the non-empty buckets of the native histogram in VictoriaMetrics' format: each with its own count and both
-// bounds. Response times of 0 have a range of their own.
+// ranges appends the non-empty buckets of the native histogram in VictoriaMetrics' format: each with its own count and
+// both bounds. Response times of 0 have a separate range.
 func (p *printer) ranges(counts []int64, end []byte) {
 	for ; len(counts) > 0; counts = counts[2:] {
 		var low float64
@@ -144,7 +145,7 @@ func (p *printer) ranges(counts []int64, end []byte) {
 	}
 }
 
-// zeroRange is the native bucket whose bound ends the range of response times of 0: it is below a nanosecond.
+// zeroRange is the native bucket whose bound ends the range of response times of 0: the bound is below a nanosecond.
 const zeroRange = -240
 
 // appendExemplar appends an exemplar to a bucket.
@@ -158,7 +159,8 @@ func appendExemplar(b []byte, x *exemplar) []byte {
 // TraceLabel is the label of an exemplar's trace, as in Grafana.
 const TraceLabel = "trace_id"
 
-// stamp returns the end of a line. It is formatted for the first line of a second, and not again for other series.
+// stamp returns the end of a line. It formats the timestamp for the first line of a second, and reuses it for other
+// series.
 func (p *printer) stamp(unix int64) []byte {
 	s := &p.stamps[uint64(unix)%uint64(len(p.stamps))]
 	if s.unix == unix && s.text != nil {
@@ -175,8 +177,8 @@ func (p *printer) stamp(unix int64) []byte {
 	return s.text
 }
 
-// les returns the bounds of a histogram, +Inf last. They are the same for all histograms of a page.
-func (p *Page) les(h *node.Histogram) (all []bound) {
+// classicBounds returns the bounds of a histogram, +Inf last. They are equal for all histograms of a page.
+func (p *Page) classicBounds(h *node.Histogram) (all []bound) {
 	for upper := range h.Classic() {
 		label := strconv.AppendFloat([]byte(`le="`), upper.Seconds(), 'g', -1, 64)
 		if p.format == OpenMetrics && !bytes.ContainsAny(label[4:], ".e") {
@@ -191,7 +193,7 @@ func (p *Page) les(h *node.Histogram) (all []bound) {
 func (p *printer) metadata(f *table.Family) {
 	name := f.Name
 	if p.format == OpenMetrics && f.Type == table.Counter {
-		name = strings.TrimSuffix(name, "_total") // only samples have the suffix
+		name = strings.TrimSuffix(name, "_total") // only the names of samples have the suffix
 	}
 	help := helpEscaper
 	if p.format == OpenMetrics {
@@ -200,13 +202,13 @@ func (p *printer) metadata(f *table.Family) {
 	p.out = fmt.Appendf(p.out, "# HELP %s %s\n# TYPE %s %s\n", name, help.Replace(f.Help), name, f.Type)
 }
 
-// helpEscaper escapes the HELP of the text format; OpenMetrics escapes it as label values.
+// helpEscaper escapes a HELP text in the text format. OpenMetrics escapes it like label values.
 var helpEscaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 
 // End ends an OpenMetrics page.
 const End = "# EOF\n"
 
-// number appends a value, an integer with a decimal point if float says so.
+// number appends a value. If float is set, integers get a decimal point.
 func number(b []byte, v float64, float bool) []byte {
 	if i := int64(v); float64(i) == v && i < 1<<53 && i > -1<<53 {
 		b = strconv.AppendInt(b, i, 10)
@@ -215,8 +217,8 @@ func number(b []byte, v float64, float bool) []byte {
 		}
 		return b
 	}
-	// Nearly all others are times, whole nanoseconds. With no more than 15 digits those are the shortest decimal for the
-	// value, so they need not be looked for.
+	// Nearly all other values are times in whole nanoseconds. With at most 15 digits, their decimal form is the
+	// shortest that parses to the same value, so no search is needed.
 	if v >= 1e-4 && v < 1e6 {
 		if ns := int64(v*1e9 + 0.5); float64(ns)/1e9 == v {
 			b = strconv.AppendInt(b, ns/1e9, 10)
@@ -229,5 +231,5 @@ func number(b []byte, v float64, float bool) []byte {
 			return b
 		}
 	}
-	return strconv.AppendFloat(b, v, 'g', -1, 64) // or NaN, +Inf, -Inf, as both formats have them
+	return strconv.AppendFloat(b, v, 'g', -1, 64) // also NaN, +Inf and -Inf, which both formats spell in this way
 }
