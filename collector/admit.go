@@ -303,7 +303,7 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 		if e.call, ok = b.Call(now, b.decided); ok {
 			return nil
 		}
-		timer := time.NewTimer(max(c.until(now, b.bucket), time.Millisecond))
+		timer := time.NewTimer(min(max(c.until(now, b.bucket), time.Millisecond), node.OccupyTimeout))
 		reason := func() error { return errClock }
 		select {
 		case <-timer.C:

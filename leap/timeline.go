@@ -151,6 +151,19 @@ func (t *Timeline) At(now Reading) Second {
 	return t.turn(now)
 }
 
+// MaxSecond is the longest that a second lasts: a second and the largest slew.
+const MaxSecond = time.Second + slew
+
+// Current returns the open second and the time until it ends, which is positive and at most [MaxSecond].
+//
+// Sleep until the next second with this time. The difference between a reading and the end of [Timeline.At] of it can be
+// longer than a second: if the goroutine is suspended between the two, another goroutine may have opened a later second.
+func (t *Timeline) Current() (s Second, left time.Duration) {
+	now := t.Now()
+	s = t.At(now)
+	return s, min(s.End.Sub(now), MaxSecond)
+}
+
 // Name is the wall-clock second that the second with this index stands for, in UTC. It reports false for a second
 // that is marked [Second.Repeat]: its events are counted in totals, but its record must not be handed out. It also
 // does for a second from before the line began, and may for one from more than two hours ago.

@@ -109,8 +109,8 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if _, total := p.feed.present(); !total.older(v.past) {
-			now := line.Now()
-			background.Sleep(ctx, line.At(now).End.Sub(now)+time.Millisecond)
+			_, left := line.Current()
+			background.Sleep(ctx, left+time.Millisecond)
 		}
 	}
 	if errors.Is(context.Cause(ctx), errGaveWay) {

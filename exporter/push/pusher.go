@@ -107,11 +107,10 @@ func (p *Pusher) Run(ctx context.Context) error {
 	})
 	offset := minOffset + rand.N(maxOffset-minOffset)
 	for ctx.Err() == nil {
-		now := line.Now()
-		open := line.At(now)
-		// After the end of a multiple of the interval.
+		// Sleep until a multiple of the interval ends.
+		open, left := line.Current()
 		every := int64(p.opts.Interval / time.Second)
-		wait := offset + open.End.Sub(now) + time.Duration(every-1-open.Index%every)*time.Second
+		wait := offset + left + time.Duration(every-1-open.Index%every)*time.Second
 		if !background.Sleep(ctx, wait) {
 			break
 		}
@@ -177,7 +176,7 @@ func (p *Pusher) drain(last leap.Second, stopped time.Time) error {
 	defer cancel()
 	end := p.line.Unix(last.Index + 1)
 	for p.line.Sealed(p.streams) < end { // streams may need a moment longer
-		if !background.Sleep(ctx, max(last.End.Sub(line.Now()), 10*time.Millisecond)) {
+		if !background.Sleep(ctx, min(max(last.End.Sub(line.Now()), 10*time.Millisecond), leap.MaxSecond)) {
 			break
 		}
 	}

@@ -84,7 +84,7 @@ func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
 	}
 	// All share one deadline: a source that is late must not make the next ones late. It comes behind the results that were in time, so
 	// these count even if this goroutine is late.
-	defer time.AfterFunc(end.Sub(line.Now()), func() { results <- gathering{source: -1} }).Stop()
+	defer time.AfterFunc(min(end.Sub(line.Now()), s.opts.MaxDelay), func() { results <- gathering{source: -1} }).Stop()
 	for range calls {
 		r := <-results
 		if r.source < 0 {

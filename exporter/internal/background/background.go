@@ -1,6 +1,6 @@
-// Package background runs functions in goroutines until they are stopped, and waits until then.
+// Package background runs functions in goroutines until they are stopped, and sleeps until a context ends.
 //
-// Constructors of the ways out start nothing: Run blocks, and Start is Run in a goroutine of this package.
+// Constructors of the exporters start no goroutine: Run blocks, and Start calls Run in a goroutine of this package.
 package background
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Start runs run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
-// called several times.
+// Start calls run in a new goroutine. Stop cancels its context, waits for it, and returns its error. It may be called
+// several times.
 func Start(run func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -23,21 +23,18 @@ func Start(run func(context.Context) error) (stop func() error) {
 	})
 }
 
-// EverySecond calls f now and whenever a second of the line has ended, until ctx ends. Then it waits for the open second, at most
-// about a second, calls f once more, and returns what that returns.
+// EverySecond calls f immediately and at the end of each second of the line, until ctx ends. It then waits for the end of
+// the open second, calls f once more, and returns the result of that call.
 func EverySecond(ctx context.Context, line *leap.Timeline, f func() error) error {
-	left := func() time.Duration {
-		now := line.Now()
-		return line.At(now).End.Sub(now)
+	for wait := time.Duration(0); Sleep(ctx, wait); _, wait = line.Current() {
+		_ = f() // f reports its errors
 	}
-	for wait := time.Duration(0); Sleep(ctx, wait); wait = left() {
-		_ = f() // which reports its errors by itself
-	}
-	time.Sleep(left())
+	_, left := line.Current()
+	time.Sleep(left)
 	return f()
 }
 
-// Sleep waits, and reports false if ctx ended before.
+// Sleep waits for d and reports true, or reports false as soon as ctx ends.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

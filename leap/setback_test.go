@@ -1,0 +1,109 @@
+package leap_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// uniqueNames fails the test unless the names of all seconds from first to last ascend.
+func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
+	t.Helper()
+	var latest time.Time
+	for i := first; i <= last; i++ {
+		name, ok := l.Name(i)
+		if !ok {
+			continue
+		}
+		if !name.After(latest) {
+			t.Fatalf("second %d has the name %v, an earlier second %v", i-first, name, latest)
+		}
+		latest = name
+	}
+}
+
+// The seconds of an idle gap have names, too. A clock that is set back into the gap repeats them.
+func TestClockSetBackIntoAnIdleGap(t *testing.T) {
+	c := &clocks{mono: time.Hour}
+	l := newLine(c)
+	first := l.At(c.now()).Index
+	c.pass(800 * time.Second)
+	c.step(-400 * time.Second)
+	for range 500 {
+		last := l.At(c.now())
+		uniqueNames(t, l, first, last.Index)
+		c.pass(time.Second)
+	}
+	last := l.At(c.now())
+	if name, ok := l.Name(last.Index); !ok || last.Repeat || name.Unix() != last.Name {
+		t.Errorf("%+v has the name %v, %v", last, name, ok)
+	}
+	// 401 names between the step and the end of the gap were used before.
+	if h := l.Health(); h.Repeated < 390 || h.Repeated > 402 {
+		t.Errorf("%d seconds are repeated", h.Repeated)
+	}
+}
+
+// No name belongs to two seconds, whatever the wall clock does and however long nobody reads the line.
+func TestNamesAscendAtRandom(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		c := &clocks{mono: time.Hour}
+		l := newLine(c)
+		first := l.At(c.now()).Index
+		for range 40 {
+			switch random.IntN(4) {
+			case 0:
+				c.step(time.Duration(random.Int64N(int64(1200*time.Second))) - 600*time.Second)
+			case 1:
+				c.pass(time.Duration(random.Int64N(int64(1000 * time.Second))))
+			case 2:
+				c.pass(time.Duration(random.Int64N(int64(3 * time.Second))))
+			}
+			s := l.At(c.now())
+			if name, ok := l.Name(s.Index); ok == s.Repeat || ok && name.Unix() != s.Name {
+				t.Fatalf("seed %d: %+v has the name %v, %v", seed, s, name, ok)
+			}
+			if s.Index-first < 6000 { // the names of the last two hours are kept
+				uniqueNames(t, l, first, s.Index)
+			}
+		}
+	}
+}
+
+// A goroutine that is suspended after it has read the clock does not sleep for as long as it was suspended.
+func TestCurrentAfterASuspension(t *testing.T) {
+	for name, jump := range map[string]func(*clocks, time.Duration){
+		"both clocks":     (*clocks).pass,
+		"wall clock":      (*clocks).step,
+		"monotonic clock": func(c *clocks, d time.Duration) { c.mono += d },
+	} {
+		for _, d := range []time.Duration{11 * time.Minute, 800 * time.Millisecond, 0} {
+			c := &clocks{wall: start}
+			var l *leap.Timeline
+			suspend := false
+			l = leap.NewTimeline(leap.Clock{
+				Mono: func() time.Duration {
+					read := c.mono
+					if suspend {
+						suspend = false
+						jump(c, d)
+						l.At(l.Now()) // another goroutine opens the second
+					}
+					return read
+				},
+				Wall: func() time.Time { return c.wall },
+			})
+			suspend = true
+			s, left := l.Current()
+			if left <= 0 || left > leap.MaxSecond {
+				t.Errorf("%s, %v: %v are left of the second", name, d, left)
+			}
+			if open := l.At(l.Now()); s != open {
+				t.Errorf("%s, %v: %+v, open is %+v", name, d, s, open)
+			}
+		}
+	}
+}
