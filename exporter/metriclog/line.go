@@ -53,6 +53,14 @@ func appendNode(b []byte, m *node.MetricNode) []byte {
 	return append(b, "|0\n"...)
 }
 
+// appendTotal is appendNode for the row of [collector.InboundTotal]. It appends the run as a further field, which readers of
+// Sentinel's format skip: sentinel-golang and the Java dashboard read the fields that they know by their position.
+func appendTotal(b []byte, m *node.MetricNode, run int64) []byte {
+	b = appendNode(b, m)
+	b = append(b[:len(b)-1], '|')
+	return append(strconv.AppendInt(b, run, 10), '\n')
+}
+
 // hex are the digits of escapes.
 const hex = "0123456789abcdef"
 
@@ -115,6 +123,9 @@ type Row struct {
 	Pass, Block, Success, Exception, OccupiedPass int64
 	RT                                            time.Duration // average, in whole milliseconds
 	Concurrency                                   int64
+	// Run identifies the process that counted the second; see [collector.Collector.RunID]. It is 0 in all rows but that of
+	// the total, and in logs of Sentinel.
+	Run int64
 	// App and PID are from the names of the files; PID is 0 if they have none. [Parse] leaves both empty.
 	App string
 	PID int
@@ -127,7 +138,7 @@ func Parse(line string) (Row, error) {
 	rest, ok := p.stamp([]byte(strings.TrimSuffix(line, "\n")))
 	name, counts, named := bytes.Cut(rest, []byte("|"))
 	if !ok || !named || !p.counts(counts) {
-		return Row{}, fmt.Errorf("metriclog: 8 to 11 fields are needed, of which all but the date and the name are numbers, and none too large, in line %.80q", line)
+		return Row{}, fmt.Errorf("metriclog: 8 to 12 fields are needed, of which all but the date and the name are numbers, and none too large, in line %.80q", line)
 	}
 	p.row.Resource = parseName(name)
 	return p.row, nil
@@ -161,7 +172,7 @@ func (p *parser) stamp(line []byte) (rest []byte, ok bool) {
 // It reports false if one is invalid.
 func (p *parser) counts(rest []byte) bool {
 	const maxDigits = 18
-	var v [8]int64
+	var v [9]int64
 	n := 0
 	for more := true; more; n++ {
 		if n == len(v) {
@@ -192,6 +203,6 @@ func (p *parser) counts(rest []byte) bool {
 	r := &p.row
 	r.Pass, r.Block, r.Success, r.Exception = v[0], v[1], v[2], v[3]
 	r.RT = time.Duration(v[4]) * time.Millisecond
-	r.OccupiedPass, r.Concurrency = v[5], v[6]
+	r.OccupiedPass, r.Concurrency, r.Run = v[5], v[6], max(v[8], 0)
 	return true
 }

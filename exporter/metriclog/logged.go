@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
@@ -70,8 +71,8 @@ func (r *Row) Record() node.MetricNode {
 	}
 }
 
-// openRuns adds this process, which has not written anything yet, to the log's file of runs. If that cannot be written, the seconds are
-// counted all the same.
+// openRuns adds this process, which has not logged a second yet, to the runs file of the log. It logs an error if the file
+// cannot be written; Flush retries that.
 func (w *Writer) openRuns() error {
 	path, _ := w.StateFile("runs.json") // it is the first one
 	all, err := w.files.list()
@@ -85,11 +86,40 @@ func (w *Writer) openRuns() error {
 	own := runs.Run{
 		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.next).Unix(), History: int64(w.stats.History() / time.Second),
 	}
-	if w.runs, err = runs.Open(path, own, oldest, last); err != nil {
-		w.files.Logger.Error("the file of runs, which says whose the seconds in the metric log are", "file", path, "err", err)
+	s := Searcher{Dir: w.files.Dir, App: w.files.App}
+	w.runs, err = runs.Open(path, own, oldest, last, func(from int64) []runs.Run {
+		list, e := s.Runs(time.Unix(from, 0), time.Unix(last, 0), 0)
+		if e != nil {
+			w.files.Logger.Error("cannot read the runs of the metric log", "dir", w.files.Dir, "err", e)
+		}
+		return list
+	})
+	if err != nil {
+		w.files.Logger.Error("cannot save the runs of the metric log; retrying with each second", "file", path, "err", err)
 	}
 	return nil
 }
 
-// Runs returns the file of the processes that counted the seconds of the log, for package push.
+// Runs returns the runs that rows of the log name, ascending: each with its ID, and its first and last second with a row
+// between from and to. It returns no runs for rows of Sentinel and of older versions. If no process ids are given, it
+// reads the rows of all processes. It reads all lines of the range; of most it parses only the name.
+func (s Searcher) Runs(from, to time.Time, pids ...int) (list []runs.Run, err error) {
+	rows, err := s.Search(Query{From: from, To: to, PIDs: pids, Match: func(resource string) bool { return resource == collector.InboundTotal }})
+	if err != nil {
+		return nil, err
+	}
+	for row := range rows.All() {
+		at := row.Start.Unix()
+		switch n := len(list); {
+		case row.Run == 0:
+		case n > 0 && list[n-1].ID == row.Run:
+			list[n-1].Last = at
+		case n == 0 || list[n-1].Last < at:
+			list = append(list, runs.Run{ID: row.Run, First: at, Last: at})
+		}
+	}
+	return list, errors.Join(rows.Err(), rows.Close())
+}
+
+// Runs returns the runs of the log, for package push.
 func (w *Writer) Runs() *runs.File { return w.runs }

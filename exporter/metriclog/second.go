@@ -75,7 +75,12 @@ func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *no
 			continue
 		}
 		s.rows++
-		s.lines = appendNode(append(append(s.lines, s.head...), w.name...), m)
+		s.lines = append(append(s.lines, s.head...), w.name...)
+		if r == nil {
+			s.lines = appendTotal(s.lines, m, w.stats.RunID())
+		} else {
+			s.lines = appendNode(s.lines, m)
+		}
 	}
 }
 

@@ -91,6 +91,7 @@ func (w *Writer) Flush() error {
 	defer w.mu.Unlock()
 	defer w.forget()
 	m := w.stats.Seal()
+	_ = w.runs.Save() // a failed attempt was logged, and the next Flush retries it
 	for w.next < m.Open {
 		seconds := w.read(m)
 		n, err := w.write(seconds)

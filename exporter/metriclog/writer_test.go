@@ -138,17 +138,17 @@ func TestLines(t *testing.T) {
 	r.now = r.now.Add(time.Second)
 	r.flush(t)
 	r.flush(t)
-	want := `1767323045000|2026-01-02 03:04:05|checkout|3|1|3|0|7|0|1|0
+	want := strings.ReplaceAll(`1767323045000|2026-01-02 03:04:05|checkout|3|1|3|0|7|0|1|0
 1767323045000|2026-01-02 03:04:05|cart|1|0|1|1|2|0|1|0
 1767323045000|2026-01-02 03:04:05|long\x7c\x0a\x00name|1|0|0|0|0|0|1|0
-1767323045000|2026-01-02 03:04:05|__total_inbound_traffic__|0|0|0|0|0|0|0|0
+1767323045000|2026-01-02 03:04:05|__total_inbound_traffic__|0|0|0|0|0|0|0|0|RUN
 1767323046000|2026-01-02 03:04:06|long\x7c\x0a\x00name|0|0|0|0|0|0|1|0
-1767323046000|2026-01-02 03:04:06|__total_inbound_traffic__|0|0|0|0|0|0|0|0
+1767323046000|2026-01-02 03:04:06|__total_inbound_traffic__|0|0|0|0|0|0|0|0|RUN
 1767323047000|2026-01-02 03:04:07|long\x7c\x0a\x00name|0|0|0|0|0|0|1|0
-1767323047000|2026-01-02 03:04:07|__total_inbound_traffic__|0|0|0|0|0|0|0|0
+1767323047000|2026-01-02 03:04:07|__total_inbound_traffic__|0|0|0|0|0|0|0|0|RUN
 1767323048000|2026-01-02 03:04:08|long\x7c\x0a\x00name|0|0|1|0|3000|0|1|0
-1767323048000|2026-01-02 03:04:08|__total_inbound_traffic__|0|0|0|0|0|0|0|0
-`
+1767323048000|2026-01-02 03:04:08|__total_inbound_traffic__|0|0|0|0|0|0|0|0|RUN
+`, "RUN", fmt.Sprint(r.RunID()))
 	if got := r.read(t, today); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
@@ -167,6 +167,10 @@ func TestParse(t *testing.T) {
 	if err != nil || row != want {
 		t.Errorf("%+v, %v", row, err)
 	}
+	total, err := metriclog.Parse("1767323045000|2026-01-02 03:04:05|__total_inbound_traffic__|3|1|2|1|7|4|5|0|7238955192732475\n")
+	if err != nil || total.Run != 7238955192732475 || total.Concurrency != 5 {
+		t.Errorf("%+v, %v", total, err)
+	}
 	const most = 1<<63 - 1 // where counts stop
 	row, err = metriclog.Parse("1|d|r|9223372036854775807|1|9223372036854775807|1|1|9223372036854775807|9223372036854775807|0")
 	if err != nil || row.Pass != most || row.Success != most || row.OccupiedPass != most || row.Concurrency != most {
@@ -175,7 +179,8 @@ func TestParse(t *testing.T) {
 	for _, line := range []string{
 		"1|d|r|9223372036854775808|1|1|1|1|1|1|0",
 		"",
-		"1|d|r|1|1|1|1|1|1|1|0|0",
+		"1|d|r|1|1|1|1|1|1|1|0|0|0",
+		"1|d|r|1|1|1|1|1|1|1|0|x",
 		"1|d|r|1|1|1|1",
 		"x|d|r|1|1|1|1|1|1|1|0",
 		"1x|d|r|1|1|1|1|1|1|1|0",
@@ -220,7 +225,9 @@ func (r *rig) checkIndexes(t *testing.T) (rows int) {
 		var firsts []string
 		last := ""
 		for line := range strings.Lines(data) {
+			want := 12 // with the run
 			if !strings.Contains(line, "|"+collector.InboundTotal+"|") {
+				want = 11
 				rows++
 			}
 			stamp, _, _ := strings.Cut(line, "|")
@@ -230,7 +237,7 @@ func (r *rig) checkIndexes(t *testing.T) (rows int) {
 			if stamp != last {
 				firsts = append(firsts, stamp)
 			}
-			if fields := strings.Count(line, "|") + 1; fields != 11 || !strings.HasSuffix(line, "|0\n") {
+			if fields := strings.Count(line, "|") + 1; fields != want || want == 11 && !strings.HasSuffix(line, "|0\n") {
 				t.Errorf("%s: %d fields in %q", name, fields, line)
 			}
 			last = stamp

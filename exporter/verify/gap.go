@@ -89,12 +89,20 @@ func (g *Gap) file(name string) (string, error) {
 	return filepath.Join(g.Searcher.Dir, logs[0].App+"-"+name), nil
 }
 
-// runs reads the file of runs beside the log. It knows none after an error; a log of a single process, with its PID in the name, has
-// none.
+// runs returns the runs of the log: those in the rows of the gap and a day around it, with the facts that the file next to
+// the log adds, and those that only the file has. A log of a single process, with its PID in the name, has no file. The error
+// says that one of the two could not be read.
 func (g *Gap) runs() (*runs.File, error) {
+	var list []runs.Run
 	path, err := g.file("runs.json")
-	if err != nil || path == "" || len(g.PIDs) > 0 {
-		return new(runs.File), err
+	if path != "" && len(g.PIDs) == 0 {
+		list, err = runs.Read(path)
 	}
-	return runs.Load(path)
+	begin := g.From.Add(-around * time.Second)
+	rows, failed := g.Searcher.Runs(begin, g.To.Add(around*time.Second), g.PIDs...)
+	first, _, spanErr := g.Searcher.Span(g.PIDs...)
+	if len(rows) > 0 && first.Before(begin) {
+		rows[0].First = begin.Unix() - 1 // it may have started before
+	}
+	return runs.New(runs.Merge(list, rows)), errors.Join(err, failed, spanErr)
 }

@@ -1,10 +1,8 @@
 package verify
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,20 +30,11 @@ type world struct {
 // newWorld makes a log with these runs, and a database with these spans.
 func newWorld(t *testing.T, list []runs.Run, spans ...span) *world {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "runs.json")
-	b, err := json.Marshal(list)
-	if err == nil {
-		err = os.WriteFile(path, b, 0o600)
-	}
-	file, e := runs.Load(path)
-	if err != nil || e != nil {
-		t.Fatal(err, e)
-	}
+	file := runs.New(list)
 	w := &world{runs: file, own: map[int64]int64{}}
 	w.owners = owners{labels: map[string]string{"job": "j", "instance": "us"}, has: map[int64]*run{}, since: 1}
 	for _, r := range list {
-		_, until := file.At(r.First)
-		w.has[r.ID] = newRun(r, file, until)
+		w.has[r.ID] = newRun(r, file)
 	}
 	for _, s := range spans {
 		for at := s.from; at <= s.to; at++ {
@@ -72,7 +61,7 @@ func (w *world) isOwn(unix int64) bool { return w.own[unix] != 0 && w.own[unix] 
 func TestOwners(t *testing.T) {
 	one := []runs.Run{{ID: 11, First: 1, Last: 20, History: 5}}
 	two := []runs.Run{{ID: 11, First: 1, Last: 10, History: 5}, {ID: 22, First: 11, Last: 20, History: 5}}
-	long := []runs.Run{{ID: 11, First: 1, Last: 1000, History: 5}, {ID: 22, First: 1001, History: 5}}
+	long := []runs.Run{{ID: 11, First: 1, Last: 1000, History: 5}, {ID: 22, First: 1001, Last: 2000, History: 5}}
 	for name, tc := range map[string]struct {
 		runs     []runs.Run
 		spans    []span
@@ -95,7 +84,7 @@ func TestOwners(t *testing.T) {
 		"nothing but what was handed on":   {two, []span{{"", 11, 7, 10}, {"", 22, 11, 20}}, 1, 20, "??????..............", "a later process may have handed on"},
 		"what was handed on has a hole":    {two, []span{{"", 11, 7, 7}, {"", 11, 10, 10}, {"", 22, 11, 20}}, 1, 20, "??????.hh...........", "a later process may have handed on"},
 		"more than could be handed on":     {two, []span{{"", 11, 5, 10}, {"", 22, 11, 20}}, 1, 20, "hhhh................", ""},
-		"it was handed on and pushed":      {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "us"}}}, {ID: 22, First: 4}}, []span{{"", 11, 2, 3}, {"", 22, 4, 5}}, 1, 5, "h....", ""},
+		"it was handed on and pushed":      {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "us"}}}, {ID: 22, First: 4, Last: 5}}, []span{{"", 11, 2, 3}, {"", 22, 4, 5}}, 1, 5, "h....", ""},
 		"nobody has the run":               {two, []span{{"", 22, 11, 20}}, 1, 20, "??????????..........", "no labels have the run"},
 		"nobody has it, but it was pushed": {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "us"}}}}, nil, 1, 3, "hhh", ""},
 		"it was pushed by another":         {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "them"}}}}, nil, 1, 3, "???", "no labels have the run"},
@@ -151,6 +140,56 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// Whichever process comes later, it may have forwarded what its history covers.
+func TestForwardedByAnyLaterProcess(t *testing.T) {
+	list := []runs.Run{
+		{ID: 11, First: 1, Last: 100, History: 50},
+		{ID: 22, First: 101, Last: 110, History: 10}, // too short for what follows
+		{ID: 33, First: 111, Last: 200, History: 60},
+	}
+	o := newWorld(t, list, span{"", 11, 60, 100}, span{"", 33, 111, 200})
+	if v := o.judge(55); v.reason == "" || !v.missing {
+		t.Errorf("a second before what process 33 may have forwarded is %+v", v)
+	}
+	list[2].History = 40
+	o = newWorld(t, list, span{"", 11, 60, 100}, span{"", 33, 111, 200})
+	if v := o.judge(55); v != hole {
+		t.Errorf("a second that no later process can have forwarded is %+v", v)
+	}
+	list[2].History = 0
+	o = newWorld(t, list, span{"", 11, 60, 100}, span{"", 33, 111, 200})
+	if v := o.judge(55); v.reason == "" || !v.missing {
+		t.Errorf("with a later process of unknown history it is %+v", v)
+	}
+}
+
+// A second scraper with frequent gaps is a replica: it gets its seconds back. Labels that took over are not, and if both
+// kinds of evidence are there, the seconds are undecided: they count as missing and are not written.
+func TestFrequentGaps(t *testing.T) {
+	list := []runs.Run{{ID: 11, First: 1, Last: 2000, History: 120}}
+	gappy := func(labels string, from int64) (spans []span) {
+		for at := from; at < 2000; at += 120 {
+			spans = append(spans, span{labels, 11, at, min(at+79, 2000)})
+		}
+		return spans
+	}
+	for name, tc := range map[string]struct {
+		spans  []span
+		second int64
+		want   verdict
+	}{
+		"gaps of one":    {append(gappy("", 1), span{"b", 11, 1, 2000}), 100, hole},
+		"a takeover":     {[]span{{"", 11, 1, 1000}, {"b", 11, 881, 2000}}, 1500, verdict{held: true, reason: "b has these seconds"}},
+		"gaps of both":   {append(gappy("", 1), gappy("b", 61)...), 100, verdict{missing: true, reason: "b has these seconds; whether it is a replica is undecided"}},
+		"two takeovers":  {[]span{{"", 11, 1, 600}, {"b", 11, 481, 1300}, {"", 11, 1181, 2000}}, 800, verdict{held: true, reason: "b has these seconds"}},
+		"one gap of one": {[]span{{"", 11, 1, 900}, {"", 11, 1000, 2000}, {"b", 11, 1, 2000}}, 950, hole},
+	} {
+		if v := newWorld(t, list, tc.spans...).judge(tc.second); v != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, v, tc.want)
+		}
+	}
+}
+
 // Whatever was lost, a second is a hole of labels that had it, or that would have had it, and of no others.
 func TestOwnersAgainstAnOracle(t *testing.T) {
 	for seed := range uint64(300) {
@@ -186,6 +225,9 @@ func TestOwnersAgainstAnOracle(t *testing.T) {
 				kept[labels] = append(kept[labels], span{"", r.ID, at, at})
 			}
 			known[r.ID], handed[r.ID] = true, true
+			for _, later := range list[i+1:] { // any later process may have forwarded them
+				from = min(from, max(r.First, later.First-later.History))
+			}
 			for at := r.First; at < from; at++ {
 				handed[r.ID] = handed[r.ID] && has[at] == ""
 			}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
@@ -38,14 +37,17 @@ type owners struct {
 	has    map[int64]*run    // of the log, by ID
 	since  int64             // what was before is not known
 
-	replicas map[string]bool
+	replicas  map[string]bool
+	undecided map[string]bool // may be replicas
 }
 
 // run is a run of the log in the database.
 type run struct {
 	runs.Run
-	handed int64              // the first second that a later process may have handed on; behind all if there is no later one
-	held   map[string][]int64 // the seconds that labels have, ascending, by what tells them from those of the instance, whose are at ""
+	// forwarded is the first second that a later process may have forwarded from the log: the lowest first second less history
+	// of all later processes. It is after all seconds without a later process, and before all if a history is unknown.
+	forwarded int64
+	held      map[string][]int64 // the seconds that labels have, ascending, by what tells them from those of the instance, whose are at ""
 }
 
 // verdict is what a second of the log is that the labels lack.
@@ -63,31 +65,49 @@ const replicaFor = 60
 
 // findReplicas finds the labels that are replicas, once all runs are known.
 func (o *owners) findReplicas() {
-	o.replicas = map[string]bool{}
+	o.replicas, o.undecided = map[string]bool{}, map[string]bool{}
 	for _, r := range o.has {
 		for name, theirs := range r.held {
-			if name != "" && together(r.held[""], theirs) > replicaFor+r.History {
+			if name == "" || r.History == 0 {
+				continue
+			}
+			switch shared, longest, switches := overlap(r.held[""], theirs); {
+			case longest > replicaFor+r.History, shared > replicaFor+(switches+1)*r.History:
 				o.replicas[name] = true
+			case shared > replicaFor+r.History && switches > 2: // more than labels that took over and back
+				o.undecided[name] = true
 			}
 		}
 	}
 }
 
-// together is the longest stretch of seconds that both have, while neither has one that the other lacks.
-func together(a, b []int64) (longest int64) {
-	n := int64(0)
-	for _, second := range a {
-		for len(b) > 0 && b[0] < second { // a lacks it
-			b, n = b[1:], 0
+// overlap compares the seconds of two labels, both ascending. Shared is the number of seconds that both have, and longest the
+// longest stretch of them in which neither has a second that the other lacks. Switches is the number of times that the
+// labels with a second of their own change: 1 if b took over from a.
+func overlap(a, b []int64) (shared, longest, switches int64) {
+	var stretch, last int64 // last: 1 if a had the last separate second, 2 if b had it
+	alone := func(who int64) {
+		if stretch = 0; last != 0 && last != who {
+			switches++
 		}
-		if len(b) > 0 && b[0] == second {
-			b, n = b[1:], n+1
-		} else {
-			n = 0
-		}
-		longest = max(longest, n)
+		last = who
 	}
-	return longest
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
+			a = a[1:]
+			alone(1)
+		case len(a) == 0 || b[0] < a[0]:
+			b = b[1:]
+			alone(2)
+		default:
+			a, b = a[1:], b[1:]
+			shared++
+			stretch++
+			longest = max(longest, stretch)
+		}
+	}
+	return shared, longest, switches
 }
 
 // judge decides about a second of a run of the log that the labels lack, or lack in part. Of this second they have the run theirs, 0
@@ -107,13 +127,16 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 	if has {
 		return hole
 	}
-	nearest := "" // other labels that are at least as near
+	nearest, doubtful := "", "" // other labels that are at least as near; other labels that have the second
 	for _, name := range slices.Sorted(maps.Keys(r.held)) {
 		if name == "" || o.replicas[name] || r.beside(r.held[name], unix) {
 			continue
 		}
 		first, last, has := neighbours(r.held[name], unix)
-		if has {
+		switch {
+		case has && o.undecided[name]:
+			doubtful = name
+		case has:
 			return verdict{held: true, reason: name + " has these seconds"}
 		}
 		if first > before || first == before && last <= after {
@@ -121,6 +144,8 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 		}
 	}
 	switch {
+	case doubtful != "":
+		return verdict{missing: true, reason: doubtful + " has these seconds; whether it is a replica is undecided"}
 	case nearest != "" && before != math.MinInt64:
 		return verdict{reason: nearest + " has the seconds before"}
 	case nearest != "":
@@ -131,7 +156,7 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 		return verdict{missing: true, reason: fmt.Sprintf("no labels have the run of these seconds, which is %d", id)}
 	case len(own) == 0: // and replicas have some
 		return verdict{missing: true, reason: fmt.Sprintf("these labels have nothing of the run of these seconds, which is %d", id)}
-	case before == math.MinInt64 && own[0] >= r.handed && !o.pushed(r):
+	case before == math.MinInt64 && own[0] >= r.forwarded && !o.pushed(r):
 		return verdict{missing: true, reason: fmt.Sprintf("a later process may have handed on what these labels have of their run, which is %d", id)}
 	case before == math.MinInt64 && r.First < o.since:
 		return verdict{missing: true, reason: fmt.Sprintf("whose run %d was a day before is not known", id)}
@@ -196,7 +221,7 @@ func (c *comparison) owners(ctx context.Context) (*owners, error) {
 	for at := from; at <= to; {
 		r, until := c.runs.At(at)
 		if c.runs.ID(at) != 0 {
-			o.has[r.ID] = newRun(r, c.runs, until)
+			o.has[r.ID] = newRun(r, c.runs)
 			begin, end = min(begin, r.First), max(end, cmp.Or(r.Last, time.Now().Unix()))
 		}
 		at = until
@@ -217,13 +242,15 @@ func (c *comparison) owners(ctx context.Context) (*owners, error) {
 	return o, nil
 }
 
-// newRun returns a run of the file, until another one begins.
-func newRun(of runs.Run, file *runs.File, until int64) *run {
-	const history = int64(collector.DefaultHistory / time.Second) // of a file that does not say
-	r := &run{Run: of, held: map[string][]int64{}, handed: math.MaxInt64}
-	r.History = cmp.Or(r.History, history)
-	if next, _ := file.At(until); next.First == until {
-		r.handed = until - cmp.Or(next.History, history)
+// newRun returns a run of the log.
+func newRun(of runs.Run, file *runs.File) *run {
+	r := &run{Run: of, held: map[string][]int64{}, forwarded: math.MaxInt64}
+	for _, later := range file.After(of.First) {
+		if later.History == 0 { // unknown
+			r.forwarded = math.MinInt64
+			break
+		}
+		r.forwarded = min(r.forwarded, later.First-later.History)
 	}
 	return r
 }
