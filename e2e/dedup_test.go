@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -11,8 +12,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// TestDeduplicationDestroysSeconds runs VictoriaMetrics with the deduplication that its documentation prescribes for pairs of servers. The
-// command verify names the cause. After a restart with -dedup.minScrapeInterval=1ms it writes what was lost, and then finds nothing.
+// TestDeduplicationDestroysSeconds runs VictoriaMetrics with the deduplication that its documentation prescribes for
+// pairs of servers. The command verify names the cause. After a restart with -dedup.minScrapeInterval=1ms the command
+// writes the missing seconds, and then finds nothing.
 func TestDeduplicationDestroysSeconds(t *testing.T) {
 	t.Parallel()
 	const seconds, interval = 240, 15
@@ -26,21 +28,22 @@ func TestDeduplicationDestroysSeconds(t *testing.T) {
 	end := p.second
 	p.end(t)
 	vm := prepareServer(t, "victoria", victoria)
-	plain := vm.args
-	vm.args = append(plain[:len(plain):len(plain)], fmt.Sprintf("-dedup.minScrapeInterval=%ds", interval))
+	plain := slices.Clip(vm.args)
+	vm.args = append(plain, fmt.Sprintf("-dedup.minScrapeInterval=%ds", interval))
 	vm.start(t)
 
 	verified := func(more ...string) (string, error) {
 		out, err := output(t.Context(), ".", append([]string{
-			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(begin, 10), "--to", strconv.FormatInt(end-1, 10), "--delay", "1s",
-			"--url", "http://" + vm.addr, "--label", "job=pairs", "--label", "instance=e2e",
+			command, "verify", "--dir", log.Dir, "--url", "http://" + vm.addr,
+			"--label", "job=pairs", "--label", "instance=e2e", "--from", strconv.FormatInt(begin, 10), "--to", strconv.FormatInt(end-1, 10), "--delay", "1s",
 		}, more...)...)
 		return string(out), err
 	}
-	// held are the passes that the database has, by second.
+	// held returns the passes that the database has, by second.
 	held := func() map[int64]float64 {
 		all := map[int64]float64{}
-		for _, x := range vm.queryAt(t, `windowstat_persecond_pass{job="pairs",resource="steady"}[10m]`, float64(end-1)) {
+		passes := `windowstat_persecond_pass{job="pairs",resource="steady"}[10m]`
+		for _, x := range vm.queryAt(t, passes, float64(end-1)) {
 			for _, v := range x.Values {
 				all[v.at/1000] = v.value
 			}
@@ -50,8 +53,10 @@ func TestDeduplicationDestroysSeconds(t *testing.T) {
 	if out, err := verified("--new"); err != nil {
 		t.Fatalf("%s: %v", out, err)
 	}
-	for deadline := time.Now().Add(catchUp); len(held()) < seconds/interval && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	deadline := time.Now().Add(catchUp)
+	for len(held()) < seconds/interval && time.Now().Before(deadline) {
 		vm.show(t)
+		time.Sleep(200 * time.Millisecond)
 	}
 	busiest, highest := 0.0, 0.0
 	kept := held()
@@ -61,23 +66,24 @@ func TestDeduplicationDestroysSeconds(t *testing.T) {
 		v, ok := kept[second]
 		busiest = max(busiest, v)
 		if want := second%interval == 0 || second == end-1; ok != want || ok && v != passed {
-			t.Errorf("second %d, %d after a multiple of %d: %v, %v; there were %v", second, second%interval, interval, v, ok, passed)
+			t.Errorf("second %d is stored: %v, want %v; it has %v calls, want %v", second, ok, want, v, passed)
 		}
 	}
 	t.Logf("%d of %d seconds remain; the busiest has %v calls where %v is true", len(kept), seconds, busiest, highest)
 	out, err := verified()
-	if want := fmt.Sprintf("one second of every %d", interval); err == nil || !strings.Contains(out, want) || !strings.Contains(out, "-dedup.minScrapeInterval=15s") {
-		t.Errorf("no %q in %v:\n%s", want, err, out)
+	for _, want := range []string{"one second of every 15", "-dedup.minScrapeInterval=15s"} {
+		if err == nil || !strings.Contains(out, want) {
+			t.Errorf("no %q in %v:\n%s", want, err, out)
+		}
 	}
-	t.Log(out)
 
 	vm.end(syscall.SIGTERM)
-	vm.args = append(plain[:len(plain):len(plain)], "-dedup.minScrapeInterval=1ms")
+	vm.args = append(plain, "-dedup.minScrapeInterval=1ms")
 	vm.start(t)
-	if out, err = verified("--heal"); err != nil || !strings.Contains(out, "nothing is missing, different or too much") {
-		t.Errorf("%v:\n%s", err, out)
+	out, err = verified("--heal")
+	if want := "nothing is missing, different or too much"; err != nil || !strings.Contains(out, want) {
+		t.Errorf("no %q in %v:\n%s", want, err, out)
 	}
-	t.Log(out)
 	if n := len(held()); n != seconds {
 		t.Errorf("%d seconds after the heal, want %d", n, seconds)
 	}

@@ -7,13 +7,15 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// noteDeduplication adds a note to the report if the database keeps one second of each interval, for most of the range. VictoriaMetrics
-// does so with -dedup.minScrapeInterval: of the samples of a series that are later than (k-1)*N and not later than k*N it keeps the last
-// one, for each integer k. Samples of every second then remain at the multiples of N. Downsampling works in the same way.
+// noteDeduplication adds a note to the report if the database keeps one second of each interval, for most of the
+// range. VictoriaMetrics does so with -dedup.minScrapeInterval: for each integer k it keeps the last sample of a
+// series that is later than (k-1)*N and not later than k*N. Samples of every second then remain at the multiples of
+// N. Downsampling works in the same way.
 //
-// The times are those of the run, which has one sample for each second of a process, whichever metrics and resources the scraper selects.
-// They are read in parts of six hours: VictoriaMetrics also returns the last sample before the end of a query, so the smaller parts of the
-// comparison would show many seconds that are not at the end of an interval.
+// The run metric shows which seconds the database has: every second of a process has one sample of it, whichever
+// metrics and resources the scraper selects. The function reads it in parts of six hours. VictoriaMetrics also
+// returns the last sample before the end of a query, so the smaller parts of the comparison would show many seconds
+// that are not at the end of an interval.
 func (c *comparison) noteDeduplication(ctx context.Context) {
 	if r := &c.report; r.Missing*3 < r.Seconds { // even an interval of two seconds loses half of them
 		return
@@ -39,15 +41,16 @@ func (c *comparison) noteDeduplication(ctx context.Context) {
 		}
 	}
 	n := interval(seconds, c.report.Seconds)
-	c.note(n > 0, "the database keeps one second of every %d, the last, as VictoriaMetrics does with -dedup.minScrapeInterval=%ds or downsampling: "+
-		"set -dedup.minScrapeInterval=1ms", n, n)
+	c.note(n > 0, "the database keeps one second of every %d, the last, as VictoriaMetrics does "+
+		"with -dedup.minScrapeInterval=%ds or downsampling: set -dedup.minScrapeInterval=1ms", n, n)
 }
 
 // minIntervals is how many equal intervals are more than a coincidence.
 const minIntervals = 3
 
-// interval returns the length of the intervals that end at the seconds. An interval counts if it is longer than a second and ends at a
-// multiple of its length. The result is 0 unless at least minIntervals have the same length and cover more than half of logged seconds.
+// interval returns the length of the intervals that end at the seconds. An interval counts if it is longer than a
+// second and ends at a multiple of its length. The result is 0 unless at least minIntervals have the same length and
+// cover more than half of the logged seconds.
 func interval(seconds []int64, logged int64) int64 {
 	slices.Sort(seconds)
 	counts := map[int64]int64{}
