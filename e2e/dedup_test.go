@@ -35,7 +35,8 @@ func TestDeduplicationDestroysSeconds(t *testing.T) {
 	verified := func(more ...string) (string, error) {
 		out, err := output(t.Context(), ".", append([]string{
 			command, "verify", "--dir", log.Dir, "--url", "http://" + vm.addr,
-			"--label", "job=pairs", "--label", "instance=e2e", "--from", strconv.FormatInt(begin, 10), "--to", strconv.FormatInt(end-1, 10), "--delay", "1s",
+			"--label", "job=pairs", "--label", "instance=e2e",
+			"--from", strconv.FormatInt(begin, 10), "--to", strconv.FormatInt(end-1, 10), "--delay", "1s",
 		}, more...)...)
 		return string(out), err
 	}
