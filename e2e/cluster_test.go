@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,10 +140,17 @@ type storage struct {
 	write string // where to push to
 }
 
+// clusterDir is the environment variable with a directory of vmstorage, vminsert, vmselect and vmagent of another
+// version. The Go module proxy does not have every version.
+const clusterDir = "WINDOWSTAT_E2E_CLUSTER"
+
 // startCluster starts two stores, and what writes to both and reads from both.
 func startCluster(t *testing.T) *storage {
 	t.Helper()
-	x := &storage{dir: cluster.path(t)}
+	x := &storage{dir: os.Getenv(clusterDir)}
+	if x.dir == "" {
+		x.dir = cluster.path(t)
+	}
 	var writers, readers []string
 	var stores []*server
 	const dedup = "-dedup.minScrapeInterval=1ms" // of what is sent twice

@@ -29,7 +29,11 @@
 //   - TestKilledPushes: a service that pushes through such proxies is killed, again and again.
 //   - TestPushOfTwoWriters: two processes push to the same series.
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
-//     Prometheus.
+//     Prometheus. The environment variable WINDOWSTAT_E2E_CLUSTER names a directory with another version of the cluster.
+//   - TestNewSeriesInCluster: the time until the cluster shows 200,000 new series; only with -tags fleet and the
+//     variable.
+//   - TestDeduplicationDestroysSeconds: verify and a VictoriaMetrics with the deduplication for pairs of servers.
+//   - TestOTLPDeltaIncrease: increase() of OTLP deltas in Prometheus, with and without their start times.
 //   - TestAgents: servers and agents with the configurations of the documentation; the agents, and some of the servers, forward
 //     by remote write.
 //   - TestThanosReceive, TestOpenTelemetryCollector, which take long to build: only with -tags fleet, see make consumers.

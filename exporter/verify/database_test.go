@@ -27,7 +27,8 @@ type database struct {
 	t          *testing.T
 	series     map[string][]point // by labels, as JSON
 	closed     bool
-	maxSamples int // of a response; 0 for any number
+	maxSamples int   // of a response; 0 for any number
+	interval   int64 // of deduplication, in seconds; 0 for none
 	queries    int
 	asked      func() // is called at each query
 	warnings   []string
@@ -73,6 +74,9 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if p.at <= end*1000 && (p.at > end*1000-length || d.closed && p.at == end*1000-length) {
 				values = append(values, [2]any{float64(p.at) / 1000, fmt.Sprint(p.value)})
 			}
+		}
+		if d.interval > 0 {
+			values = deduplicate(values, d.interval)
 		}
 		if n += len(values); len(values) > 0 {
 			all = append(all, map[string]any{"metric": labels, "values": values})

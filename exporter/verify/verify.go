@@ -151,6 +151,9 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 		return err
 	})
 	c.note(malformed > 0, "%d lines of the log are malformed, and were left out", malformed)
+	if err == nil {
+		c.noteDeduplication(ctx)
+	}
 	return c.done(err)
 }
 
