@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,7 +111,11 @@ func TestSentinelReadsTheMetricLog(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}
-			if again, _ := got.ToFatString(); again != line {
+			want := line
+			if got.Resource == collector.InboundTotal { // its last field is the run, which Sentinel skips
+				want = line[:strings.LastIndexByte(line, '|')]
+			}
+			if again, _ := got.ToFatString(); again != want {
 				t.Errorf("%q becomes %q", line, again)
 			}
 		}
