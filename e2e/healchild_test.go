@@ -25,9 +25,10 @@ import (
 const (
 	childBegins = "WINDOWSTAT_E2E_BEGINS"
 	childFiles  = "WINDOWSTAT_E2E_FILES"
+	childKeeps  = "WINDOWSTAT_E2E_KEEPS"
 )
 
-// healHistory is how long a service keeps its seconds for scrapers.
+// healHistory is the longest time that a service keeps its seconds for scrapers.
 const healHistory = 2 * time.Minute
 
 // counted is what a service says that it counted in a second, in a file of its own beside the log, before the second is sealed.
@@ -59,13 +60,17 @@ func runPacedChild(dir, addr string) error {
 	if err != nil {
 		return err
 	}
+	history, err := time.ParseDuration(os.Getenv(childKeeps))
+	if err != nil {
+		return err
+	}
 	o := metriclog.Options{Dir: filepath.Join(dir, "log"), App: "e2e", MaxFileSize: 20_000, MaxFiles: files, Logger: slog.New(slog.DiscardHandler)}
 	last, err := metriclog.Last(o)
 	if err != nil {
 		return err
 	}
 	clock, second := newClock(middle(begin)), begin
-	c, err := collector.New(collector.Options{Now: clock.now, After: last, Windows: node.Options{History: healHistory}})
+	c, err := collector.New(collector.Options{Now: clock.now, After: last, Windows: node.Options{History: history}})
 	if err != nil {
 		return err
 	}
@@ -141,11 +146,12 @@ type pacedChild struct {
 	child
 	second int64 // the one that is open
 	files  int
+	keeps  time.Duration // history of the next process
 }
 
 func (c *pacedChild) start(t *testing.T) {
 	t.Helper()
-	c.env = []string{fmt.Sprint(childBegins, "=", c.second), fmt.Sprint(childFiles, "=", c.files)}
+	c.env = []string{fmt.Sprint(childBegins, "=", c.second), fmt.Sprint(childFiles, "=", c.files), fmt.Sprint(childKeeps, "=", c.keeps)}
 	c.addr = freeAddress(t)
 	c.child.start(t)
 }

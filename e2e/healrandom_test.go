@@ -106,6 +106,7 @@ type healRoundRun struct {
 	asked map[*server]map[labelled]map[int]bool // with these labels these processes were asked
 	began []int64                               // of the processes
 
+	older         []byte // an earlier content of the file of runs
 	heals, healed int
 	refused       map[string]int
 	notes         []string
@@ -150,7 +151,7 @@ func newHealRound(t, whole *testing.T, command string, seed uint64, n int, serve
 	r := &healRoundRun{
 		T: t, whole: whole, Rand: rand.New(rand.NewPCG(seed, 0)), command: command, asked: map[*server]map[labelled]map[int]bool{}, refused: map[string]int{},
 	}
-	r.child = &pacedChild{child: child{dir: t.TempDir()}, second: time.Now().Add(-healBegins).Unix(), files: []int{1000, 10}[r.IntN(2)]}
+	r.child = &pacedChild{child: child{dir: t.TempDir()}, second: time.Now().Add(-healBegins).Unix(), files: []int{1000, 10}[r.IntN(2)], keeps: healHistory}
 	if err := os.Mkdir(filepath.Join(r.child.dir, "log"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -278,8 +279,17 @@ func (r *healRoundRun) run() {
 		}
 	}
 	calm := r.IntN(3)
+	var gaps *healJob // loses a third of its responses, again and again
+	if x := r.scraping[r.IntN(len(r.scraping))]; len(x.jobs) > 1 && r.IntN(2) == 0 {
+		gaps = x.jobs[1]
+	}
 	for until := time.Now().Add(healRound); time.Now().Before(until); {
 		live(time.Duration(200+r.IntN(600)+calm*r.IntN(1500)) * time.Millisecond)
+		if gaps != nil && time.Since(gaps.swallow) > 2*time.Second {
+			gaps.mu.Lock()
+			gaps.swallow = time.Now().Add(time.Second)
+			gaps.mu.Unlock()
+		}
 		x := r.scraping[r.IntN(len(r.scraping))]
 		j := x.jobs[r.IntN(len(x.jobs))]
 		switch n := r.IntN(20); {
@@ -300,6 +310,8 @@ func (r *healRoundRun) run() {
 				r.child.killWithin(r.T, time.Duration(r.IntN(8))*time.Millisecond)
 			}
 			r.child.second += r.Int64N(6)
+			r.spoilRuns()
+			r.child.keeps = []time.Duration{70 * time.Second, 90 * time.Second, healHistory}[r.IntN(3)]
 			for _, x := range r.scraping {
 				if r.IntN(2) == 0 {
 					r.relabel(x, r.IntN(2) == 0)
@@ -337,6 +349,30 @@ func (r *healRoundRun) run() {
 	alive = false
 	r.settle()
 	r.judge(begin, r.child.second-1)
+}
+
+// spoilRuns does to the file of runs what happens between two processes: it is lost, it is an older copy, as after rsync, or
+// it cannot be written while the next process starts, as on a full disk. In that case the next call repairs the disk.
+func (r *healRoundRun) spoilRuns() {
+	path := filepath.Join(r.child.dir, "log", "e2e-runs.json")
+	full := path + ".new" // where the next content is written
+	_ = os.Remove(full)
+	var err error
+	switch r.IntN(8) {
+	case 0:
+		err = os.Remove(path)
+	case 1:
+		if r.older != nil {
+			err = os.WriteFile(path, r.older, 0o600)
+		}
+	case 2:
+		err = os.Mkdir(full, 0o700)
+	case 3, 4:
+		r.older, _ = os.ReadFile(path)
+	}
+	if err != nil && !os.IsNotExist(err) {
+		r.Error(err)
+	}
 }
 
 // settle waits until no server gets anything any more: on a busy machine the last scrape takes its time, and what it brings under other

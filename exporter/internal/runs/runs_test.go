@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -135,3 +136,43 @@ func TestLabelsAreCopied(t *testing.T) {
 
 // noRows is a log whose rows have no runs.
 func noRows(int64) []Run { return nil }
+
+// The rows decide which run has a second, and the file adds what rows do not have.
+func TestMerge(t *testing.T) {
+	a, b, c := Run{ID: 1, First: 100, Last: 199, History: 60}, Run{ID: 2, First: 200, Last: 299, History: 30}, Run{ID: 3, First: 300, History: 10}
+	row := func(id, first, last int64) Run { return Run{ID: id, First: first, Last: last} }
+	for name, tc := range map[string]struct{ list, rows, want []Run }{
+		"no rows with a run": {[]Run{a, b}, nil, []Run{a, b}},
+		"no file":            {nil, []Run{row(1, 5, 9)}, []Run{row(1, 5, 9)}},
+		"the file knows all": {[]Run{a, b}, []Run{row(1, 105, 180), row(2, 210, 290)}, []Run{
+			{ID: 1, First: 100, Last: 180, History: 60}, {ID: 2, First: 200, Last: 290, History: 30},
+		}},
+		"a process that the file lacks": {[]Run{{ID: 1, First: 100}, c}, []Run{row(1, 100, 150), row(7, 160, 250)}, []Run{
+			{ID: 1, First: 100, Last: 150}, {ID: 7, First: 160, Last: 250}, c,
+		}},
+		"a run without an end, before rows of another": {[]Run{{ID: 1, First: 100}}, []Run{row(7, 160, 250)}, []Run{
+			{ID: 1, First: 100}, row(7, 160, 250),
+		}},
+		"a run that claims rows of another": {[]Run{{ID: 1, First: 100, Last: 260, History: 60}}, []Run{row(7, 160, 250)}, []Run{
+			{ID: 1, First: 100, Last: 159, History: 60}, row(7, 160, 250),
+		}},
+		"a run within the rows of another": {[]Run{{ID: 1, First: 170, Last: 200}}, []Run{row(7, 160, 250)}, []Run{row(7, 160, 250)}},
+		"a first second before the rows of another end": {[]Run{{ID: 2, First: 150}}, []Run{row(1, 100, 160), row(2, 170, 180)}, []Run{
+			row(1, 100, 160), {ID: 2, First: 161, Last: 180},
+		}},
+	} {
+		if got := Merge(tc.list, tc.rows); !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+// A run in a file of another process has no seconds after the last that it states, and none if it states no end.
+func TestIDOfAnUnknownEnd(t *testing.T) {
+	f := New([]Run{{ID: 1, First: 100, Last: 150}, {ID: 2, First: 200}})
+	for unix, want := range map[int64]int64{99: 0, 100: 1, 150: 1, 151: 0, 200: 0, 300: 0} {
+		if id := f.ID(unix); id != want {
+			t.Errorf("%d is of run %d, want %d", unix, id, want)
+		}
+	}
+}
