@@ -17,10 +17,11 @@
 //
 // The timestamp is the start of the second in Unix milliseconds; the date is local. success counts all calls that
 // ended, failed ones included. rt is their average in whole milliseconds, rounded down, as in Sentinel.
-// concurrency is how many calls were in flight at once in the second, at least. classification is always 0. In a name, | and control
-// characters are written as \xHH and a backslash as two; this package decodes them. The last row of a second is the total of
-// inbound calls, [collector.InboundTotal], as in Sentinel: leave it out of sums over resources. Every second with rows has it,
-// so it marks a complete second.
+// concurrency is a lower bound of the most calls that were in flight at one instant of the second. classification is always
+// 0. In a name, | and control characters are written as \xHH and a backslash as two; this package decodes them. The last row
+// of a second is the total of inbound calls, [collector.InboundTotal], as in Sentinel: leave it out of sums over resources.
+// Every second with rows has it, so it marks a complete second. It has a twelfth field, the run: the number of the process
+// that counted the second, [collector.Collector.RunID]. Readers of Sentinel's format skip it.
 //
 // Files are named app-metrics.log.2026-01-02, then .1, .2 and so on of the same day; dots in the application's name
 // become dashes. Each has an index with the suffix .idx: 16 bytes for each second, its Unix time and the offset of its first

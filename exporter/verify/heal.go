@@ -33,21 +33,15 @@ type Healing struct {
 	push.WriteResult
 }
 
-// Heal is [Check], and writes the samples that are missing, and no others, with all labels that the series of the instance have in the
-// database. It reads back what it wrote. Which seconds an instance counted is decided by their runs:
+// Heal compares like [Check] and writes the missing samples, with all labels that the series of the instance have in the
+// database. It then compares again what it wrote. It writes a second only if the instance counted it, which the run of the
+// second decides; docs/verify.md has the table of decisions. It never writes a second whose run is unknown, unless
+// [Options].Runs contains 0.
 //
-//   - A second that no labels have belongs to those with the last second of its run before it or, if there is none, with the first one
-//     after it. So a hole between labels that change belongs to the earlier ones.
-//   - What lies before the first second that labels have of a run is not theirs if what they have is no more than the history that the
-//     next process may have handed on.
-//   - A second that other labels have is theirs, unless they are those of a replica: labels that have a run at the same time for longer
-//     than the history and a minute. Each replica has all seconds. A hole is also theirs who have seconds on both sides of it, if the
-//     others have the run from the same second on, and some of the same seconds within a minute on both sides.
-//   - If no labels have a run, its seconds are written only if the file of runs says that they were pushed under these labels.
-//
-// Others are in [Report].Elsewhere and [Report].NotHealed, unless [Options].Runs has their run. It is an error if the database has no
-// series of the instance, if the server warns that a response may not be complete, and if another Heal or Write of the same log is under
-// way. Samples that are different or extra stay as they are. A failed request is retried for two minutes.
+// Seconds that it does not write are in [Report].Elsewhere, if other labels have them, and in [Report].NotHealed otherwise.
+// Samples that differ or that the log lacks stay unchanged. Heal returns an error if the database has no series of the
+// instance, if the server warns that a response may be incomplete, and if another Heal or Write of the same log is running.
+// It retries a failed request for two minutes.
 func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err error) {
 	if err := errors.Join(o.Check(gap.Namespace), to.Check()); err != nil {
 		return h, err

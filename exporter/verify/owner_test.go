@@ -32,13 +32,13 @@ func newWorld(t *testing.T, list []runs.Run, spans ...span) *world {
 	t.Helper()
 	file := runs.New(list)
 	w := &world{runs: file, own: map[int64]int64{}}
-	w.owners = owners{labels: map[string]string{"job": "j", "instance": "us"}, has: map[int64]*run{}, since: 1}
+	w.owners = owners{labels: map[string]string{"job": "j", "instance": "us"}, runs: map[int64]*run{}, since: 1}
 	for _, r := range list {
-		w.has[r.ID] = newRun(r, file)
+		w.owners.runs[r.ID] = newRun(r, file)
 	}
 	for _, s := range spans {
 		for at := s.from; at <= s.to; at++ {
-			r := w.has[s.run]
+			r := w.owners.runs[s.run]
 			if s.labels == "" {
 				w.own[at] = s.run
 			}
@@ -81,19 +81,19 @@ func TestOwners(t *testing.T) {
 		"the same, seen by the later":      {one, []span{{"old", 11, 1, 8}, {"", 11, 4, 8}, {"", 11, 13, 20}}, 1, 20, "ooo.....hhhh........", "old has these seconds"},
 		"the tail of a resumed cursor":     {two, []span{{"", 11, 1, 6}, {"pod-2", 11, 7, 10}, {"pod-2", 22, 11, 20}}, 1, 20, "......oooooooooooooo", "pod-2 has these seconds"},
 		"the same, seen by the other":      {two, []span{{"pod-1", 11, 1, 6}, {"", 11, 7, 10}, {"", 22, 11, 20}}, 1, 20, "oooooo..............", "pod-1 has these seconds"},
-		"nothing but what was handed on":   {two, []span{{"", 11, 7, 10}, {"", 22, 11, 20}}, 1, 20, "??????..............", "a later process may have handed on"},
-		"what was handed on has a hole":    {two, []span{{"", 11, 7, 7}, {"", 11, 10, 10}, {"", 22, 11, 20}}, 1, 20, "??????.hh...........", "a later process may have handed on"},
+		"nothing but what was handed on":   {two, []span{{"", 11, 7, 10}, {"", 22, 11, 20}}, 1, 20, "??????..............", "a later process may have forwarded"},
+		"what was handed on has a hole":    {two, []span{{"", 11, 7, 7}, {"", 11, 10, 10}, {"", 22, 11, 20}}, 1, 20, "??????.hh...........", "a later process may have forwarded"},
 		"more than could be handed on":     {two, []span{{"", 11, 5, 10}, {"", 22, 11, 20}}, 1, 20, "hhhh................", ""},
 		"it was handed on and pushed":      {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "us"}}}, {ID: 22, First: 4, Last: 5}}, []span{{"", 11, 2, 3}, {"", 22, 4, 5}}, 1, 5, "h....", ""},
-		"nobody has the run":               {two, []span{{"", 22, 11, 20}}, 1, 20, "??????????..........", "no labels have the run"},
+		"nobody has the run":               {two, []span{{"", 22, 11, 20}}, 1, 20, "??????????..........", "no labels have run"},
 		"nobody has it, but it was pushed": {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "us"}}}}, nil, 1, 3, "hhh", ""},
-		"it was pushed by another":         {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "them"}}}}, nil, 1, 3, "???", "no labels have the run"},
-		"no runs":                          {nil, nil, 1, 3, "???", "is not known"},
-		"between runs":                     {[]runs.Run{{ID: 11, First: 1, Last: 2}}, []span{{"", 11, 1, 2}}, 1, 4, "..??", "is not known"},
+		"it was pushed by another":         {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "them"}}}}, nil, 1, 3, "???", "no labels have run"},
+		"no runs":                          {nil, nil, 1, 3, "???", "is unknown"},
+		"between runs":                     {[]runs.Run{{ID: 11, First: 1, Last: 2}}, []span{{"", 11, 1, 2}}, 1, 4, "..??", "is unknown"},
 		"labels of two processes":          {one, []span{{"", 11, 1, 5}, {"", 99, 6, 8}, {"", 11, 9, 20}}, 1, 20, ".....lll............", "another run"},
 		"a replica":                        {long, []span{{"", 11, 10, 990}, {"b", 11, 1, 1000}}, 985, 1000, "......hhhhhhhhhh", ""},
 		"a replica, away during a deploy":  {long, []span{{"", 11, 1, 995}, {"b", 11, 1, 1000}, {"b", 22, 1001, 1020}, {"", 22, 1010, 1020}}, 990, 1012, "......hhhhhhhhhhhhhh...", ""},
-		"a replica of nothing of the run":  {long, []span{{"", 11, 1, 1000}, {"b", 11, 1, 1000}, {"b", 22, 1001, 1020}}, 999, 1003, "..???", "nothing of the run"},
+		"a replica of nothing of the run":  {long, []span{{"", 11, 1, 1000}, {"b", 11, 1, 1000}, {"b", 22, 1001, 1020}}, 999, 1003, "..???", "have no second of run"},
 		"no replica yet":                   {long, []span{{"", 11, 1, 60}, {"b", 11, 1, 65}}, 59, 66, "..oooool", "b has"},
 		"labels that come and go":          {one, []span{{"", 11, 1, 5}, {"b", 11, 6, 10}, {"", 11, 11, 15}, {"b", 11, 16, 20}}, 1, 20, ".....ooooo.....ooooo", "b has these seconds"},
 		"and have a hole":                  {one, []span{{"", 11, 1, 5}, {"b", 11, 6, 7}, {"b", 11, 10, 10}, {"", 11, 11, 20}}, 1, 20, ".....oollo..........", "b has the seconds before"},
@@ -127,10 +127,10 @@ func TestOwners(t *testing.T) {
 			if got != tc.want || !strings.Contains(reasons, tc.reason) {
 				t.Errorf("got %s, want %s, and %q in %s", got, tc.want, tc.reason, slices.Compact(strings.Split(reasons, "\n")))
 			}
-			for id := range o.has { // decided by hand
-				o.by = append(o.by, id)
+			for id := range o.owners.runs { // decided by hand
+				o.forced = append(o.forced, id)
 			}
-			o.by = append(o.by, 0)
+			o.forced = append(o.forced, 0)
 			for at := tc.from; at <= tc.to; at++ {
 				if v := o.judge(at); v.reason != "" && !strings.Contains(v.reason, "another run") {
 					t.Errorf("by hand: %v", v)

@@ -124,7 +124,7 @@ func TestWhoseSecond(t *testing.T) {
 			r.rename("new", func(at int64) bool { return at >= 190 })
 			r.lose(100, 105)
 		}, "100-104", 210, 0, "instance=new has these seconds"},
-		"a process of which nobody read more than the next one hands on": {func(r *replica) { r.lose(0, 150) }, "", 0, 150, "a later process may have handed on"},
+		"a process of which nobody read more than the next one hands on": {func(r *replica) { r.lose(0, 150) }, "", 0, 150, "a later process may have forwarded"},
 		"a torn file of runs": {func(r *replica) {
 			r.editRuns(func(list []runs.Run) []byte { return encoded(list)[:40] })
 			r.lose(40, 45)
@@ -151,7 +151,7 @@ func TestWhoseSecond(t *testing.T) {
 			r.editRuns(func([]runs.Run) []byte { return nil })
 			r.stripRuns()
 			r.lose(40, 45)
-		}, "", 0, 5, "is not known"},
+		}, "", 0, 5, "is unknown"},
 		"rows without a run, and a file that states them": {func(r *replica) {
 			r.editRuns(func(list []runs.Run) []byte {
 				list[1].Last = list[1].First + 500
@@ -164,7 +164,7 @@ func TestWhoseSecond(t *testing.T) {
 			r.editRuns(func(list []runs.Run) []byte { list[0].Last = 0; return encoded(list[:1]) })
 			r.stripRuns()
 			r.lose(40, 45)
-		}, "", 0, 5, "is not known"},
+		}, "", 0, 5, "is unknown"},
 		"the same, decided by hand": {func(r *replica) {
 			r.editRuns(func([]runs.Run) []byte { return nil })
 			decided(r)
@@ -205,7 +205,7 @@ func TestWhoseSecond(t *testing.T) {
 				return strings.Contains(labels, "steady") && at >= r.begin+70 && at < r.begin+80
 			})
 		}, "40-44", 0, 20, "these labels have another run"},
-		"a database that was restored from a snapshot": {func(r *replica) { r.lose(150, 1000) }, "150-199", 0, 200, "no labels have the run"},
+		"a database that was restored from a snapshot": {func(r *replica) { r.lose(150, 1000) }, "150-199", 0, 200, "no labels have run"},
 		"a log that was restored from one": {func(r *replica) {
 			r.gap.To = time.Unix(r.begin+300, 0)
 			r.editRuns(func(list []runs.Run) []byte {
