@@ -117,7 +117,7 @@ func (o Options) Check() error {
 	for i, v := range o.Verify {
 		field := fmt.Sprintf("Verify[%d]", i)
 		if o.Log.Dir == "" {
-			errs = append(errs, wrong(field, "needs a metric log: set Log.Dir"))
+			errs = append(errs, wrong(field, "needs a metric log"))
 		}
 		part(field, v.Check(o.Namespace))
 	}

@@ -638,7 +638,7 @@ func TestBadArguments(t *testing.T) {
 		},
 		{
 			"demo --verify.url=http://x/api/v1/query --verify.label=resource=a --verify.config.file=" + file + ".missing", 2,
-			[]string{"--verify.url: there is no metric log", "--verify.url: \"http://x/api/v1/query\"", `--verify.label: "resource"`, "--verify.config.file:"},
+			[]string{"--verify.url: needs a metric log", "--verify.url: \"http://x/api/v1/query\"", `--verify.label: "resource"`, "--verify.config.file:"},
 		},
 		{"demo --verify.label=a=b", 2, []string{"--verify.label: needs --verify.url"}},
 		{"demo --limits.file=" + file + ".missing", 2, []string{"--limits.file:", "no such file"}},

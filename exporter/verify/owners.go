@@ -60,7 +60,7 @@ type run struct {
 	// history over all later processes. Without a later process it is after all seconds. If a history is unknown, it is
 	// before all seconds.
 	forwarded int64
-	held      map[string][]int64 // the seconds that labels have, ascending, by what tells them from those of the instance, whose are at ""
+	held      map[string][]int64 // the seconds that labels have, ascending, by the difference to the labels of the instance, whose key is ""
 }
 
 // verdict is the decision about a second of the log that the labels lack.
