@@ -1,0 +1,65 @@
+package background
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// A suspension between the two readings of a sleep does not lengthen it: EverySecond calls its function within a second or two,
+// whichever clocks went on meanwhile.
+func TestEverySecondAfterASuspension(t *testing.T) {
+	for name, jump := range map[string]struct{ mono, wall time.Duration }{
+		"both clocks":         {11 * time.Minute, 11 * time.Minute},
+		"the monotonic clock": {11 * time.Minute, 0},
+		"the wall clock":      {0, 11 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var mono, wall time.Duration
+				suspend := false
+				var line *leap.Timeline
+				line = leap.NewTimeline(leap.Clock{
+					Mono: func() time.Duration {
+						read := time.Since(began) + mono
+						if suspend {
+							suspend = false
+							mono, wall = mono+jump.mono, wall+jump.wall
+							line.At(line.Now()) // another goroutine opens the second
+						}
+						return read
+					},
+					Wall: func() time.Time { return time.Now().Add(wall).Round(0) },
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				calls := 0
+				var latest time.Time
+				ended := make(chan error)
+				go func() {
+					ended <- EverySecond(ctx, line, func() error {
+						if now := time.Now(); calls > 0 && now.Sub(latest) > 2*time.Second {
+							t.Errorf("call %d comes %v after the one before", calls, now.Sub(latest))
+						}
+						calls, latest = calls+1, time.Now()
+						suspend = calls == 3 || calls == 6
+						return nil
+					})
+				}()
+				time.Sleep(20 * time.Second)
+				suspend = true // in the last sleep
+				cancel()
+				stop := time.Now()
+				if err := <-ended; err != nil || time.Since(stop) > 2*time.Second {
+					t.Errorf("%v after %v", err, time.Since(stop))
+				}
+				if calls < 18 {
+					t.Errorf("%d calls in 20 seconds", calls)
+				}
+			})
+		})
+	}
+}
