@@ -23,7 +23,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test check setup e2e screens paused killed healed proxied replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test check setup e2e screens paused killed healed suspended proxied replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ killed: ## a service that pushes is killed twenty times: some five minutes
 
 healed: ## an hour of processes, labels, holes, kills and heals at random over one log, in fast motion
 	cd e2e && WINDOWSTAT_E2E_HEALED=1h go test -v -count=1 -timeout 90m -run TestHealAtRandom .
+
+suspended: ## a service that is stopped for a minute, twice: some three minutes
+	cd e2e && WINDOWSTAT_E2E_SUSPENDED=1m go test -v -count=1 -timeout 40m -run 'TestSuspended$$' .
 
 proxied: ## ten minutes of random requests and answers through the proxy and nginx
 	cd e2e && WINDOWSTAT_E2E_PROXIED=10m go test -v -count=1 -timeout 40m -run TestProxyFuzzedBesideNginx .
