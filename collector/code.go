@@ -7,22 +7,24 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Code is how a call was answered: an HTTP status or a gRPC code, made by [HTTPStatus] and [GRPCCode]. It tells calls that
-// ended apart in their total, see [View.Codes] and [Entry.ExitCode]; which codes are exceptions is the caller's to say. Its zero
-// value is no code. There are some eighty of them, whatever a service answers, so a label with codes is bounded.
+// Code is the result code of a call: an HTTP status or a gRPC code. Create it with [HTTPStatus] or [GRPCCode], and pass
+// it to [Entry.ExitCode]. [View.Codes] divides the completed calls by code. A code does not decide whether a call is an
+// exception; the caller does. The zero value means no code. There are about eighty codes, so a label with codes is
+// bounded for any service.
 type Code struct{ n node.Code }
 
-// How codes are numbered for package node, in the order in which they are shown: statuses by themselves.
+// Numbers of codes in package node, in the order of display. HTTP statuses have their own number; gRPC codes start at
+// grpcCodes.
 const (
 	grpcCodes node.Code = 1000
 	otherCode node.Code = 2000
 )
 
-// OtherCode is the String of codes that nobody has registered.
+// OtherCode is the String of all codes that are not registered.
 const OtherCode = "other"
 
-// HTTPStatus is the code of a response's status, if it is in IANA's registry (unused and temporary entries included); all
-// others are one code, [OtherCode].
+// HTTPStatus returns the code of an HTTP status that is in IANA's registry, including unused and temporary entries. All
+// other statuses share the code [OtherCode].
 func HTTPStatus(status int) Code {
 	for _, r := range registered {
 		if r.from <= status && status <= r.to {
@@ -32,12 +34,12 @@ func HTTPStatus(status int) Code {
 	return Code{otherCode}
 }
 
-// registered are the ranges of IANA's registry of HTTP status codes, the most common first.
+// registered holds the ranges of IANA's registry of HTTP status codes, the most common ones first.
 var registered = [...]struct{ from, to int }{
 	{200, 208}, {400, 418}, {300, 308}, {500, 508}, {421, 426}, {100, 104}, {428, 429}, {431, 431}, {451, 451}, {226, 226}, {510, 511},
 }
 
-// GRPCCode is the code of a gRPC status; the numbers of codes.Code beyond Unauthenticated are [OtherCode].
+// GRPCCode returns the code of a gRPC status. Numbers above Unauthenticated share the code [OtherCode].
 func GRPCCode(code uint32) Code {
 	if code >= uint32(len(grpcNames)) {
 		return Code{otherCode}
@@ -45,18 +47,18 @@ func GRPCCode(code uint32) Code {
 	return Code{grpcCodes + node.Code(code)}
 }
 
-// grpcNames are gRPC's codes by number, with the names that its Go library gives them and go-grpc-middleware's label
-// grpc_code has.
+// grpcNames holds the names of the gRPC codes by number, spelled as in grpc-go and in the label grpc_code of
+// go-grpc-middleware.
 var grpcNames = [...]string{
 	"OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied",
 	"ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss",
 	"Unauthenticated",
 }
 
-// String is the value of the label code: 404, NotFound, [OtherCode], or empty for no code.
+// String returns the value of the label code: 404, NotFound, [OtherCode], or an empty string for no code.
 func (c Code) String() string { return CodeName(c.n) }
 
-// CodeName is the String of the code that a leaf has counted, for ways out that read [node.Codes].
+// CodeName returns the String of a code in [node.Codes], for exporters that read these.
 func CodeName(n node.Code) string {
 	switch {
 	case n == 0:
@@ -69,9 +71,9 @@ func CodeName(n node.Code) string {
 	return OtherCode
 }
 
-// Codes iterates over the calls that ended by their codes, statuses first, as of one moment. The first is always no code, with
-// the calls that ended without one: together they are the Total.Complete of a [View.Snapshot] at that moment. It yields nothing
-// for a view that is idle because there is nothing of its name.
+// Codes iterates over the number of completed calls by code, statuses first. The numbers are read at one instant. The
+// first entry is the number of calls without a code and is always present; all entries together equal Total.Complete of
+// a [View.Snapshot] at that instant. Codes yields nothing for a view whose name has been retired or was never used.
 func (v View) Codes() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		n, now := v.read()

@@ -12,54 +12,61 @@ import (
 
 // Collector holds the statistics of a process: by resource, origin and entrance, and the call tree.
 //
-// A Collector must be made with [New]. A nil *Collector is a switch that is off: its resources are nil, and record
-// nothing. It is safe for concurrent use, and starts no goroutine.
+//	Collector                    registry: names, limits, self-metrics
+//	  Resource "GET /cart"       one for each name; see [Options].MaxResources
+//	    TreeNode "web"           one for each entrance
+//	      leaf mobile, inbound   one for each origin; the only unit that records
+//	        node.Statistic
+//	  View                       the sum of some leaves: of a resource, an origin, an entrance, all inbound calls, the process
 //
-// Locks are taken in the order setting, sweeping, mu, limiter, view, statistic. Recording takes none of the first three
-// unless a limit applies.
+// Create a Collector with [New]. A nil *Collector is disabled: its resources are nil and record nothing. A Collector is
+// safe for concurrent use and starts no goroutine.
+//
+// Lock order: limitsMu, sweeping.mu, compactMu, mu, overflow limiters, limiter, view, statistic. Recording a call takes
+// none of the first four, unless the call is the first of its leaf or a limit counts it under another name.
 type Collector struct {
 	line  *leap.Timeline
 	shape *node.Shape
 	opts  Options
 
-	began time.Time // by the wall clock
+	began time.Time // wall clock
 	run   int64     // see RunID
 
-	byName     sync.Map     // name, clean: *Resource
-	registered atomic.Int64 // resources in byName, but those given in Options; changes under mu
+	byName     sync.Map     // clean name: *Resource
+	registered atomic.Int64 // resources in byName without those of Options.Given; changed with mu held
 	other      atomic.Pointer[Resource]
-	entrances  atomic.Pointer[[]*TreeNode] // in the order in which they came; replaced under mu, not changed
+	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; replaced with mu held, never modified
 
 	root    *TreeNode
 	inbound generation
 	limits  atomic.Pointer[ruleSet]
 	names   *names // that resources count for others
 
-	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last whole sweep
-	sealed                  atomic.Int64 // the second up to which all leaves are sealed, at least
+	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last complete sweep
+	sealed                  atomic.Int64 // all leaves are sealed up to this second, at least
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // calls
 	running  slots
-	idle     atomic.Pointer[idleResources] // replaced, not changed
+	idle     atomic.Pointer[idleResources] // replaced, never modified
 
-	setting  sync.Mutex // held by who sets limits
+	limitsMu sync.Mutex // held while limits are set
 	sweeping sweeper
 
-	mu        portionLock // guards what follows, and registration
+	mu        fairMutex   // guards the fields below and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
-	gone      struct {    // retired, and still in the list of resources, and in the views of all
+	gone      struct {    // retired, but not yet removed from resources and from the shared views
 		resources int
 		leaves    int64
 	}
 	retired int64      // resources
-	tidying sync.Mutex // held while retired ones are taken out of these; taken before mu
+	compactMu sync.Mutex // held while retired resources and leaves are removed; taken before mu
 
-	publishing sync.Mutex // guards published, which is replaced or appended to
+	publishedMu sync.Mutex // guards published, whose elements are never modified
 	published  []*publication
 }
 
-// New makes a Collector. The error names every option that is out of range.
+// New creates a Collector. The error names every option that is out of range.
 func New(o Options) (*Collector, error) {
 	var clock leap.Clock
 	if o.Now != nil {
@@ -69,7 +76,7 @@ func New(o Options) (*Collector, error) {
 	return newOn(leap.NewTimeline(clock), o)
 }
 
-// newOn is New on a timeline.
+// newOn is New with a given timeline.
 func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	shape, err := o.complete(line)
 	if err != nil {
@@ -101,7 +108,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	return c, nil
 }
 
-// clockOf makes a pair of clocks of one that may go back.
+// clockOf derives a monotonic and a wall clock from now, which may go back.
 func clockOf(now func() time.Time) leap.Clock {
 	anchor := now()
 	var mu sync.Mutex
@@ -118,7 +125,7 @@ func clockOf(now func() time.Time) leap.Clock {
 	}
 }
 
-// Timeline is the line of seconds that all resources share. It is nil for a nil Collector.
+// Timeline returns the timeline that all resources share. It returns nil for a nil Collector.
 func (c *Collector) Timeline() *leap.Timeline {
 	if c == nil {
 		return nil
@@ -126,7 +133,7 @@ func (c *Collector) Timeline() *leap.Timeline {
 	return c.line
 }
 
-// History is how long sealed seconds can be read.
+// History returns how long sealed seconds can be read.
 func (c *Collector) History() time.Duration {
 	if c == nil {
 		return 0
@@ -134,7 +141,7 @@ func (c *Collector) History() time.Duration {
 	return c.shape.Options().History
 }
 
-// Histograms is how long the histograms of sealed seconds can be read; 0 for a nil Collector.
+// Histograms returns how long the histograms of sealed seconds can be read. It returns 0 for a nil Collector.
 func (c *Collector) Histograms() time.Duration {
 	if c == nil {
 		return 0
@@ -142,24 +149,25 @@ func (c *Collector) Histograms() time.Duration {
 	return c.shape.Options().Histograms
 }
 
-// Moment is a moment between two seconds, with the resources there were.
+// Moment describes a second boundary: the second that was open, the clock reading, and the resources that existed.
+// [Collector.Seal] returns it.
 type Moment struct {
-	// Open is the index of the second that was open. Every second before it is sealed, for every view, and its records
-	// never change again.
+	// Open is the index of the second that was open. All earlier seconds are sealed for every view, and their records
+	// never change.
 	Open int64
-	// Now is the reading of the timeline that was taken.
+	// Now is the reading of the timeline at that time.
 	Now leap.Reading
-	// Resources are all resources there were, oldest first. The caller must not change the slice. One may have been retired since: its
-	// [View.Node] goes on, and all else of it is idle.
+	// Resources holds all resources that existed, oldest first. The caller must not change the slice. A resource in it
+	// may have been retired since; its [View.Node] stays readable, and its other views are idle.
 	Resources []*Resource
 }
 
-// DurationsUnknown reports whether response times are unknown, see [Options]; exporters leave them out then.
+// DurationsUnknown reports whether response times are unknown; see [Options]. Exporters then omit them.
 func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.DurationsUnknown }
 
-// Seal ends every second before the present one, for all resources at once, and returns the moment it did so. Now and
-// then it retires idle leaves, see [Options].RetireAfter. It costs in proportion to all leaves, and nobody waits for more than some of
-// them.
+// Seal seals all seconds before the current one, for every resource, and returns the boundary. It also retires idle
+// leaves, in a sweep that starts every ten seconds; see [Options].RetireAfter. The cost is linear in the number of
+// leaves. Concurrent calls wait for a small portion of them at most.
 func (c *Collector) Seal() Moment {
 	if c == nil {
 		return Moment{}
@@ -167,8 +175,8 @@ func (c *Collector) Seal() Moment {
 	return c.seal(c.line.Now())
 }
 
-// Resources are all resources there are, oldest first, for what seals no second or has done so: see [Collector.Seal]. The caller
-// must not change the slice.
+// Resources returns all resources, oldest first. Unlike [Collector.Seal] it seals no second. The caller must not change
+// the slice.
 func (c *Collector) Resources() []*Resource {
 	if c == nil {
 		return nil
@@ -179,8 +187,8 @@ func (c *Collector) Resources() []*Resource {
 func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since
-	// A resource that is registered later begins after the seconds that are sealed here. So does a leaf, which is made with mu held.
-	// And so the second time in a second there is nothing to do.
+	// Resources and leaves that are registered later start after the seconds that are sealed here, because registration
+	// holds mu. A second Seal in the same second therefore has nothing to do.
 	resources := c.all()
 	if c.sealed.Load() < open.Index {
 		for _, r := range resources {
@@ -194,7 +202,7 @@ func (c *Collector) seal(now leap.Reading) Moment {
 	return Moment{Open: open.Index, Now: now, Resources: resources}
 }
 
-// Inbound reads everything that came in from outside, [InboundTotal].
+// Inbound returns the View of all inbound calls, [InboundTotal].
 func (c *Collector) Inbound() View {
 	if c == nil {
 		return View{}
@@ -202,31 +210,31 @@ func (c *Collector) Inbound() View {
 	return View{&c.inbound}
 }
 
-// Health is the state of a Collector: what it holds, and what overflowed.
+// Health describes the state of a Collector: its size and its overflows.
 type Health struct {
-	// Resources is how many resources there are, [Other] included once it is needed. Leaves is how many combinations of
-	// resource, origin and entrance there are, which is what takes memory; Entrances is how many of these.
+	// Resources is the number of resources, including [Other] once it is in use. Leaves is the number of combinations
+	// of resource, origin and entrance; these take most of the memory. Entrances is the number of entrances.
 	Resources, Leaves, Entrances int
-	// Overflow counts the calls that were recorded for the resource [Other], whether because the table was full or because they
-	// asked for it.
+	// Overflow counts the calls that were recorded for the resource [Other], because the table was full or because the
+	// caller named it.
 	Overflow int64
-	// Unearned counts the calls that were counted for another resource, because their name had not earned one, see
+	// Unearned counts the calls that were recorded for a fallback resource, because their name had not been earned; see
 	// [CountedAs].
 	Unearned int64
-	// OriginOverflow, EntranceOverflow and LeafOverflow count the calls that were counted for [Other] origins and
-	// entrances, because there were too many for their resource, too many in all, or too many combinations.
+	// OriginOverflow, EntranceOverflow and LeafOverflow count the calls that were recorded for the origin or entrance
+	// [Other], because there were too many origins of the resource, too many entrances, or too many leaves.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
-	// TreeOverflow counts the calls that the call tree does not show, because they are nested too deep or the tree is full.
+	// TreeOverflow counts the calls that the call tree lacks, because they are nested too deeply or the tree is full.
 	TreeOverflow int64
-	// Retired counts the resources that were retired because they were idle, evicted ones included.
+	// Retired counts the resources that were retired because they were idle, including evicted ones.
 	Retired int64
-	// Limits is how many limits there are, dry runs included.
+	// Limits is the number of limits, including dry runs.
 	Limits int
-	// Clock is how the timeline follows the wall clock.
+	// Clock describes how the timeline follows the wall clock.
 	Clock leap.Health
 }
 
-// Health reports the state of the Collector. All is zero for a nil Collector.
+// Health returns the state of the Collector. It returns the zero Health for a nil Collector.
 func (c *Collector) Health() Health {
 	if c == nil {
 		return Health{}
@@ -250,14 +258,12 @@ func (c *Collector) Health() Health {
 	return h
 }
 
-// newRun makes the number of a run that begins now: milliseconds since 1970, and 12 random bits, because a fleet may start at
-// once. It has 53 bits, so a float64 has it exactly.
+// newRun returns the number of a run that begins now: milliseconds since 1970 and 12 random bits, because the processes
+// of a fleet may start at the same time. It has 53 bits, so a float64 holds it exactly.
 func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
 
-// RunID is a number that tells this Collector's seconds from those of every other one: of the processes before and after it, of
-// other instances, of replicas. It is an integer below 2^53, to be compared for equality only.
-//
-// A nil Collector has 0.
+// RunID returns a number that identifies this Collector: the seconds of all other processes, instances and replicas
+// have other numbers. It is an integer below 2^53. Compare it only for equality. RunID returns 0 for a nil Collector.
 func (c *Collector) RunID() int64 {
 	if c == nil {
 		return 0

@@ -6,30 +6,31 @@ import (
 	"sync"
 )
 
-// maxValues is how many different values of a label are kept apart.
+// maxValues is the largest number of values of a label that are counted separately.
 const maxValues = 16
 
-// labelled is what is kept for a value of a label.
+// labelled is a label value with its data.
 type labelled[X any] struct {
 	value string
 	of    X
 }
 
-// find finds what a list has for a value, and adds it if need be: for a few values, and for [Other] in the place of all further ones.
-func find[X any](list *[]labelled[X], value string) *X {
+// getOrAdd returns the data of a value and adds the value if it is new. When the list is full, all further values share
+// the data of [Other].
+func getOrAdd[X any](list *[]labelled[X], value string) *X {
 	value = cleanName(value, Unspecified)
 	i := slices.IndexFunc(*list, func(x labelled[X]) bool { return x.value == value })
 	switch {
 	case i >= 0:
 		return &(*list)[i].of
 	case len(*list) >= maxValues-1 && value != Other:
-		return find(list, Other)
+		return getOrAdd(list, Other)
 	}
 	*list = append(*list, labelled[X]{value: value})
 	return &(*list)[len(*list)-1].of
 }
 
-// counterVec counts by the value of a label. Its zero value is empty.
+// counterVec counts by label value. The zero value is empty and ready to use.
 type counterVec struct {
 	mu     sync.Mutex
 	counts []labelled[int64]
@@ -38,21 +39,21 @@ type counterVec struct {
 func (v *counterVec) add(value string, n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	count := find(&v.counts, value)
+	count := getOrAdd(&v.counts, value)
 	if *count += n; *count < 0 {
 		*count = math.MaxInt64
 	}
 }
 
-// prune forgets the values that were never counted.
+// prune removes the values that were never counted.
 func (v *counterVec) prune() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.counts = filter(v.counts, func(x labelled[int64]) bool { return x.of > 0 })
 }
 
-// each calls yield for the values, in the order in which they came, with their counts as of one moment, until it returns
-// false. It reports whether there are any values.
+// each calls yield for each value in order of its first use, until yield returns false. The counts are read at one
+// instant. It reports whether there are any values.
 func (v *counterVec) each(yield func(string, int64) bool) bool {
 	var counts [maxValues]labelled[int64]
 	v.mu.Lock()

@@ -73,7 +73,7 @@ func arrive(e *Entry, o *options, list []*limiter) {
 // countDry counts n calls that a dry run would have refused, and have entered as e. The limiter is that of the resource.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
 	e.call.SetNote(reserved)
-	x := find(&m.dryCounts, refused.Limit.String())
+	x := getOrAdd(&m.dryCounts, refused.Limit.String())
 	if c := m.c; x.stat == nil {
 		// No reader has been handed out the second that is open here, and those that list the dry runs from now on find this one.
 		began := c.line.Now()

@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Enter records that a call begins, below the call that ctx belongs to, and returns a context for what it calls. The call is in
-// flight until one of the methods of e ends it; calls may overlap, outlive the one above them, and end in any order.
+// Enter records the start of a call below the call of ctx, and returns a context for the calls that it makes in turn.
+// The call is in flight until a method of e ends it. Calls may overlap, outlive their parent, and end in any order.
 //
 //	ctx, e, err := c.Enter(ctx, "load user")
 //	if err != nil {
@@ -19,13 +19,13 @@ import (
 //	user, err := load(ctx)
 //	e.Exit(err)
 //
-// Where the call is one function, [Collector.Do] is simpler; where it is what the surrounding function does, see [Entry.End].
+// [Collector.Do] is simpler if the call is one function. If it is the rest of the calling function, see [Entry.End].
 //
-// The error is nil, or is [ErrBlocked]: a limit refused the call, which is counted as a block. The context is the one
-// given then, and e is no call. Where there are no limits the error can be ignored.
+// The error is nil or wraps [ErrBlocked]: a limit refused the call, which counts as a block. In that case Enter returns
+// ctx unchanged, and e is the zero Entry. A caller without limits can ignore the error.
 //
-// Enter and Exit cost about twice what they cost by a [Resource], and one allocation, of the context. The
-// first call of a name, an origin or an entrance registers it. A nil Collector records nothing.
+// Enter and Exit cost about twice as much as those of a [Resource], plus one allocation for the context. The first call
+// of a name, an origin or an entrance registers it. A nil Collector records nothing.
 func (c *Collector) Enter(ctx context.Context, name string, opts ...CallOption) (inner context.Context, e Entry, err error) {
 	inner = ctx
 	if c == nil {
@@ -37,15 +37,15 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...CallOption) 
 	return
 }
 
-// enter lets a call enter below another one, at a leaf if it is known, and returns its context, or ctx and the error of a limit that
-// refused it.
+// enter records the start of a call below up. It tries the leaf known first, if that is not nil. It returns the context
+// of the call, or ctx and the error of the limit that refused the call.
 func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *options, e *Entry) (context.Context, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	waits := ctx
 	if o.prioritized {
-		waits = askedContext{ctx, ctx.Done()}
+		waits = doneContext{ctx, ctx.Done()}
 	}
 	err := errMoved
 	if known != nil {
@@ -60,7 +60,7 @@ func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *option
 	return e.frame(ctx, up, o), nil
 }
 
-// frame is the context of a call that has entered.
+// frame returns the context of a call that has entered.
 func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	l := e.at.leaf
 	if o.at != nil && !o.at.IsZero() {
@@ -77,16 +77,17 @@ func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	return f
 }
 
-// askedContext is a context whose Done was asked before its call had borrowed anything: a context of somebody's own may panic.
-type askedContext struct {
+// doneContext caches the result of Done. Done is called before the call borrows quota, because the Done method of a
+// user-defined context may panic.
+type doneContext struct {
 	context.Context
 	done <-chan struct{}
 }
 
-func (a askedContext) Done() <-chan struct{} { return a.done }
+func (a doneContext) Done() <-chan struct{} { return a.done }
 
-// Do records f as one call, as [Collector.Enter] does, or returns [ErrBlocked] if a limit refuses it. An error that f
-// returns is returned. A panic counts as an exception and goes on.
+// Do records f as one call, like [Collector.Enter], or returns an error that wraps [ErrBlocked] if a limit refuses it.
+// Otherwise it returns the error of f. A panic of f counts as an exception and continues.
 func (c *Collector) Do(ctx context.Context, name string, f func(context.Context) error, opts ...CallOption) error {
 	ctx, e, err := c.Enter(ctx, name, opts...)
 	if err != nil {
@@ -95,7 +96,7 @@ func (c *Collector) Do(ctx context.Context, name string, f func(context.Context)
 	return e.run(func() error { return f(ctx) })
 }
 
-// below finds the entry above ctx, nil if there is none, and applies the options of a call below it.
+// below returns the frame of ctx, or nil, and applies the options of a call below it.
 func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *frame {
 	o.apply(opts)
 	up := c.frameOf(ctx)
@@ -105,7 +106,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 		if !o.hasOrigin && !o.outbound {
 			o.origin = up.leaf.origin
 		}
-		if up.inbound() { // it has come in already
+		if up.inbound() { // its parent counts as inbound
 			o.inbound = false
 		}
 	case o.entrance == "":
@@ -114,21 +115,21 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 	return up
 }
 
-// Block records a call that was refused outside of the Collector, below the entry that ctx belongs to; see
-// [Resource.Block].
+// Block records a call that code outside of the Collector refused, below the call of ctx. See [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...CallOption) {
 	if c == nil {
 		return
 	}
 	o := options{name: name}
 	up := c.below(ctx, &o, opts)
-	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) }) // it has no other than errMoved
+	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) }) // l.block returns no other error than errMoved
 }
 
-// errMoved is the error of a call whose leaf was retired in this moment, or whose name has got a resource of its own since it was found.
+// errMoved means that a leaf can no longer record a call: the leaf was retired, or the name of the call got its own
+// resource after the lookup. The caller must look up the leaf again.
 var errMoved = errors.New("collector: counted elsewhere")
 
-// count finds the leaf of a call and has f count it there, again while that returns errMoved.
+// count looks up the leaf of a call and calls f with it, until f returns an error other than errMoved, or nil.
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)
@@ -147,12 +148,13 @@ func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	}
 }
 
-// reading is the reading of the timeline at a time of the clock.
+// reading returns the reading of the timeline at a time of the wall clock. A time in the future counts as the current
+// time.
 func (c *Collector) reading(at time.Time) leap.Reading {
 	return c.line.Now().Add(-max(c.now().Sub(at), 0))
 }
 
-// now reads the clock.
+// now returns the current time of the Collector's clock.
 func (c *Collector) now() time.Time {
 	if c.opts.Now != nil {
 		return c.opts.Now()
@@ -160,18 +162,18 @@ func (c *Collector) now() time.Time {
 	return time.Now()
 }
 
-// frame is the context of a call, by which the calls below find it.
+// frame is the context of a call. Calls below it find their parent by it.
 type frame struct {
 	context.Context
 	leaf  *leaf
-	stamp uint64 // twice the reading at which the call entered, and one more if it is part of a call that came in from outside
+	stamp uint64 // twice the reading at which the call entered, plus 1 if it is part of an inbound call
 }
 
 func (f *frame) entered() leap.Reading { return leap.Reading(f.stamp) >> 1 }
 
 func (f *frame) inbound() bool { return f.stamp&1 != 0 }
 
-// frameKey finds the frame of a Collector in a context.
+// frameKey is the context key of a Collector's frame.
 type frameKey struct{ c *Collector }
 
 func (f *frame) Value(k any) any {
@@ -181,12 +183,12 @@ func (f *frame) Value(k any) any {
 	return f.Context.Value(k)
 }
 
-// String describes the context where one is printed; printing it otherwise would read statistics that change.
+// String describes the context. The default formatting would read statistics that change concurrently.
 func (f *frame) String() string {
 	return fmt.Sprintf("%v.WithEntry(%q)", f.Context, f.leaf.resource.name)
 }
 
-// frameOf finds the frame above ctx, which may be nil; nil if there is none.
+// frameOf returns the closest frame of this Collector in ctx, or nil. ctx may be nil.
 func (c *Collector) frameOf(ctx context.Context) *frame {
 	if ctx == nil {
 		return nil
@@ -198,7 +200,7 @@ func (c *Collector) frameOf(ctx context.Context) *frame {
 	return f
 }
 
-// depth is how many frames are above f, and at most most.
+// depth returns the number of frames above f, at most most.
 func (f *frame) depth(most int) (n int) {
 	c := f.leaf.resource.c
 	for up := c.frameOf(f.Context); up != nil && n < most; up = c.frameOf(up.Context) {

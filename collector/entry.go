@@ -10,19 +10,21 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// ErrPanicked is the error of a call whose function did not return: it panicked, or ended its goroutine. It is always an
-// exception.
+// ErrPanicked is the error of a call whose function did not return: it panicked or called runtime.Goexit. It always
+// counts as an exception.
 var ErrPanicked = errors.New("collector: panicked")
 
-// Entry is a call in flight. It must not be copied: the copy would end the call a second time. Its zero value is no call.
+// Entry is a call in flight. Do not copy it: the copy would end the call a second time. The zero value is no call, and
+// its methods do nothing.
 //
-// A call ends by one of its methods, from any goroutine, in any order with other entries. What ends it a second time counts nothing.
+// One method ends the call, from any goroutine, in any order relative to other entries. Further calls of these methods
+// do nothing.
 type Entry struct {
-	call node.Call // its note says what ends with it: a slot of the frames, and whether there is a reservation
+	call node.Call // its note holds the slot in running and the reserved bit
 	at   *place
 }
 
-// End ends the call with the error that err points to when the surrounding function returns. It is for defer:
+// End ends the call with *err when the calling function returns. Use it with defer:
 //
 //	func load(ctx context.Context) (err error) {
 //		ctx, e, err := c.Enter(ctx, "load")
@@ -33,11 +35,12 @@ type Entry struct {
 //		…
 //	}
 //
-// A nil err is no error. A panic is [ErrPanicked], an exception, and goes on; End sees it only where it is deferred itself, not within
-// another deferred function. A runtime.Goexit looks like a return: only [Resource.Do] and [Collector.Do] see that.
+// A nil err means no error. A panic counts as [ErrPanicked], an exception, and continues; End notices it only if it is
+// deferred directly, not called within another deferred function. A runtime.Goexit looks like a return. Only
+// [Resource.Do] and [Collector.Do] detect it.
 func (e *Entry) End(err *error) {
 	if reason := recover(); reason != nil {
-		defer panic(reason) // whatever Options.Exception does
+		defer panic(reason) // even if Options.Exception panics
 		e.Exit(ErrPanicked)
 		return
 	}
@@ -48,12 +51,13 @@ func (e *Entry) End(err *error) {
 	e.Exit(*err)
 }
 
-// Exit records that the call ended: its response time, whether it failed, and one less in flight, as one change. [Options]
-// decide which errors are failures.
+// Exit records the end of the call as one atomic change: its response time, whether it failed, and one call fewer in
+// flight. [Options].Exception decides which errors are failures.
 //
-// Deferred as it stands it counts every call as good: Go evaluates err when the defer statement is reached. See [Entry.End].
+// Do not write "defer e.Exit(err)": Go evaluates err at the defer statement, so every call would count as successful.
+// See [Entry.End].
 func (e *Entry) Exit(err error) {
-	if note := e.call.Note(); err == nil && note&reserved == 0 { // as end does, without a call
+	if note := e.call.Note(); err == nil && note&reserved == 0 { // the same as end, inlined
 		if e.call.End(false, 0) > 0 && note != 0 {
 			e.at.leaf.resource.c.running.empty(note)
 		}
@@ -62,10 +66,10 @@ func (e *Entry) Exit(err error) {
 	e.exit(err, Code{})
 }
 
-// reserved is the bit of a call's note that tells of a reservation. The others are the number of a slot.
+// reserved is the bit of a call's note that marks a reservation. The other bits hold the number of a slot in running.
 const reserved = 1 << 31
 
-// end ends the call, and returns how many completions were counted.
+// end ends the call and returns the number of completions that were counted.
 func (e *Entry) end(failed bool, code Code) (n int64) {
 	note := e.call.Note()
 	if note&reserved != 0 {
@@ -79,8 +83,8 @@ func (e *Entry) end(failed bool, code Code) (n int64) {
 	return n
 }
 
-// exit ends the call, and returns how many completions were counted. It asks whether an error is an exception. Whatever the answer, even
-// a panic, which is one, the call ends.
+// exit ends the call and returns the number of completions that were counted. It calls [Options].Exception to classify
+// err. The call ends even if that function panics, which counts as an exception.
 func (e *Entry) exit(err error, code Code) (n int64) {
 	if e.at == nil {
 		return 0
@@ -96,31 +100,32 @@ func (e *Entry) exit(err error, code Code) (n int64) {
 		}
 	}()
 	failed = c.isException(err)
-	return 0 // replaced when the call ends
+	return 0 // the deferred function sets the result
 }
 
-// classify counts exceptions by their class, as [Unspecified] if the function that tells it does not return.
+// classify counts exceptions by class. The class is [Unspecified] if [Options].ExceptionClass does not return.
 func (r *Resource) classify(err error, n int64) {
 	class := ""
 	defer func() { r.exceptions.add(class, n) }()
 	class = r.c.opts.ExceptionClass(err)
 }
 
-// run exits the entry when f has returned, with its error, or panicked.
+// run calls f and exits the entry with its error, or with ErrPanicked if f does not return.
 func (e *Entry) run(f func() error) (err error) {
-	err = ErrPanicked // unless it returns
+	err = ErrPanicked // unless f returns
 	defer func() { e.Exit(err) }()
 	err = f()
 	return err
 }
 
-// ExitCode is [Entry.Exit] for a call that was answered with a code: its completion is counted under the code, in the same
-// change. Without a code it is Exit. It costs a few nanoseconds more.
+// ExitCode is [Entry.Exit] for a call with a result code. The same atomic change counts the completion under the code.
+// With the zero Code it equals Exit. It costs a few nanoseconds more than Exit.
 func (e *Entry) ExitCode(err error, code Code) { e.exit(err, code) }
 
-// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. The id is kept as an exemplar: the latest one of each
-// classic bucket of the resource's histogram. An id that is empty, longer than 64 bytes or no UTF-8 is left out. It
-// costs an allocation and another clock reading more than Exit; so leave it for calls whose trace is recorded.
+// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. The ID is kept as an exemplar: the latest one in
+// each classic bucket of the resource's histogram. ExitTrace ignores an ID that is empty, longer than 64 bytes, or not
+// valid UTF-8. It costs an allocation and a clock reading more than Exit; use it only for calls whose trace is
+// recorded.
 func (e *Entry) ExitTrace(err error, code Code, id string) {
 	if e.at == nil {
 		return
@@ -132,31 +137,31 @@ func (e *Entry) ExitTrace(err error, code Code, id string) {
 	}
 }
 
-// Exemplar is one call that stands for those of about its response time: the way from a histogram to a trace.
+// Exemplar is a recorded call with about the response time of its bucket. It links a histogram to a trace.
 type Exemplar struct {
 	TraceID string
 	RT      time.Duration
-	// At is when the call ended.
+	// At is the end of the call.
 	At time.Time
 }
 
-// maxTraceID is how long the id of a trace may be, in bytes; that of W3C has 32.
+// maxTraceID is the maximum length of a trace ID in bytes. W3C trace IDs have 32.
 const maxTraceID = 64
 
-// validTraceID reports whether an id is short enough, and text.
+// validTraceID reports whether id is short enough and valid UTF-8.
 func validTraceID(id string) bool { return len(id) <= maxTraceID && utf8.ValidString(id) }
 
-// keepExemplar keeps the call that has just ended as the latest of its bucket, if it has the id of a trace.
+// keepExemplar stores the call that has just ended as the latest exemplar of its bucket, if id is a valid trace ID.
 func (r *Resource) keepExemplar(id string, rt time.Duration) {
 	if id == "" || !validTraceID(id) {
 		return
 	}
-	bucket, _ := slices.BinarySearch(r.c.shape.Options().Bounds, rt) // the first with a bound that is not below
+	bucket, _ := slices.BinarySearch(r.c.shape.Options().Bounds, rt) // the first bucket with a bound of at least rt
 	r.exemplars(true)[bucket].Store(&Exemplar{TraceID: id, RT: rt, At: r.c.now()})
 }
 
-// Exemplars are the latest calls with a trace of the resource, at most one for each classic bucket of its histogram,
-// the quickest first.
+// Exemplars returns the latest calls with a trace ID, at most one for each classic bucket of the resource's histogram,
+// the fastest first.
 func (r *Resource) Exemplars() (list []Exemplar) {
 	if r == nil {
 		return nil
@@ -170,7 +175,8 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 	return list
 }
 
-// exemplars are those of the buckets, nil if there are none and none are wanted.
+// exemplars returns the exemplars by bucket. If there are none yet, it allocates them if wanted is set, and returns nil
+// otherwise.
 func (r *Resource) exemplars(wanted bool) []atomic.Pointer[Exemplar] {
 	if wanted && r.traced.Load() == nil {
 		list := make([]atomic.Pointer[Exemplar], len(r.c.shape.Options().Bounds)+1)

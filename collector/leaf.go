@@ -7,34 +7,34 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// leaf is where calls are recorded: the statistic of one resource, called by one origin, in the context of one entrance. The
-// statistic is part of it, and comes first, so that who has the leaf has it in the cache line that a call needs.
+// leaf records the calls of one resource, origin and entrance. The Statistic is embedded as the first field, so loading
+// the leaf also loads the cache line that a call needs.
 type leaf struct {
 	node.Statistic
 	leafKey
-	retired  atomic.Bool // changes under the collector's mu
+	retired  atomic.Bool // changed with the collector's mu held
 	resource *Resource
 	treeNode *TreeNode
-	own      place // of calls without a reservation
+	own      place // for calls without a reservation
 }
 
-// place is where a call is counted: at a leaf, and in limiters for the name that it would have if there were capacity.
+// place holds the leaf that records a call, and the call's reservation if it has one.
 type place struct {
 	leaf     *leaf
 	reserved *reservation // nil for nearly all calls
 }
 
-// leafKey tells the leaves of one tree node apart.
+// leafKey identifies a leaf within its tree node.
 type leafKey struct {
 	origin  string
 	inbound bool
-	nested  bool // below another entry, so that the entrance does not count it
+	nested  bool // below another call; the view of the entrance counts only outermost calls
 }
 
-// key tells the leaf of a call from others of its tree node.
+// key returns the key of the leaf that records the call.
 func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, up != nil || o.nested} }
 
-// views are all views that the leaf is a part of. Holds the collector's mu.
+// views returns all views that include the leaf. The collector's mu must be held.
 func (l *leaf) views() []*node.View {
 	c := l.resource.c
 	views := l.ownViews()
@@ -47,7 +47,8 @@ func (l *leaf) views() []*node.View {
 	return views
 }
 
-// ownViews are those of the resource: in all, in the context, by the origin. Holds the collector's mu.
+// ownViews returns the views of the resource that include the leaf: the total, the entrance, and the origin. The
+// collector's mu must be held.
 func (l *leaf) ownViews() []*node.View {
 	r := l.resource
 	views := []*node.View{r.view, l.treeNode.view}
@@ -57,7 +58,7 @@ func (l *leaf) ownViews() []*node.View {
 	return views
 }
 
-// enter lets a call enter, or returns the error of a limit that refused it, or errMoved.
+// enter records the start of a call. It returns the error of a limit that refused the call, or errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
 	switch m := l.resource.limiter.Load(); {
@@ -74,7 +75,7 @@ func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	return nil
 }
 
-// block counts n refused calls, or returns errMoved.
+// block counts n refused calls. It returns errMoved if the leaf was retired.
 func (l *leaf) block(reason string, n int64) error {
 	if !l.Block(l.resource.c.line.Now(), n) {
 		return errMoved
@@ -83,15 +84,15 @@ func (l *leaf) block(reason string, n int64) error {
 	return nil
 }
 
-// location is the leaf that counts a call, existing or to be made, within the limits of [Options].
+// location is the leaf for a call within the limits of [Options], which may not exist yet.
 type location struct {
 	entrance string
 	key      leafKey
-	leaf     *leaf         // nil if there is none yet
-	over     *atomic.Int64 // counts the calls beyond a limit; nil for a call within all limits
+	leaf     *leaf         // nil if it does not exist yet
+	over     *atomic.Int64 // overflow counter, or nil if the call is within all limits
 }
 
-// location finds the leaf of a call. It changes nothing, and takes no lock.
+// location looks up the leaf of a call. It changes nothing and takes no lock.
 func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	s := location{entrance: o.entrance, key: o.key(up)}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
@@ -102,7 +103,7 @@ func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	}
 	if s.leaf = r.leaf(s.entrance, s.key); s.leaf == nil && c.leafCount.Load() >= int64(c.opts.MaxLeaves) {
 		s.entrance, s.over = Other, &c.overflow.leaves
-		if !c.limits.Load().origins[s.key.origin] { // so that no origin escapes a limit
+		if !c.limits.Load().origins[s.key.origin] { // a limit for this origin must keep applying
 			s.key.origin = Other
 		}
 		s.leaf = r.leaf(s.entrance, s.key)
@@ -110,7 +111,8 @@ func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	return s
 }
 
-// entrance finds an entrance, nil if there is none. They are few, and the busiest often came first.
+// entrance returns the entrance with the given name, or nil. A linear scan is fast: there are few entrances, and the
+// busiest are usually registered first.
 func (c *Collector) entrance(name string) *TreeNode {
 	for _, e := range *c.entrances.Load() {
 		if e.name == name {
@@ -120,7 +122,7 @@ func (c *Collector) entrance(name string) *TreeNode {
 	return nil
 }
 
-// hasEntrance reports whether there is an entrance with this name, or one may be added.
+// hasEntrance reports whether an entrance with this name exists or may be added.
 func (c *Collector) hasEntrance(name string) bool {
 	if name == Other || c.entrance(name) != nil {
 		return true

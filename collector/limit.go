@@ -255,8 +255,8 @@ func (c *Collector) SetLimits(limits []Limit) error {
 		return err
 	}
 	rules := newRuleSet(slices.Clone(limits))
-	c.setting.Lock()
-	defer c.setting.Unlock()
+	c.limitsMu.Lock()
+	defer c.limitsMu.Unlock()
 	c.mu.Lock()
 	c.limits.Store(rules) // from here on names that are registered have the new ones
 	c.names.refresh()

@@ -175,7 +175,7 @@ func (r *Resource) setLimits(limits []Limit) {
 	m.dryCounts = filter(m.dryCounts, func(x labelled[dryCount]) bool { return x.of.stat != nil })
 	for _, l := range limits { // so that there is a series before the first block
 		if l.DryRun {
-			find(&m.dryCounts, l.String())
+			getOrAdd(&m.dryCounts, l.String())
 		} else {
 			r.blocks.add(l.String(), 0)
 		}

@@ -142,15 +142,15 @@ func (c *Collector) Publish(all ...Metric) (withdraw func()) {
 			m.Began = c.now()
 		}
 	}
-	c.publishing.Lock()
-	defer c.publishing.Unlock()
+	c.publishedMu.Lock()
+	defer c.publishedMu.Unlock()
 	if err := c.checkMetrics(p.metrics); err != nil {
 		panic(err)
 	}
 	c.published = append(c.published, p)
 	return func() {
-		c.publishing.Lock()
-		defer c.publishing.Unlock()
+		c.publishedMu.Lock()
+		defer c.publishedMu.Unlock()
 		c.published = slices.DeleteFunc(slices.Clone(c.published), func(x *publication) bool { return x == p })
 	}
 }
@@ -186,8 +186,8 @@ func (c *Collector) Metrics() []Metric {
 	if c == nil {
 		return all
 	}
-	c.publishing.Lock()
-	defer c.publishing.Unlock()
+	c.publishedMu.Lock()
+	defer c.publishedMu.Unlock()
 	for _, p := range c.published {
 		all = append(all, p.metrics...)
 	}

@@ -68,7 +68,7 @@ func (c *Collector) sweep(n int) {
 	}
 	c.setIdle(s.idle, c.idleSince(open))
 	s.left, s.idle = nil, nil
-	c.tidy()
+	c.compact()
 	c.swept.Store(open)
 }
 
@@ -92,7 +92,7 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	c.mu.Unlock()
 	c.mu.yield()
 	if many {
-		c.tidy()
+		c.compact()
 	}
 }
 
@@ -150,13 +150,13 @@ func (c *Collector) all() []*Resource {
 // alive reports whether the resource is not retired.
 func (r *Resource) alive() bool { return !r.dead.Load() }
 
-// tidy takes what was retired out of the list of resources, and out of the views of all, which costs in proportion to these. Nobody waits
+// compact takes what was retired out of the list of resources, and out of the views of all, which costs in proportion to these. Nobody waits
 // for that: what is kept is found first, and then replaces the list, with what has come meanwhile.
-func (c *Collector) tidy() {
-	if !c.tidying.TryLock() {
+func (c *Collector) compact() {
+	if !c.compactMu.TryLock() {
 		return
 	}
-	defer c.tidying.Unlock()
+	defer c.compactMu.Unlock()
 	c.mu.Lock()
 	resources, gone := slices.Clip(c.resources), c.gone
 	c.gone.leaves = 0
@@ -251,16 +251,16 @@ func (r *Resource) lastUsed(now leap.Reading) int64 {
 	return last
 }
 
-// portionLock is a lock for long work that is done in portions. Between two of them, [portionLock.yield] runs those who wait:
+// fairMutex is a lock for long work that is done in portions. Between two of them, [fairMutex.yield] runs those who wait:
 // a mutex alone would only make them runnable, and where all processors are busy, they would find it taken again each time that they
 // get one.
-type portionLock struct {
+type fairMutex struct {
 	sync.Mutex
 	waiting atomic.Int32
 }
 
 // Lock takes the lock.
-func (l *portionLock) Lock() {
+func (l *fairMutex) Lock() {
 	if l.TryLock() {
 		return
 	}
@@ -270,7 +270,7 @@ func (l *portionLock) Lock() {
 }
 
 // yield runs those who wait for the lock, which the caller does not hold.
-func (l *portionLock) yield() {
+func (l *fairMutex) yield() {
 	if l.waiting.Load() > 0 {
 		runtime.Gosched()
 	}
