@@ -42,6 +42,10 @@ type connection struct {
 	since    time.Time     // when the state began
 	idle     time.Duration // of a closed connection: how long it was idle before; 0 if it was not
 	unsaved  bool          // the last response has moved a cursor
+	changed  chan struct{} // closed at the next change; nil if no goroutine waits for it
+
+	unproven *response // last response, if it counts as read because the connection stayed idle
+	decided  time.Time // the time of that verdict
 }
 
 // change records the state of a connection, and reports whether positions are to be saved.
@@ -57,9 +61,12 @@ func (k *connections) change(c net.Conn, state http.ConnState) (unsaved bool) {
 	if x == nil {
 		return false
 	}
-	unsaved, last := x.change(state, time.Now())
+	unsaved, last, unread := x.change(state, time.Now())
 	if last {
 		k.open.Delete(address)
+	}
+	if unread != nil {
+		unread.cursor.retract(unread.size)
 	}
 	return unsaved
 }
@@ -71,8 +78,9 @@ func (k *connections) find(address *net.TCPAddr) *connection {
 	return x
 }
 
-// change records a state. Last is that of the last connection with this address.
-func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last bool) {
+// change records a state. last reports whether the last connection with this address has ended. unread is a response that was
+// wrongly taken as read, see row 6 of [response].
+func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last bool, unread *response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch state {
@@ -81,17 +89,35 @@ func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last 
 		x.shared = x.shared || x.users > 1
 	case http.StateActive:
 		x.requests++
+		x.unproven = nil // the request is the proof
 	default: // a response has ended, if there was one
 		unsaved, x.unsaved = x.unsaved, false
 	}
 	if state == http.StateClosed && x.state == http.StateIdle {
 		x.idle = max(now.Sub(x.since), 1)
+		if now.Sub(x.decided) < closingEnd {
+			unread, x.unproven = x.unproven, nil
+		}
 	}
 	if state == http.StateClosed || state == http.StateHijacked {
 		x.users--
 	}
 	x.state, x.since = state, now
-	return unsaved, x.users == 0
+	if x.changed != nil {
+		close(x.changed)
+		x.changed = nil
+	}
+	return unsaved, x.users == 0, unread
+}
+
+// nextChange returns a channel that is closed at the next change of the state.
+func (x *connection) nextChange() <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.changed == nil {
+		x.changed = make(chan struct{})
+	}
+	return x.changed
 }
 
 // saveWhenIdle has positions saved when the present response has ended.

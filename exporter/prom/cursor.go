@@ -66,10 +66,9 @@ func (x *cursor) settle(d delivery) {
 	defer x.mu.Unlock()
 	a := x.out
 	x.out = nil
-	size := x.line.Count(a.from, a.to)
 	switch d {
 	case broken, left:
-		x.shrink(a.samples, size)
+		x.shrink(a.samples, a.size)
 		x.Doubt = max(x.Doubt, a.to)
 		most := maxTries
 		if d == left && x.closes {
@@ -80,12 +79,12 @@ func (x *cursor) settle(d delivery) {
 			return
 		}
 		x.closes = d == left
-		x.giveUp(size)
+		x.giveUp(a.size)
 	case unconfirmed:
-		x.giveUp(size)
+		x.giveUp(a.size)
 	case acknowledged:
 		x.closes = false
-		x.count.delivered += size
+		x.count.delivered += a.size
 		if x.limit > 0 && x.Next >= x.Doubt {
 			x.limit = min(2*x.limit, maxLimit)
 		}
@@ -99,6 +98,13 @@ const maxTries = 6
 // giveUp counts n seconds as delivered, although nothing proves it. Holds mu.
 func (x *cursor) giveUp(n int64) {
 	x.count.delivered += n
+	x.count.unconfirmed += n
+}
+
+// retract counts n seconds as unconfirmed that settle took as read.
+func (x *cursor) retract(n int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.count.unconfirmed += n
 }
 
@@ -147,7 +153,8 @@ func (x *cursor) sent(a *response, from, to int64, samples int, complete bool, l
 			x.giveUp(x.line.Count(from, to))
 			return
 		}
-		a.from, a.to, a.samples = from, to, samples
+		a.cursor, a.from, a.to, a.samples = x, from, to, samples
+		a.size = x.line.Count(from, to)
 		x.out = a
 	}
 }

@@ -78,7 +78,7 @@ type Seconds struct {
 	vmMaxBytes   int   // of a response to VictoriaMetrics
 	cursors      *cursors
 	conns        connections
-	stay         func(context.Context) bool // while an idle connection shows whether it stays so; a test's own in some
+	await        func(context.Context, time.Duration, <-chan struct{}) bool // await, unless a test replaces it
 	out          sender
 
 	saving     sync.Mutex // guards the file of positions
@@ -105,7 +105,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	s := &Seconds{
 		stats: c, opts: o, vmMaxBytes: vmMaxBytes, streams: streams, line: line,
 		cursors: newCursors(o.MaxCursors, o.CursorExpiry, line),
-		stay:    stay,
+		await:   await,
 	}
 	s.out.init("seconds", o.Proxies)
 	s.oldestLogged = line.First()
@@ -184,7 +184,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	x.resume(r.Host)
 	moved := false
 	if x.out != nil {
-		d := s.decide(r.Context(), x.out)
+		d := s.decide(r.Context(), x.out, min(closingWait, scrapeTimeout(r)/4))
 		if d == idle {
 			return // the client has disconnected
 		}
