@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,10 +35,11 @@ func TestClosing(t *testing.T) {
 		}
 	}
 	for _, load := range []struct {
-		name      string
-		loops     int  // for each processor
-		throttled bool // the client runs for a tenth of the time, as in a container with a CPU quota
-	}{{"calm", 0, false}, {"busy", 1, false}, {"very busy", 4, false}, {"throttled", 0, true}} {
+		name       string
+		loops      int  // processes that compute, for each processor
+		goroutines int  // that compute in the process of the service, for each processor
+		throttled  bool // the client runs for a tenth of the time, as in a container with a CPU quota
+	}{{"calm", 0, 0, false}, {"busy", 1, 0, false}, {"very busy", 4, 0, false}, {"saturated", 0, 8, false}, {"throttled", 0, 0, true}} {
 		for _, c := range []struct {
 			name string
 			program
@@ -48,6 +50,7 @@ func TestClosing(t *testing.T) {
 				}
 				t.Run(load.name+"/"+c.name+"/"+scheme, func(t *testing.T) {
 					keepBusy(t, load.loops)
+					defer saturate(load.goroutines)()
 					page := &unending{asked: map[string]time.Time{}, ended: map[string]time.Time{}}
 					service := httptest.NewUnstartedServer(page)
 					if scheme == "http" {
@@ -82,6 +85,19 @@ func keepBusy(t *testing.T, loops int) {
 			_ = loop.Wait() // it was killed
 		})
 	}
+}
+
+// saturate runs goroutines that compute on each processor, until stop is called.
+func saturate(goroutines int) (stop func()) {
+	var stopped atomic.Bool
+	var all sync.WaitGroup
+	for range goroutines * runtime.NumCPU() {
+		all.Go(func() {
+			for !stopped.Load() {
+			}
+		})
+	}
+	return func() { stopped.Store(true); all.Wait() }
 }
 
 // getUnending requests an unending page every second with a timeout of a second, with Go's client.

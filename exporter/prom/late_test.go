@@ -1,6 +1,7 @@
 package prom_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -9,10 +10,12 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 // lateScraper scrapes with an interval that equals its timeout, and stores seconds as Prometheus does: none that is older than the
@@ -102,5 +105,124 @@ func TestConnectionsThatCloseLate(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// deaf is a listener whose connections return nothing that they read after the test has set closing, until it closes heard.
+type deaf struct {
+	net.Listener
+	closing *atomic.Bool
+	heard   chan struct{}
+}
+
+type deafConn struct {
+	*net.TCPConn
+	l deaf
+}
+
+func (l deaf) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return deafConn{c.(*net.TCPConn), l}, nil
+}
+
+func (c deafConn) Read(b []byte) (int, error) {
+	n, err := c.TCPConn.Read(b)
+	if c.l.closing.Load() {
+		<-c.l.heard
+	}
+	return n, err
+}
+
+// The client has closed the connection of a scrape that timed out, and net/http has not read that yet, as in a busy service.
+func TestConnectionsWhoseEndIsUnread(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows the state of a connection")
+	}
+	for with, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS} {
+		t.Run(with, func(t *testing.T) {
+			server := &states{conns: map[string]net.Conn{}, had: map[string]map[http.ConnState]int{}}
+			var closing atomic.Bool
+			heard := make(chan struct{})
+			page, _, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
+				s.Listener = deaf{s.Listener, &closing, heard}
+				s.Config.ConnState = server.hook
+				hook(s, page)
+				start(s)
+			})
+			t.Cleanup(func() { close(heard) }) // before the server is closed
+			first, next := dial(t, addr), dial(t, addr)
+			if with == "TLS" {
+				first, next = first.tls(), next.tls()
+			}
+			page.OnAwait(func(ctx context.Context, _ <-chan struct{}) bool {
+				closing.Store(true)
+				_ = first.Close()
+				eventually(t, "the end does not arrive", func() bool {
+					server.Lock()
+					defer server.Unlock()
+					return netlimit.PeerClosed(server.conns[first.LocalAddr().String()])
+				})
+				return ctx.Err() == nil
+			})
+			first.ask()
+			if _, err := first.buf.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+			server.await(first, http.StateIdle, 1)
+			server.arrived(first)
+			if got := next.get(); got != 10 {
+				t.Errorf("%d seconds, want all of them again", got)
+			}
+			expect(t, page, 0, 0, 10)
+		})
+	}
+}
+
+// A connection was idle for the whole wait, so its response counts as read. What becomes of the connection then decides whether
+// that stays so.
+func TestIdleConnectionsAfterTheVerdict(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows what has arrived")
+	}
+	for name, tc := range map[string]struct {
+		use         bool // the client sends another request
+		unconfirmed float64
+	}{
+		"used, and closed": {true, 0},
+		"closed":           {false, 10},
+	} {
+		server := &states{conns: map[string]net.Conn{}, had: map[string]map[http.ConnState]int{}}
+		page, now, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
+			page.OnAwait(func(ctx context.Context, _ <-chan struct{}) bool { return ctx.Err() == nil })
+			s.Config.ConnState = server.hook
+			plain(s, page)
+		})
+		first, next := dial(t, addr), dial(t, addr)
+		first.ask()
+		if _, err := first.buf.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		server.await(first, http.StateIdle, 1)
+		server.arrived(first)
+		now.add(time.Second)
+		if got := next.get(); got != 1 {
+			t.Errorf("%s: %d seconds, want the next one", name, got)
+		}
+		expect(t, page, 10, 0, 0)
+		if tc.use {
+			_ = first.seconds()
+			_, _ = io.WriteString(first, "GET /other HTTP/1.1\r\nHost: x\r\n\r\n")
+			server.await(first, http.StateIdle, 2)
+		}
+		_ = first.Close()
+		server.await(first, http.StateClosed, 1)
+		now.add(time.Second)
+		if got := next.get(); got != 1 {
+			t.Errorf("%s: %d seconds, want the next one", name, got)
+		}
+		expect(t, page, 11, tc.unconfirmed, 0)
 	}
 }

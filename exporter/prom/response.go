@@ -111,6 +111,8 @@ func (a *response) verdict() delivery {
 			return left
 		case n > 0:
 			return broken // row 3
+		case netlimit.PeerClosed(c.Conn):
+			return left // row 5: net/http has not called the hook yet
 		}
 		return idle // row 6
 	case c.idle > 0 && a.idleTimeout > 0 && c.idle >= a.idleTimeout/10*9:
