@@ -23,9 +23,9 @@ const closingRun = 10 * time.Second
 // closingTargets is the number of targets of each client.
 const closingTargets = 20
 
-// TestClosing measures the delay between the next request of a client whose scrape has timed out and the end of the connection of
-// that scrape, while all processors are busy. The timeout of a scrape is its interval, so both happen at the same time. The
-// figures belong to the constants of exporter/prom/response.go.
+// TestClosing measures the delay between the next request of a client whose scrape has timed out and the end of the
+// connection of that scrape, while all processors are busy. The timeout of a scrape is its interval, so both happen at
+// the same time. The figures belong to the constants of exporter/prom/response.go.
 func TestClosing(t *testing.T) {
 	run := closingRun
 	if s := os.Getenv("WINDOWSTAT_E2E_CLOSING"); s != "" {
@@ -39,11 +39,23 @@ func TestClosing(t *testing.T) {
 		loops      int  // processes that compute, for each processor
 		goroutines int  // that compute in the process of the service, for each processor
 		throttled  bool // the client runs for a tenth of the time, as in a container with a CPU quota
-	}{{"calm", 0, 0, false}, {"busy", 1, 0, false}, {"very busy", 4, 0, false}, {"saturated", 0, 8, false}, {"throttled", 0, 0, true}} {
+	}{
+		{"calm", 0, 0, false},
+		{"busy", 1, 0, false},
+		{"very busy", 4, 0, false},
+		{"saturated", 0, 8, false},
+		{"throttled", 0, 0, true},
+	} {
 		for _, c := range []struct {
 			name string
 			program
-		}{{"Go", program{}}, {"prometheus-3", prometheus3}, {"prometheus-2", prometheus2}, {"victoria", victoria}, {"vmagent", vmagent}} {
+		}{
+			{"Go", program{}},
+			{"prometheus-3", prometheus3},
+			{"prometheus-2", prometheus2},
+			{"victoria", victoria},
+			{"vmagent", vmagent},
+		} {
 			for _, scheme := range []string{"http", "https"} {
 				if load.throttled && c.install == nil {
 					continue // that client is this process
@@ -136,7 +148,8 @@ func scrapeUnending(t *testing.T, name string, p program, service *httptest.Serv
 	var b strings.Builder
 	b.WriteString("scrape_configs:\n")
 	for i := range closingTargets {
-		fmt.Fprintf(&b, "- job_name: job%d\n  scheme: %s\n  tls_config: {insecure_skip_verify: true}\n  params: {cursor: ['%d']}\n", i, scheme, i)
+		fmt.Fprintf(&b, "- job_name: job%d\n  params: {cursor: ['%d']}\n", i, i)
+		fmt.Fprintf(&b, "  scheme: %s\n  tls_config: {insecure_skip_verify: true}\n", scheme)
 		fmt.Fprintf(&b, "  scrape_interval: 1s\n  scrape_timeout: 1s\n  static_configs: [{targets: ['%s']}]\n", addr)
 	}
 	s.configure(t, b.String())
@@ -205,6 +218,7 @@ func (x *unending) report(t *testing.T) {
 	at := func(share float64) time.Duration {
 		return x.delays[int(share*float64(len(x.delays)-1))].Round(10 * time.Microsecond)
 	}
-	t.Logf("of %d scrapes that timed out, the connections of %d ended after the next request; delay: median %v, 90%% %v, 99%% %v, longest %v",
+	t.Logf("of %d scrapes that timed out, the connections of %d ended after the next request; "+
+		"delay: median %v, 90%% %v, 99%% %v, longest %v",
 		len(x.delays), late, at(0.5), at(0.9), at(0.99), at(1))
 }

@@ -37,8 +37,9 @@ type lateJob struct {
 	relay *relay
 }
 
-// TestLate has scrapes time out when their response has arrived, with a timeout that equals the interval of a second. The connections
-// end late, after the next request has begun, while all processors are busy. Each second is in the database or counted as unconfirmed.
+// TestLate has scrapes time out when their response has arrived, with a timeout that equals the interval of a second.
+// The connections end late, after the next request has begun, while all processors are busy. Each second is in the
+// database or counted as unconfirmed.
 func TestLate(t *testing.T) {
 	run := lateDuration(t)
 	keepBusy(t, 1)
@@ -53,7 +54,10 @@ func TestLate(t *testing.T) {
 			l := listen(t, "127.0.0.1:0")
 			serve(t, page, l, page.ConnState)
 			x, addr := startRelay(t, l.Addr().String(), time.Duration(late)*time.Millisecond)
-			j := job{name: fmt.Sprint("late-", late), path: secondsPath, targets: []string{addr}, interval: time.Second, timeout: time.Second}
+			j := job{
+				name: fmt.Sprint("late-", late), path: secondsPath, targets: []string{addr},
+				interval: time.Second, timeout: time.Second,
+			}
 			all, plain = append(all, lateJob{j, x}), append(plain, j)
 		}
 		return all, plain
@@ -63,7 +67,8 @@ func TestLate(t *testing.T) {
 		jobs        []lateJob
 	}
 	var consumers []consumer
-	for name, p := range map[string]program{"prometheus-3": prometheus3, "prometheus-2": prometheus2, "victoria": victoria} {
+	programs := map[string]program{"prometheus-3": prometheus3, "prometheus-2": prometheus2, "victoria": victoria}
+	for name, p := range programs {
 		late, plain := jobs()
 		s := prepareServer(t, name, p, plain...)
 		if s.isVictoria {
@@ -102,21 +107,22 @@ func TestLate(t *testing.T) {
 				await(t, c.to, selector, p.second, deadline)
 				missing := checkPresent(t, c.to, selector+"[30m]", made.sample["r0000"], p.second)
 				of := c.scraper.countedFor(p.stats, c.scraper.name+":"+j.name+"]")
-				unconfirmed := of["cursor_unconfirmed_seconds_total"]
+				unconfirmed, lost := of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"]
 				t.Logf("%d responses were kept, %v seconds were sent again, %d are missing, %v are unconfirmed",
 					j.relay.kept.Load(), of["cursor_resent_seconds_total"], missing, unconfirmed)
 				if j.relay.kept.Load() < 3 {
 					t.Error("too few responses were kept: nothing is shown")
 				}
-				if float64(missing) > unconfirmed || of["cursor_lost_seconds_total"] != 0 {
-					t.Errorf("%d seconds are missing and %v unconfirmed; %v are lost", missing, unconfirmed, of["cursor_lost_seconds_total"])
+				if float64(missing) > unconfirmed || lost != 0 {
+					t.Errorf("%d seconds are missing and %v unconfirmed; %v are lost", missing, unconfirmed, lost)
 				}
 			})
 		}
 	}
 }
 
-// checkPresent checks the samples that a range selector selects, and returns the number of seconds before end that have none.
+// checkPresent checks the samples that a range selector selects, and returns the number of seconds before end that have
+// none.
 func checkPresent(t *testing.T, s *server, selector string, want map[int64]count, end int64) (missing int) {
 	t.Helper()
 	at := map[int64]int{}
@@ -125,7 +131,8 @@ func checkPresent(t *testing.T, s *server, selector string, want map[int64]count
 			second := v.at / 1000
 			at[second]++
 			if c, ok := want[second]; second < end && (!ok || float64(c.pass) != v.value || at[second] > 1) {
-				t.Errorf("%s: second %d is %v; it should be %v, there: %t, samples: %d", s.name, second, v.value, c.pass, ok, at[second])
+				t.Errorf("%s: second %d is %v; it should be %v, there: %t, samples: %d",
+					s.name, second, v.value, c.pass, ok, at[second])
 			}
 		}
 	}
@@ -137,8 +144,9 @@ func checkPresent(t *testing.T, s *server, selector string, want map[int64]count
 	return missing
 }
 
-// TestCalm has servers scrape four targets of one job at one address every second, so that a scrape often comes by another connection
-// than the one before. Nothing times out. An hour of a scrape every 15 seconds has as many responses as four minutes of this.
+// TestCalm has servers scrape four targets of one job at one address every second, so that a scrape often comes by
+// another connection than the one before. Nothing times out. An hour of a scrape every 15 seconds has as many responses
+// as four minutes of this.
 func TestCalm(t *testing.T) {
 	run := lateDuration(t)
 	resources := []string{"r0000", "r0050", "r0100", "r0150"}
@@ -161,7 +169,8 @@ func TestCalm(t *testing.T) {
 		t.Cleanup(service.Close)
 		s := newServer(t, name, program.path(t), to != nil || program.name == victoria.name)
 		config := s.sharedAddress(service.Listener.Addr().String(), resources)
-		config = strings.Replace(config, "scrape_interval: 3s\n  scrape_timeout: 2s", "scrape_interval: 1s\n  scrape_timeout: 1s", 1)
+		config = strings.Replace(config, "scrape_interval: 3s", "scrape_interval: 1s", 1)
+		config = strings.Replace(config, "scrape_timeout: 2s", "scrape_timeout: 1s", 1)
 		if to != nil {
 			s.args = []string{
 				"-httpListenAddr=" + s.addr, "-promscrape.config=" + s.writeConfig(t, config),
@@ -198,13 +207,15 @@ func TestCalm(t *testing.T) {
 				}
 			}
 			of := c.scraper.counted(p.stats)
-			t.Logf("%d responses, %d of them over another connection than the one before; %v seconds were sent again, %v are unconfirmed; %d scrapes failed",
-				c.page.responses.Load(), c.page.switched.Load(), of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"], failed)
+			resent, unconfirmed := of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"]
+			t.Logf("%d responses, %d of them over another connection than the one before; "+
+				"%v seconds were sent again, %v are unconfirmed; %d scrapes failed",
+				c.page.responses.Load(), c.page.switched.Load(), resent, unconfirmed, failed)
 			if failed > 0 {
 				return
 			}
 			made.check(t, c.to, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
-			if of["cursor_resent_seconds_total"] != 0 || of["cursor_unconfirmed_seconds_total"] != 0 || of["cursor_lost_seconds_total"] != 0 {
+			if resent != 0 || unconfirmed != 0 || of["cursor_lost_seconds_total"] != 0 {
 				t.Error("no second should be sent again, unconfirmed or lost")
 			}
 		})

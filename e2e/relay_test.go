@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A relay forwards TCP connections between a scraper and a service. Of every fifth request on all connections it keeps the response: the
-// service sees that all of it has arrived, and the scrape times out. When the scraper has closed such a connection, the relay closes the
-// one to the service some time later.
+// A relay forwards TCP connections between a scraper and a service. Of every fifth request on all connections it keeps
+// the response: the service sees that all of it has arrived, and the scrape times out. When the scraper has closed such
+// a connection, the relay closes the one to the service some time later.
 type relay struct {
 	addr     string // of the service
 	late     time.Duration

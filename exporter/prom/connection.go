@@ -11,23 +11,24 @@ import (
 	"github.com/windowstat/windowstat/internal/clientip"
 )
 
-// ConnState is a hook for [http.Server].ConnState. It shows whether a response was read, so that a cursor sends again what was
-// not:
+// ConnState is a hook for [http.Server].ConnState. It shows whether a response was read, so that a cursor sends again
+// what was not:
 //
 //	server := &http.Server{Handler: mux, ConnState: seconds.ConnState}
 //
-// A server that has a hook already calls both. Set it before the server serves; several servers may have it, and other handlers
-// may be served there, too. A change of state costs a look-up in a map, and an open connection some hundred bytes.
+// A server that has a hook already calls both. Set it before the server serves; several servers may have it, and other
+// handlers may be served there, too. A change of state costs a look-up in a map, and an open connection some hundred
+// bytes.
 func (s *Seconds) ConnState(c net.Conn, state http.ConnState) {
 	if s.conns.change(c, state) {
 		s.save()
 	}
 }
 
-// connections are the open TCP connections of servers that have the hook. net/http gives a handler no net.Conn, only the local
-// address of its connection: [http.LocalAddrContextKey] is the pointer that LocalAddr returns in the hook, for TLS and for
-// wrapped connections, too. It is no other connection's while this one is open, whereas ports are used again and middleware
-// rewrites RemoteAddr.
+// connections are the open TCP connections of servers that have the hook. net/http gives a handler no net.Conn, only
+// the local address of its connection: [http.LocalAddrContextKey] is the pointer that LocalAddr returns in the hook,
+// for TLS and for wrapped connections, too. It is no other connection's while this one is open, whereas ports are used
+// again and middleware rewrites RemoteAddr.
 type connections struct{ open sync.Map } // of *connection, by *net.TCPAddr
 
 // connection is what the hook has shown of a connection.
@@ -44,8 +45,8 @@ type connection struct {
 	unsaved  bool          // the last response has moved a cursor
 	changed  chan struct{} // closed at the next change; nil if no goroutine waits for it
 
-	unproven *response // last response, if it counts as read because the connection stayed idle
-	decided  time.Time // the time of that verdict
+	unproven *response // last response, if row 6 of [response] applied to it, until there is proof
+	decided  time.Time // time of the verdict about unproven
 }
 
 // change records the state of a connection, and reports whether positions are to be saved.
@@ -78,8 +79,8 @@ func (k *connections) find(address *net.TCPAddr) *connection {
 	return x
 }
 
-// change records a state. last reports whether the last connection with this address has ended. unread is a response that was
-// wrongly taken as read, see row 6 of [response].
+// change records a state. last reports whether the last connection with this address has ended. unread is the
+// response of row 7 of [response], if the change is its evidence.
 func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last bool, unread *response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -127,8 +128,8 @@ func (x *connection) saveWhenIdle() {
 	x.unsaved = true
 }
 
-// throughProxy reports whether a request came through a proxy, which reads for somebody else: one that names itself in a header, or one of
-// the networks.
+// throughProxy reports whether a request came through a proxy, which reads for somebody else: one that names itself in
+// a header, or one of the networks.
 func throughProxy(r *http.Request, networks []netip.Prefix) bool {
 	for name := range r.Header {
 		switch name {

@@ -18,8 +18,13 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// lateScraper scrapes with an interval that equals its timeout, and stores seconds as Prometheus does: none that is older than the
-// newest one. It is not safe for concurrent use.
+// starts start a server with and without TLS.
+var starts = map[string]func(*httptest.Server){
+	"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS,
+}
+
+// lateScraper scrapes with an interval that equals its timeout, and stores seconds as Prometheus does: none that is
+// older than the newest one. It is not safe for concurrent use.
 type lateScraper struct {
 	client
 	stored map[int64]bool
@@ -50,14 +55,14 @@ func (s *lateScraper) store() {
 	}
 }
 
-// A scrape times out although its whole response has arrived, and its connection closes some time after the next request has
-// begun on another one. Each second is stored or unconfirmed, however late that is.
+// A scrape times out although its whole response has arrived, and its connection closes some time after the next
+// request has begun on another one. Each second is stored or unconfirmed, however late that is.
 func TestConnectionsThatCloseLate(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows what has arrived")
 	}
 	for _, late := range []int{0, 20, 40, 60, 100, 300, 1000} {
-		for with, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS} {
+		for with, start := range starts {
 			t.Run(fmt.Sprintf("%d ms/%s", late, with), func(t *testing.T) {
 				t.Parallel()
 				server := &states{conns: map[string]net.Conn{}, had: map[string]map[http.ConnState]int{}}
@@ -99,7 +104,8 @@ func TestConnectionsThatCloseLate(t *testing.T) {
 				const seconds = 10 + 3*5
 				n := page.Counts()
 				lost, unconfirmed := float64(seconds-len(s.stored)), n["cursor_unconfirmed_seconds_total"]
-				t.Logf("%v of %d seconds are lost, %v are unconfirmed, %v were sent again", lost, seconds, unconfirmed, n["cursor_resent_seconds_total"])
+				t.Logf("%v of %d seconds are lost, %v are unconfirmed, %v were sent again",
+					lost, seconds, unconfirmed, n["cursor_resent_seconds_total"])
 				if lost > unconfirmed || n["cursor_lost_seconds_total"] != 0 {
 					t.Errorf("%v seconds are lost, and %v are unconfirmed", lost, unconfirmed)
 				}
@@ -108,7 +114,8 @@ func TestConnectionsThatCloseLate(t *testing.T) {
 	}
 }
 
-// deaf is a listener whose connections return nothing that they read after the test has set closing, until it closes heard.
+// deaf is a listener whose connections return nothing that they read after the test has set closing, until it closes
+// heard.
 type deaf struct {
 	net.Listener
 	closing *atomic.Bool
@@ -136,12 +143,13 @@ func (c deafConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The client has closed the connection of a scrape that timed out, and net/http has not read that yet, as in a busy service.
+// The client has closed the connection of a scrape that timed out, and net/http has not read that yet, as in a busy
+// service.
 func TestConnectionsWhoseEndIsUnread(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows the state of a connection")
 	}
-	for with, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS} {
+	for with, start := range starts {
 		t.Run(with, func(t *testing.T) {
 			server := &states{conns: map[string]net.Conn{}, had: map[string]map[http.ConnState]int{}}
 			var closing atomic.Bool
@@ -181,8 +189,8 @@ func TestConnectionsWhoseEndIsUnread(t *testing.T) {
 	}
 }
 
-// A connection was idle for the whole wait, so its response counts as read. What becomes of the connection then decides whether
-// that stays so.
+// A connection was idle for the whole wait, so its response counts as read. What becomes of the connection then decides
+// whether that stays so.
 func TestIdleConnectionsAfterTheVerdict(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows what has arrived")

@@ -10,42 +10,49 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// response is a response that was written completely, over a connection whose states the hook shows. The connection is the
-// receipt. The next request of the cursor decides about the response before it gets a page: the first row that applies is its
-// verdict. Nothing but the end of row 6 happens without a request.
+// response is a response that was written completely, over a connection whose states the hook shows. The connection is
+// the receipt. The next request of the cursor decides about the response before the request gets a page. The first row
+// that applies is the verdict:
 //
-//	   evidence                                        verdict       counter       price
-//	1  a later request on the connection               acknowledged  delivered     none: HTTP/1.1 clients read a response to its
-//	                                                                               end before they send the next request
-//	2  two connections have one address, as in a       unconfirmed   unconfirmed   the database may lack the response
-//	   tunnel
-//	3  the connection broke, has bytes that the        broken: send  resent        comes twice if it was read after all;
-//	   client's machine has not acknowledged, or the   again         (after six    half as large if it was large
-//	   response is still being written                               times:
-//	                                                                 unconfirmed)
-//	4  the server closed the idle connection, after    unconfirmed   unconfirmed   the database may lack the response
-//	   its IdleTimeout
-//	5  the client closed the idle connection. A reset  left: send    resent        comes twice if it was read, as by a client
-//	   proves that the response was not read. A FIN    again         (after six    that always closes its connections; such a
-//	   proves nothing: Go's client reads 4 KiB ahead                 times, or     client gets each response at most twice
-//	   of its caller, and a small response is shorter                two, as 3)
-//	6  the connection is idle, and the client's        acknowledged  delivered     the next response waits for [closingWait];
-//	   machine has every byte. The next request                      (unconfirmed  no proof: if the client closes the
-//	   waits: a client whose scrape timed out closes                 if the        connection within [closingEnd], the
-//	   the connection at about the time of its next                  client still  response is unconfirmed. It is not sent
-//	   request, so rows 1 to 5 apply as soon as the                  closes)       again: later seconds were sent meanwhile,
-//	   state changes, and the response was read if                                 and a Prometheus refuses older ones
-//	   it does not
+//	   evidence                                  verdict             counter      price
+//	1  Several connections have one address,     unconfirmed         unconfirmed  The database may lack it.
+//	   as in a tunnel.
+//	2  The connection has begun a later          acknowledged        delivered    None: a client reads a response
+//	   request.                                                                   to its end before it sends the
+//	                                                                              next request.
+//	3  The connection broke, has bytes that      broken: send again  resent       It comes twice if the client had
+//	   the client's machine has not                                               read it. After maxTries it is
+//	   acknowledged, or the response is                                           unconfirmed.
+//	   not written yet.
+//	4  The server closed the idle connection     unconfirmed         unconfirmed  The database may lack it.
+//	   after its IdleTimeout.
+//	5  The client closed the idle connection.    left: send again    resent       As 3. A client that always closes
+//	                                                                              gets each response at most twice.
+//	6  The connection is idle, and the client's  acknowledged        delivered    The next response waits for
+//	   machine has every byte, for all of                                         closingWait.
+//	   closingWait.
+//	7  Row 6, and then the client closes the     acknowledged, then  unconfirmed  The database may lack it.
+//	   connection within closingEnd, before      unconfirmed
+//	   a later request.
 //
-// Rows 5 and 6 decide where the timeout of a scrape equals its interval: the next request and the end of the connection then come
-// in any order. Where the interval is longer, the connection ended before the next request, unless the client was suspended from
-// before its timeout to after it; then both come when it continues, in any order. So the time of the timeout proves nothing, and
-// row 6 counts from the request, which shows that the client runs.
+// Row 2: since Go 1.27 a client in Go may send another request while up to 256 KiB of the response are unread.
 //
-// On systems other than Linux nobody knows what the client's machine has acknowledged; an idle connection counts as row 5.
-// Where the connection cannot be a receipt there is no response, and its seconds are unconfirmed: HTTP/2, HTTP/1.0, Unix sockets,
-// proxies, Connection: close, and servers without the hook. [Seconds.Save] decides by the same rows, without a next request: a
-// client that was suspended before it read the response, and is for longer than its timeout, loses it in row 6.
+// Row 5: a client closes the connection of a scrape that timed out. A reset proves that the client did not read the
+// response. A FIN proves nothing: Go's client reads 4 KiB ahead of its caller, so it may have all of a small response
+// and discard it. Both count as unread.
+//
+// Rows 5 to 7 decide where the timeout of a scrape equals its interval: the end of the connection and the next request
+// then arrive at the same time, in any order. If the interval is longer, the end arrives first, unless the client is
+// suspended until its next request is due. A connection that is idle after the timeout therefore proves nothing, and
+// row 6 counts from the next request, which shows that the client runs. A change of the state ends the wait, and rows 1
+// to 5 apply. In row 7 the response is not sent again: later seconds were sent meanwhile, and Prometheus refuses older
+// ones.
+//
+// Systems other than Linux do not show which bytes were acknowledged; there row 5 applies to idle connections. There is
+// no response, and its seconds are unconfirmed, if the connection cannot be a receipt: HTTP/2, HTTP/1.0, Unix sockets,
+// proxies, Connection: close, and servers without the hook. [Seconds.Save] decides by the same rows without a next
+// request. A client that is suspended before it reads the response, and until its scrape times out, loses the response
+// by row 6.
 type response struct {
 	cursor      *cursor
 	from, to    int64 // its seconds
@@ -61,17 +68,18 @@ type delivery int
 
 const (
 	acknowledged delivery = iota // the client has read the response
-	idle                         // everything has reached the client's machine, and the connection is idle: no verdict yet
+	idle                         // no verdict yet: the connection is idle, and every byte acknowledged
 	left                         // the client has closed the idle connection
 	broken                       // the client has not read all of the response
 	unconfirmed                  // nothing proves or disproves the receipt
 )
 
-// newResponse returns the response to a request, or nil if what becomes of its connection would prove nothing. It has no seconds
-// yet.
+// newResponse returns the response to a request, or nil if what becomes of its connection would prove nothing. It has
+// no seconds yet.
 func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response {
 	address, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || throughProxy(r, s.opts.Proxies) {
+	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" ||
+		throughProxy(r, s.opts.Proxies) {
 		return nil
 	}
 	a := &response{conn: s.conns.find(address)}
@@ -102,9 +110,9 @@ func (a *response) verdict() delivery {
 	c := a.conn
 	switch {
 	case c.shared:
-		return unconfirmed // row 2
+		return unconfirmed // row 1
 	case c.requests > a.request:
-		return acknowledged // row 1
+		return acknowledged // row 2
 	case c.state == http.StateIdle:
 		switch n, known := netlimit.Unacknowledged(c.Conn); {
 		case !known: // on this system, or because it is being closed
@@ -114,7 +122,7 @@ func (a *response) verdict() delivery {
 		case netlimit.PeerClosed(c.Conn):
 			return left // row 5: net/http has not called the hook yet
 		}
-		return idle // row 6
+		return idle // rows 6 and 7
 	case c.idle > 0 && a.idleTimeout > 0 && c.idle >= a.idleTimeout/10*9:
 		return unconfirmed // row 4
 	case c.idle > 0:
@@ -124,11 +132,14 @@ func (a *response) verdict() delivery {
 }
 
 const (
-	// closingWait is the wait of row 6. In the e2e suite's TestClosing Go's client, Prometheus, VictoriaMetrics and vmagent close
-	// connections at most CLOSING after their next request, with and without TLS, on busy processors.
+	// closingWait is the wait of row 6, at most a quarter of the scrape timeout. In TestClosing of the e2e suite Go's
+	// client, Prometheus, VictoriaMetrics and vmagent close connections at most 3 ms after their next request, with and
+	// without TLS, while four loops compete for each processor, or while the client runs for a tenth of the time. In a
+	// service whose own goroutines compute, net/http notices the end up to a second later, but [netlimit.PeerClosed]
+	// does not depend on it.
 	closingWait = 250 * time.Millisecond
-	// closingEnd is the time after which the end of a connection does not belong to a scrape that timed out. Clients close idle
-	// connections of their pools after minutes.
+	// closingEnd is the time after which the end of a connection does not belong to a scrape that timed out. Clients
+	// close idle connections of their pools after minutes.
 	closingEnd = 30 * time.Second
 )
 
@@ -144,8 +155,8 @@ func await(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// decide returns the verdict about a response, after a wait of at most d if its connection is idle. It returns idle, which decides
-// nothing, if ctx ends during the wait.
+// decide returns the verdict about a response, after a wait of at most d if its connection is idle. It returns idle,
+// which decides nothing, if ctx ends during the wait.
 func (s *Seconds) decide(ctx context.Context, a *response, d time.Duration) delivery {
 	changed := a.conn.nextChange()
 	if v := a.delivery(); v != idle || !s.await(ctx, d, changed) {
@@ -154,7 +165,7 @@ func (s *Seconds) decide(ctx context.Context, a *response, d time.Duration) deli
 	a.conn.mu.Lock()
 	defer a.conn.mu.Unlock()
 	v := a.verdict()
-	if v == idle { // row 6
+	if v == idle { // row 6; conn watches for row 7
 		a.conn.unproven, a.conn.decided = a, time.Now()
 		v = acknowledged
 	}

@@ -39,20 +39,22 @@ import (
 // Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
 // Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.
 //
-// The connection is the receipt, with the hook [Seconds.ConnState]. When a cursor is asked for again, its last response
+// The connection is the receipt, with the hook [Seconds.ConnState]. When the scraper requests its next seconds, its last response
 //
-//   - was read if its connection has begun another request, of any page, or if that is idle, has no byte that the client's machine
-//     has not acknowledged, and stays so for 50 ms;
-//   - is sent again if the connection broke or is still in use by the response, up to five times; if it was large, in responses half
-//     as large;
-//   - is sent again if the client closed the idle connection, too: as a client does whose scrape timed out. A scraper that does
-//     so all the time gets each response at most twice, and then it is unconfirmed;
+//   - was read if its connection has begun another request, of any page;
+//   - is sent again if the connection broke or if the response is still being written, up to five times. If the response was
+//     large, the next ones are half as large;
+//   - is sent again if the client closed the idle connection, as a client does whose scrape timed out. If a client closes its
+//     connections each time, Seconds sends each response at most twice, and then counts it as unconfirmed;
+//   - was read if the connection is idle, the client's machine has acknowledged every byte, and both stay so for 250 ms, or a
+//     quarter of the scrape timeout if that is less. The next response waits for that long. If the client closes the
+//     connection later, but within 30 s, the response becomes unconfirmed;
 //   - is delivered but unconfirmed where the connection proves nothing: without the hook, on HTTP/2, HTTP/1.0 and Unix sockets, with
 //     Connection: close, when the server closes it after its IdleTimeout, and behind a proxy. That is known by its address
 //     (SecondsOptions.Proxies) or by a header Via, Forwarded, X-Forwarded-For, X-Forwarded-Proto, X-Request-Id or X-Envoy-….
 //
-// So a scraper that lost its connection may get a response twice. Systems other than Linux do not tell what was acknowledged:
-// there an idle connection counts as closed.
+// A scraper that lost its connection may therefore get a response twice. Systems other than Linux do not show which bytes were
+// acknowledged: there an idle connection counts as closed.
 //
 // With a log, positions are saved in a file, with the seconds in doubt: those of the last response. After a restart they
 // are sent again to a scraper that asks with the same header Host, and so has them under the same labels; else they are
