@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,20 +16,21 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// lateRun is how long the servers of [TestLate] and [TestCalm] scrape, unless $WINDOWSTAT_E2E_LATE says otherwise.
+// lateRun is how long the servers of [TestLate] and [TestCalm] scrape, unless $WINDOWSTAT_E2E_LATE sets a duration.
 const lateRun = time.Minute
 
-func lateDuration(t *testing.T) time.Duration {
+// lateDuration returns the duration, and whether the environment sets it.
+func lateDuration(t *testing.T) (run time.Duration, isSet bool) {
 	t.Helper()
 	s := os.Getenv("WINDOWSTAT_E2E_LATE")
 	if s == "" {
-		return lateRun
+		return lateRun, false
 	}
 	run, err := time.ParseDuration(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run
+	return run, true
 }
 
 // lateJob is a job of one scraper whose connections end late.
@@ -37,12 +39,15 @@ type lateJob struct {
 	relay *relay
 }
 
-// TestLate has scrapes time out when their response has arrived, with a timeout that equals the interval of a second.
-// The connections end late, after the next request has begun, while all processors are busy. Each second is in the
-// database or counted as unconfirmed.
+// TestLate has scrapes time out when their response has arrived. The timeout equals the interval of a second. The
+// connections end late, after the next request has begun. Each second is in the database or counted as unconfirmed. All
+// processors are busy if $WINDOWSTAT_E2E_LATE is set, as by make late; other tests would time out.
 func TestLate(t *testing.T) {
-	run := lateDuration(t)
-	keepBusy(t, 1)
+	t.Parallel()
+	run, busy := lateDuration(t)
+	if busy {
+		keepBusy(t, 1)
+	}
 	p := newPaced(t, time.Now(), []string{"r0000"}, collector.Options{})
 	made := newLedger(p)
 	jobs := func() (all []lateJob, plain []job) {
@@ -144,11 +149,12 @@ func checkPresent(t *testing.T, s *server, selector string, want map[int64]count
 	return missing
 }
 
-// TestCalm has servers scrape four targets of one job at one address every second, so that a scrape often comes by
-// another connection than the one before. Nothing times out. An hour of a scrape every 15 seconds has as many responses
-// as four minutes of this.
+// TestCalm has servers scrape four targets of one job at one address every second. Responses begin late, so they
+// overlap, and a scrape often comes by another connection than the one before. Nothing times out. An hour of a scrape
+// every 15 seconds has as many responses as four minutes of this.
 func TestCalm(t *testing.T) {
-	run := lateDuration(t)
+	t.Parallel()
+	run, _ := lateDuration(t)
 	resources := []string{"r0000", "r0050", "r0100", "r0150"}
 	p := newPaced(t, time.Now(), resources, collector.Options{})
 	made := newLedger(p)
@@ -222,7 +228,8 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// switches is a page that counts the requests of a cursor that come by another connection than the one before.
+// switches is a page that counts the requests of a cursor that come by another connection than the one before. Its
+// responses begin late.
 type switches struct {
 	page                http.Handler
 	responses, switched atomic.Int64
@@ -240,5 +247,6 @@ func (x *switches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.last[cursor] = r.RemoteAddr
 	x.mu.Unlock()
+	time.Sleep(rand.N(400 * time.Millisecond))
 	x.page.ServeHTTP(w, r)
 }
