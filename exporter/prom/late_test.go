@@ -234,3 +234,36 @@ func TestIdleConnectionsAfterTheVerdict(t *testing.T) {
 		expect(t, page, 11, tc.unconfirmed, 0)
 	}
 }
+
+// The end of the connection ends the wait.
+func TestTheWaitEndsWithTheConnection(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows what has arrived")
+	}
+	server := &states{conns: map[string]net.Conn{}, had: map[string]map[http.ConnState]int{}}
+	page, _, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
+		s.Config.ConnState = server.hook
+		hook(s, page)
+		s.Start()
+	})
+	first, next := dial(t, addr), dial(t, addr)
+	page.OnAwait(func(ctx context.Context, changed <-chan struct{}) bool {
+		_ = first.Close()
+		select {
+		case <-changed:
+		case <-time.After(20 * time.Second): // for so long that only a fault makes it fail
+			t.Error("the wait goes on")
+		}
+		return ctx.Err() == nil
+	})
+	first.ask()
+	if _, err := first.buf.Peek(1); err != nil {
+		t.Fatal(err)
+	}
+	server.await(first, http.StateIdle, 1)
+	server.arrived(first)
+	if got := next.get(); got != 10 {
+		t.Errorf("%d seconds, want all of them again", got)
+	}
+	expect(t, page, 0, 0, 10)
+}
