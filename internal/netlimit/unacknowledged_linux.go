@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// Unacknowledged returns the number of bytes that were written to a TCP connection, which may carry TLS, and that the
-// peer's machine has not acknowledged. It is not known for a closed connection, for one that hides its socket, and on
-// other systems than Linux.
+// Unacknowledged returns the number of bytes that were written to a TCP connection, or to TLS on top of one, and not
+// yet acknowledged by the peer's machine. The number is unknown for a closed connection, for a connection that hides
+// its socket, and on systems other than Linux.
 func Unacknowledged(c net.Conn) (bytes int, known bool) {
 	var n int32
 	known = control(c, func(fd uintptr) bool {
@@ -20,9 +20,9 @@ func Unacknowledged(c net.Conn) (bytes int, known bool) {
 	return int(n), known
 }
 
-// PeerClosed reports whether the peer has closed or reset a TCP connection, which may carry TLS. The kernel knows this
-// before a goroutine that reads the connection is scheduled. PeerClosed reports false where [Unacknowledged] does not
-// know the bytes.
+// PeerClosed reports whether the peer has closed or reset a TCP connection, with or without TLS on top. The kernel
+// receives the end before a goroutine that reads the connection is scheduled. PeerClosed reports false wherever
+// [Unacknowledged] does not know the number.
 func PeerClosed(c net.Conn) (closed bool) {
 	control(c, func(fd uintptr) bool {
 		info, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_INFO)
