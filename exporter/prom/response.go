@@ -138,8 +138,9 @@ const (
 	// service whose own goroutines compute, net/http notices the end up to a second later, but [netlimit.PeerClosed]
 	// does not depend on it.
 	closingWait = 250 * time.Millisecond
-	// closingEnd is the time after which the end of a connection does not belong to a scrape that timed out. Clients
-	// close idle connections of their pools after minutes.
+	// closingEnd is the time after which row 7 no longer applies, because pools close idle connections, too: those of
+	// Prometheus after five minutes, those of VictoriaMetrics after two scrape intervals. VictoriaMetrics leaves a
+	// connection only when its configuration changes; the last response then falls under row 7 although it was read.
 	closingEnd = 30 * time.Second
 )
 
