@@ -75,10 +75,15 @@ func checkResent(t *testing.T, s *server, c *collector.Collector) {
 
 // counted is what a page says of a server whose name begins its cursors', added up.
 func (s *server) counted(c *collector.Collector) map[string]float64 {
+	return s.countedFor(c, s.name+":")
+}
+
+// countedFor adds up the metrics of the cursors whose names, each followed by a bracket, have a prefix.
+func (s *server) countedFor(c *collector.Collector, prefix string) map[string]float64 {
 	of := map[string]float64{}
 	for _, m := range c.Metrics() {
 		m.Each(func(value float64, labels ...string) {
-			if strings.HasPrefix(fmt.Sprint(labels), "[127.0.0.1 "+s.name+":") {
+			if strings.HasPrefix(fmt.Sprint(labels), "[127.0.0.1 "+prefix) {
 				of[m.Name] += value
 			}
 		})

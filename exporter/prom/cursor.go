@@ -8,18 +8,19 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// scraper identifies the owner of a cursor: the name in the request, the client's host, and a hash of what it asks for. The
-// names of its fields are in the file of positions.
+// scraper identifies the owner of a cursor: the name in the request, the client's host, and a hash of what it asks for.
+// The names of its fields are in the file of positions.
 type scraper struct {
 	Cursor, Client string
 	Filter         string `json:"Asks"`
 }
 
-// cursor is the position of one scraper. It advances when a response was written completely. The delivery of a response is
-// decided when the scraper asks again, see [response]: what was not read is sent again. If that was large, the next responses are
-// half as large, and they grow again once the seconds in doubt have arrived. Seconds that were written completely six times are
-// given up, so a scraper that cannot take them still advances. A scraper that has closed the connection all those times is one
-// that closes connections when it has read a response, until it keeps one; it gets each response at most twice.
+// cursor is the position of one scraper. It advances when a response was written completely. The next request of the
+// scraper decides whether the response arrived; see [response] for the evidence. A response that did not arrive is sent
+// again. If it was large, the next responses are half as large, and they grow again once the seconds in doubt have
+// arrived. The cursor gives up seconds that were written completely six times, so it advances even if the scraper
+// cannot read them. If the scraper closed the connection all those times, it is a client that closes each connection
+// after one response. It then gets each response at most twice, until it keeps a connection.
 type cursor struct {
 	scraper
 	line *seconds.Line
@@ -48,8 +49,8 @@ type cursorCounts struct {
 	unconfirmed int64 // those of delivered whose receipt could not be confirmed
 }
 
-// resume decides about seconds that an earlier process sent with unknown delivery. A scraper that calls this process by the same
-// name has them under the same labels, and gets them again; else they are unconfirmed.
+// resume decides about seconds that an earlier process sent with unknown delivery. A scraper that calls this process by
+// the same name has them under the same labels, and gets them again; else they are unconfirmed.
 func (x *cursor) resume(target string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -66,10 +67,9 @@ func (x *cursor) settle(d delivery) {
 	defer x.mu.Unlock()
 	a := x.out
 	x.out = nil
-	size := x.line.Count(a.from, a.to)
 	switch d {
 	case broken, left:
-		x.shrink(a.samples, size)
+		x.shrink(a.samples, a.size)
 		x.Doubt = max(x.Doubt, a.to)
 		most := maxTries
 		if d == left && x.closes {
@@ -80,12 +80,12 @@ func (x *cursor) settle(d delivery) {
 			return
 		}
 		x.closes = d == left
-		x.giveUp(size)
+		x.giveUp(a.size)
 	case unconfirmed:
-		x.giveUp(size)
+		x.giveUp(a.size)
 	case acknowledged:
 		x.closes = false
-		x.count.delivered += size
+		x.count.delivered += a.size
 		if x.limit > 0 && x.Next >= x.Doubt {
 			x.limit = min(2*x.limit, maxLimit)
 		}
@@ -102,6 +102,14 @@ func (x *cursor) giveUp(n int64) {
 	x.count.unconfirmed += n
 }
 
+// retract counts n delivered seconds as unconfirmed, because the client closed the connection that was idle when settle
+// decided.
+func (x *cursor) retract(n int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.count.unconfirmed += n
+}
+
 // shrink halves the responses that follow one that did not arrive, unless that was small. Holds mu.
 func (x *cursor) shrink(samples int, size int64) {
 	const small = 20_000 // samples, about 2 MB: size is not why it failed
@@ -113,9 +121,9 @@ func (x *cursor) shrink(samples int, size int64) {
 // maxLimit is more seconds than any history has.
 const maxLimit = 1 << 20
 
-// begin returns the first second of the next response and the most seconds it may have: any number, or fewer after a response that
-// did not arrive. They are never so few that seconds would leave the history, which begins with oldest, before the scraper comes
-// again. Seconds that have left it are counted as lost.
+// begin returns the first second of the next response and the most seconds it may have: any number, or fewer after a
+// response that did not arrive. They are never so few that seconds would leave the history, which begins with oldest,
+// before the scraper comes again. Seconds that have left it are counted as lost.
 func (x *cursor) begin(now time.Time, oldest int64) (from, most int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -130,8 +138,9 @@ func (x *cursor) begin(now time.Time, oldest int64) (from, most int64) {
 	return x.Next, most
 }
 
-// sent records that the seconds in [from, to) were written, but for lost ones, which left the history meanwhile. If not completely, the
-// scraper discards them, and if not over a connection that shows what becomes of them, they are unconfirmed.
+// sent records that the seconds in [from, to) were written, but for lost ones, which left the history meanwhile. If not
+// completely, the scraper discards them, and if not over a connection that shows what becomes of them, they are
+// unconfirmed.
 func (x *cursor) sent(a *response, from, to int64, samples int, complete bool, lost int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -147,7 +156,8 @@ func (x *cursor) sent(a *response, from, to int64, samples int, complete bool, l
 			x.giveUp(x.line.Count(from, to))
 			return
 		}
-		a.from, a.to, a.samples = from, to, samples
+		a.cursor, a.from, a.to, a.samples = x, from, to, samples
+		a.size = x.line.Count(from, to)
 		x.out = a
 	}
 }
@@ -163,7 +173,8 @@ func (x *cursor) saved() saved {
 	return saved{x.scraper, x.target, at, x.used.Unix(), int64(x.steady / time.Second)}
 }
 
-// state returns the position and the counts. The position is behind the last response, which the counts do not include yet.
+// state returns the position and the counts. The position is behind the last response, which the counts do not include
+// yet.
 func (x *cursor) state() (next int64, count cursorCounts) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

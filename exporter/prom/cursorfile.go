@@ -49,7 +49,7 @@ func (s *Seconds) Save(ctx context.Context) {
 				return // a response is being written
 			}
 			defer x.turn.Unlock()
-			if x.out != nil && s.decide(ctx, x.out) == acknowledged {
+			if x.out != nil && s.decide(ctx, x.out, closingWait) == acknowledged {
 				x.settle(acknowledged)
 			}
 		})

@@ -362,7 +362,7 @@ func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
 				var waiting atomic.Bool
 				ended := make(chan struct{})
 				page, _, addr := watched(t, tc.resources, func(s *httptest.Server, page *prom.Seconds) {
-					page.OnStay(func(ctx context.Context) bool {
+					page.OnAwait(func(ctx context.Context, _ <-chan struct{}) bool {
 						waiting.Store(true)
 						select {
 						case <-ended:

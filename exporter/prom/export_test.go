@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Counts are the metrics of a page about itself, by name, and by name and label values.
@@ -23,5 +24,7 @@ func (s *Seconds) Counts() map[string]float64 {
 	return all
 }
 
-// OnStay has f called in place of the time for which an idle connection must stay so.
-func (s *Seconds) OnStay(f func(context.Context) bool) { s.stay = f }
+// OnAwait replaces the wait for an idle connection by f. f gets a channel that is closed when the state of the connection changes.
+func (s *Seconds) OnAwait(f func(ctx context.Context, changed <-chan struct{}) bool) {
+	s.await = func(ctx context.Context, _ time.Duration, changed <-chan struct{}) bool { return f(ctx, changed) }
+}

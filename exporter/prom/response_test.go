@@ -142,3 +142,23 @@ type sent struct {
 	complete bool
 	want     [2]int64
 }
+
+// A connection that ends long after its response was taken as read ends for another reason.
+func TestEndsAfterTheVerdict(t *testing.T) {
+	for after, want := range map[time.Duration]bool{1: true, closingEnd - 1: true, closingEnd: false, time.Hour: false} {
+		here, there := net.Pipe()
+		defer here.Close()  //nolint:errcheck // nothing is written
+		defer there.Close() //nolint:errcheck // nothing is written
+		now := time.Unix(1000, 0)
+		c := &connection{Conn: here}
+		c.change(http.StateNew, now)
+		c.change(http.StateActive, now)
+		c.change(http.StateIdle, now)
+		now = now.Add(time.Minute)
+		c.unproven, c.decided = new(response), now
+		_, _, unread := c.change(http.StateClosed, now.Add(after))
+		if got := unread != nil; got != want {
+			t.Errorf("closed %v after the verdict: unconfirmed is %v", after, got)
+		}
+	}
+}

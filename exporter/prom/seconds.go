@@ -39,20 +39,22 @@ import (
 // Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
 // Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.
 //
-// The connection is the receipt, with the hook [Seconds.ConnState]. When a cursor is asked for again, its last response
+// The connection is the receipt, with the hook [Seconds.ConnState]. When the scraper requests its next seconds, its last response
 //
-//   - was read if its connection has begun another request, of any page, or if that is idle, has no byte that the client's machine
-//     has not acknowledged, and stays so for 50 ms;
-//   - is sent again if the connection broke or is still in use by the response, up to five times; if it was large, in responses half
-//     as large;
-//   - is sent again if the client closed the idle connection, too: as a client does whose scrape timed out. A scraper that does
-//     so all the time gets each response at most twice, and then it is unconfirmed;
+//   - was read if its connection has begun another request, of any page;
+//   - is sent again if the connection broke or if the response is still being written, up to five times. If the response was
+//     large, the next ones are half as large;
+//   - is sent again if the client closed the idle connection, as a client does whose scrape timed out. If a client closes its
+//     connections each time, Seconds sends each response at most twice, and then counts it as unconfirmed;
+//   - was read if the connection is idle, the client's machine has acknowledged every byte, and both stay so for 250 ms, or a
+//     quarter of the scrape timeout if that is less. The next response waits for that long. If the client closes the
+//     connection later, but within 30 s, the response becomes unconfirmed;
 //   - is delivered but unconfirmed where the connection proves nothing: without the hook, on HTTP/2, HTTP/1.0 and Unix sockets, with
 //     Connection: close, when the server closes it after its IdleTimeout, and behind a proxy. That is known by its address
 //     (SecondsOptions.Proxies) or by a header Via, Forwarded, X-Forwarded-For, X-Forwarded-Proto, X-Request-Id or X-Envoy-….
 //
-// So a scraper that lost its connection may get a response twice. Systems other than Linux do not tell what was acknowledged:
-// there an idle connection counts as closed.
+// A scraper that lost its connection may therefore get a response twice. Systems other than Linux do not show which bytes were
+// acknowledged: there an idle connection counts as closed.
 //
 // With a log, positions are saved in a file, with the seconds in doubt: those of the last response. After a restart they
 // are sent again to a scraper that asks with the same header Host, and so has them under the same labels; else they are
@@ -78,7 +80,7 @@ type Seconds struct {
 	vmMaxBytes   int   // of a response to VictoriaMetrics
 	cursors      *cursors
 	conns        connections
-	stay         func(context.Context) bool // while an idle connection shows whether it stays so; a test's own in some
+	await        func(context.Context, time.Duration, <-chan struct{}) bool // await, unless a test replaces it
 	out          sender
 
 	saving     sync.Mutex // guards the file of positions
@@ -105,7 +107,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	s := &Seconds{
 		stats: c, opts: o, vmMaxBytes: vmMaxBytes, streams: streams, line: line,
 		cursors: newCursors(o.MaxCursors, o.CursorExpiry, line),
-		stay:    stay,
+		await:   await,
 	}
 	s.out.init("seconds", o.Proxies)
 	s.oldestLogged = line.First()
@@ -184,7 +186,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	x.resume(r.Host)
 	moved := false
 	if x.out != nil {
-		d := s.decide(r.Context(), x.out)
+		d := s.decide(r.Context(), x.out, min(closingWait, scrapeTimeout(r)/4))
 		if d == idle {
 			return // the client has disconnected
 		}
