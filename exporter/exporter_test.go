@@ -88,7 +88,7 @@ func TestMistakes(t *testing.T) {
 		`App: "a/b"`, `Namespace: "1"`, `MetricsPath: "/"`, "LimitsFile: ", "Collector.MaxResources: -1", "Collector.RetireAfter: 1s",
 		`Metrics.By: "day"`, "Metrics.Namespace: is set by New", "Seconds.MaxBytes: -1", "Seconds.MaxSamples: -1", "Seconds.Namespace: ", "Seconds.Sampler: ",
 		"Live.MaxRows: -1", "Log.MaxFiles: -1", "Log.App: ", `Sampler.Prefix: "a-"`, `Push[1].URL: "ftp://x"`, "Push[1].Interval: 1.5s",
-		`Push[1].Labels: "a-b"`, `Push[2].Metrics: "nothing"`, "Push[2].Namespace: ", "Push[3]: has the URL and the labels of Push[0]",
+		`Push[1].Labels: "a-b"`, `Push[2].Metrics: "nothing"`, "Push[2].Namespace: ", "Push[3]: has the same URL and labels as Push[0]",
 	} {
 		if !strings.Contains(err.Error(), "exporter: "+want) {
 			t.Errorf("no %q in\n%v", want, err)
