@@ -133,7 +133,7 @@ func (s *Statistic) seal(next int64) {
 		rec.most = max(rec.most, int64(st.most), int64(inFlight))
 		rec.inFlight += int64(inFlight)
 		rec.late += st.late
-		st.most, st.late = inFlight, 0
+		st.most, st.late = 0, 0
 	}
 	// Calls that left with a stamp from before the second, and rounded ones, may make this less than nothing, by as much as earlier
 	// seconds have too much: later ones have that less.
