@@ -71,3 +71,56 @@ func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 		t.Errorf("after %d seconds the name is %d later; health %+v", s.Index-first.Index, got, l.Health())
 	}
 }
+
+// The names of seconds that nobody asked for are given, too: after a step back of the wall clock they are not given again.
+func TestNamesOfIdleSecondsAreNotRepeated(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	first := l.At(c.now())
+	c.pass(100 * time.Second)
+	c.step(-10 * time.Minute)
+	s := l.At(c.now()) // names 1 to 99 belong to the idle seconds
+	for s.Name < first.Name+99 {
+		c.pass(time.Second)
+		if s = l.At(c.now()); s.Name <= first.Name+99 && !s.Repeat {
+			t.Fatalf("name %d is given twice", s.Name-first.Name)
+		}
+	}
+	c.pass(time.Second)
+	if s = l.At(c.now()); s.Repeat {
+		t.Errorf("name %d is marked as repeated", s.Name-first.Name)
+	}
+}
+
+// Names are kept for two hours of seconds and, once the wall clock steps again, no longer.
+func TestNamesAreKeptForTwoHours(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	first := l.At(c.now())
+	for _, tc := range []struct {
+		pass time.Duration
+		ok   bool
+	}{{time.Second, true}, {119 * time.Minute, true}, {2 * time.Minute, false}} {
+		c.pass(tc.pass)
+		c.step(time.Hour)
+		l.At(c.now())
+		if name, ok := l.Name(first.Index); ok != tc.ok || ok && name.Unix() != first.Name {
+			t.Errorf("after %v the first second is named %v (%t), want %t", c.mono, name, ok, tc.ok)
+		}
+	}
+}
+
+// A timeline that continues the names of another process may lead the wall clock by five minutes, and no more.
+func TestLargestLeadAtStart(t *testing.T) {
+	full := start.Truncate(time.Second)
+	for ahead, want := range map[time.Duration]int64{5 * time.Minute: 300, 5*time.Minute + time.Second: 0} {
+		l := leap.NewTimeline(leap.Clock{
+			Mono:  func() time.Duration { return 0 },
+			Wall:  func() time.Time { return full },
+			After: full.Add(ahead - time.Second),
+		})
+		if got := l.At(0).Name - full.Unix(); got != want {
+			t.Errorf("%v ahead: the first name is %d later than the wall clock, want %d", ahead, got, want)
+		}
+	}
+}

@@ -108,3 +108,17 @@ func TestAHotResourceOnManyProcessorsStaysSmallAndTurnsFast(t *testing.T) {
 		t.Errorf("%d stripes to pick from after the same growth twice, want 2", got)
 	}
 }
+
+// Contention that does not come back is forgiven: each bucket lowers the number of meetings that the next change takes.
+func TestBackoffEndsWithTheContention(t *testing.T) {
+	var now time.Duration
+	s := newContended(t, &now)
+	s.first.rare = 3
+	for _, want := range []uint8{2, 1, 0, 0} {
+		now += 500 * time.Millisecond
+		s.Seal(leap.Reading(now))
+		if got := s.first.rare; got != want {
+			t.Errorf("at %v the backoff is %d, want %d", now, got, want)
+		}
+	}
+}

@@ -89,7 +89,7 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 	i, _ := s.rings.findLoan(l.at)
 	b := &s.rings.loans[i]
 	b.calls--
-	b.passes = max(b.passes-l.n, b.calls)
+	b.passes -= l.n
 	if b.calls == 0 {
 		s.rings.loans = slices.Delete(s.rings.loans, i, i+1)
 	}
