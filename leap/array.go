@@ -118,7 +118,7 @@ func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] 
 		last := a.Index(now)
 		count := min(int64(a.n), int64(span/a.length))
 		index := last - count + 1
-		for i := a.slotNo(index); index <= last; index++ {
+		for i := a.slotIndex(index); index <= last; index++ {
 			s := &a.slots[i]
 			if s.index == index && !yield(time.Duration(index)*a.length, &s.bucket) {
 				return
@@ -130,9 +130,9 @@ func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] 
 	}
 }
 
-func (a *Array[B]) slot(index int64) *slot[B] { return &a.slots[a.slotNo(index)] }
+func (a *Array[B]) slot(index int64) *slot[B] { return &a.slots[a.slotIndex(index)] }
 
-func (a *Array[B]) slotNo(index int64) int {
+func (a *Array[B]) slotIndex(index int64) int {
 	n := int64(a.n)
 	i := index % n
 	if i < 0 {

@@ -9,15 +9,15 @@ import (
 // How a Timeline follows the wall clock. See [Timeline].
 const (
 	// step is the difference from which the wall clock counts as stepped rather than drifting.
-	step = time.Second
+	stepThreshold = time.Second
 	// slew is the most by which one second is made shorter or longer.
-	slew = 10 * time.Millisecond
+	maxSlew = 10 * time.Millisecond
 	// quiet is the difference that is left alone.
-	quiet = time.Millisecond
+	deadband = time.Millisecond
 	// refused is how far names may be ahead of the wall clock: Prometheus refuses samples from beyond it.
-	refused = 5 * time.Minute
+	maxLead = 5 * time.Minute
 	// named is how many seconds back the names of seconds are kept.
-	named = 2 * 3600
+	keptNames = 2 * 3600
 	// lastReading and firstIndex, lastIndex keep every sum of times within an int64 of nanoseconds.
 	lastReading = Reading(1) << 62
 	lastIndex   = int64(1) << 32
@@ -74,7 +74,7 @@ type Timeline struct {
 
 	mu     sync.Mutex // guards what follows and changes of open
 	runs   []run
-	latest int64 // highest name given so far
+	latestName int64 // highest name given so far
 	health Health
 }
 
@@ -113,19 +113,19 @@ type run struct {
 // both functions.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
-	mono, wall := t.read()
+	mono, wall := t.readClocks()
 	name, start := wall.Unix(), mono.Add(-time.Duration(wall.Nanosecond()))
 	floor := name - 1
 	if !clock.After.IsZero() && clock.After.Unix() >= name {
 		floor = clock.After.Unix()
-		if ahead := time.Unix(floor+1, 0).Sub(wall); ahead <= refused {
+		if ahead := time.Unix(floor+1, 0).Sub(wall); ahead <= maxLead {
 			name, start = floor+1, mono
 			t.health.Offset = -ahead
 		}
 	}
 	first := Second{Index: min(max(name, firstIndex), lastIndex), Name: name, Repeat: name <= floor, Start: start, End: start.Add(time.Second)}
 	t.runs = []run{{index: first.Index, name: name, floor: floor}}
-	t.latest = max(name, floor)
+	t.latestName = max(name, floor)
 	if first.Repeat {
 		t.health.Repeated++
 	}
@@ -148,7 +148,7 @@ func (t *Timeline) At(now Reading) Second {
 	if s := t.open.Load(); now < s.End {
 		return *s
 	}
-	return t.turn(now)
+	return t.advance(now)
 }
 
 // Name is the wall-clock second that the second with this index stands for, in UTC. It reports false for a second
@@ -211,7 +211,7 @@ func (t *Timeline) Health() Health {
 	return t.health
 }
 
-func (t *Timeline) turn(now Reading) Second {
+func (t *Timeline) advance(now Reading) Second {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := *t.open.Load()
@@ -229,52 +229,52 @@ func (t *Timeline) next(s Second, now Reading) Second {
 	next := Second{Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End.Add(time.Duration(idle) * time.Second)}
 	floor := t.runs[len(t.runs)-1].floor
 	t.health.Repeated += min(max(floor-s.Name, 0), idle)
-	t.latest = max(t.latest, next.Name-1)
-	t.follow(&next)
+	t.latestName = max(t.latestName, next.Name-1)
+	t.discipline(&next)
 	return next
 }
 
 // follow compares the wall clock with the second that is about to open, renames it if they are too far apart, and
 // decides its length.
-func (t *Timeline) follow(s *Second) {
-	mono, wall := t.read()
+func (t *Timeline) discipline(s *Second) {
+	mono, wall := t.readClocks()
 	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono.Sub(s.Start)))
-	if d := ahead - t.health.Offset; d >= step || d <= -step {
+	if d := ahead - t.health.Offset; d >= stepThreshold || d <= -stepThreshold {
 		t.health.Steps++
 	}
-	if ahead >= step || ahead < -refused {
+	if ahead >= stepThreshold || ahead < -maxLead {
 		shift := floorDiv(int64(ahead), int64(time.Second))
 		s.Name += shift
 		ahead -= time.Duration(shift) * time.Second
-		t.rename(run{index: s.Index, name: s.Name, floor: t.latest})
+		t.startRun(run{index: s.Index, name: s.Name, floor: t.latestName})
 	}
 	s.Repeat = s.Name <= t.runs[len(t.runs)-1].floor
 	if s.Repeat {
 		t.health.Repeated++
 	}
-	t.latest = max(t.latest, s.Name)
+	t.latestName = max(t.latestName, s.Name)
 	t.health.Offset = ahead
 	s.End = s.Start.Add(time.Second)
-	if ahead > quiet || ahead < -quiet {
-		s.End = s.End.Add(-min(max(ahead, -slew), slew))
+	if ahead > deadband || ahead < -deadband {
+		s.End = s.End.Add(-min(max(ahead, -maxSlew), maxSlew))
 	}
 }
 
-func (t *Timeline) rename(r run) {
+func (t *Timeline) startRun(r run) {
 	t.runs = append(t.runs, r)
-	for len(t.runs) > 1 && t.runs[1].index < r.index-named {
+	for len(t.runs) > 1 && t.runs[1].index < r.index-keptNames {
 		t.runs = t.runs[1:]
 	}
 }
 
 // read reads both clocks as nearly at once as can be.
-func (t *Timeline) read() (mono Reading, wall time.Time) {
+func (t *Timeline) readClocks() (mono Reading, wall time.Time) {
 	if t.clock.Mono != nil {
 		mono = t.Now()
 		for range 3 { // a pause between the two readings would look like a step
 			wall = t.clock.Wall().Round(0)
 			before := mono
-			if mono = t.Now(); mono.Sub(before) <= quiet {
+			if mono = t.Now(); mono.Sub(before) <= deadband {
 				break
 			}
 		}

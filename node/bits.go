@@ -61,22 +61,22 @@ func (r *bitReader) take(n uint) uint64 {
 // is less than four, and a zero: Rice's code. Of more there are four ones, and one for each time that it doubles, and as many
 // bits; so a number that is far from what was expected does not take long. After as many ones as there can be come 64 bits.
 const (
-	fewOnes  = 4
-	mostOnes = 20
-	mostBits = 16 // k
+	unaryLimit  = 4
+	escapeOnes = 20
+	maxLowBits = 16 // k
 )
 
 // code writes a number whose lowest k bits, at most 16, are about random.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
-	if part < fewOnes {
+	if part < unaryLimit {
 		return w.put((1<<part-1)|low<<(part+1), uint(part)+1+k)
 	}
-	part -= fewOnes - 1
+	part -= unaryLimit - 1
 	doubled := uint(bits.Len64(part)) - 1
-	ones := fewOnes + doubled
-	if ones >= mostOnes {
-		return w.put(1<<mostOnes-1, mostOnes).put(v, 64)
+	ones := unaryLimit + doubled
+	if ones >= escapeOnes {
+		return w.put(1<<escapeOnes-1, escapeOnes).put(v, 64)
 	}
 	return w.put(1<<ones-1, ones+1).put((part-1<<doubled)|low<<doubled, doubled+k)
 }
@@ -86,33 +86,33 @@ func (r *bitReader) code(k uint) uint64 {
 	next := r.next()
 	ones := uint(bits.TrailingZeros64(^next))
 	next >>= (ones + 1) & 63
-	if ones < fewOnes {
+	if ones < unaryLimit {
 		r.at += ones + 1 + k
 		return uint64(ones)<<(k&63) | next&(1<<(k&63)-1)
 	}
-	return r.much(ones, next, k)
+	return r.longCode(ones, next, k)
 }
 
 // much is code where there are more than a few ones, behind which is next.
-func (r *bitReader) much(ones uint, next uint64, k uint) uint64 {
-	if ones >= mostOnes {
-		r.at += mostOnes
+func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
+	if ones >= escapeOnes {
+		r.at += escapeOnes
 		return r.take(64)
 	}
-	doubled := ones - fewOnes
+	doubled := ones - unaryLimit
 	r.at += ones + 1 + doubled + k
-	part := fewOnes - 1 + 1<<doubled + next&(1<<doubled-1)
+	part := unaryLimit - 1 + 1<<doubled + next&(1<<doubled-1)
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
 // pairs are two numbers each, written with kMost, by the bits that they take at most if neither is far from what was expected. The
 // others, which take 0 bits here, are read one by one. Most of a record is such numbers: without the table a minute of records
 // takes a quarter longer to read.
-var pairs = func() (all [1 << (2 * (fewOnes + kMost))]struct{ first, second, bits uint8 }) {
+var pairs = func() (all [1 << (2 * (unaryLimit + kMost))]struct{ first, second, bits uint8 }) {
 	for i := range all {
 		r := bitReader{b: binary.LittleEndian.AppendUint64(make([]byte, 0, 8+spare), uint64(i))[:8+spare]}
 		first, second := r.code(kMost), r.code(kMost)
-		if max(first, second)>>kMost < fewOnes {
+		if max(first, second)>>kMost < unaryLimit {
 			all[i].first, all[i].second, all[i].bits = uint8(first), uint8(second), uint8(r.at)
 		}
 	}
@@ -120,7 +120,7 @@ var pairs = func() (all [1 << (2 * (fewOnes + kMost))]struct{ first, second, bit
 }()
 
 // eight reads eight numbers that were written with kMost, two at a time. It costs less than to read each.
-func (r *bitReader) eight() (list [8]uint64) {
+func (r *bitReader) readEight() (list [8]uint64) {
 	next := r.next() // more than four pairs take
 	for i := 0; i < len(list); i += 2 {
 		p := pairs[next%uint64(len(pairs))]
@@ -140,13 +140,13 @@ func (r *bitReader) eight() (list [8]uint64) {
 //
 // What code does with most counts is written out here, and in addCodes, with what is pending in variables of its own: a second is
 // packed, and its histogram read, in three quarters of the time that calls for each count take.
-func (w bitWriter) codes(counts []int64, k uint) bitWriter {
+func (w bitWriter) packCounts(counts []int64, k uint) bitWriter {
 	k &= 63
 	b, ready, n := w.b, w.bits, w.n
 	for i := 0; i < len(counts); i++ {
 		v := uint64(counts[i])
 		part := v >> k
-		if v > 0 && part < fewOnes { // as code does, at once
+		if v > 0 && part < unaryLimit { // as code does, at once
 			if n >= 32 {
 				b = binary.LittleEndian.AppendUint32(b, uint32(ready))
 				ready, n = ready>>32, n-32
@@ -170,12 +170,12 @@ func (w bitWriter) codes(counts []int64, k uint) bitWriter {
 }
 
 // addCodes adds numbers that were written with the same k to sums. Behind a 0 is how many more sums to leave out.
-func (r *bitReader) addCodes(sums []int64, k uint) {
+func (r *bitReader) addCounts(sums []int64, k uint) {
 	k &= 63
 	mask := uint64(1)<<k - 1
 	at, next, left := r.at, r.next(), uint(57)
 	for i := 0; i < len(sums); i++ {
-		if left < fewOnes+k {
+		if left < unaryLimit+k {
 			r.at = at
 			next, left = r.next(), 57
 		}
@@ -186,7 +186,7 @@ func (r *bitReader) addCodes(sums []int64, k uint) {
 		next >>= used & 63
 		left -= used
 		at += used
-		if ones >= fewOnes {
+		if ones >= unaryLimit {
 			r.at = at - used
 			n = r.code(k) // with all of its bits
 			at, left = r.at, 0
@@ -203,7 +203,7 @@ func (r *bitReader) addCodes(sums []int64, k uint) {
 }
 
 // putRest writes a number of n bits without the highest.
-func (w bitWriter) putRest(v uint64, n int) bitWriter {
+func (w bitWriter) putRemainder(v uint64, n int) bitWriter {
 	if n < 2 {
 		return w
 	}
@@ -211,7 +211,7 @@ func (w bitWriter) putRest(v uint64, n int) bitWriter {
 }
 
 // takeRest reads a number of n bits whose highest is known.
-func (r *bitReader) takeRest(n int) uint64 {
+func (r *bitReader) readRemainder(n int) uint64 {
 	if n < 2 {
 		return uint64(n)
 	}
@@ -219,5 +219,5 @@ func (r *bitReader) takeRest(n int) uint64 {
 }
 
 // fold makes a small number of one that is near 0 on either side; unfold makes it that again.
-func fold(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
-func unfold(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+func zigzag(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
+func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

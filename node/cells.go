@@ -12,9 +12,9 @@ import (
 const pageCells = 32
 
 // ended is what the calls that ended left in a stripe, beside its tally.
-type ended struct {
+type completions struct {
 	cells[uint16]       // of the open second
-	codes         codes // of all time
+	byCode         codes // of all time
 }
 
 // cells counts response times by cell of the layout, on pages of small counts. Those of one resource lie close together, so few pages are
@@ -34,7 +34,7 @@ type spill struct {
 	next *spill
 }
 
-func (p *cells[N]) count(cell int, n int64) { p.countIn(p.open(cell/pageCells), cell, n) }
+func (p *cells[N]) count(cell int, n int64) { p.countIn(p.ensurePage(cell/pageCells), cell, n) }
 
 // countIn is count where the cell's page is known.
 func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
@@ -61,8 +61,8 @@ func (p *cells[N]) overflow(at *N, cell int, n int64) {
 }
 
 // open returns a page, and makes it if need be. It is valid until another one is made.
-func (p *cells[N]) open(no int) *page[N] {
-	i := p.index(no)
+func (p *cells[N]) ensurePage(no int) *page[N] {
+	i := p.pagesBefore(no)
 	if p.have>>no&1 == 0 {
 		more := make([]page[N], len(p.pages)+1)
 		copy(more, p.pages[:i])
@@ -73,26 +73,26 @@ func (p *cells[N]) open(no int) *page[N] {
 }
 
 // index is how many pages there are before one.
-func (p *cells[N]) index(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
+func (p *cells[N]) pagesBefore(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
 
 // complete counts n calls that took rt each, which is in that cell, failed or not, with a code, of which 0 is none. Holds mu.
 func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, code Code) {
 	st.open.complete(rt, n, failed)
-	if no := int16(cell / pageCells); st.recent == nil || no != st.recentNo {
-		st.turnTo(no)
+	if no := int16(cell / pageCells); st.page == nil || no != st.pageNo {
+		st.usePage(no)
 	}
-	st.rt.countIn(st.recent, cell, n)
+	st.completions.countIn(st.page, cell, n)
 	if code != 0 {
-		st.rt.codes.add(code, n)
+		st.completions.byCode.add(code, n)
 	}
 }
 
 // turnTo makes a page the recent one.
-func (st *stripe) turnTo(no int16) {
-	if st.rt == nil {
-		st.rt = new(ended)
+func (st *stripe) usePage(no int16) {
+	if st.completions == nil {
+		st.completions = new(completions)
 	}
-	st.recent, st.recentNo = st.rt.open(int(no)), no
+	st.page, st.pageNo = st.completions.ensurePage(int(no)), no
 }
 
 // reset empties the cells and keeps their memory.
@@ -126,39 +126,39 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 
 // takeCells packs the response times that the stripes hold, of the second of rec, and moves them from the stripes to those of
 // all seconds. The shortest and the longest one are in rec, and tell between which cells all of them are. Holds all stripes' locks.
-func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
-	first, last, k := s.first.shape.layout.span(rec)
+func (s *Statistic) packCells(b []byte, rec *record) []byte {
+	first, last, k := s.first.shape.layout.cellRange(rec)
 	var scratch [8 * pageCells]int64
 	counts := zeros(scratch[:], last+1-first)
 	for st := range s.stripes {
-		if st.rt != nil {
-			st.rt.addTo(counts, first)
-			st.rt.reset()
+		if st.completions != nil {
+			st.completions.addTo(counts, first)
+			st.completions.reset()
 		}
 	}
 	for i, n := range counts {
 		if n != 0 {
-			s.rings.rt.count(first+i, n)
+			s.history.rt.count(first+i, n)
 		}
 	}
-	return bitWriter{b: b}.codes(counts, k).end()
+	return bitWriter{b: b}.packCounts(counts, k).end()
 }
 
 // addCells adds a histogram that was kept so to counts by cell. One that is not kept has no bytes.
-func (l *layout) addCells(counts []int64, rec *sealed, b []byte) {
+func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 	if len(b) == 0 {
 		return
 	}
 	in := readBits(b)
-	first, last, k := l.span(rec)
-	in.addCodes(counts[first:last+1], k)
+	first, last, k := l.cellRange(rec)
+	in.addCounts(counts[first:last+1], k)
 }
 
 // span is the first and the last cell that are not empty in the second of a record that has completions, and how many bits
 // their counts have, more or less.
-func (l *layout) span(rec *sealed) (first, last int, k uint) {
+func (l *layout) cellRange(rec *record) (first, last int, k uint) {
 	first, last = l.cell(rec.RTMin), l.cell(rec.RTMax)
-	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), mostBits))
+	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), maxLowBits))
 }
 
 // Code says how a call was answered, as its owner numbers answers. 0 is no code. There should be few: those of a statistic are

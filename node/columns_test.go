@@ -55,13 +55,13 @@ func TestEveryColumnIsKept(t *testing.T) {
 	for i, c := range Columns() {
 		*c.At(&want) = int64(100 + i)
 	}
-	rec := &sealed{Counts: want.Counts, began: 1, inFlight: want.InFlight, most: want.InFlightMax, late: 7, spent: want.InFlightTime}
+	rec := &record{Counts: want.Counts, inFlightAtStart: 1, inFlight: want.InFlight, maxInFlight: want.InFlightMax, lateEntry: 7, inFlightTime: want.InFlightTime}
 	v := NewView(shape, 0)
 	first := v.Since()
 	leaves := []*Statistic{New(shape, 0), New(shape, 0)}
 	for _, s := range leaves {
-		s.remember()
-		s.keep(secondAt(first), rec, []int64{want.PassPeak, want.Pass})
+		s.ensureHistory()
+		s.store(secondStart(first), rec, []int64{want.PassPeak, want.Pass})
 	}
 	now = 10 * time.Second
 	line.At(line.Now())
@@ -88,7 +88,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 	check(1)
 	check(2)
 	for _, s := range leaves {
-		s.keep(secondAt(first+5), rec, []int64{0, want.Pass}) // so that the first is in the history
+		s.store(secondStart(first+5), rec, []int64{0, want.Pass}) // so that the first is in the history
 	}
 	check(1)
 	check(2)

@@ -11,15 +11,15 @@ import (
 // It reports false if one of them is not sealed, or its histogram is not kept any more; h then has the others.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.shape.layout)
-	open := v.shape.opened()
+	open := v.shape.openSecond()
 	from = max(from, v.since) // before it began there was nothing
 	_, whole = v.addHistograms(from, min(to, open.Index), open, func(int64) *Histogram { return h })
 	return to <= open.Index && (from >= to || whole)
 }
 
 // addCells adds the response times of a second, whose record is rec, to counts by cell, if its histogram is kept.
-func (s *Statistic) addCells(index int64, rec *sealed, counts []int64) {
-	if second, b := s.rings.histograms.before(index + 1); second == index {
+func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
+	if second, b := s.history.histograms.before(index + 1); second == index {
 		s.first.shape.layout.addCells(counts, rec, b)
 	}
 }
@@ -31,7 +31,7 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.shape.layout)
 	}
-	known, _ = v.addHistograms(from, from+int64(len(hs)), v.shape.opened(), func(i int64) *Histogram { return &hs[i-from] })
+	known, _ = v.addHistograms(from, from+int64(len(hs)), v.shape.openSecond(), func(i int64) *Histogram { return &hs[i-from] })
 	for i := from; i < min(known, from+int64(len(hs))); i++ {
 		hs[i-from].reset(v.shape.layout)
 	}
@@ -41,7 +41,7 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 // addHistograms adds the response times in each of the seconds from from to before to, open being the one that is, to a histogram. It
 // returns the first second from which on all are known, which may be older than those that are kept for certain, and whether from is not.
 func (v *View) addHistograms(from, to int64, open leap.Second, of func(second int64) *Histogram) (known int64, kept bool) {
-	leaves, removed := v.all()
+	leaves, removed := v.leavesAndRemoved()
 	known = max(v.since, removed.last+1)
 	kept = from >= known
 	for _, s := range leaves {
@@ -56,13 +56,13 @@ func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(sec
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	known = s.rings.histograms.dropped + 1
-	s.eachSecond(max(from, known), to, nil, func(i int64, rec sealed) {
+	known = s.history.histograms.dropped + 1
+	s.eachSecond(max(from, known), to, nil, func(i int64, rec record) {
 		h := of(i)
 		s.addCells(i, &rec, h.cells)
-		h.measure(&rec.Counts)
+		h.addTotals(&rec.Counts)
 	})
-	return known, max(from, s.since) >= s.index-int64(s.first.shape.opts.Histograms/time.Second)
+	return known, max(from, s.since) >= s.second-int64(s.first.shape.opts.Histograms/time.Second)
 }
 
 // CountsBefore returns everything that was counted before the second with this index, which must be sealed, or open, since the view
@@ -92,8 +92,8 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 
 // before is CountsBefore, and adds all response times to cells, if that is not nil, and to later those that do not belong there.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
-	open := v.shape.opened()
-	leaves, removed := v.all()
+	open := v.shape.openSecond()
+	leaves, removed := v.leavesAndRemoved()
 	if index > open.Index || index <= removed.last {
 		return sum, false
 	}
@@ -115,22 +115,22 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	r := s.rings
+	r := s.history
 	before := r.total // which has the buckets of the open second that are over
-	for _, b := range r.window.Window(s.at, s.at-secondAt(s.index)+s.first.shape.second.Length()) {
+	for _, b := range r.window.Window(s.start, s.start-secondStart(s.second)+s.first.shape.second.Length()) {
 		before.sub(b)
 	}
 	if cells != nil {
 		r.rt.addTo(cells, 0)
 	}
-	s.eachSecond(index, s.index, nil, func(i int64, rec sealed) {
+	s.eachSecond(index, s.second, nil, func(i int64, rec record) {
 		before.sub(&rec.Counts)
 		if cells != nil {
 			s.addCells(i, &rec, later)
 		}
 	})
 	sum.add(&before)
-	return index > r.history.dropped && (cells == nil || index > r.histograms.dropped)
+	return index > r.seconds.dropped && (cells == nil || index > r.histograms.dropped)
 }
 
 // sub subtracts counts that are a part of c. Totals that have stopped at the largest int64 do not fall below 0. Response times keep

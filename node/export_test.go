@@ -7,14 +7,14 @@ import (
 )
 
 // Stripes is how many stripes the statistic has, the first included.
-func (s *Statistic) Stripes() int { return 1 + len(s.more.Load().list()) }
+func (s *Statistic) Stripes() int { return 1 + len(s.extra.Load().list()) }
 
 // Grow adds stripes, as contention does.
-func (s *Statistic) Grow() { s.grow(s.more.Load()) }
+func (s *Statistic) Grow() { s.grow(s.extra.Load()) }
 
 // ReadsUnderMu reports whether leaves are read together under mu, as they must be where sealed seconds are looked for.
 func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
-	v.together(now, func() { under = true }, func(s *Statistic) {
+	v.readInOneBucket(now, func() { under = true }, func(s *Statistic) {
 		if s.mu.TryLock() {
 			s.mu.Unlock()
 			under = false
@@ -25,11 +25,11 @@ func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 
 // Bucket is the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the one before it.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
-	v.together(now, func() { c = Counts{} }, func(s *Statistic) {
+	v.readInOneBucket(now, func() { c = Counts{} }, func(s *Statistic) {
 		var b Counts
 		if back == 0 {
 			b, _ = s.openCounts()
-		} else if p := s.rings.window.At(s.at - time.Duration(back)*s.first.shape.second.Length()); p != nil {
+		} else if p := s.history.window.At(s.start - time.Duration(back)*s.first.shape.second.Length()); p != nil {
 			b = *p
 		}
 		c.add(&b)

@@ -115,7 +115,7 @@ func (h *Histogram) Add(o *Histogram) {
 		panic("node: adding histograms with different bounds")
 	}
 	from, to := min(h.from, o.from), max(h.to, o.to)
-	h.measure(&Counts{Complete: o.count, RTSum: o.sum, RTMin: o.min, RTMax: o.max})
+	h.addTotals(&Counts{Complete: o.count, RTSum: o.sum, RTMin: o.min, RTMax: o.max})
 	h.from, h.to = from, to // the shortest and the longest may not be known, see View.HistogramBefore
 	for c := o.from; c < o.to; c++ {
 		h.cells[c] = saturate(h.cells[c], o.cells[c])
@@ -134,7 +134,7 @@ func (h *Histogram) reset(l *layout) {
 }
 
 // measure takes notice of the counts of calls whose cells were added: how many there are, and which cells are not empty.
-func (h *Histogram) measure(c *Counts) {
+func (h *Histogram) addTotals(c *Counts) {
 	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
 	all.add(c)
 	h.count, h.sum, h.min, h.max = all.Complete, all.RTSum, all.RTMin, all.RTMax

@@ -27,16 +27,16 @@ type loan struct {
 // and no other second changes. Occupy reports false if the bucket has begun at the reading now, or if the statistic is
 // retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
-	n = batchOf(n)
+	n = clampBatch(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	if bucket <= s.at || s.retired() {
+	if bucket <= s.start || s.retired() {
 		return Loan{}, false
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
-	r := s.remember()
+	r := s.ensureHistory()
 	i, there := r.findLoan(bucket)
 	if !there {
 		r.loans = slices.Insert(r.loans, i, loan{at: bucket})
@@ -58,16 +58,16 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	if s.at < l.at {
+	if s.start < l.at {
 		return Call{}, false
 	}
 	n := l.n
 	// Where it has ended, and its second was slewed, this is off by that.
-	began := s.end.Add(l.at - s.at - time.Duration(s.first.length.Load()))
+	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
-	s.first.open.area -= rest(entered) // which Exit adds
-	s.first.aside += began.Sub(entered)
+	s.first.open.inFlightTime -= tickRemainder(entered) // which Exit adds
+	s.first.rtExcess += began.Sub(entered)
 	s.first.mu.Unlock()
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
@@ -81,17 +81,17 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	if s.at >= l.at {
+	if s.start >= l.at {
 		return false
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
-	i, _ := s.rings.findLoan(l.at)
-	b := &s.rings.loans[i]
+	i, _ := s.history.findLoan(l.at)
+	b := &s.history.loans[i]
 	b.calls--
 	b.passes -= l.n
 	if b.calls == 0 {
-		s.rings.loans = slices.Delete(s.rings.loans, i, i+1)
+		s.history.loans = slices.Delete(s.history.loans, i, i+1)
 	}
 	s.borrowers--
 	s.first.updateCounters()
@@ -104,32 +104,32 @@ func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	for _, l := range s.rings.loans {
+	for _, l := range s.history.loans {
 		calls, passes = calls+l.calls, saturate(passes, l.passes)
 	}
 	return calls, passes
 }
 
 // findLoan returns the index of a bucket among the loans, which are ascending.
-func (r *rings) findLoan(bucket time.Duration) (int, bool) {
+func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }
 
 // nextLoan takes the earliest loan from a bucket that starts at the line time to or before. Holds all locks.
 func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
-	if len(s.rings.loans) == 0 || s.rings.loans[0].at > to {
+	if len(s.history.loans) == 0 || s.history.loans[0].at > to {
 		return loan{}, false
 	}
-	l := s.rings.loans[0]
-	s.rings.loans = slices.Delete(s.rings.loans, 0, 1)
+	l := s.history.loans[0]
+	s.history.loans = slices.Delete(s.history.loans, 0, 1)
 	return l, true
 }
 
 // lend lets the borrowed calls pass in the bucket that is open. Holds all locks.
-func (s *Statistic) lend(l loan) {
+func (s *Statistic) applyLoan(l loan) {
 	st := &s.first
 	s.borrowers -= uint32(l.calls) // what counters have counted stays
-	st.join(l.calls, st.ends().Add(-time.Duration(st.length.Load())))
+	st.addInFlight(l.calls, st.bucketEnd().Add(-time.Duration(st.length.Load())))
 	st.open.Pass = saturate(st.open.Pass, l.passes)
-	s.rings.occupied = saturate(s.rings.occupied, l.passes)
+	s.history.occupied = saturate(s.history.occupied, l.passes)
 }

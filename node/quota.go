@@ -56,7 +56,7 @@ func newPasses(length time.Duration) passes {
 	if err != nil {
 		panic(err) // a shape's buckets divide a second, and so make a ring
 	}
-	return passes{ring: ring, ahead: ahead, at: never}
+	return passes{ring: ring, ahead: ahead, at: beforeAll}
 }
 
 // With returns a quota of the same passes with another count: what is counted for one of them is counted for both.
@@ -70,15 +70,15 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 
 // Add counts what another quota has, the borrowed passes included: for calls that were counted elsewhere before.
 func (q *Quota) Add(o *Quota) {
-	q.move(o.at)
+	q.advanceTo(o.at)
 	for at, b := range o.ring.Window(o.newest(), o.ring.Span()) {
-		q.put(at, *b)
+		q.addTo(at, *b)
 	}
-	q.measure()
+	q.sumWindows()
 }
 
 // put counts n passes in a bucket, if it is known.
-func (q *passes) put(at time.Duration, n int64) {
+func (q *passes) addTo(at time.Duration, n int64) {
 	if b := q.ring.At(at); b != nil {
 		*b = saturate(*b, n)
 	}
@@ -91,29 +91,29 @@ func (q *passes) newest() time.Duration { return q.at + q.ahead }
 func (q *Quota) span() time.Duration { return time.Second + time.Duration(q.strict)*q.ring.Length() }
 
 // never is before every bucket.
-const never = time.Duration(-1) << 62
+const beforeAll = time.Duration(-1) << 62
 
 // Passes is how many calls passed in the window that ends with the bucket at.
 func (q *Quota) Passes(at time.Duration) int64 {
-	q.move(at)
+	q.advanceTo(at)
 	return q.sums[q.strict]
 }
 
 // Waiting is how many passes are borrowed from buckets after the bucket at.
 func (q *Quota) Waiting(at time.Duration) int64 {
-	q.move(at)
+	q.advanceTo(at)
 	return q.borrowed
 }
 
 // CanPass reports whether n more calls may pass in the bucket at.
 func (q *Quota) CanPass(at time.Duration, n int64) bool {
-	q.move(at)
+	q.advanceTo(at)
 	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(at, n))
 }
 
 // Pass counts n passes in the bucket at, whether they may or not.
 func (q *Quota) Pass(at time.Duration, n int64) {
-	q.move(at)
+	q.advanceTo(at)
 	*q.open = saturate(*q.open, n)
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
@@ -123,7 +123,7 @@ func (q *Quota) Pass(at time.Duration, n int64) {
 // [OccupyTimeout]; the next bucket is always tried. This is Sentinel's formula (StatisticNode.tryOccupyNext), applied to
 // the windows that end after the bucket, too.
 func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Duration, ok bool) {
-	q.move(at)
+	q.advanceTo(at)
 	length := q.ring.Length()
 	for bucket = max(q.at+length, from); bucket <= q.newest(); bucket += length {
 		if q.fits(bucket, n) {
@@ -136,24 +136,24 @@ func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Dura
 // Fill sets the quota to the passes of a view's leaves, the borrowed ones included, at the reading now: for a rule that
 // begins while calls go on.
 func (q *Quota) Fill(v *View, now leap.Reading) {
-	v.together(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
-		q.move(s.at)
+	v.readInOneBucket(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
+		q.advanceTo(s.start)
 		open, _ := s.openCounts()
-		q.put(s.at, open.Pass)
-		for at, b := range s.rings.window.Window(s.at, s.at-q.at+time.Second+q.ring.Length()) {
-			q.put(at, b.Pass)
+		q.addTo(s.start, open.Pass)
+		for at, b := range s.history.window.Window(s.start, s.start-q.at+time.Second+q.ring.Length()) {
+			q.addTo(at, b.Pass)
 		}
-		for _, l := range s.rings.loans {
-			q.put(l.at, l.passes)
+		for _, l := range s.history.loans {
+			q.addTo(l.at, l.passes)
 		}
 	})
-	q.measure()
+	q.sumWindows()
 }
 
 // Borrow counts n passes in a bucket that TryOccupyNext found, of this quota or of another one, at the bucket at.
 func (q *Quota) Borrow(at, bucket time.Duration, n int64) {
-	q.move(at)
-	q.put(bucket, n)
+	q.advanceTo(at)
+	q.addTo(bucket, n)
 	q.borrowed = saturate(q.borrowed, n)
 }
 
@@ -161,7 +161,7 @@ func (q *Quota) Borrow(at, bucket time.Duration, n int64) {
 func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = max(*b-n, 0)
-		q.measure()
+		q.sumWindows()
 	}
 }
 
@@ -186,13 +186,13 @@ func (q *passes) window(end, span time.Duration) (sum int64) {
 }
 
 // move makes the bucket at the present one, if it is not there yet.
-func (q *passes) move(at time.Duration) {
+func (q *passes) advanceTo(at time.Duration) {
 	if at > q.at {
-		q.moveOn(at)
+		q.turnTo(at)
 	}
 }
 
-func (q *passes) moveOn(at time.Duration) {
+func (q *passes) turnTo(at time.Duration) {
 	length := q.ring.Length()
 	next := q.newest() + length
 	q.at = at
@@ -200,12 +200,12 @@ func (q *passes) moveOn(at time.Duration) {
 		q.ring.Open(b)
 	}
 	q.open = q.ring.At(at)
-	q.measure()
+	q.sumWindows()
 }
 
 // measure adds up the windows and the borrowed passes, so that questions in the same bucket need not. Whatever changes the ring
 // otherwise than by Pass and Borrow, which know by how much, calls it.
-func (q *passes) measure() {
+func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
 	q.borrowed = q.window(q.newest(), q.ahead)
 }

@@ -16,12 +16,12 @@ func enterAround(t *testing.T, s *Statistic, now leap.Reading, event func()) boo
 	t.Helper()
 	st := s.pick()
 	mark := st.end.Load()
-	if !st.covers(mark, now) {
+	if !st.canEnterLockFree(mark, now) {
 		t.Fatal("the call does not enter without a lock")
 	}
 	event()
-	st.entered.Add(entry(now))
-	return st.end.Load() == mark || !s.overtaken(st, now)
+	st.entered.Add(entryWord(now))
+	return st.end.Load() == mark || !s.reconcileEnter(st, now)
 }
 
 // A call that enters while counters are set is in the counters: it sees that the end mark has changed.
@@ -93,7 +93,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	for i := int64(1); i <= rounds; i++ {
 		s = New(shape, leap.Reading(now))
 		for range 3 {
-			s.grow(s.more.Load()) // with more stripes Retire takes longer
+			s.grow(s.extra.Load()) // with more stripes Retire takes longer
 		}
 		now += time.Second
 		s.Seal(leap.Reading(now))
@@ -124,7 +124,7 @@ func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 	s.Seal(leap.Reading(now))
 	s.grow(nil)
 	for i, st := range s.picked() {
-		if st.length.Load() != s.first.length.Load() || !st.covers(st.end.Load(), leap.Reading(now)) {
+		if st.length.Load() != s.first.length.Load() || !st.canEnterLockFree(st.end.Load(), leap.Reading(now)) {
 			t.Errorf("stripe %d has a bucket of %v, want %v", i, time.Duration(st.length.Load()), time.Duration(s.first.length.Load()))
 		}
 	}
@@ -138,11 +138,11 @@ func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 	v := NewView(a.first.shape, 0)
 	v.Add(a)
 	v.Add(b)
-	for turns := range attempts {
+	for turns := range readAttempts {
 		var buckets []time.Duration
 		again := 0
-		v.together(leap.Reading(now), func() { buckets, again = nil, again+1 }, func(s *Statistic) {
-			buckets = append(buckets, s.at)
+		v.readInOneBucket(leap.Reading(now), func() { buckets, again = nil, again+1 }, func(s *Statistic) {
+			buckets = append(buckets, s.start)
 			if s == a && again <= turns { // another reader moves the next leaf on
 				now += 500 * time.Millisecond
 				b.Seal(leap.Reading(now))
@@ -165,7 +165,7 @@ func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 		now += time.Second
 		s.Seal(leap.Reading(now))
 	}
-	if got := s.rings.peak.second; got != first+9 {
+	if got := s.history.peak.second; got != first+9 {
 		t.Errorf("the peak of second %d is kept, want that of second 9", got-first)
 	}
 }

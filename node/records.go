@@ -13,44 +13,44 @@ import (
 // from where the last search ended: so who reads on finds the next one at once, and the newest is always found so.
 type records struct {
 	buf     []byte
-	from    int   // where the oldest record is in buf
+	oldest    int   // where the oldest record is in buf
 	newest  int   // where the newest one is
-	first   int64 // the oldest record's second
-	last    int64 // the newest record's second; the least number if there never was one
+	firstSecond   int64 // the oldest record's second
+	lastSecond    int64 // the newest record's second; the least number if there never was one
 	dropped int64 // the latest second whose record was dropped, or the least number
-	sought  int64 // a second that has a record
-	at      int   // where that is in buf; before from if it was dropped
+	foundSecond  int64 // a second that has a record
+	found      int   // where that is in buf; before from if it was dropped
 }
 
-func noRecords() records { return records{last: math.MinInt64, dropped: math.MinInt64} }
+func noRecords() records { return records{lastSecond: math.MinInt64, dropped: math.MinInt64} }
 
 // add keeps the record of a second after all that are kept.
 func (h *records) add(index int64, record []byte) {
 	var head [2 * binary.MaxVarintLen64]byte
-	if h.from == len(h.buf) {
-		h.first, h.last = index, index
-		h.sought, h.at = index, h.from
+	if h.oldest == len(h.buf) {
+		h.firstSecond, h.lastSecond = index, index
+		h.foundSecond, h.found = index, h.oldest
 	}
 	size := uint64(len(record)) << 1
 	b := head[:0]
-	if distance := uint64(index - h.last); distance == 1 {
+	if distance := uint64(index - h.lastSecond); distance == 1 {
 		b = binary.AppendUvarint(b, size)
 	} else {
 		b = binary.AppendUvarint(b, size|1)
 		b = binary.AppendUvarint(b, distance)
 	}
-	h.last = index
+	h.lastSecond = index
 	if need := len(b) + len(record) + spare; len(h.buf)+need > cap(h.buf) {
 		// The space of dropped records is used again, if it is a little more than is needed: the more there is, the less often the others are
 		// moved.
-		kept := h.buf[h.from:]
+		kept := h.buf[h.oldest:]
 		size := len(kept) + need
 		size += size / 64
 		to := h.buf[:0]
 		if size > cap(h.buf) {
 			to = slices.Grow([]byte(nil), size) // all of the allocator's size class
 		}
-		h.buf, h.from, h.at = append(to, kept...), 0, h.at-h.from
+		h.buf, h.oldest, h.found = append(to, kept...), 0, h.found-h.oldest
 	}
 	h.newest = len(h.buf)
 	h.buf = append(append(h.buf, b...), record...)
@@ -59,14 +59,14 @@ func (h *records) add(index int64, record []byte) {
 // drop drops the records of all seconds before one, and returns the last of them, nil if there is none. It is valid until
 // the next record is added.
 func (h *records) drop(before int64) (last []byte) {
-	for h.from < len(h.buf) && h.first < before {
-		_, record, next := h.entry(h.from)
+	for h.oldest < len(h.buf) && h.firstSecond < before {
+		_, record, next := h.entry(h.oldest)
 		last = record
-		h.dropped = h.first
-		h.from = next
+		h.dropped = h.firstSecond
+		h.oldest = next
 		if next < len(h.buf) {
 			distance, _, _ := h.entry(next)
-			h.first += distance
+			h.firstSecond += distance
 		}
 	}
 	return last
@@ -92,15 +92,15 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 // goes forward only, because a record has the length of its own and not that of the one before it: from the newest, from where the
 // last search ended, or from the oldest.
 func (h *records) seek(from int64) bool {
-	if h.from == len(h.buf) {
+	if h.oldest == len(h.buf) {
 		return false // and nothing is written, see noRings
 	}
-	index, at := h.sought, h.at
+	index, at := h.foundSecond, h.found
 	switch {
-	case h.last <= from:
-		index, at = h.last, h.newest
-	case at < h.from || index > from:
-		index, at = h.first, h.from
+	case h.lastSecond <= from:
+		index, at = h.lastSecond, h.newest
+	case at < h.oldest || index > from:
+		index, at = h.firstSecond, h.oldest
 	}
 	for next := at; next < len(h.buf); {
 		distance, _, after := h.entry(next)
@@ -113,7 +113,7 @@ func (h *records) seek(from int64) bool {
 		}
 		next = after
 	}
-	h.sought, h.at = index, at
+	h.foundSecond, h.found = index, at
 	return true
 }
 
@@ -123,7 +123,7 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 	if !h.seek(from) {
 		return
 	}
-	index, begin := h.sought, h.at
+	index, begin := h.foundSecond, h.found
 	for at := begin; at < len(h.buf); {
 		distance, record, next := h.entry(at)
 		if at > begin {
@@ -138,22 +138,22 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 
 // before is the last record before that of a second, nil if there is none.
 func (h *records) before(index int64) (int64, []byte) {
-	if !h.seek(index-1) || h.sought >= index {
+	if !h.seek(index-1) || h.foundSecond >= index {
 		return 0, nil
 	}
-	_, record, _ := h.entry(h.at)
-	return h.sought, record
+	_, record, _ := h.entry(h.found)
+	return h.foundSecond, record
 }
 
 // sealed is the record of a second that has ended, as a statistic keeps it. Beside it are its slides: the passes of each
 // window of one second that ended at the end of one of its buckets. The last of them are the passes of the second itself.
 // Slides of several statistics can be added up, which their peaks cannot.
-type sealed struct {
+type record struct {
 	Counts
-	began, inFlight int64         // calls in flight when the second began and ended
-	most            int64         // in flight at once: the most, with several stripes at least that, see surely
-	spent           time.Duration // by all calls in the second
-	late            time.Duration // at most so much of it was before the second
+	inFlightAtStart, inFlight int64         // calls in flight when the second began and ended
+	maxInFlight            int64         // in flight at once: the most, with several stripes at least that, see surely
+	inFlightTime           time.Duration // by all calls in the second
+	lateEntry            time.Duration // at most so much of it was before the second
 }
 
 // append packs the slides but the last one, and the record.
@@ -161,14 +161,14 @@ type sealed struct {
 // What was said before tells much of what follows: numbers are packed as how far they are from what they mostly are, and
 // those that are mostly 0 only if they are not. The response times and what was spent take all their bits, which nothing
 // tells; they are most of it.
-func (r *sealed) append(b []byte, slides []int64) []byte {
+func (r *record) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
 	w = w.code(uint64(r.Pass), kPass)
 	for _, v := range slides[:len(slides)-1] {
-		w = w.code(fold(r.Pass-v), kSlide)
+		w = w.code(zigzag(r.Pass-v), kSlide)
 	}
 	rare := [...]uint64{
-		uint64(r.Exception), uint64(r.Block), uint64(r.late), uint64(r.OccupiedPass), fold(r.inFlight - r.left()),
+		uint64(r.Exception), uint64(r.Block), uint64(r.lateEntry), uint64(r.OccupiedPass), zigzag(r.inFlight - r.expectedInFlight()),
 	}
 	var which uint64
 	for i, v := range rare {
@@ -177,16 +177,16 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 		}
 	}
 	spans := [...]uint64{
-		uint64(r.RTMin), uint64(r.RTMax - r.RTMin), uint64(r.RTSum) - r.least(), fold(int64(r.spent - r.RTSum)),
+		uint64(r.RTMin), uint64(r.RTMax - r.RTMin), uint64(r.RTSum) - r.minRTSum(), zigzag(int64(r.inFlightTime - r.RTSum)),
 	}
-	flight := [...]uint64{fold(r.Complete - r.Pass), uint64(r.began), uint64(r.most - max(r.began, r.inFlight)), which}
+	flight := [...]uint64{zigzag(r.Complete - r.Pass), uint64(r.inFlightAtStart), uint64(r.maxInFlight - max(r.inFlightAtStart, r.inFlight)), which}
 	for _, v := range flight {
 		w = w.code(v, kMost)
 	}
 	var n [4]int
 	for i, v := range spans {
 		n[i] = bits.Len64(v)
-		w = w.code(fold(int64(n[i]-r.expect(i, &n))), kMost)
+		w = w.code(zigzag(int64(n[i]-r.expectedBits(i, &n))), kMost)
 	}
 	for _, v := range rare {
 		if v != 0 {
@@ -194,17 +194,17 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 		}
 	}
 	for i, v := range spans {
-		w = w.putRest(v, n[i])
+		w = w.putRemainder(v, n[i])
 	}
 	return w.end()
 }
 
 // unpack reads a record with the given number of slides, and adds the slides to sums if that is not nil.
-func (r *sealed) unpack(b []byte, slides int64, sums []int64) {
+func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	in := readBits(b)
 	r.Pass = int64(in.code(kPass))
 	for i := range slides - 1 {
-		v := r.Pass - unfold(in.code(kSlide))
+		v := r.Pass - unzigzag(in.code(kSlide))
 		if sums != nil {
 			sums[i] = saturate(sums[i], v)
 		}
@@ -212,29 +212,29 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) {
 	if sums != nil {
 		sums[slides-1] = saturate(sums[slides-1], r.Pass)
 	}
-	all := in.eight()
+	all := in.readEight()
 	flight, lengths := all[:4], all[4:]
-	r.Complete = r.Pass + unfold(flight[0])
-	r.began = int64(flight[1])
-	r.inFlight = r.left()
+	r.Complete = r.Pass + unzigzag(flight[0])
+	r.inFlightAtStart = int64(flight[1])
+	r.inFlight = r.expectedInFlight()
 	var rare [5]uint64
 	for which := flight[3]; which != 0; which &= which - 1 {
 		rare[bits.TrailingZeros64(which)] = in.code(kMost) + 1
 	}
 	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
-	r.inFlight += unfold(rare[4])
-	r.most = max(r.began, r.inFlight) + int64(flight[2])
-	r.late = time.Duration(rare[2])
+	r.inFlight += unzigzag(rare[4])
+	r.maxInFlight = max(r.inFlightAtStart, r.inFlight) + int64(flight[2])
+	r.lateEntry = time.Duration(rare[2])
 	var n [4]int
 	var spans [4]uint64
 	for i := range spans {
-		n[i] = r.expect(i, &n) + int(unfold(lengths[i]))
-		spans[i] = in.takeRest(n[i])
+		n[i] = r.expectedBits(i, &n) + int(unzigzag(lengths[i]))
+		spans[i] = in.readRemainder(n[i])
 	}
 	r.RTMin = time.Duration(spans[0])
 	r.RTMax = r.RTMin + time.Duration(spans[1])
-	r.RTSum = time.Duration(r.least() + spans[2])
-	r.spent = r.RTSum + time.Duration(unfold(spans[3]))
+	r.RTSum = time.Duration(r.minRTSum() + spans[2])
+	r.inFlightTime = r.RTSum + time.Duration(unzigzag(spans[3]))
 }
 
 // About how many bits of some numbers are at random: of passes, of the difference of a slide, of others.
@@ -245,18 +245,18 @@ const (
 )
 
 // left is what is in flight in the end if each pass and each completion was of a call of its own.
-func (r *sealed) left() int64 { return r.began + r.Pass - r.Complete }
+func (r *record) expectedInFlight() int64 { return r.inFlightAtStart + r.Pass - r.Complete }
 
 // least is the sum of response times if all were the shortest.
-func (r *sealed) least() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
+func (r *record) minRTSum() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
 
 // expect is about how many bits one of the times of a record has, those before it having n: the shortest response time is
 // milliseconds, the longest is some times that, and what was spent differs from their sum by what calls spend in another second.
-func (r *sealed) expect(i int, n *[4]int) int {
+func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
 	case i == 3 && r.Complete > 0:
 		return max(n[0], n[1])
-	case i == 3 && (r.began > 0 || r.Pass > 0):
+	case i == 3 && (r.inFlightAtStart > 0 || r.Pass > 0):
 		return bits.Len64(uint64(time.Second))
 	case i == 0 && r.Complete > 0:
 		return 23
@@ -274,17 +274,17 @@ func onlySlides(b []byte, slides int64) bool {
 	if in.code(kPass) > 0 {
 		return false
 	}
-	var rec sealed
+	var rec record
 	rec.unpack(b, slides, nil)
-	return rec == sealed{}
+	return rec == record{}
 }
 
-func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }
+func secondStart(index int64) time.Duration { return time.Duration(index) * time.Second }
 
 // secondOf is the index of the second that a line time is in; it is negative before 1970.
-func secondOf(at time.Duration) int64 {
+func secondIndex(at time.Duration) int64 {
 	index := int64(at / time.Second)
-	if at < secondAt(index) {
+	if at < secondStart(index) {
 		index--
 	}
 	return index

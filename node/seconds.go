@@ -25,8 +25,8 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 // each.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	// The order matters: a leaf that is added after the list was taken begins in the second that is open now, or later.
-	open := v.shape.opened()
-	leaves, removed := v.all()
+	open := v.shape.openSecond()
+	leaves, removed := v.leavesAndRemoved()
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
@@ -50,10 +50,10 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	dst = slices.Grow(dst, n)
 	ms := dst[base : base+n]
 	clear(ms)
-	var roomTimes [16]atOnce
+	var roomTimes [16]concurrencyBound
 	ts := roomTimes[:]
 	if n > len(ts) {
-		ts = make([]atOnce, n)
+		ts = make([]concurrencyBound, n)
 	}
 	var scratch [32]int64
 	slides := zeros(scratch[:], n*int(perSec))
@@ -69,7 +69,7 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		}
 		m, t := &ms[i-from], &ts[i-from]
 		m.Start = name
-		m.InFlightMax = surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
+		m.InFlightMax = minConcurrency(t.maxInFlight, t.inFlightAtStart, m.InFlight, m.InFlightTime, t.lateEntry)
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
 		dst = append(dst, *m) // which is where it is, or behind that
 	}
@@ -82,7 +82,7 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 // Seconds without a record lie between those that have one. Nothing entered or left in them, so what was in flight is what the
 // next record begins with, or the open second if there is none. Whoever takes every second out comes through here, so records
 // are unpacked in place, and not copied as eachSecond does.
-func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, ts []atOnce, slides []int64) (known int64) {
+func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, ts []concurrencyBound, slides []int64) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -94,10 +94,10 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 			ms[next-from].add(&rec, &ts[next-from])
 		}
 	}
-	s.rings.history.each(from, to, func(i int64, b []byte) bool {
-		var rec sealed
+	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
+		var rec record
 		rec.unpack(b, perSec, slides[(i-from)*perSec:(i-from+1)*perSec])
-		idle(i, rec.began)
+		idle(i, rec.inFlightAtStart)
 		ms[i-from].add(&rec, &ts[i-from])
 		next = i + 1
 		return true
@@ -105,21 +105,21 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 	if next < to {
 		idle(to, s.inFlightAfter(to-1))
 	}
-	return s.rings.history.dropped + 1
+	return s.history.seconds.dropped + 1
 }
 
 // eachSecond calls f for the records of the seconds from from to before to, ascending. If slides is not nil it has those of each
 // second, the first of which is from, and gets those of the records added. Holds mu.
 //
 // A record is handed over by value: one that f got the address of would have to be allocated.
-func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec sealed)) {
+func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
 	perSec := s.first.shape.perSec
-	s.rings.history.each(from, to, func(i int64, b []byte) bool {
+	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
 		var sums []int64
 		if slides != nil {
 			sums = slides[(i-from)*perSec : (i-from+1)*perSec]
 		}
-		var rec sealed
+		var rec record
 		rec.unpack(b, perSec, sums)
 		f(i, rec)
 		return true
@@ -128,11 +128,11 @@ func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int6
 
 // inFlightAfter is what the first recorded second after a second began with.
 func (s *Statistic) inFlightAfter(index int64) int64 {
-	inFlight := int64(s.began)
-	s.rings.history.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
-		var rec sealed
+	inFlight := int64(s.inFlightAtStart)
+	s.history.seconds.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
+		var rec record
 		rec.unpack(b, s.first.shape.perSec, nil)
-		inFlight = rec.began
+		inFlight = rec.inFlightAtStart
 		return false
 	})
 	return inFlight
@@ -143,8 +143,8 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 // second that can be read, also if the last active one cannot be read any more; before an older second all are taken to be
 // active. For a view that has been idle since it costs a lock of each leaf; otherwise records are looked at, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
-	open := v.shape.opened()
-	leaves, removed := v.all()
+	open := v.shape.openSecond()
+	leaves, removed := v.leavesAndRemoved()
 	last := max(v.since-1, removed.active)
 	for _, s := range leaves {
 		s.mu.Lock()
@@ -157,15 +157,15 @@ func (v *View) LastActive(before int64) (index int64) {
 
 // lastActive is the last second before one in which something happened or was in flight, the least number if there is none. Holds mu.
 func (s *Statistic) lastActive(before int64) int64 {
-	before = min(before, s.index)
-	index, record := s.rings.history.before(before)
+	before = min(before, s.second)
+	index, record := s.history.seconds.before(before)
 	if s.inFlightAfter(before-1) > 0 {
 		return before - 1
 	}
 	// Nothing was in flight since the last record.
 	switch {
 	case record == nil:
-		return s.rings.active
+		return s.history.activeDropped
 	case onlySlides(record, s.first.shape.perSec):
 		return index - 1
 	}

@@ -34,13 +34,13 @@ func TestNothingElseIsInTheCacheLinesOfTheStripes(t *testing.T) {
 	for range 100 {
 		s := newContended(t, &now)
 		s.grow(nil)
-		contend(s.picked()[0], minMeetings, 0)
+		contend(s.picked()[0], minContended, 0)
 		check := func(what string, at, size uintptr) {
 			if at%64 != 0 || size%64 != 0 {
 				t.Fatalf("%s is %d bytes at %x", what, size, at)
 			}
 		}
-		more := s.more.Load()
+		more := s.extra.Load()
 		check("the set", uintptr(unsafe.Pointer(more)), unsafe.Sizeof(*more))
 		for _, st := range s.picked() {
 			check("a stripe", uintptr(unsafe.Pointer(&st.open)), unsafe.Sizeof(paddedStripe{}))

@@ -68,45 +68,45 @@ import (
 //
 // A Statistic must be made with [New] or [Statistic.Init], and not be copied. It is safe for concurrent use.
 type Statistic struct {
-	more  atomic.Pointer[stripeSet] // the other stripes; nil while there is one
+	extra  atomic.Pointer[stripeSet] // the other stripes; nil while there is one
 	first stripe
 
 	since int64 // index of the second in which the statistic began
 
 	mu    sync.Mutex    // with all stripes' locks, guards what follows
-	index int64         // of the second that is open
-	at    time.Duration // line time at which the open bucket starts
+	second int64         // of the second that is open
+	start    time.Duration // line time at which the open bucket starts
 	end   leap.Reading  // reading at which it ends, see retired; changes under all stripes' locks, too
-	rings *rings        // noRings while nothing was counted before the open bucket
+	history *history        // noRings while nothing was counted before the open bucket
 
-	began     int32  // calls in flight when the open second began
+	inFlightAtStart     int32  // calls in flight when the open second began
 	borrowers uint32 // calls that have borrowed from buckets to come; changes under all stripes' locks, too
 
-	spent    time.Duration    // by the calls of the open second, before the open bucket
+	inFlightTime    time.Duration    // by the calls of the open second, before the open bucket
 	counters *[]*atomic.Int64 // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.
-type rings struct {
+type history struct {
 	total    Counts        // of all buckets before the open one
-	spent    callTime      // of all seconds before the open one
-	took     time.Duration // the response times in total; wraps
+	inFlightTime    callTime      // of all seconds before the open one
+	rtSum     time.Duration // the response times in total; wraps
 	window   leap.Array[Counts]
-	passes   int64         // in the second window, before the open bucket
+	windowPasses   int64         // in the second window, before the open bucket
 	occupied int64         // OccupiedPass of the open bucket
 	rt       cells[uint32] // of all seconds before the open one
 	loans    []loan        // passes borrowed from buckets to come, ascending
 
 	peak       peak    // of the minute window
-	active     int64   // the last second in which something happened of those whose records were dropped
-	history    records // of sealed seconds
+	activeDropped     int64   // the last second in which something happened of those whose records were dropped
+	seconds    records // of sealed seconds
 	histograms records // of those of them that have completions, for a shorter time
 }
 
 // noRings is what every statistic remembers at first: nothing. All share it, so it is never written to: what records first makes
 // rings of its own, see remember. Readers need not know; to them it is a past in which nothing happened.
-var noRings = &rings{
-	peak: peak{from: math.MinInt64, second: math.MaxInt64}, active: math.MinInt64, history: noRecords(), histograms: noRecords(),
+var emptyHistory = &history{
+	peak: peak{from: math.MinInt64, second: math.MaxInt64}, activeDropped: math.MinInt64, seconds: noRecords(), histograms: noRecords(),
 }
 
 // New makes a statistic that begins in the second of the reading now.
@@ -118,11 +118,11 @@ func New(shape *Shape, now leap.Reading) *Statistic {
 
 // Init makes a zero statistic that is part of something else what [New] makes. It should begin a cache line.
 func (s *Statistic) Init(shape *Shape, now leap.Reading) {
-	s.first.owner, s.first.shape, s.rings = s, shape, noRings
+	s.first.owner, s.first.shape, s.history = s, shape, emptyHistory
 	now = min(now, shape.line.Now())
 	second := shape.line.At(now)
 	s.since = second.Index
-	s.open(second, now)
+	s.openBucket(second, now)
 }
 
 // Call is a call in flight, from [Statistic.Enter] to Exit. It leaves through the stripe it entered by, so that what
@@ -142,7 +142,7 @@ type batch struct {
 }
 
 // batchOf is how many calls one stands for that was asked to stand for n.
-func batchOf(n int64) int64 { return min(max(n, 1), math.MaxUint32) }
+func clampBatch(n int64) int64 { return min(max(n, 1), math.MaxUint32) }
 
 // noCopy makes go vet complain about copies.
 type noCopy struct{}
@@ -159,15 +159,15 @@ func (c *Call) IsZero() bool { return c.st == nil }
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	st := s.pick()
 	mark := st.end.Load()
-	if n > 1 || !st.covers(mark, now) { // a batch, the first call of a bucket, or an odd stamp
+	if n > 1 || !st.canEnterLockFree(mark, now) { // a batch, the first call of a bucket, or an odd stamp
 		if b := s.Hold(now); !b.IsZero() {
 			return b.Enter(n)
 		}
 		return Call{}
 	}
 	// If another goroutine turns the bucket here, the call counts into the next one, as late stamps do.
-	st.entered.Add(entry(now))
-	if st.end.Load() != mark && s.overtaken(st, now) {
+	st.entered.Add(entryWord(now))
+	if st.end.Load() != mark && s.reconcileEnter(st, now) {
 		return Call{}
 	}
 	return Call{st: st, entered: now, batch: batch{n: 1}}
@@ -185,10 +185,10 @@ type Bucket struct {
 func (s *Statistic) Hold(now leap.Reading) Bucket {
 	st := s.pick()
 	st.lock()
-	if now >= st.ends() {
+	if now >= st.bucketEnd() {
 		st.turn(now)
 	}
-	if st.end.Load() == closed {
+	if st.end.Load() == closedMark {
 		st.unlock()
 		return Bucket{}
 	}
@@ -199,15 +199,15 @@ func (s *Statistic) Hold(now leap.Reading) Bucket {
 func (b Bucket) IsZero() bool { return b.st == nil }
 
 // At is the line time at which the bucket starts.
-func (b Bucket) At() time.Duration { return b.st.owner.at }
+func (b Bucket) At() time.Duration { return b.st.owner.start }
 
 // Enter is [Statistic.Enter] for the call that the bucket was held for.
 func (b Bucket) Enter(n int64) Call {
 	st := b.st
-	n = batchOf(n)
+	n = clampBatch(n)
 	st.open.Pass = saturate(st.open.Pass, n-1)
-	st.admit(b.now)
-	if st.end.Load()&slowPath != 0 {
+	st.enterLocked(b.now)
+	if st.end.Load()&slowPathBit != 0 {
 		st.updateCounters()
 	}
 	st.unlock()
@@ -221,7 +221,7 @@ func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
 	st.complete(rt, st.shape.layout.cell(rt), n, failed, code)
-	st.aside += rt * time.Duration(n) // nothing of it was in flight
+	st.rtExcess += rt * time.Duration(n) // nothing of it was in flight
 	st.unlock()
 }
 
@@ -238,11 +238,11 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	if s.retired() {
 		return Call{}
 	}
-	s.remember() // so that the call in flight is in the records, though nothing was counted
-	s.first.join(1, s.first.begin(now))
-	s.first.open.area -= rest(now) // which Exit adds
+	s.ensureHistory() // so that the call in flight is in the records, though nothing was counted
+	s.first.addInFlight(1, s.first.effectiveEntry(now))
+	s.first.open.inFlightTime -= tickRemainder(now) // which Exit adds
 	s.first.updateCounters()
-	return Call{st: &s.first, entered: now, batch: batch{n: uint32(batchOf(n))}}
+	return Call{st: &s.first, entered: now, batch: batch{n: uint32(clampBatch(n))}}
 }
 
 // End is [Call.Exit] at the present reading of the timeline.
@@ -274,8 +274,8 @@ func (c *Call) Backdate(to leap.Reading) {
 	if c.batch.n == 0 {
 		return
 	}
-	st.open.area += rest(c.entered) - rest(to) // Exit knows the earlier reading only, and adds the rest of that
-	st.aside += c.entered.Sub(to)
+	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to) // Exit knows the earlier reading only, and adds the rest of that
+	st.rtExcess += c.entered.Sub(to)
 	c.entered = to
 }
 
@@ -290,7 +290,7 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	rt := elapsed(c.entered, now)
 	cell := st.shape.layout.cell(rt)
 	if !st.mu.TryLock() { // as lock does, without a call
-		st.wait()
+		st.lockContended()
 	}
 	n := int64(c.batch.n)
 	if n == 0 {
@@ -299,23 +299,23 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	}
 	c.batch.n = 0
 	end := st.end.Load()
-	if now >= reading(end) {
+	if now >= endOf(end) {
 		st.turn(now)
 		end = st.end.Load()
 	}
 	st.complete(rt, cell, n, failed, code)
 	if n > 1 { // which were one in flight
-		st.aside += rt * time.Duration(n-1)
+		st.rtExcess += rt * time.Duration(n-1)
 	}
-	if inFlight := st.inFlightNow(); inFlight > st.most {
-		st.most = inFlight
+	if inFlight := st.inFlightNow(); inFlight > st.maxInFlight {
+		st.maxInFlight = inFlight
 	}
 	st.exited++
-	st.open.area += rest(c.entered) - max(int64(reading(end)-max(now, c.entered)), 0)
-	if end&slowPath != 0 {
+	st.open.inFlightTime += tickRemainder(c.entered) - max(int64(endOf(end)-max(now, c.entered)), 0)
+	if end&slowPathBit != 0 {
 		st.updateCounters()
 	}
-	often := st.often // as unlock does
+	often := st.needsRebalance // as unlock does
 	st.mu.Unlock()
 	if often {
 		st.owner.rebalance(st)

@@ -25,25 +25,25 @@ type stripe struct {
 	mu       sync.Mutex
 	end      atomic.Int64 // when the open bucket ends, see mark; the same in all stripes; changes under mu
 	shape    *Shape
-	recent   *page[uint16] // the page of rt that was counted into last
+	page   *page[uint16] // the page of rt that was counted into last
 	entered  atomic.Uint64 // calls that entered, and when: see entry
 	exited   uint32        // calls that left again; wraps
-	most     int32         // most calls in flight in the open second, seen so far
+	maxInFlight     int32         // most calls in flight in the open second, seen so far
 	length   atomic.Int32  // of the open bucket, in nanoseconds; changes as end does
-	recentNo int16         // number of the recent page
-	often    bool          // goroutines have met here often: the stripes are to be rebalanced
+	pageNo int16         // number of the recent page
+	needsRebalance    bool          // goroutines have met here often: the stripes are to be rebalanced
 
 	open tally
 
-	base     uint64        // entered at the last cut, where the open bucket began
-	inFlight int32         // calls in flight then
-	counted  uint32        // calls in flight that the counters know of
-	late     time.Duration // by how much calls of the open second entered before their bucket began, see surely
-	met      uint16        // how often goroutines found the lock taken, in the open bucket and since the last rebalance
-	rare     uint8         // how often the meetings have doubled that it takes
-	since    uint32        // exited when the first of them was counted
-	aside    time.Duration // by how much response times are more than what calls spent, of all time; wraps
-	rt       *ended        // nil until a call ends
+	enteredAtStart     uint64        // entered at the last cut, where the open bucket began
+	inFlightAtStart int32         // calls in flight then
+	reported  uint32        // calls in flight that the counters know of
+	lateEntry     time.Duration // by how much calls of the open second entered before their bucket began, see surely
+	contended      uint16        // how often goroutines found the lock taken, in the open bucket and since the last rebalance
+	backoff     uint8         // how often the meetings have doubled that it takes
+	contendedFrom    uint32        // exited when the first of them was counted
+	rtExcess    time.Duration // by how much response times are more than what calls spent, of all time; wraps
+	completions       *completions        // nil until a call ends
 	owner    *Statistic
 }
 
@@ -51,24 +51,24 @@ type stripe struct {
 func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
 	return Counts{
-		Pass: saturate(o.Pass, calls(entered-st.base)), Block: o.Block, Complete: o.Complete, Exception: o.Exception,
+		Pass: saturate(o.Pass, callsIn(entered-st.enteredAtStart)), Block: o.Block, Complete: o.Complete, Exception: o.Exception,
 		RTSum: o.RTSum, RTMin: o.RTMin, RTMax: o.RTMax,
 	}
 }
 
 // cut ends the open bucket, at the reading end, and returns what it holds, and what its calls spent in it. Holds mu.
-func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
-	if st.forget(); st.rare > 0 {
-		st.rare--
+func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
+	if st.resetContention(); st.backoff > 0 {
+		st.backoff--
 	}
 	entered := st.entered.Load()
-	spent := st.spent(entered, end)
-	st.inFlight = st.inFlightAt(entered)
-	if entered == st.base && st.open == (tally{}) {
+	spent := st.inFlightTime(entered, end)
+	st.inFlightAtStart = st.inFlightAt(entered)
+	if entered == st.enteredAtStart && st.open == (tally{}) {
 		return Counts{}, spent
 	}
 	sum := st.counts(entered)
-	st.open, st.base = tally{}, entered
+	st.open, st.enteredAtStart = tally{}, entered
 	return sum, spent
 }
 
@@ -90,20 +90,20 @@ func (st *stripe) turn(now leap.Reading) {
 // lock takes the lock, and notes if it had to wait.
 func (st *stripe) lock() {
 	if !st.mu.TryLock() {
-		st.wait()
+		st.lockContended()
 	}
 }
 
 // wait takes the lock that another goroutine has.
-func (st *stripe) wait() {
+func (st *stripe) lockContended() {
 	st.mu.Lock()
-	st.meet()
+	st.noteContention()
 }
 
 // unlock releases the lock. If goroutines have met here often it rebalances: there are more stripes then, or goroutines are
 // spread over them in another way.
 func (st *stripe) unlock() {
-	often := st.often
+	often := st.needsRebalance
 	st.mu.Unlock()
 	if often {
 		st.owner.rebalance(st)
@@ -116,7 +116,7 @@ func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
 	}
-	for _, st := range s.more.Load().list() {
+	for _, st := range s.extra.Load().list() {
 		if !yield(st) {
 			return
 		}
@@ -133,7 +133,7 @@ func (s *Statistic) lockStripes() {
 
 // unlockStripes unlocks what lockStripes locked: the first last, because it keeps the list as it is.
 func (s *Statistic) unlockStripes() {
-	for _, st := range s.more.Load().list() {
+	for _, st := range s.extra.Load().list() {
 		st.mu.Unlock()
 	}
 	s.first.mu.Unlock()
@@ -149,7 +149,7 @@ type stripeSet struct {
 	mask  uint64 // how many stripes there are, less one; that is a power of two
 	seed  uint64 // odd; goroutines that meet under one seed are apart under most others
 	tries int    // how many other seeds these stripes had
-	slots [mostStripes]*stripe
+	slots [stripeLimit]*stripe
 	_     [40]byte
 }
 
@@ -165,9 +165,9 @@ func (m *stripeSet) list() []*stripe {
 // Two processors that do nothing but share a stripe meet in every fifth call. Where one call in a thousand waits, that costs
 // less than stripes would.
 const (
-	minMeetings = 32
-	callsToMeet = 256
-	rarest      = 10 // how often the number of meetings may double
+	minContended = 32
+	callsPerContended = 256
+	maxBackoff      = 10 // how often the number of meetings may double
 )
 
 // maxTries is how many other seeds are tried before there are more stripes: two goroutines that share one of two stripes need
@@ -176,13 +176,13 @@ const maxTries = 2
 
 // mostStripes is how many stripes a statistic may have however many processors there are: a turn locks them all, and each takes
 // memory, and on so many processors each does something else most of the time.
-const mostStripes = 16
+const stripeLimit = 16
 
 // maxStripes is how many stripes a statistic may have: twice the power of two from the number of processors up, because
 // goroutines choose by hashing and two processors should rarely meet.
 func maxStripes() int {
 	n := 2
-	for n < 2*runtime.GOMAXPROCS(0) && n < mostStripes {
+	for n < 2*runtime.GOMAXPROCS(0) && n < stripeLimit {
 		n *= 2
 	}
 	return n
@@ -192,39 +192,39 @@ func maxStripes() int {
 // KiB from each other; which stripe an event lands in matters for the most in flight only. That is exact while all use one, and
 // so they do where a limit on concurrency, which makes calls enter one by one anyway, has counters.
 func (s *Statistic) pick() *stripe {
-	more := s.more.Load()
+	more := s.extra.Load()
 	if more == nil || s.first.hasCounters() {
 		return &s.first
 	}
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.seed
-	return more.slots[hash>>32&more.mask%mostStripes]
+	return more.slots[hash>>32&more.mask%stripeLimit]
 }
 
 // meet notes that goroutines met here. Holds mu.
-func (st *stripe) meet() {
-	st.met++
-	if st.met < minMeetings<<st.rare {
+func (st *stripe) noteContention() {
+	st.contended++
+	if st.contended < minContended<<st.backoff {
 		return
 	}
-	if st.often = st.exited-st.since <= uint32(st.met)*callsToMeet; !st.often {
-		st.forget()
+	if st.needsRebalance = st.exited-st.contendedFrom <= uint32(st.contended)*callsPerContended; !st.needsRebalance {
+		st.resetContention()
 	}
 }
 
 // forget forgets the meetings. Holds mu.
-func (st *stripe) forget() { st.met, st.often, st.since = 0, false, st.exited }
+func (st *stripe) resetContention() { st.contended, st.needsRebalance, st.contendedFrom = 0, false, st.exited }
 
 // rebalance adds stripes, or changes the seed, for a stripe at which goroutines meet.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
-	often := st.often
-	more := s.more.Load()
+	often := st.needsRebalance
+	more := s.extra.Load()
 	all := len(more.list()) >= maxStripes()
 	if often {
-		st.forget()
-		if all && st.rare < rarest {
-			st.rare++ // if there are more goroutines than stripes no seed helps
+		st.resetContention()
+		if all && st.backoff < maxBackoff {
+			st.backoff++ // if there are more goroutines than stripes no seed helps
 		}
 	}
 	st.mu.Unlock()
@@ -235,7 +235,7 @@ func (s *Statistic) rebalance(st *stripe) {
 	default:
 		next := *more
 		next.seed, next.tries = nextSeed(more.seed), min(more.tries+1, maxTries)
-		s.more.CompareAndSwap(more, &next)
+		s.extra.CompareAndSwap(more, &next)
 	}
 }
 
@@ -246,9 +246,9 @@ func (s *Statistic) grow(seen *stripeSet) {
 	defer s.mu.Unlock()
 	s.lockStripes()
 	defer s.unlockStripes()
-	old := s.more.Load().list()
+	old := s.extra.Load().list()
 	n := max(2*len(old), 2)
-	if s.more.Load() != seen || n > maxStripes() {
+	if s.extra.Load() != seen || n > maxStripes() {
 		return
 	}
 	more := &stripeSet{mask: uint64(n - 1), seed: firstSeed}
@@ -260,7 +260,7 @@ func (s *Statistic) grow(seen *stripeSet) {
 		st.mu.Lock() // unlocked with the others
 		more.slots[i] = &st.stripe
 	}
-	s.more.Store(more)
+	s.extra.Store(more)
 }
 
 const firstSeed = 0x9e3779b97f4a7c15

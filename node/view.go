@@ -23,19 +23,19 @@ import (
 // made with [NewView] and not be copied. It is safe for concurrent use.
 type View struct {
 	shape       *Shape
-	since, name int64
+	since, startName int64
 
 	leaves atomic.Pointer[[]*Statistic] // another slice when leaves are removed; elements never change. Changes under mu
 
 	mu      sync.Mutex
 	removed *removedLeaves // noneRemoved while no leaf was
-	spent   callTime       // the most that a snapshot said
+	reported   callTime       // the most that a snapshot said
 }
 
 // removedLeaves is the totals of the leaves that were removed. It is replaced, not changed.
 type removedLeaves struct {
 	total Counts
-	spent callTime
+	inFlightTime callTime
 	rt    cells[uint32]
 	codes codes
 	last  int64 // the last second in which any of them may have counted; the least number if none ever did
@@ -44,20 +44,20 @@ type removedLeaves struct {
 }
 
 // noneRemoved is the totals of no leaves. All views share it: those of removed leaves are replaced, never changed.
-var noneRemoved = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
+var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
 // and is the totals of r and of further leaves, which are retired and so do not change.
-func (r *removedLeaves) and(gone []*Statistic, since int64) *removedLeaves {
-	sum := &removedLeaves{total: r.total, spent: r.spent, codes: slices.Clone(r.codes), last: r.last, active: r.active}
+func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
+	sum := &removedLeaves{total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active}
 	r.rt.each(sum.rt.count)
 	for _, s := range gone {
-		if s.rings == noRings {
+		if s.history == emptyHistory {
 			continue
 		}
 		sum.last = max(sum.last, since-1)
-		sum.total.add(&s.rings.total)
-		sum.spent.add(s.spentNow())
-		s.rings.rt.each(sum.rt.count)
+		sum.total.add(&s.history.total)
+		sum.inFlightTime.add(s.inFlightTimeNow())
+		s.history.rt.each(sum.rt.count)
 		s.addCodes(&sum.codes)
 		s.mu.Lock() // a search notes where it ended
 		sum.active = max(sum.active, s.lastActive(since))
@@ -69,7 +69,7 @@ func (r *removedLeaves) and(gone []*Statistic, since int64) *removedLeaves {
 // NewView makes a view without leaves that begins in the second of the reading now.
 func NewView(shape *Shape, now leap.Reading) *View {
 	second := shape.line.At(now)
-	return &View{shape: shape, since: second.Index, name: second.Name, removed: noneRemoved}
+	return &View{shape: shape, since: second.Index, startName: second.Name, removed: noRemovedLeaves}
 }
 
 // Add adds a leaf, which must not be known to any writer yet: it begins in the second that is open now, so that no
@@ -77,7 +77,7 @@ func NewView(shape *Shape, now leap.Reading) *View {
 func (v *View) Add(s *Statistic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s.Seal(v.shape.opened().Start)
+	s.Seal(v.shape.openSecond().Start)
 	v.set(append(v.list(), s))
 }
 
@@ -85,7 +85,7 @@ func (v *View) Add(s *Statistic) {
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &View{shape: v.shape, since: v.since, name: v.name, spent: v.spent, removed: v.removed}
+	c := &View{shape: v.shape, since: v.since, startName: v.startName, reported: v.reported, removed: v.removed}
 	c.set(slices.Clone(v.list()))
 	return c
 }
@@ -100,7 +100,7 @@ func (v *View) Remove(since int64) {
 
 // remove is Remove, or reports false because another goroutine removed leaves at the same time.
 func (v *View) remove(since int64) bool {
-	leaves, removed := v.all()
+	leaves, removed := v.leavesAndRemoved()
 	var left, gone []*Statistic
 	for _, s := range leaves {
 		s.mu.Lock()
@@ -114,7 +114,7 @@ func (v *View) remove(since int64) bool {
 	if len(gone) == 0 {
 		return true
 	}
-	sum := removed.and(gone, since)
+	sum := removed.plus(gone, since)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.removed != removed {
@@ -130,7 +130,7 @@ func (v *View) Used() bool {
 	if v == nil {
 		return false
 	}
-	leaves, removed := v.all()
+	leaves, removed := v.leavesAndRemoved()
 	return len(leaves) > 0 || removed.last > math.MinInt64
 }
 
@@ -148,13 +148,13 @@ func (v *View) list() []*Statistic {
 func (v *View) set(leaves []*Statistic) { v.leaves.Store(&leaves) }
 
 // opened is the second that was opened last.
-func (s *Shape) opened() leap.Second { return s.line.At(math.MinInt64) }
+func (s *Shape) openSecond() leap.Second { return s.line.At(math.MinInt64) }
 
 // Since is the index of the second in which the view began.
 func (v *View) Since() int64 { return v.since }
 
 // Began is the wall-clock second in which the view began, in UTC.
-func (v *View) Began() time.Time { return time.Unix(v.name, 0).UTC() }
+func (v *View) Began() time.Time { return time.Unix(v.startName, 0).UTC() }
 
 // Snapshot is a view at one moment. It is a plain value, and comparable.
 type Snapshot struct {
@@ -179,22 +179,22 @@ type Snapshot struct {
 func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
-	now := s.spentNow()
+	now := s.inFlightTimeNow()
 	spent.add(now)
 	open, inFlight := s.openCounts()
 	if inFlight > 0 {
-		snap.InFlightElapsed += s.age(now).Seconds()
+		snap.InFlightElapsed += s.inFlightAge(now).Seconds()
 	}
-	open.add(&s.rings.total)
+	open.add(&s.history.total)
 	snap.Total.add(&open)
 	snap.InFlight += inFlight
 	if h != nil {
 		for st := range s.stripes {
-			if st.rt != nil {
-				st.rt.addTo(h.cells, 0)
+			if st.completions != nil {
+				st.completions.addTo(h.cells, 0)
 			}
 		}
-		s.rings.rt.addTo(h.cells, 0)
+		s.history.rt.addTo(h.cells, 0)
 	}
 	if by != nil {
 		s.addCodes(&by.list)
@@ -204,8 +204,8 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 // addCodes adds the codes of all time. Holds all stripes' locks.
 func (s *Statistic) addCodes(to *codes) {
 	for st := range s.stripes {
-		if st.rt != nil {
-			for _, x := range st.rt.codes {
+		if st.completions != nil {
+			for _, x := range st.completions.byCode {
 				to.add(x.code, x.n)
 			}
 		}
@@ -223,8 +223,8 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 // are Total.Complete.
 func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
 	open := v.shape.line.At(now)
-	leaves, removed := v.all()
-	snap, spent := Snapshot{Total: removed.total}, removed.spent
+	leaves, removed := v.leavesAndRemoved()
+	snap, spent := Snapshot{Total: removed.total}, removed.inFlightTime
 	if h != nil {
 		h.reset(v.shape.layout)
 		removed.rt.addTo(h.cells, 0)
@@ -240,18 +240,18 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		s.mu.Lock()
 		s.advance(max(now, open.Start))
 		if len(leaves) == 1 { // there is nothing to add up
-			snap.Peak = s.peakOf(first, open.Index, slides)
+			snap.Peak = s.minutePeak(first, open.Index, slides)
 		} else {
-			s.eachSecond(first, open.Index, slides, func(int64, sealed) {})
+			s.eachSecond(first, open.Index, slides, func(int64, record) {})
 		}
 		s.addTotal(&snap, &spent, h, by)
 		s.mu.Unlock()
 	}
-	snap.InFlightSeconds = v.neverFalling(spent).Seconds()
+	snap.InFlightSeconds = v.monotonic(spent).Seconds()
 	snap.Last, _ = v.Second(open.Index - 1)
 	snap.Peak = max(snap.Peak, slices.Max(slides))
 	if h != nil {
-		h.measure(&snap.Total)
+		h.addTotals(&snap.Total)
 	}
 	if by != nil {
 		by.complete(snap.Total.Complete)
@@ -261,17 +261,17 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 
 // neverFalling is what a snapshot says that calls spent: what it is, or what one said before, if that was more. Calls that leave with
 // a stamp from before a snapshot take back what it said of them.
-func (v *View) neverFalling(spent callTime) callTime {
+func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.spent.less(spent) {
-		v.spent = spent
+	if v.reported.less(spent) {
+		v.reported = spent
 	}
-	return v.spent
+	return v.reported
 }
 
 // all is the leaves and the totals of the removed ones, as of one moment.
-func (v *View) all() ([]*Statistic, *removedLeaves) {
+func (v *View) leavesAndRemoved() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.list(), v.removed

@@ -62,9 +62,9 @@ func zeros(scratch []int64, n int) []int64 {
 // windowPasses is the passes of the second window of a statistic that is not retired. It is what of openCounts [View.PassQPS] needs.
 // Holds all stripes' locks.
 func (s *Statistic) windowPasses() int64 {
-	sum := s.rings.passes
+	sum := s.history.windowPasses
 	for st := range s.stripes {
-		sum = saturate(sum, saturate(st.open.Pass, calls(st.entered.Load()-st.base)))
+		sum = saturate(sum, saturate(st.open.Pass, callsIn(st.entered.Load()-st.enteredAtStart)))
 	}
 	return sum
 }
@@ -74,9 +74,9 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)
-	for at, b := range s.rings.window.Window(s.at, w.Span) {
+	for at, b := range s.history.window.Window(s.start, w.Span) {
 		w.add(b)
-		back := int((s.at - at) / w.Length)
+		back := int((s.start - at) / w.Length)
 		done[back] = saturate(done[back], b.Complete)
 	}
 }
@@ -84,13 +84,13 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 // addMinute adds the minute window to w, and the completions of each second to done. Holds all stripes' locks.
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
-	start := secondAt(s.index)
-	for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
+	start := secondStart(s.second)
+	for _, b := range s.history.window.Window(s.start, s.start-start+s.first.shape.second.Length()) {
 		open.add(b)
 	}
-	s.eachSecond(s.index+1-int64(len(done)), s.index, nil, func(i int64, rec sealed) {
+	s.eachSecond(s.second+1-int64(len(done)), s.second, nil, func(i int64, rec record) {
 		w.add(&rec.Counts)
-		back := s.index - i
+		back := s.second - i
 		done[back] = saturate(done[back], rec.Complete)
 	})
 	w.add(&open)
@@ -107,7 +107,7 @@ func (s *Statistic) inFlight() int64 {
 
 // lockAt takes all locks, at the reading now or later: what is read of sealed seconds needs mu, which guards where searches ended,
 // and what is read of the open bucket the stripes' locks.
-func (s *Statistic) lockAt(now leap.Reading) {
+func (s *Statistic) lockAllAt(now leap.Reading) {
 	s.mu.Lock()
 	s.advance(now)
 	s.lockStripes()
@@ -121,7 +121,7 @@ func (s *Statistic) unlockAll() {
 // openCounts sums the open bucket and the calls in flight over the stripes. Holds their locks.
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
-		if st.end.Load() == closed {
+		if st.end.Load() == closedMark {
 			continue // a call may have entered that is about to find the statistic retired
 		}
 		entered := st.entered.Load()
@@ -129,29 +129,29 @@ func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 		sum.add(&c)
 		inFlight += int64(st.inFlightAt(entered))
 	}
-	sum.OccupiedPass = s.rings.occupied
+	sum.OccupiedPass = s.history.occupied
 	return sum, inFlight
 }
 
 // attempts is how often a reading is tried again because the bucket turned. If buckets are so short, and leaves so many,
 // that all attempts fail, the leaves are read in successive buckets.
-const attempts = 5
+const readAttempts = 5
 
 // together calls read for each leaf, with all its locks held, when all are in the same bucket: that of the
 // reading now, or a later one if another reader was ahead. Then it starts again, and calls again first. So no sum has a bucket of
 // one leaf beside the next bucket of another, though no two leaves are ever locked at once.
-func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
+func (v *View) readInOneBucket(now leap.Reading, again func(), read func(*Statistic)) {
 	leaves := v.list()
-	for range attempts {
+	for range readAttempts {
 		again()
 		first, same := true, true
 		var bucket time.Duration
 		latest := now
 		for _, s := range leaves {
-			s.lockAt(now)
+			s.lockAllAt(now)
 			if !s.retired() { // one that is has nothing in any window
-				same = same && (first || s.at == bucket)
-				first, bucket, latest = false, s.at, max(latest, s.end-1)
+				same = same && (first || s.start == bucket)
+				first, bucket, latest = false, s.start, max(latest, s.end-1)
 				read(s)
 			}
 			s.unlockAll()
@@ -169,13 +169,13 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	if leaves := v.list(); len(leaves) == 1 { // as together does, without calls of functions
 		s := leaves[0]
-		s.lockAt(now)
+		s.lockAllAt(now)
 		if !s.retired() {
 			sum = s.windowPasses()
 		}
 		s.unlockAll()
 	} else {
-		v.together(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
+		v.readInOneBucket(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
 	}
 	return float64(sum) // the window is a second long
 }
@@ -201,7 +201,7 @@ func (v *View) window(now leap.Reading, empty Window) (w Window) {
 		w = empty
 		clear(done)
 	}
-	v.together(now, begin, func(s *Statistic) {
+	v.readInOneBucket(now, begin, func(s *Statistic) {
 		if empty.Span > time.Second {
 			s.addMinute(&w, done)
 		} else {

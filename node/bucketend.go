@@ -9,32 +9,32 @@ import (
 )
 
 // slowPath is the bit of a stripe's mark that makes calls enter under its lock: the statistic has counters, or is closed.
-const slowPath = 1
+const slowPathBit = 1
 
 // closed is the mark of stripes whose bucket is turned right now, or whose statistic is retired: every reading is after it.
-const closed = math.MinInt64 | slowPath
+const closedMark = math.MinInt64 | slowPathBit
 
 // hasCounters reports whether the statistic has counters.
 func (st *stripe) hasCounters() bool {
 	mark := st.end.Load()
-	return mark&slowPath != 0 && mark != closed
+	return mark&slowPathBit != 0 && mark != closedMark
 }
 
 // mark is the end of the open bucket as stripes keep it: twice the reading, so that the lowest bit can say whether writers
 // must take the slow path.
-func (s *Statistic) mark() int64 {
+func (s *Statistic) endMark() int64 {
 	m := int64(s.end) << 1
 	if s.counters != nil {
-		m |= slowPath
+		m |= slowPathBit
 	}
 	return m
 }
 
 // ends is the reading at which the open bucket ends.
-func (st *stripe) ends() leap.Reading { return reading(st.end.Load()) }
+func (st *stripe) bucketEnd() leap.Reading { return endOf(st.end.Load()) }
 
 // reading is what a mark is of.
-func reading(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
+func endOf(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
 
 // SetCounters makes counters count the calls that are in flight or wait for a bucket to come: they get those there are now, and
 // from then on one more for each call that enters, however it does, and one less for each that leaves. A counter may count for
@@ -54,8 +54,8 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	defer s.unlockStripes()
 	var counted int64
 	for st := range s.stripes {
-		counted += int64(int32(st.counted))
-		st.counted = 0
+		counted += int64(int32(st.reported))
+		st.reported = 0
 	}
 	for _, counter := range before {
 		counter.Add(-counted)
@@ -65,7 +65,7 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 		s.counters = &own
 	}
 	for st := range s.stripes {
-		st.end.Store(s.mark())
+		st.end.Store(s.endMark())
 		st.updateCounters()
 	}
 }
@@ -80,11 +80,11 @@ func (st *stripe) updateCounters() {
 	if st == &s.first {
 		inFlight += s.borrowers
 	}
-	if n := int32(inFlight - st.counted); n != 0 {
+	if n := int32(inFlight - st.reported); n != 0 {
 		for _, counter := range *s.counters {
 			counter.Add(int64(n))
 		}
-		st.counted = inFlight
+		st.reported = inFlight
 	}
 }
 
@@ -92,17 +92,17 @@ func (st *stripe) updateCounters() {
 // second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
 // be read as before, and never change. The owner removes it from its views, which keep its totals: see [View.Remove].
 func (s *Statistic) Retire(now leap.Reading, since int64) bool {
-	s.lockAt(now)
+	s.lockAllAt(now)
 	defer s.unlockAll()
-	if s.retired() || s.index < since || s.lastUsed() >= since {
+	if s.retired() || s.second < since || s.lastUsed() >= since {
 		return false
 	}
 	for st := range s.stripes {
-		st.end.Store(closed)
+		st.end.Store(closedMark)
 	}
 	if s.lastUsed() >= since { // a call has entered without a lock meanwhile
 		for st := range s.stripes {
-			st.end.Store(s.mark())
+			st.end.Store(s.endMark())
 		}
 		return false
 	}
@@ -113,7 +113,7 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 // LastUsed is the index of the last second in which anything was recorded: the one that is open at the reading now if a call
 // is in flight or waits, and the one in which the statistic began if nothing ever was.
 func (s *Statistic) LastUsed(now leap.Reading) int64 {
-	s.lockAt(now)
+	s.lockAllAt(now)
 	defer s.unlockAll()
 	return s.lastUsed()
 }
@@ -121,33 +121,33 @@ func (s *Statistic) LastUsed(now leap.Reading) int64 {
 // lastUsed is LastUsed. Holds all locks.
 func (s *Statistic) lastUsed() int64 {
 	for st := range s.stripes {
-		if entered := st.entered.Load(); entered != st.base || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
-			return s.index
+		if entered := st.entered.Load(); entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
+			return s.second
 		}
 	}
-	r := s.rings
+	r := s.history
 	if len(r.loans) > 0 {
-		return s.index
+		return s.second
 	}
 	// Of the open second there are the buckets that are over. Only those with counts are opened.
-	for range r.window.Window(s.at, s.at-secondAt(s.index)+r.window.Length()) {
-		return s.index
+	for range r.window.Window(s.start, s.start-secondStart(s.second)+r.window.Length()) {
+		return s.second
 	}
-	return max(s.since, r.history.last)
+	return max(s.since, r.seconds.lastSecond)
 }
 
 // overtaken finishes a call that entered by st without its lock while the bucket turned, counters were set, or the statistic was
 // retired. That takes the call back, and overtaken reports true.
-func (s *Statistic) overtaken(st *stripe, now leap.Reading) bool {
+func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.retired() {
-		st.entered.Add(-entry(now))
+		st.entered.Add(-entryWord(now))
 		return true
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.begin(now)
+	st.effectiveEntry(now)
 	st.updateCounters()
 	return false
 }
