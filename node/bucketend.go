@@ -2,26 +2,23 @@ package node
 
 import (
 	"math"
-	"slices"
-	"sync/atomic"
+	"time"
 
 	"github.com/windowstat/windowstat/leap"
 )
 
-// slowPath is the bit of a stripe's mark that makes calls enter under its lock: the statistic has counters, or is closed.
+// This file has the end mark of the open bucket and the turn to the next one. The package comment describes the states
+// of the end mark, and the order in which both sides access it.
+
+// slowPathBit is the bit of an end mark that makes calls enter under the lock of the stripe. It is set if the statistic
+// has counters, and in closedMark.
 const slowPathBit = 1
 
-// closed is the mark of stripes whose bucket is turned right now, or whose statistic is retired: every reading is after it.
+// closedMark is the end mark of all stripes during a turn, and of a retired statistic. Every reading is later than it,
+// so every writer takes a lock.
 const closedMark = math.MinInt64 | slowPathBit
 
-// hasCounters reports whether the statistic has counters.
-func (st *stripe) hasCounters() bool {
-	mark := st.end.Load()
-	return mark&slowPathBit != 0 && mark != closedMark
-}
-
-// mark is the end of the open bucket as stripes keep it: twice the reading, so that the lowest bit can say whether writers
-// must take the slow path.
+// endMark returns the end mark for the open bucket: twice the reading of its end, plus slowPathBit if s has counters.
 func (s *Statistic) endMark() int64 {
 	m := int64(s.end) << 1
 	if s.counters != nil {
@@ -30,114 +27,27 @@ func (s *Statistic) endMark() int64 {
 	return m
 }
 
-// ends is the reading at which the open bucket ends.
-func (st *stripe) bucketEnd() leap.Reading { return endOf(st.end.Load()) }
-
-// reading is what a mark is of.
+// endOf returns the reading of an end mark.
 func endOf(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
 
-// SetCounters makes counters count the calls that are in flight or wait for a bucket to come: they get those there are now, and
-// from then on one more for each call that enters, however it does, and one less for each that leaves. A counter may count for
-// several statistics. Counters that were set before and are not among these lose what they counted here. A statistic that is
-// retired has none.
-func (s *Statistic) SetCounters(list ...*atomic.Int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var before []*atomic.Int64
-	if s.counters != nil {
-		before = *s.counters
-	}
-	if s.retired() || slices.Equal(before, list) {
-		return
-	}
-	s.lockStripes()
-	defer s.unlockStripes()
-	var counted int64
-	for st := range s.stripes {
-		counted += int64(int32(st.reported))
-		st.reported = 0
-	}
-	for _, counter := range before {
-		counter.Add(-counted)
-	}
-	if s.counters = nil; len(list) > 0 {
-		own := slices.Clone(list)
-		s.counters = &own
-	}
-	for st := range s.stripes {
-		st.end.Store(s.endMark())
-		st.updateCounters()
-	}
+// bucketEnd returns the reading at which the open bucket ends.
+func (st *stripe) bucketEnd() leap.Reading { return endOf(st.end.Load()) }
+
+// hasCounters reports whether the statistic has counters.
+func (st *stripe) hasCounters() bool {
+	mark := st.end.Load()
+	return mark&slowPathBit != 0 && mark != closedMark
 }
 
-// updateCounters adds the calls that came and went since the last time to the counters. Holds mu.
-func (st *stripe) updateCounters() {
-	s := st.owner
-	if s.counters == nil {
-		return
-	}
-	inFlight := uint32(st.inFlightNow())
-	if st == &s.first {
-		inFlight += s.borrowers
-	}
-	if n := int32(inFlight - st.reported); n != 0 {
-		for _, counter := range *s.counters {
-			counter.Add(int64(n))
-		}
-		st.reported = inFlight
-	}
+// canEnterLockFree reports whether a call with the stamp now may enter without the lock: the end mark has no
+// slowPathBit, and now lies in the open bucket.
+func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
+	return mark&slowPathBit == 0 && uint64(endOf(mark)-now-1) < uint64(st.length.Load())
 }
 
-// Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
-// second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
-// be read as before, and never change. The owner removes it from its views, which keep its totals: see [View.Remove].
-func (s *Statistic) Retire(now leap.Reading, since int64) bool {
-	s.lockAllAt(now)
-	defer s.unlockAll()
-	if s.retired() || s.second < since || s.lastUsed() >= since {
-		return false
-	}
-	for st := range s.stripes {
-		st.end.Store(closedMark)
-	}
-	if s.lastUsed() >= since { // a call has entered without a lock meanwhile
-		for st := range s.stripes {
-			st.end.Store(s.endMark())
-		}
-		return false
-	}
-	s.end = math.MaxInt64
-	return true
-}
-
-// LastUsed is the index of the last second in which anything was recorded: the one that is open at the reading now if a call
-// is in flight or waits, and the one in which the statistic began if nothing ever was.
-func (s *Statistic) LastUsed(now leap.Reading) int64 {
-	s.lockAllAt(now)
-	defer s.unlockAll()
-	return s.lastUsed()
-}
-
-// lastUsed is LastUsed. Holds all locks.
-func (s *Statistic) lastUsed() int64 {
-	for st := range s.stripes {
-		if entered := st.entered.Load(); entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
-			return s.second
-		}
-	}
-	r := s.history
-	if len(r.loans) > 0 {
-		return s.second
-	}
-	// Of the open second there are the buckets that are over. Only those with counts are opened.
-	for range r.window.Window(s.start, s.start-secondStart(s.second)+r.window.Length()) {
-		return s.second
-	}
-	return max(s.since, r.seconds.lastSecond)
-}
-
-// overtaken finishes a call that entered by st without its lock while the bucket turned, counters were set, or the statistic was
-// retired. That takes the call back, and overtaken reports true.
+// reconcileEnter finishes a call that entered by st without the lock while the end mark changed. If s was retired,
+// reconcileEnter takes the call back and returns true. Otherwise the call stays, in the bucket that is open now;
+// reconcileEnter records a late stamp and reports the call to the counters.
 func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,5 +62,127 @@ func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	return false
 }
 
-// retired reports whether the statistic was retired. Holds mu, or all stripes' locks.
-func (s *Statistic) retired() bool { return s.end == math.MaxInt64 }
+// turn turns the statistic to the reading now. It releases the lock of st while it does, and returns with the lock
+// held.
+func (st *stripe) turn(now leap.Reading) {
+	st.mu.Unlock()
+	st.owner.Seal(now)
+	st.mu.Lock()
+}
+
+// Seal turns s to the reading now. All seconds before the second of now then have their records. If there is nothing to
+// do, Seal costs a lock and a comparison.
+func (s *Statistic) Seal(now leap.Reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+}
+
+// advance turns s to the reading now, unless s is there or later. It moves the open bucket into the window, seals the
+// seconds that have ended, and opens the bucket of now:
+//
+//	bucket k            skipped buckets                  bucket of now
+//	|--- fold --->|--- skipTo (calls in flight only) --->|--- openBucket
+//	              ^ loans from skipped buckets are applied in their own bucket
+//
+// For a reading that the clock has not reached, advance uses the current one: a reader must not open a bucket before
+// the calls get there. A retired statistic does not move. mu must be held.
+func (s *Statistic) advance(now leap.Reading) {
+	if now < s.end || s.retired() {
+		return
+	}
+	if now = min(now, s.first.shape.line.Now()); now < s.end {
+		return
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	for st := range s.stripes {
+		st.end.Store(closedMark) // calls that enter without a lock from here on may count in the next bucket; they will see this
+	}
+	s.fold()
+	next := s.first.shape.line.At(now)
+	at := s.first.shape.second.Start(next.Line(now))
+	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
+		// The bucket of this loan has already ended. Its passes still belong to it.
+		s.skipTo(loan.at)
+		s.applyLoan(loan)
+		s.fold()
+	}
+	s.skipTo(at)
+	s.openBucket(next, now)
+	if loan, ok := s.nextLoan(at); ok {
+		s.applyLoan(loan)
+	}
+}
+
+// openBucket opens the bucket of the reading now in the given second. If seconds in between were slewed, it adds the
+// difference to the call-seconds of the calls in flight. mu and all stripe locks must be held, except during Init.
+func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
+	window := &s.first.shape.second
+	s.second = second.Index
+	s.start = window.Start(second.Line(now))
+	begin, end := second.Reading(s.start), second.Reading(s.start+window.Length())
+	slewed := begin.Sub(s.end.Add(-window.Length()))
+	s.end = end
+	for st := range s.stripes {
+		st.length.Store(int32(end - begin))
+		st.end.Store(s.endMark())
+		more := time.Duration(st.inFlightAtStart) * slewed
+		s.inFlightTime += more
+		st.lateEntry += max(more, 0)
+	}
+	if r := s.history; r != emptyHistory {
+		r.windowPasses = 0
+		for _, b := range r.window.Window(s.start, time.Second) {
+			r.windowPasses = saturate(r.windowPasses, b.Pass)
+		}
+	}
+}
+
+// skipTo moves s from the bucket that was folded to the bucket that starts at the line time at, and seals the second in
+// between if there is one. The calls in flight spent the whole time in between; their call-seconds go to the skipped
+// seconds. mu and all stripe locks must be held.
+func (s *Statistic) skipTo(at time.Duration) {
+	length := s.first.shape.second.Length()
+	from, index := s.start+length, secondIndex(at)
+	var inFlight int64
+	for st := range s.stripes {
+		inFlight += int64(st.inFlightAtStart)
+	}
+	if index > s.second {
+		s.inFlightTime += time.Duration(inFlight) * (secondStart(s.second+1) - from)
+		s.seal(index)
+		if inFlight > 0 {
+			s.history.inFlightTime.add(callTime{seconds: times(inFlight, index-s.second-1)})
+		}
+		s.second, from = index, secondStart(index)
+	}
+	s.inFlightTime += time.Duration(inFlight) * (at - from)
+	s.start, s.end = at, s.end.Add(at-s.start) // openBucket corrects the end for slewed seconds
+	for st := range s.stripes {
+		st.length.Store(int32(length))
+	}
+}
+
+// fold moves the counts of the open bucket from the stripes into the window. If there is nothing to move, it opens no
+// bucket in the window, which keeps idle statistics small. mu and all stripe locks must be held.
+func (s *Statistic) fold() {
+	var sum Counts
+	slewed := time.Duration(s.first.length.Load()) > s.first.shape.second.Length()+1
+	for st := range s.stripes {
+		c, spent := st.closeBucket(s.end)
+		sum.add(&c)
+		if s.inFlightTime += spent; slewed {
+			st.lateEntry += max(spent, 0)/100 + 1
+		}
+	}
+	sum.OccupiedPass = s.history.occupied
+	if sum.Idle() {
+		return
+	}
+	r := s.ensureHistory()
+	r.occupied = 0
+	r.window.Open(s.start).add(&sum)
+	r.total.add(&sum)
+	r.rtSum += sum.RTSum
+}

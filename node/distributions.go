@@ -7,26 +7,20 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
-// It reports false if one of them is not sealed, or its histogram is not kept any more; h then has the others.
+// Histogram sets h to the histogram of the response times in the sealed seconds [from, to). If a second is not sealed,
+// or its histogram is no longer kept (see [Options].Histograms), Histogram returns false, and h contains the other
+// seconds.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.shape.layout)
 	open := v.shape.openSecond()
-	from = max(from, v.since) // before it began there was nothing
+	from = max(from, v.since) // no calls before the view began
 	_, whole = v.addHistograms(from, min(to, open.Index), open, func(int64) *Histogram { return h })
 	return to <= open.Index && (from >= to || whole)
 }
 
-// addCells adds the response times of a second, whose record is rec, to counts by cell, if its histogram is kept.
-func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
-	if second, b := s.history.histograms.before(index + 1); second == index {
-		s.first.shape.layout.addCells(counts, rec, b)
-	}
-}
-
-// Histograms sets each of hs to the histogram of the response times in one sealed second: the first to that of the
-// second from, and so on. It returns the first second from which on all are known; those before it are empty. It costs
-// less than to ask for each.
+// Histograms sets hs to the histograms of single sealed seconds: hs[0] to the histogram of the second from, and so on.
+// It returns the first second from which on all histograms exist. Histograms of earlier seconds are empty. One call of
+// Histograms costs less than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.shape.layout)
@@ -38,8 +32,9 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	return max(known, from)
 }
 
-// addHistograms adds the response times in each of the seconds from from to before to, open being the one that is, to a histogram. It
-// returns the first second from which on all are known, which may be older than those that are kept for certain, and whether from is not.
+// addHistograms adds the response times of each second in [from, to) to the histogram that of returns for it; open is
+// the open second. It returns the first second from which on all histograms exist, and whether all histograms from the
+// second from on are kept. The former may be older than [Options].Histograms requires.
 func (v *View) addHistograms(from, to int64, open leap.Second, of func(second int64) *Histogram) (known int64, kept bool) {
 	leaves, removed := v.leavesAndRemoved()
 	known = max(v.since, removed.last+1)
@@ -51,7 +46,7 @@ func (v *View) addHistograms(from, to int64, open leap.Second, of func(second in
 	return known, kept
 }
 
-// addHistograms adds those of the leaf that are kept.
+// addHistograms adds the histograms of one leaf.
 func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(second int64) *Histogram) (known int64, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,16 +60,22 @@ func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(sec
 	return known, max(from, s.since) >= s.second-int64(s.first.shape.opts.Histograms/time.Second)
 }
 
-// CountsBefore returns everything that was counted before the second with this index, which must be sealed, or open, since the view
-// began: what a running total has at the beginning of that second. The shortest and the longest response time are not in it. It
-// reports false if that is not known any more, because the records from so long ago are not kept. It costs a lock of each leaf, and
-// a look at the records from that second on.
+// addCells adds the response times of a second with the record rec to counts by cell, if its histogram is kept.
+func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
+	if second, b := s.history.histograms.before(index + 1); second == index {
+		s.first.shape.layout.addCells(counts, rec, b)
+	}
+}
+
+// CountsBefore returns the cumulative counts at the start of the second index. The second must be sealed or open. RTMin
+// and RTMax are 0. CountsBefore returns false if the records since that second are no longer kept. It costs a lock of
+// each leaf, and a scan of the records from that second on.
 func (v *View) CountsBefore(index int64) (sum Counts, known bool) {
 	return v.before(index, nil, nil)
 }
 
-// HistogramBefore sets h to the histogram of the response times of [View.CountsBefore]. It reports false if that is not known any more:
-// histograms are kept for a shorter time than records.
+// HistogramBefore sets h to the histogram of the response times that [View.CountsBefore] counts. It returns false if a
+// histogram since that second is no longer kept: histograms are kept for a shorter time than records.
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	h.reset(v.shape.layout)
 	later := make([]int64, len(h.cells))
@@ -90,7 +91,8 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	return known
 }
 
-// before is CountsBefore, and adds all response times to cells, if that is not nil, and to later those that do not belong there.
+// before is CountsBefore. If cells is not nil, before also adds all response times to cells, and the response times
+// from the second index on to later.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.shape.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -109,14 +111,15 @@ func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool
 	return sum, known
 }
 
-// addBefore adds everything before the second with this index. The second that starts at the reading open is open by now. It reports
-// whether all of it is known.
+// addBefore adds the counts of one leaf before the second index. The second that starts at the reading open is open.
+// addBefore computes them backwards: totals, minus the open second, minus the records from index on. It reports whether
+// all of these records are kept.
 func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells, later []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
 	r := s.history
-	before := r.total // which has the buckets of the open second that are over
+	before := r.total // includes the buckets of the open second that have ended
 	for _, b := range r.window.Window(s.start, s.start-secondStart(s.second)+s.first.shape.second.Length()) {
 		before.sub(b)
 	}
@@ -131,12 +134,4 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells
 	})
 	sum.add(&before)
 	return index > r.seconds.dropped && (cells == nil || index > r.histograms.dropped)
-}
-
-// sub subtracts counts that are a part of c. Totals that have stopped at the largest int64 do not fall below 0. Response times keep
-// their range.
-func (c *Counts) sub(o *Counts) {
-	c.Pass, c.Block = max(c.Pass-o.Pass, 0), max(c.Block-o.Block, 0)
-	c.Complete, c.Exception = max(c.Complete-o.Complete, 0), max(c.Exception-o.Exception, 0)
-	c.OccupiedPass, c.RTSum = max(c.OccupiedPass-o.OccupiedPass, 0), max(c.RTSum-o.RTSum, 0)
 }

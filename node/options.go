@@ -4,54 +4,58 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
 )
 
-// maxSampleCount is how many buckets the second window may have: every resource has them twice.
+// maxSampleCount limits the buckets of the second window. Every resource has twice this number of buckets.
 const maxSampleCount = 500
 
-// Options shape a [Statistic]. The zero value is Sentinel's: a second in 2 buckets, a minute in 60.
+// Options configure a [Statistic]. The zero value has Sentinel's defaults: a second in 2 buckets, a minute in 60.
 type Options struct {
 	// SampleCount is the number of buckets in the second window; 2 if zero. It must divide one second, and be at most 500.
-	// More buckets find a sliding peak more exactly, and cost memory: 72 bytes for each in two seconds.
+	// More buckets measure sliding peaks more precisely, and cost memory: 72 bytes for each bucket in two seconds.
 	SampleCount int
-	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. Its buckets are one second each; one
-	// takes some 20 bytes, and its histogram what Histograms says.
+	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. Its buckets are one second long. Each
+	// takes some 20 bytes, plus its histogram.
 	Minute time.Duration
-	// History is how long sealed seconds can be read, in whole seconds up to an hour, and not less than Minute; ten
-	// minutes if zero, or Minute if that is longer. A second beyond the minute takes some 20 bytes if something happened
-	// in it, and nothing otherwise.
+	// History is the time for which sealed seconds can be read, in whole seconds up to an hour, and not less than Minute. If
+	// zero, it is ten minutes, or Minute if that is longer. A second with events takes some 20 bytes, an idle one nothing. One
+	// more second is kept for readers whose clock reading is a second old.
 	History time.Duration
-	// Histograms is how long the histograms of sealed seconds can be read, in whole seconds, not less than Minute and not more
-	// than History; Minute if zero. A histogram takes three or four bits for each bucket that is not empty in its second: of a
-	// hundred calls around 20 ms some 15 bytes.
+	// Histograms is the time for which the histograms of sealed seconds can be read, in whole seconds, from Minute to
+	// History; Minute if zero. A histogram takes three or four bits for each bucket with counts in its second: some 15 bytes
+	// for a hundred calls around 20 ms.
 	Histograms time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration
 }
 
-// Shape is a timeline and validated Options, shared by all statistics of one kind. The zero value is not usable.
+// Shape is a timeline with validated Options, shared by all statistics of a process. The zero value is not usable.
 type Shape struct {
-	opts   Options // without zeros
+	opts   Options // with defaults applied
 	line   *leap.Timeline
-	second leap.Array[Counts] // empty rings to copy
-	perSec int64              // second-window buckets in one second
+	second leap.Array[Counts] // empty ring, copied for each history
+	perSec int64              // buckets of the second window in one second
 	layout *layout
 }
 
-// Options returns the options without zeros. Nobody may change the Bounds.
+// Options returns the options with defaults applied. The caller must not modify Bounds.
 func (s *Shape) Options() Options { return s.opts }
 
-// NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
+// openSecond returns the second that was opened last.
+func (s *Shape) openSecond() leap.Second { return s.line.At(math.MinInt64) }
+
+// NewShape validates the options of statistics that run on line. The error names every invalid option.
 func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	o.SampleCount = cmp.Or(o.SampleCount, 2)
 	o.Minute = cmp.Or(o.Minute, time.Minute)
 	o.History = cmp.Or(o.History, max(o.Minute, 10*time.Minute))
 	o.Histograms = cmp.Or(o.Histograms, o.Minute)
-	if o.Bounds == nil { // an empty list is one without bounds
+	if o.Bounds == nil { // an empty list means no bounds
 		o.Bounds = DefaultBounds()
 	}
 	o.Bounds = slices.Clone(o.Bounds)
@@ -61,7 +65,7 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	if n := o.SampleCount; n < 1 || n > maxSampleCount || time.Second%time.Duration(n) != 0 {
 		errs = append(errs, fmt.Errorf("node: second window: %d buckets do not divide one second evenly, or are not between 1 and %d", n, maxSampleCount))
 	} else {
-		// The highest sliding second of a second needs the buckets of the one before it, too.
+		// Two seconds of buckets, because sliding windows that end in a second reach back into the previous one.
 		s.perSec = int64(n)
 		s.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
 		errs = append(errs, err)

@@ -66,7 +66,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	shape := newContended(t, &now).first.shape
 	var s *Statistic
 	var call Call
-	var lead int // by how much Enter is delayed, and Retire if it is negative; it is adjusted so that either comes first
+	var lead int                 // by how much Enter is delayed, and Retire if it is negative; it is adjusted so that either comes first
 	var round, done atomic.Int64 // the last round that has begun, and that the other goroutine has finished
 	wait := func(counter *atomic.Int64, until int64) {
 		for spins := 0; counter.Load() < until; spins++ {

@@ -73,8 +73,8 @@ func FuzzRecords(f *testing.F) {
 			return v
 		}
 		rec := record{
-			Counts: Counts{Pass: number(), Block: number(), OccupiedPass: number(), Exception: number()},
-			inFlightAtStart:  number(), inFlight: number(), maxInFlight: number(), lateEntry: time.Duration(number()), inFlightTime: time.Duration(number()),
+			Counts:          Counts{Pass: number(), Block: number(), OccupiedPass: number(), Exception: number()},
+			inFlightAtStart: number(), inFlight: number(), maxInFlight: number(), lateEntry: time.Duration(number()), inFlightTime: time.Duration(number()),
 		}
 		slides := make([]int64, max(perSec&7, 1))
 		for i := range slides {
