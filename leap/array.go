@@ -30,7 +30,7 @@ type Array[B any] struct {
 	newest int64 // index of the newest bucket; undefined while slots is nil
 }
 
-// slot stores a bucket together with its index, so that a bucket and its time always change together.
+// slot stores a bucket together with its index: both change together.
 type slot[B any] struct {
 	index  int64
 	bucket B
@@ -66,7 +66,7 @@ func (a *Array[B]) Length() time.Duration { return a.length }
 // Span returns the time that all buckets cover together.
 func (a *Array[B]) Span() time.Duration { return a.length * time.Duration(a.n) }
 
-// Index returns the number of the bucket that covers t, counted from the epoch. It is negative before the epoch.
+// Index returns the number of the bucket that covers t, counted from the epoch, and negative before it.
 func (a *Array[B]) Index(t time.Duration) int64 { return floorDiv(int64(t), int64(a.length)) }
 
 // Start returns the start of the bucket that covers t.
@@ -93,9 +93,9 @@ func (a *Array[B]) Open(t time.Duration) *B {
 	return &s.bucket
 }
 
-// At returns the bucket that covers t if the ring still holds it. A bucket stays in its slot until a newer one needs
-// the slot, so At may return a bucket that is older than a span. It returns nil for a bucket that was never opened.
-// Owners that open buckets only to write to them may treat nil as an empty bucket.
+// At returns the bucket that covers t if it is in the ring. A bucket stays in its slot until a newer one needs the
+// slot, so At may return a bucket that is older than a span. It returns nil for a bucket that was never opened. Owners
+// that open buckets only to write to them may treat nil as an empty bucket.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil
@@ -141,7 +141,7 @@ func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] 
 // slot returns the slot of the bucket with this index.
 func (a *Array[B]) slot(index int64) *slot[B] { return &a.slots[a.slotIndex(index)] }
 
-// slotIndex returns index mod n, which is never negative.
+// slotIndex returns index mod n, from 0 to n-1 also for negative indexes.
 func (a *Array[B]) slotIndex(index int64) int {
 	n := int64(a.n)
 	i := index % n
@@ -151,7 +151,7 @@ func (a *Array[B]) slotIndex(index int64) int {
 	return int(i)
 }
 
-// floorDiv returns a / b, rounded down. Go's division rounds towards zero, which is up for negative numbers.
+// floorDiv returns a / b, rounded down. Go's division rounds negative numbers up.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -2,12 +2,12 @@ package leap
 
 import "time"
 
-// Reading is a value of a Timeline's monotonic clock, from [Timeline.Now]. It is a separate type, so that it cannot be
-// confused with a duration. Readings of one Timeline can be compared and subtracted with [Reading.Sub]. The zero Reading is
-// the instant at which the clock starts.
+// Reading is a value of a Timeline's monotonic clock, from [Timeline.Now]. The separate type prevents confusion with
+// durations. Readings of one Timeline can be compared and subtracted with [Reading.Sub]. The zero Reading is the start
+// of the clock.
 type Reading time.Duration
 
-// Sub returns the time from the reading o to r. It is negative if r is the earlier one.
+// Sub returns the time from the reading o to r, negative if r is the earlier one.
 func (r Reading) Sub(o Reading) time.Duration { return time.Duration(r - o) }
 
 // Add returns the reading d after r.
@@ -18,9 +18,9 @@ func (r Reading) String() string { return time.Duration(r).String() }
 
 // Clock holds the clocks that a Timeline reads.
 type Clock struct {
-	// Mono returns the monotonic clock, as the time since an arbitrary start. It must never go back.
+	// Mono returns the monotonic clock, as the time since an arbitrary start. The value must never go back.
 	Mono func() time.Duration
-	// Wall returns the wall clock. It may jump in either direction.
+	// Wall returns the wall clock, which may jump in either direction.
 	Wall func() time.Time
 	// After is a wall-clock second, or the zero Time. All exported seconds have names later than After.
 	After time.Time

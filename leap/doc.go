@@ -2,8 +2,8 @@
 // on.
 //
 // An [Array] is Sentinel's LeapArray: a ring of n buckets of equal length. The bucket of a time t has the index floor(t
-// / length). It is stored in slot index mod n, together with its index. If the index in the slot differs from the index
-// of t, the slot holds an old bucket. No goroutine has to clear old buckets:
+// / length). Slot index mod n stores the bucket together with its index. If the index in the slot differs from the
+// index of t, the slot holds an old bucket. No goroutine has to clear old buckets:
 //
 //	          t = 3.7 s, length 0.5 s, n = 4          index 7 = floor(3.7 / 0.5), slot 3 = 7 mod 4
 //
@@ -26,8 +26,8 @@
 //	                            names skip                       seconds are up to 1 % shorter
 //
 // A [Reading] is a value of the monotonic clock. Only a Timeline reads clocks. All other code takes the time as an
-// argument, and no argument moves a Timeline beyond its clock. A position on the timeline is called line time. It is a
-// time.Duration since 1970, in which every second is exactly one second long.
+// argument, and no argument moves a Timeline beyond its clock. A position on the timeline is called line time: a
+// time.Duration since 1970, with seconds of equal length.
 //
 // Users of package collector need only [Reading], [Clock], [Second] and the reading methods of [Timeline]. An Array,
 // and everything that creates or moves a Timeline, is exported for packages node and collector and may change.
@@ -35,6 +35,5 @@
 // # Caveats
 //
 // An Array has no lock; its owner must provide one. Times are exact to the nanosecond from 1833 to 2106. A Timeline
-// outside of this range numbers its seconds from the nearer end of the range; the names of its seconds are still
-// correct.
+// outside of this range numbers its seconds from the nearer end of the range; the names of its seconds are correct.
 package leap

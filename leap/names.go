@@ -23,10 +23,10 @@ func (t *Timeline) Name(index int64) (time.Time, bool) {
 	return time.Unix(name, 0).UTC(), true
 }
 
-// NameFrom returns the name of the second with this index or, if it has none, of the first later second with a name. It
-// is the inverse of [Timeline.IndexFrom]. A future second gets the name that it will have if the clock does not step.
-// For a second before the line began or, if the clock has stepped since, more than two hours ago, NameFrom returns the
-// name of the oldest known second.
+// NameFrom returns the name of the second with this index or, without one, of the first later second with a name: the
+// inverse of [Timeline.IndexFrom]. A future second gets the name that it will have if the clock does not step. For a
+// second before the line began or, if the clock has stepped since, more than two hours ago, NameFrom returns the name
+// of the oldest known second.
 func (t *Timeline) NameFrom(index int64) time.Time {
 	r := t.runOf(index)
 	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
@@ -74,8 +74,8 @@ func (s Second) Line(now Reading) time.Duration {
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// Reading returns the first reading at which the line reaches the given line time, which must not be before the second.
-// For a time after the end of the second, the result is an estimate that assumes seconds of the usual length.
+// Reading returns the first reading of the given line time, which must not be before the second. For a time after the
+// end of the second, the result is an estimate that assumes seconds of the usual length.
 func (s Second) Reading(line time.Duration) Reading {
 	length := s.End.Sub(s.Start)
 	part := line - time.Duration(s.Index)*time.Second

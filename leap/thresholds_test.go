@@ -72,7 +72,8 @@ func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 	}
 }
 
-// The names of seconds that nobody asked for are given, too: after a step back of the wall clock they are not given again.
+// The names of seconds that nobody asked for are given, too: after a step back of the wall clock they are not given
+// again.
 func TestNamesOfIdleSecondsAreNotRepeated(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Parameters of the discipline by which a Timeline follows the wall clock. See [Timeline].
+// Parameters of the clock discipline, see [Timeline].
 const (
 	// stepThreshold is the smallest difference that is treated as a step of the wall clock and not as drift.
 	stepThreshold = time.Second
@@ -51,8 +51,8 @@ const (
 // Timeline is safe for concurrent use. Within a second, At costs one atomic load. Once a second, one caller reads the
 // wall clock under a lock.
 //
-// Limitations: a difference of several minutes takes hours to slew away. Skipped and repeated seconds have no rows;
-// [Health] counts both.
+// Limitations: a difference of several minutes takes hours to correct by slewing. Skipped and repeated seconds have no
+// rows; [Health] counts both.
 type Timeline struct {
 	anchor time.Time // start of the machine's monotonic clock; unused if clock has functions
 	clock  Clock
@@ -65,9 +65,9 @@ type Timeline struct {
 	health     Health
 }
 
-// Second is one second of a Timeline.
+// Second is a second of a Timeline.
 type Second struct {
-	// Index numbers the second on the line. The next second has Index+1, whatever the wall clock does.
+	// Index numbers the second on the line. The next second has Index+1, independent of the wall clock.
 	Index int64
 	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
@@ -79,7 +79,7 @@ type Second struct {
 
 // Health reports how a Timeline follows the wall clock.
 type Health struct {
-	// Steps counts the times at which the wall clock was a second or more away from its expected value.
+	// Steps counts deviations of the wall clock from its expected value by a second or more.
 	Steps int64
 	// Repeated counts the seconds whose name was not later than all earlier names.
 	Repeated int64
@@ -95,9 +95,9 @@ type run struct {
 }
 
 // NewTimeline returns a line that starts in the current second. If the current second is not later than Clock.After,
-// the line starts with the second after Clock.After, ahead of the wall clock. If After is more than five minutes ahead,
-// the line starts with the current second, and seconds are marked [Second.Repeat] until After has passed. The zero
-// Clock selects the machine's clocks. Any other Clock needs both functions.
+// the line starts with the second after Clock.After, and leads the wall clock. If After is more than five minutes
+// ahead, the line starts with the current second, and seconds are marked [Second.Repeat] until After has passed. The
+// zero Clock selects the machine's clocks. Any other Clock needs both functions.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.readClocks()
@@ -110,7 +110,10 @@ func NewTimeline(clock Clock) *Timeline {
 			t.health.Offset = -ahead
 		}
 	}
-	first := Second{Index: min(max(name, firstIndex), lastIndex), Name: name, Repeat: name <= floor, Start: start, End: start.Add(time.Second)}
+	first := Second{
+		Index: min(max(name, firstIndex), lastIndex), Name: name, Repeat: name <= floor,
+		Start: start, End: start.Add(time.Second),
+	}
 	t.runs = []run{{index: first.Index, name: name, floor: floor}}
 	t.latestName = max(name, floor)
 	if first.Repeat {
@@ -147,7 +150,9 @@ func (t *Timeline) advance(now Reading) Second {
 // usual length.
 func (t *Timeline) next(s Second, now Reading) Second {
 	idle := int64(now.Sub(s.End) / time.Second)
-	next := Second{Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End.Add(time.Duration(idle) * time.Second)}
+	next := Second{
+		Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End.Add(time.Duration(idle) * time.Second),
+	}
 	floor := t.runs[len(t.runs)-1].floor
 	t.health.Repeated += min(max(floor-s.Name, 0), idle)
 	t.latestName = max(t.latestName, next.Name-1)
@@ -155,8 +160,8 @@ func (t *Timeline) next(s Second, now Reading) Second {
 	return next
 }
 
-// discipline compares the wall clock with the name of the second s that is about to open. It renames s if they are too
-// far apart, and sets the length of s. See [Timeline] for the thresholds.
+// discipline compares the wall clock with the name of the second s that is about to open. If they differ by a step,
+// discipline renames s. It sets the length of s. See [Timeline] for the thresholds.
 func (t *Timeline) discipline(s *Second) {
 	mono, wall := t.readClocks()
 	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono.Sub(s.Start)))

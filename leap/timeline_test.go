@@ -80,8 +80,8 @@ func TestReadingsBehindGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// One reading from the future opened the second it fell into. Until the clock was there, that second stayed open: it got
-// the events of all the seconds before it.
+// One reading from the future opened the second it fell into. Until the clock was there, that second stayed open: it
+// got the events of all the seconds before it.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)

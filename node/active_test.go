@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The last active second is known whatever has become of its record, of every second that can still be read, and of every
-// bucket a burst ends in: the second after it has a record, too, because of windows that slide into it.
+// The last active second is known whatever has become of its record, of every second that can still be read, and of
+// every bucket a burst ends in: the second after it has a record, too, because of windows that slide into it.
 func TestLastActive(t *testing.T) {
 	const history = 2 * time.Minute
 	for seed := range uint64(20) {

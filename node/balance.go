@@ -5,12 +5,13 @@ import (
 	"unsafe"
 )
 
-// stripeSet holds the stripes that a contended statistic has in addition to its first one, and the seed that distributes
-// goroutines over them. A set is never changed, only replaced. New calls do not use the first stripe, because it shares its
-// cache lines with fields that every writer reads. Calls that entered by it leave by it.
+// stripeSet holds the stripes that a contended statistic has in addition to its first one, and the seed that
+// distributes goroutines over them. A set is never changed, only replaced. New calls do not use the first stripe,
+// because it shares its cache lines with fields that every writer reads. Calls that entered by it leave by it.
 //
-// Every call reads the set. It fills three cache lines, so the allocator places it at the start of a line and puts nothing
-// else there. Next to memory that a goroutine writes to, each call of all other goroutines would miss the cache.
+// Every call reads the set. It fills three cache lines, so the allocator places it at the start of a line and puts
+// nothing else there. Next to memory that a goroutine writes to, each call of all other goroutines would miss the
+// cache.
 type stripeSet struct {
 	mask  uint64 // number of stripes minus one; the number is a power of two
 	seed  uint64 // odd; two goroutines that share a stripe under one seed use different ones under most others
@@ -19,7 +20,7 @@ type stripeSet struct {
 	_     [40]byte
 }
 
-// list returns the stripes of the set; a nil set has none.
+// list returns the stripes of the set; a nil set is empty.
 func (m *stripeSet) list() []*stripe {
 	if m == nil {
 		return nil
@@ -54,9 +55,9 @@ func maxStripes() int {
 	return n
 }
 
-// pick returns a stripe for the calling goroutine. It distinguishes goroutines by the address of their stacks, which
-// are at least 2 KiB apart. The choice has an effect only on the maximum in flight, which is exact while there is one
-// stripe. A statistic with counters uses its first stripe only: a limit on concurrency serializes entries anyway.
+// pick returns a stripe for the calling goroutine. It distinguishes goroutines by the addresses of their stacks, whose
+// distance is at least 2 KiB. The choice affects only the maximum in flight: it is exact with a single stripe. A
+// statistic with counters uses its first stripe only: a limit on concurrency serializes entries anyway.
 func (s *Statistic) pick() *stripe {
 	more := s.extra.Load()
 	if more == nil || s.first.hasCounters() {
@@ -108,8 +109,8 @@ func (s *Statistic) rebalance(st *stripe) {
 	}
 }
 
-// grow doubles the number of stripes, at first from one to two, unless the set is no longer the one that the caller has
-// seen. Old stripes keep their counts and their calls in flight. New stripes begin in the open bucket.
+// grow doubles the number of stripes, at first from one to two, unless another goroutine has replaced the set that the
+// caller has seen. Old stripes keep their counts and their calls in flight. New stripes begin in the open bucket.
 func (s *Statistic) grow(seen *stripeSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

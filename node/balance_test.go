@@ -22,7 +22,8 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 	return New(shape, 0)
 }
 
-// contend makes so many calls in a stripe that find its lock taken, each after so many that do not, and rebalances as they would.
+// contend makes so many calls in a stripe that find its lock taken, each after so many that do not, and rebalances as
+// they would.
 func contend(st *stripe, meetings, others int) {
 	for range meetings {
 		st.mu.Lock()

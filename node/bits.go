@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// bitWriter appends numbers to b, bit by bit, the lowest bit first. It is passed by value, which lets b live on the stack.
+// bitWriter appends numbers to b, bit by bit, the lowest bit first. Passing it by value lets b live on the stack.
 type bitWriter struct {
 	b    []byte
 	bits uint64 // bits that are not in b yet
@@ -58,8 +58,8 @@ func (r *bitReader) take(n uint) uint64 {
 	return v
 }
 
-// Numbers are written in Rice code with the parameter k: the quotient v>>k in unary (as many ones, and a zero), then the k low
-// bits. Quotients of 4 and more switch to Elias gamma code, which keeps unexpectedly large numbers short:
+// Numbers are written in Rice code with the parameter k: the quotient v>>k in unary (as many ones, and a zero), then
+// the k low bits. Quotients of 4 and more switch to Elias gamma code, which keeps unexpectedly large numbers short:
 //
 //	quotient   code (k low bits follow)
 //	0          0
@@ -70,7 +70,7 @@ func (r *bitReader) take(n uint) uint64 {
 //	escape     20 ones + 64 bits   the number itself
 const (
 	unaryLimit = 4  // quotients from here on use Elias gamma code
-	escapeOnes = 20 // ones that announce an unencoded number
+	escapeOnes = 20 // number of ones before an unencoded number
 	maxLowBits = 16 // largest k
 )
 
@@ -113,9 +113,9 @@ func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// pairs decodes two numbers at a time that were written with kMost. The index is the next bits of the input. An entry with 0
-// bits means that one of the two numbers is large, and both must be read one by one. Most of a record consists of such
-// numbers: without the table, reading a minute of records takes a quarter longer.
+// pairs decodes two numbers at a time that were written with kMost. The index is the next bits of the input. An entry
+// with 0 bits means that one of the two numbers is large, and both must be read one by one. Most of a record consists
+// of such numbers: without the table, reading a minute of records takes a quarter longer.
 var pairs = func() (all [1 << (2 * (unaryLimit + kMost))]struct{ first, second, bits uint8 }) {
 	for i := range all {
 		r := bitReader{b: binary.LittleEndian.AppendUint64(make([]byte, 0, 8+spare), uint64(i))[:8+spare]}
@@ -210,7 +210,7 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 	r.at = at
 }
 
-// putRemainder writes a number of n bits without its highest bit, which is 1.
+// putRemainder writes a number of n bits without its highest bit, a 1.
 func (w bitWriter) putRemainder(v uint64, n int) bitWriter {
 	if n < 2 {
 		return w

@@ -6,16 +6,17 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Bucket is the open bucket of a statistic, held by [Statistic.Hold] while a limit decides about a call. The bucket cannot
-// end in the meantime. The caller must call exactly one of Enter, Record and Release, and must not use the statistic before.
+// Bucket is the open bucket of a statistic, held by [Statistic.Hold] while a limit decides about a call. The bucket
+// cannot end in the meantime. The caller must call exactly one of Enter, Record and Release, and must not use the
+// statistic before.
 type Bucket struct {
 	st  *stripe
 	now leap.Reading
 }
 
-// Hold returns the bucket in which a call at the reading now counts, and holds the lock of one of its stripes. A
-// reading before the open bucket counts in the open bucket, because sealed seconds do not change. If s is retired, Hold
-// returns the zero Bucket and holds nothing.
+// Hold returns the bucket for a call at the reading now, and holds the lock of one of its stripes. A reading before the
+// open bucket counts in the open bucket, because sealed seconds do not change. If s is retired, Hold returns the zero
+// Bucket and holds nothing.
 func (s *Statistic) Hold(now leap.Reading) Bucket {
 	st := s.pick()
 	st.lock()
@@ -32,10 +33,10 @@ func (s *Statistic) Hold(now leap.Reading) Bucket {
 // IsZero reports whether the statistic of the bucket is retired.
 func (b Bucket) IsZero() bool { return b.st == nil }
 
-// At returns the line time at which the bucket starts.
+// At returns the start of the bucket, in line time.
 func (b Bucket) At() time.Duration { return b.st.owner.start }
 
-// Enter records the call for which the bucket was held, like [Statistic.Enter], and releases the bucket.
+// Enter records the held call like [Statistic.Enter], and releases the bucket.
 func (b Bucket) Enter(n int64) Call {
 	st := b.st
 	n = clampBatch(n)

@@ -10,8 +10,8 @@ import (
 // This file has the end mark of the open bucket and the turn to the next one. The package comment describes the states
 // of the end mark, and the order in which both sides access it.
 
-// slowPathBit is the bit of an end mark that makes calls enter under the lock of the stripe. It is set if the statistic
-// has counters, and in closedMark.
+// slowPathBit is the bit of an end mark that makes calls enter under the lock of the stripe. Statistics with counters
+// set it, and closedMark contains it.
 const slowPathBit = 1
 
 // closedMark is the end mark of all stripes during a turn, and of a retired statistic. Every reading is later than it,
@@ -30,7 +30,7 @@ func (s *Statistic) endMark() int64 {
 // endOf returns the reading of an end mark.
 func endOf(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
 
-// bucketEnd returns the reading at which the open bucket ends.
+// bucketEnd returns the end of the open bucket.
 func (st *stripe) bucketEnd() leap.Reading { return endOf(st.end.Load()) }
 
 // hasCounters reports whether the statistic has counters.
@@ -97,13 +97,13 @@ func (s *Statistic) advance(now leap.Reading) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	for st := range s.stripes {
-		st.end.Store(closedMark) // calls that enter without a lock from here on may count in the next bucket; they will see this
+		st.end.Store(closedMark) // calls that enter from here on without a lock may count in the next bucket
 	}
 	s.fold()
 	next := s.first.shape.line.At(now)
 	at := s.first.shape.second.Start(next.Line(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
-		// The bucket of this loan has already ended. Its passes still belong to it.
+		// The bucket of this loan has already ended. Its passes belong to it anyway.
 		s.skipTo(loan.at)
 		s.applyLoan(loan)
 		s.fold()
@@ -139,9 +139,9 @@ func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	}
 }
 
-// skipTo moves s from the bucket that was folded to the bucket that starts at the line time at, and seals the second in
-// between if there is one. The calls in flight spent the whole time in between; their call-seconds go to the skipped
-// seconds. mu and all stripe locks must be held.
+// skipTo moves s from the bucket that was folded to the bucket that starts at the line time at, and seals the open
+// second if at is in a later one. The calls in flight spent the whole time in between; their call-seconds go to the
+// skipped seconds. mu and all stripe locks must be held.
 func (s *Statistic) skipTo(at time.Duration) {
 	length := s.first.shape.second.Length()
 	from, index := s.start+length, secondIndex(at)

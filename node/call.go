@@ -7,9 +7,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. It leaves through the stripe by which it entered, which
-// keeps the number of calls in flight of every stripe at 0 or more. A Call must not be copied. The zero Call is not a call,
-// and ending it has no effect.
+// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. It leaves through its entry stripe; no stripe thus
+// has a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and ending it has
+// no effect.
 type Call struct {
 	_       noCopy
 	st      *stripe
@@ -18,8 +18,8 @@ type Call struct {
 }
 
 // batch is the weight of a Call: the number of calls that it represents, and a note for the caller. They share a struct
-// because the compiler keeps a struct in registers only if it has at most four fields and four words, and a collector.Entry
-// is a Call and a pointer.
+// because the compiler keeps a struct in registers only if it has at most four fields and four words, and a
+// collector.Entry is a Call and a pointer.
 type batch struct {
 	n    uint32 // 0 after the first exit; guarded by the stripe's lock
 	note uint32
@@ -35,7 +35,7 @@ func (*noCopy) Lock() {}
 
 func (*noCopy) Unlock() {}
 
-// IsZero reports whether c is the zero Call, which a retired statistic returns.
+// IsZero reports whether c is the zero Call of a retired statistic.
 func (c *Call) IsZero() bool { return c.st == nil }
 
 // Enter records an admitted call at the reading now: n passes and one call in flight. It clamps n to [1, 2^32-1]. If
@@ -89,7 +89,7 @@ func (c *Call) SetNote(n uint32) { c.batch.note = n }
 // Note returns the note of SetNote, or 0.
 func (c *Call) Note() uint32 { return c.batch.note }
 
-// Entered returns the reading at which the response time begins.
+// Entered returns the start of the response time.
 func (c *Call) Entered() leap.Reading { return c.entered }
 
 // Backdate moves the start of the response time to an earlier reading. The calls in flight of past seconds do not
@@ -110,9 +110,9 @@ func (c *Call) Backdate(to leap.Reading) {
 }
 
 // Exit records the end of the call at the reading now as one change: n completions, their response time, n exceptions
-// if failed, the code (0 for none), and one call less in flight. Only the first Exit of a Call counts. It may come from
-// any goroutine. Exit returns the number of completions that it recorded. If now is before the entry, the response time
-// is 0.
+// if failed, the code (0 for none), and one call less in flight. Only the first Exit of a Call counts, from any
+// goroutine. Exit returns the number of completions that it recorded. If now is before the entry, the response time is
+// 0.
 func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {

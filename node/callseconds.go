@@ -2,8 +2,8 @@ package node
 
 import "time"
 
-// callTime is a sum of call durations. An int64 of nanoseconds would overflow after a hundred days with a thousand calls in
-// flight.
+// callTime is a sum of call durations. An int64 of nanoseconds would overflow after a hundred days with a thousand
+// calls in flight.
 type callTime struct {
 	seconds int64
 	nanos   time.Duration // from 0 to a second
@@ -62,7 +62,7 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 // or leaf, the calls in flight at both ends of the second, and the average, rounded up.
 //
 // The call-seconds of the second may include time before the second, which must not raise the average: late entries,
-// and less than a tick for each call from before the second that ended in it. Both are subtracted.
+// and less than a tick for each call from before the second that ended in it. minConcurrency subtracts both.
 func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
 	average := spent - late - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
@@ -87,5 +87,8 @@ func (m *MetricNode) add(rec *record, t *concurrencyBound) {
 
 // idleSecond returns the record of a second without events and with a constant number of calls in flight.
 func idleSecond(inFlight int64) record {
-	return record{inFlightAtStart: inFlight, inFlight: inFlight, maxInFlight: inFlight, inFlightTime: time.Duration(inFlight) * time.Second}
+	return record{
+		inFlightAtStart: inFlight, inFlight: inFlight, maxInFlight: inFlight,
+		inFlightTime: time.Duration(inFlight) * time.Second,
+	}
 }

@@ -8,15 +8,15 @@ import (
 // pageCells is the number of cells of a page.
 const pageCells = 32
 
-// completions holds the counts of a stripe by response time and by code. Together with the tally it is all that a stripe
-// knows about calls that have ended.
+// completions holds the counts of a stripe by response time and by code. Together with the tally it is all that a
+// stripe knows about calls that have ended.
 type completions struct {
 	cells[uint16]       // of the open second
 	byCode        codes // since the stripe began
 }
 
-// cells counts response times by cell of a layout, on pages of small counters. The response times of a resource lie close
-// together, so a few pages are enough:
+// cells counts response times by cell of a layout, on pages of small counters. The response times of a resource lie
+// close together, so a few pages are enough:
 //
 //	layout   | cells 0 - 31 | 32 - 63 | 64 - 95 | 96 - 127 | ...
 //	have     |      0       |    1    |    0    |     1    | ...      a bit for each page
@@ -95,7 +95,7 @@ func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, cod
 	}
 }
 
-// usePage makes a page the one that complete uses without a search.
+// usePage selects the page that complete uses without a search.
 func (st *stripe) usePage(no int16) {
 	if st.completions == nil {
 		st.completions = new(completions)

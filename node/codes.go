@@ -21,7 +21,7 @@ type codeCount struct {
 	n    int64
 }
 
-// add counts n calls. It is not inlined, because calls without a code must not pay for it.
+// add counts n calls. Inlining is disabled, because calls without a code must not pay for add.
 //
 //go:noinline
 func (c *codes) add(code Code, n int64) {
@@ -48,8 +48,8 @@ func (s *Statistic) addCodes(to *codes) {
 	}
 }
 
-// Codes holds the number of completions by code. The zero value is empty. It is a copy, and keeps its memory when it is
-// read into again. It is not safe for concurrent use.
+// Codes holds the number of completions by code. The zero value is empty. Codes is a copy, and keeps its memory when a
+// snapshot reads into it again. Concurrent use is not safe.
 type Codes struct{ list codes }
 
 // All iterates over the codes, ascending. The first code is always 0, for calls that ended without a code. The sum is

@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// callFor makes goroutines call, each its own of the statistics or all the only one, for some time, and returns how long a call
-// took, as time divided by all calls.
+// callFor makes goroutines call, each its own of the statistics or all the only one, for some time, and returns how
+// long a call took, as time divided by all calls.
 func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*node.Statistic) float64 {
 	var wg sync.WaitGroup
 	calls := make([]int64, goroutines)
@@ -38,9 +38,9 @@ func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*
 	return float64(took.Nanoseconds()) / float64(sum)
 }
 
-// BenchmarkFresh is whole calls of two goroutines to one statistic, each time to a fresh one, because how its goroutines meet
-// decides what it is like for the rest of its life. Beside it is what the same calls take with a statistic for each goroutine:
-// how many processors there are for them changes both alike.
+// BenchmarkFresh is whole calls of two goroutines to one statistic, each time to a fresh one, because how its
+// goroutines meet decides what it is like for the rest of its life. Beside it is what the same calls take with a
+// statistic for each goroutine: how many processors there are for them changes both alike.
 func BenchmarkFresh(b *testing.B) {
 	const fresh, each = 24, 50 * time.Millisecond
 	var shared, times []float64

@@ -7,8 +7,8 @@ import (
 
 // SetCounters makes counters follow the number of calls in flight and waiting. Each counter gets the current number,
 // and changes with each later entry and exit. One counter may follow several statistics. Counters of an earlier
-// SetCounters that are not in the list lose what they got from s. A limit on concurrency thus reads one number, not
-// many statistics. Without counters, calls pay nothing. SetCounters does nothing if s is retired.
+// SetCounters that are not in the list lose the share of s. A limit on concurrency thus reads one number, not many
+// statistics. Without counters, calls pay nothing. SetCounters does nothing if s is retired.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Counts holds the events of a span of time. It is a plain value and comparable. [Counts.Add] adds the counts of two spans or
-// of two statistics. The zero value is an idle span.
+// Counts holds the events of a span of time. Values are plain and comparable. [Counts.Add] adds the counts of two spans
+// or of two statistics. The zero value is an idle span.
 type Counts struct {
-	// Pass counts the admitted calls, in the second in which they began.
+	// Pass counts the admitted calls, in the second of their entry.
 	Pass int64
 	// Block counts the refused calls.
 	Block int64
 	// Complete counts the calls that ended, failed calls included: Sentinel's success.
 	Complete int64
-	// Exception counts the calls that ended with an error. They are part of Complete.
+	// Exception counts the calls that ended with an error, a part of Complete.
 	Exception int64
-	// OccupiedPass counts the calls that passed on quota borrowed from a later bucket. They are part of Pass.
+	// OccupiedPass counts the calls that passed on quota borrowed from a later bucket, a part of Pass.
 	OccupiedPass int64
 	// RTSum is the sum of the response times of all completed calls. A batch of n calls counts n times.
 	RTSum time.Duration
-	// RTMin and RTMax are the shortest and the longest response time. Both are 0 if Complete is 0.
+	// RTMin and RTMax are the shortest and the longest response time. They are both 0 if Complete is 0.
 	RTMin, RTMax time.Duration
 }
 

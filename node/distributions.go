@@ -19,23 +19,26 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 }
 
 // Histograms sets hs to the histograms of single sealed seconds: hs[0] to the histogram of the second from, and so on.
-// It returns the first second from which on all histograms exist. Histograms of earlier seconds are empty. One call of
-// Histograms costs less than a call of [View.Histogram] for each second.
+// Histograms returns the start of the seconds that all have histograms. Histograms of earlier seconds are empty. One
+// call of Histograms costs less than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.shape.layout)
 	}
-	known, _ = v.addHistograms(from, from+int64(len(hs)), v.shape.openSecond(), func(i int64) *Histogram { return &hs[i-from] })
+	of := func(i int64) *Histogram { return &hs[i-from] }
+	known, _ = v.addHistograms(from, from+int64(len(hs)), v.shape.openSecond(), of)
 	for i := from; i < min(known, from+int64(len(hs))); i++ {
 		hs[i-from].reset(v.shape.layout)
 	}
 	return max(known, from)
 }
 
-// addHistograms adds the response times of each second in [from, to) to the histogram that of returns for it; open is
-// the open second. It returns the first second from which on all histograms exist, and whether all histograms from the
-// second from on are kept. The former may be older than [Options].Histograms requires.
-func (v *View) addHistograms(from, to int64, open leap.Second, of func(second int64) *Histogram) (known int64, kept bool) {
+// addHistograms adds the response times of each second in [from, to) to the histogram of(second); open is the open
+// second. It returns the start of the seconds that all have histograms, and whether all histograms from the second from
+// on are kept. The former may be older than [Options].Histograms requires.
+func (v *View) addHistograms(
+	from, to int64, open leap.Second, of func(second int64) *Histogram,
+) (known int64, kept bool) {
 	leaves, removed := v.leavesAndRemoved()
 	known = max(v.since, removed.last+1)
 	kept = from >= known
@@ -47,7 +50,9 @@ func (v *View) addHistograms(from, to int64, open leap.Second, of func(second in
 }
 
 // addHistograms adds the histograms of one leaf.
-func (s *Statistic) addHistograms(from, to int64, open leap.Reading, of func(second int64) *Histogram) (known int64, kept bool) {
+func (s *Statistic) addHistograms(
+	from, to int64, open leap.Reading, of func(second int64) *Histogram,
+) (known int64, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -69,7 +74,7 @@ func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
 
 // CountsBefore returns the cumulative counts at the start of the second index. The second must be sealed or open. RTMin
 // and RTMax are 0. CountsBefore returns false if the records since that second are no longer kept. It costs a lock of
-// each leaf, and a scan of the records from that second on.
+// each leaf, and a scan of the later records.
 func (v *View) CountsBefore(index int64) (sum Counts, known bool) {
 	return v.before(index, nil, nil)
 }

@@ -4,8 +4,8 @@
 //
 // A [MetricNode] is the record of one sealed second; [Columns] lists its numbers, for code that shows or writes whole
 // records. A [Window] holds the counts of the last second or minute. A [Snapshot] holds the totals and the calls in
-// flight. A [Histogram] is a distribution of response times. [Codes] holds completions by code. All of these are plain
-// values or copies. [Options] configure them. A [View] reads one or several statistics by readings and indexes of a
+// flight. A [Histogram] is a distribution of response times. [Codes] holds completions by code. These values are plain,
+// or copies. [Options] configure them. A [View] reads one or several statistics by readings and indexes of a
 // [leap.Timeline]; collector.View reads by the wall clock.
 //
 // # Recording
@@ -14,7 +14,7 @@
 // measures their response times and the calls in flight. It keeps a window of a second, a window of a minute, and
 // totals. A [Call] is a call in flight. A [Loan] is a call that waits for a later bucket. A [Quota] holds the number of
 // calls that may pass in a second. A [Shape] holds the settings that all statistics of a process share. Package
-// collector drives these types. They are exported for it and may change. To count calls, use package collector.
+// collector drives these types. Their exported methods serve it and may change. To count calls, use package collector.
 //
 // Time is an argument: a [leap.Reading] of the timeline. A reading that the clock has not reached counts as the current
 // one. Only [Call.End] reads the clock. The position of a bucket on the timeline is a time.Duration since 1970, called
@@ -23,7 +23,7 @@
 // # Promises
 //
 // One stamp: each event is recorded with one reading, in one bucket. All windows, totals and histograms are derived
-// from that bucket. The completion of a call is one change; no reader sees half of it.
+// from this bucket. A single change records the completion of a call; no reader sees half of it.
 //
 // Conservation: at any time, the sealed seconds and the open second add up to the totals, and the totals equal the
 // number of recorded calls.
@@ -71,9 +71,8 @@
 //	       count the completion ----->  tally: 1 completion           in second 10
 //	       unlock
 //
-// A call enters with one atomic addition and without a lock. It leaves through the stripe by which it entered, under
-// the lock of that stripe. A writer that finds its bucket over releases the stripe, turns the statistic, and locks the
-// stripe again.
+// A call enters with one atomic addition and without a lock. It leaves through its entry stripe, under the lock of the
+// stripe. A writer that finds its bucket over releases the stripe, turns the statistic, and locks the stripe again.
 //
 // # The end mark
 //
@@ -82,7 +81,7 @@
 //
 //	 63                                                                      1   0
 //	+--------------------------------------------------------------------------+---+
-//	|  reading at which the open bucket ends, in nanoseconds                   | S |
+//	|  end of the open bucket: a reading, in nanoseconds                       | S |
 //	+--------------------------------------------------------------------------+---+
 //	   S = 1: calls take the slow path, under the lock (the statistic has counters, or is turned or retired)
 //
@@ -107,8 +106,8 @@
 //	3. load the end mark                   3. decide by the word
 //
 // Atomic operations have one order. Either the second goroutine sees the addition in its step 2, or the writer sees the
-// new end mark in its step 3 and calls reconcileEnter, which takes the locks and finishes there: the call counts in the
-// next bucket, is reported to the counters, or is taken back.
+// new end mark in its step 3 and calls reconcileEnter. With the locks held, reconcileEnter decides: the call counts in
+// the next bucket, is reported to the counters, or is taken back.
 //
 // # The call word
 //
@@ -135,9 +134,9 @@
 //
 // Sealed seconds are final, so a late stamp corrects the open second: it adds the time that was spent before, or
 // subtracts time that was counted too much. If the correction would make a second negative, the second reports 0 and
-// the remainder carries over into the next one. Seconds that the statistic skipped count as whole seconds. The
-// difference by which they were slewed goes to the next recorded second. Calls that were borrowed from a skipped bucket
-// are off by the same difference.
+// the remainder carries over into the next one. Seconds that the statistic skipped count as whole seconds. The next
+// recorded second gets the difference by slewing. Calls that were borrowed from a skipped bucket are off by the same
+// difference.
 //
 // # Maximum in flight
 //
@@ -164,9 +163,9 @@
 // one stripe. It gets more, up to twice the number of processors and at most sixteen, if goroutines find a stripe
 // locked in more than one of 256 calls. A reading of a window holds the locks of all stripes for a short sum. A turn
 // costs less than a microsecond for each second with events, two or three with all stripes, more with many buckets, and
-// nothing for idle seconds. A statistic turns when it is written or read, never by itself. It takes some 300 bytes
-// until something is counted. Each further stripe takes 192 bytes, and the response times of one second take what their
-// cells need.
+// nothing for idle seconds. A statistic turns when it is written or read, never by itself. A statistic takes some 300
+// bytes until something is counted. Each further stripe takes 192 bytes, and the response times of one second take what
+// their cells need.
 //
 // # Caveats
 //
@@ -175,7 +174,8 @@
 //
 // The goroutine that turns a bucket does it for all, twice a second by default. If the machine preempts that goroutine
 // in the middle, writers of the resource wait for it. The maximum in flight over several stripes or leaves is a lower
-// bound. If a goroutine loses its processor twice within Enter, for a second each time, the average in that bound may
-// exceed the truth. Up to 67 million calls can be in flight at a stripe, or enter by it in one bucket. The call-seconds
-// of a bucket of a stripe must differ by less than six days from those of the calls that were in flight at its start.
+// bound. If a goroutine loses its processor twice within Enter, for a second each time, the average within the bound
+// may exceed the truth. Up to 67 million calls can be in flight at a stripe, or enter by it in one bucket. The
+// call-seconds of a bucket of a stripe must differ by less than six days from the call-seconds of the calls in flight
+// at its start.
 package node

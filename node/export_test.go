@@ -23,7 +23,8 @@ func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 	return under
 }
 
-// Bucket is the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the one before it.
+// Bucket is the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the one
+// before it.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	v.readInOneBucket(now, func() { c = Counts{} }, func(s *Statistic) {
 		var b Counts
@@ -37,8 +38,8 @@ func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	return c
 }
 
-// Sum is the counts of the seconds with indexes from from to before to together, and whether the histogram of all of them
-// is known.
+// Sum is the counts of the seconds with indexes from from to before to together, and whether the histogram of all of
+// them is known.
 func (v *View) Sum(from, to int64) (sum Counts, whole bool) {
 	var h Histogram
 	whole = v.Histogram(from, to, &h)

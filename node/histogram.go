@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Histogram is a distribution of response times. It can be read as a Prometheus native histogram and as a classic one; both
-// are exact. The zero value is empty. A Histogram is a copy that only its owner changes. Reading into the same Histogram
-// again reuses its memory, some 4 KiB. It is not safe for concurrent use.
+// Histogram is a distribution of response times, readable as a Prometheus native histogram and as a classic one, both
+// exact. The zero value is empty. A Histogram is a copy that only its owner changes. Reading into the same Histogram
+// again reuses its memory, some 4 KiB. Concurrent use is not safe.
 type Histogram struct {
 	layout   *layout
 	cells    []int64
@@ -70,7 +70,7 @@ func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 
 // Quantile estimates the q-quantile: the smallest response time such that at least q*Count response times do not exceed
 // it. The estimate lies in the same native bucket as the true value, so it is off by less than the width of a bucket,
-// 9.05 %. Within a bucket, response times are assumed to be evenly spread. For q <= 0, Quantile returns the shortest
+// 9.05 %. Within a bucket, Quantile assumes evenly spread response times. For q <= 0, Quantile returns the shortest
 // response time, and for q >= 1 the longest one, both exact. For an empty histogram, or if q is NaN, it returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	switch {
@@ -111,7 +111,7 @@ func (h *Histogram) Add(o *Histogram) {
 	}
 	from, to := min(h.from, o.from), max(h.to, o.to)
 	h.addTotals(&Counts{Complete: o.count, RTSum: o.sum, RTMin: o.min, RTMax: o.max})
-	h.from, h.to = from, to // a histogram of View.HistogramBefore has no min and max, from which addTotals would derive them
+	h.from, h.to = from, to // a histogram of View.HistogramBefore has no min and max to derive them
 	for c := o.from; c < o.to; c++ {
 		h.cells[c] = saturate(h.cells[c], o.cells[c])
 	}

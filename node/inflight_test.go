@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Counters know the calls in flight of all their statistics, at every moment: in whatever way they entered, before or after
-// they were told, those that wait included.
+// Counters know the calls in flight of all their statistics, at every moment: in whatever way they entered, before or
+// after they were told, those that wait included.
 func TestToldCountersAgainstOracle(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 5))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Native buckets are those of Prometheus's schema 3: bucket i holds the response times in (2^((i-1)/8), 2^(i/8)]
-// seconds. There are eight buckets for each doubling, each 9.05 % wide.
+// Native buckets follow Prometheus's schema 3: bucket i holds the response times in (2^((i-1)/8), 2^(i/8)] seconds.
+// There are eight buckets for each doubling, each 9.05 % wide.
 const (
 	NativeSchema = 3
 	perDoubling  = 1 << NativeSchema
@@ -31,8 +31,8 @@ func DefaultBounds() []time.Duration {
 	}
 }
 
-// layout divides response times into cells at every bound of the native and of the classic histogram. A response time is
-// counted once, in its cell. Both histograms are sums of cells, and exact:
+// layout divides response times into cells at every bound of the native and of the classic histogram. A response time
+// is counted once, in its cell. Both histograms are sums of cells, and exact:
 //
 //	native bucket   |------- 30 -------|------- 31 -------|------- 32 -------|
 //	classic bound                 |                                   |
@@ -40,7 +40,7 @@ func DefaultBounds() []time.Duration {
 //
 // Cell 0 holds only response times of 0: Prometheus's zero bucket.
 //
-// A layout never changes and is safe for concurrent use. It takes some 14 KiB, once for a process.
+// A layout never changes and is safe for concurrent use. A process has one, of some 14 KiB.
 type layout struct {
 	bounds []time.Duration
 	upper  []int64  // upper[c] is the longest response time of cell c, in ns
@@ -48,8 +48,8 @@ type layout struct {
 	first  []uint16 // by octave and step of a response time: its cell, or one of the cells before; see layout.cell
 }
 
-// layout.cell looks up a response time in layout.first by its octave (power of two) and by one of 32 steps within it. A step
-// is at most 3.1 % wide, so at most one native bound falls into it.
+// layout.cell looks up a response time in layout.first by its octave (power of two) and by one of 32 steps within it. A
+// step is at most 3.1 % wide, so at most one native bound falls into it.
 const (
 	steps    = 32
 	stepBits = 5
@@ -66,7 +66,7 @@ func newLayout(bounds []time.Duration) (*layout, error) {
 		if b <= 0 {
 			errs = append(errs, fmt.Errorf("node: histogram bound %v is not positive", b))
 		} else if i > 0 && b <= bounds[i-1] {
-			errs = append(errs, fmt.Errorf("node: histogram bound %v does not follow %v in ascending order", b, bounds[i-1]))
+			errs = append(errs, fmt.Errorf("node: histogram bound %v does not ascend from %v", b, bounds[i-1]))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

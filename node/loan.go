@@ -8,20 +8,20 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// OccupyTimeout is the longest time that a call may wait for a bucket from which it borrows: Sentinel's value.
+// OccupyTimeout is the longest time that a call may wait for its borrowed passes: Sentinel's value.
 const OccupyTimeout = 500 * time.Millisecond
 
-// Loan is a call that waits for a later bucket, from which it has borrowed its passes with [Statistic.Occupy]. It must be
-// ended once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
+// Loan is a call that has borrowed its passes from a later bucket with [Statistic.Occupy], and waits for this bucket.
+// End each Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
 type Loan struct {
 	stat *Statistic
-	at   time.Duration // line time at which the bucket starts
+	at   time.Duration // start of the bucket, in line time
 	n    int64
 }
 
-// loan sums the passes borrowed from one bucket. A statistic has one loan for each bucket from which calls have borrowed.
+// loan sums the passes borrowed from one bucket. A statistic has one loan for each bucket with borrowed passes.
 type loan struct {
-	at            time.Duration // line time at which the bucket starts
+	at            time.Duration // start of the bucket, in line time
 	calls, passes int64
 }
 

@@ -59,8 +59,8 @@ func TestTheMostOfSeveralLeavesIsWhatIsSure(t *testing.T) {
 	}
 }
 
-// What calls spent before their second, because they were counted late, or in a second that is slewed longer, and what ticks add
-// to those that end, makes the average of one call at a time more than one; the most it does not.
+// What calls spent before their second, because they were counted late, or in a second that is slewed longer, and what
+// ticks add to those that end, makes the average of one call at a time more than one; the most it does not.
 func TestTheMostIsNeverAboveTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {
@@ -102,7 +102,8 @@ func TestTheMostIsNeverAboveTheTruth(t *testing.T) {
 	}
 }
 
-// A statistic has several stripes once goroutines have met at it, and the most of each adds up to more than there was at once.
+// A statistic has several stripes once goroutines have met at it, and the most of each adds up to more than there was
+// at once.
 func TestTheMostOfStripesDoesNotAddUp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()
@@ -136,7 +137,8 @@ func TestTheMostOfStripesDoesNotAddUp(t *testing.T) {
 	wg.Wait()
 }
 
-// Where there are counters, which only a limit on concurrency needs, calls enter by one stripe again, and the most is exact.
+// Where there are counters, which only a limit on concurrency needs, calls enter by one stripe again, and the most is
+// exact.
 func TestTheMostIsExactWhereThereAreCounters(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()

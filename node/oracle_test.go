@@ -712,7 +712,8 @@ func FuzzAgainstOracle(f *testing.F) {
 	})
 }
 
-// checkCells checks that the buckets together have what a histogram counts: also one that was used before has nothing else.
+// checkCells checks that the buckets together have what a histogram counts: also one that was used before has nothing
+// else.
 func checkCells(t *testing.T, h *node.Histogram) {
 	t.Helper()
 	sum, last := h.Zero(), int64(0)

@@ -6,9 +6,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Quota holds the number of calls that may pass in a second, and the ring of passes that decides about the next call: past
-// buckets, and later buckets from which passes were borrowed. All times are line times at which a bucket starts, from
-// [Bucket.At]; they must not go back. The buckets are as long as those of the second window.
+// Quota holds the number of calls that may pass in a second, and the ring of passes that decides about the next call:
+// past buckets, and later buckets with borrowed passes. All times are starts of buckets in line time, from [Bucket.At],
+// and must not go back. The second window has buckets of the same length.
 //
 //	2 buckets in a second, count 10
 //
@@ -17,25 +17,26 @@ import (
 //	                   |---- window ---|                4 + 5 = 9: one more call may pass
 //	              |---- strict window -|                3 + 4 + 5 = 12: under a strict quota, no call may pass
 //
-// No window of one second that begins with a bucket ever contains more passes than the count. Any other second can contain up
-// to twice as many, but only at its two ends: a stretch of a second minus one bucket never contains more than the count.
-// More buckets are therefore stricter. A strict quota includes the bucket that is just leaving the window. Then no second at
-// all contains more, and under constant overload a steady stream gets n/(n+1) of the count with n buckets.
+// No window of one second that begins with a bucket ever contains more passes than the count. Any other second can
+// contain up to twice as many, but only at its two ends: a stretch of a second minus one bucket never contains more
+// than the count. More buckets are therefore stricter. A strict quota includes the bucket that is just leaving the
+// window. Then no second at all contains more, and under constant overload a steady stream gets n/(n+1) of the count
+// with n buckets.
 //
-// Seconds are those of the timeline. They are up to 1 % shorter while the timeline follows the wall clock.
+// All seconds here are seconds of the timeline, up to 1 % shorter while it follows the wall clock.
 //
 // Quotas can share their passes, see [Quota.With]: several rules for the same calls count each call once.
 //
-// Create a Quota with [NewQuota]. It is not safe for concurrent use. A question costs two comparisons; the first question in
-// a bucket costs a scan of all buckets.
+// Create a Quota with [NewQuota]. Concurrent use is not safe. A question costs two comparisons; the first question in a
+// bucket costs a scan of all buckets.
 type Quota struct {
 	*passes
 	count  int64
 	strict int // 1 if the bucket that is just leaving the window is included, otherwise 0
 }
 
-// passes is the ring of passes of one or several quotas. It has the buckets of the two windows that end with the current
-// bucket, and the later buckets from which calls may borrow.
+// passes is the ring of passes of one or several quotas. The ring covers the two windows that end with the current
+// bucket, and the later buckets that calls may borrow from.
 type passes struct {
 	ring     leap.Array[int64]
 	ahead    time.Duration // time from the current bucket to the newest one
@@ -87,7 +88,7 @@ func (q *passes) addTo(at time.Duration, n int64) {
 	}
 }
 
-// newest returns the last bucket from which calls may borrow.
+// newest returns the last bucket that calls may borrow from.
 func (q *passes) newest() time.Duration { return q.at + q.ahead }
 
 // span returns the length of the window of q.
@@ -121,10 +122,10 @@ func (q *Quota) Pass(at time.Duration, n int64) {
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the first bucket after the bucket at, and not before the bucket from, from which n passes can
-// be borrowed: no window that contains the bucket then has more passes than the count. It returns false if no such
-// bucket begins within [OccupyTimeout]. The next bucket is always tried. This is Sentinel's formula
-// (StatisticNode.tryOccupyNext), applied also to the windows that end after the bucket.
+// TryOccupyNext returns the first bucket after the bucket at, and not before the bucket from, that can lend n passes:
+// no window that contains the bucket then has more passes than the count. It returns false if no such bucket begins
+// within [OccupyTimeout]. The next bucket is always tried. The formula is Sentinel's (StatisticNode.tryOccupyNext),
+// applied also to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(at)
 	length := q.ring.Length()

@@ -52,8 +52,9 @@ func TestCallThatRetirementOvertakesIsTakenBack(t *testing.T) {
 	}
 }
 
-// Enter and Retire at the same time: either the call enters and Retire fails, or the call is refused. Retire has to check
-// for calls again after it has changed the end marks, because a call may enter between its first check and the change.
+// Enter and Retire at the same time: either the call enters and Retire fails, or the call is refused. Retire has to
+// check for calls again after it has changed the end marks, because a call may enter between its first check and the
+// change.
 func TestRetireRacesWithEnter(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("needs two processors")
@@ -154,8 +155,8 @@ func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 	}
 }
 
-// The peak that is kept for the next reading is the latest of equal ones. With the first one, a steady rate would need a
-// search through the minute for every reading.
+// The peak that is kept for the next reading is the latest of equal ones. With the first one, a steady rate would need
+// a search through the minute for every reading.
 func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

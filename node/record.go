@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// record is the record of a sealed second in a statistic. Its slides are stored with it: the passes of each window of one
-// second that ended with one of its buckets. The last slide is Pass. Slides of several statistics can be added up; peaks
-// cannot.
+// record is the record of a sealed second in a statistic. Its slides are stored with it: the passes of each window of
+// one second that ended with one of its buckets. The last slide is Pass. Slides of several statistics can be added up;
+// peaks cannot.
 type record struct {
 	Counts
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
@@ -30,7 +30,8 @@ func (r *record) append(b []byte, slides []int64) []byte {
 		w = w.code(zigzag(r.Pass-v), kSlide)
 	}
 	rare := [...]uint64{
-		uint64(r.Exception), uint64(r.Block), uint64(r.lateEntry), uint64(r.OccupiedPass), zigzag(r.inFlight - r.expectedInFlight()),
+		uint64(r.Exception), uint64(r.Block), uint64(r.lateEntry), uint64(r.OccupiedPass),
+		zigzag(r.inFlight - r.expectedInFlight()),
 	}
 	var which uint64
 	for i, v := range rare {
@@ -39,9 +40,13 @@ func (r *record) append(b []byte, slides []int64) []byte {
 		}
 	}
 	spans := [...]uint64{
-		uint64(r.RTMin), uint64(r.RTMax - r.RTMin), uint64(r.RTSum) - r.minRTSum(), zigzag(int64(r.inFlightTime - r.RTSum)),
+		uint64(r.RTMin), uint64(r.RTMax - r.RTMin), uint64(r.RTSum) - r.minRTSum(),
+		zigzag(int64(r.inFlightTime - r.RTSum)),
 	}
-	flight := [...]uint64{zigzag(r.Complete - r.Pass), uint64(r.inFlightAtStart), uint64(r.maxInFlight - max(r.inFlightAtStart, r.inFlight)), which}
+	flight := [...]uint64{
+		zigzag(r.Complete - r.Pass), uint64(r.inFlightAtStart),
+		uint64(r.maxInFlight - max(r.inFlightAtStart, r.inFlight)), which,
+	}
 	for _, v := range flight {
 		w = w.code(v, kMost)
 	}

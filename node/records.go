@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// records stores the packed records of seconds in ascending order. An entry consists of the record's length, its distance from
-// the previous entry if that is not 1, and the record:
+// records stores the packed records of seconds in ascending order. An entry consists of the record's length, its
+// distance from the previous entry if that is not 1, and the record:
 //
 //	buf   | dropped | length | record of 7 | length, distance 3 | record of 10 | length | record of 11 | spare
 //	                  ^ oldest               ^ found                             ^ newest
 //
-// The lowest bit of the length tells whether a distance follows. Idle seconds take no space. Old entries are dropped from the
-// front. A lookup scans forward from the previous lookup, the newest entry or the oldest one. Sequential reads and reads of
-// the newest record are therefore fast.
+// The lowest bit of the length is set if a distance follows. Idle seconds take no space. Old entries are dropped from
+// the front. A lookup scans forward from the previous lookup, the newest entry or the oldest one. Sequential reads and
+// reads of the newest record are therefore fast.
 type records struct {
 	buf         []byte
 	oldest      int   // offset of the oldest entry in buf
@@ -24,7 +24,7 @@ type records struct {
 	lastSecond  int64 // second of the newest entry; math.MinInt64 if there never was one
 	dropped     int64 // latest second whose record was dropped, or math.MinInt64
 	foundSecond int64 // second of the entry where the previous lookup ended
-	found       int   // offset of that entry; less than oldest once it was dropped
+	found       int   // offset of foundSecond; less than oldest once dropped
 }
 
 // noRecords returns an empty store.
@@ -123,8 +123,8 @@ func (h *records) seek(from int64) bool {
 	return true
 }
 
-// each calls f for the records of the seconds [from, to), ascending, until f returns false. It is not an iterator,
-// because an iterator that is not inlined costs an allocation.
+// each calls f for the records of the seconds [from, to), ascending, until f returns false. An iterator would cost an
+// allocation wherever it is not inlined.
 func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
 	if !h.seek(from) {
 		return
@@ -151,10 +151,10 @@ func (h *records) before(index int64) (int64, []byte) {
 	return h.foundSecond, record
 }
 
-// secondStart returns the line time at which a second starts.
+// secondStart returns the start of a second in line time.
 func secondStart(index int64) time.Duration { return time.Duration(index) * time.Second }
 
-// secondIndex returns the index of the second that contains a line time. It is negative before 1970.
+// secondIndex returns the index of the second that contains a line time, negative before 1970.
 func secondIndex(at time.Duration) int64 {
 	index := int64(at / time.Second)
 	if at < secondStart(index) {

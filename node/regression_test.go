@@ -330,8 +330,9 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	}
 }
 
-// The minute window was read under the locks of the stripes alone, while readers of seconds, under mu alone, noted where their search
-// had ended: a race, and a window with seconds left out. The race detector sees it at once; without it few windows show it.
+// The minute window was read under the locks of the stripes alone, while readers of seconds, under mu alone, noted
+// where their search had ended: a race, and a window with seconds left out. The race detector sees it at once; without
+// it few windows show it.
 func TestRegressionTheMinuteBesideReadersOfSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const seconds, minute = 200, 59 // and the open one, in which nothing happens

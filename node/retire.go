@@ -39,7 +39,8 @@ func (s *Statistic) LastUsed(now leap.Reading) int64 {
 // lastUsed is LastUsed without turning. All locks must be held.
 func (s *Statistic) lastUsed() int64 {
 	for st := range s.stripes {
-		if entered := st.entered.Load(); entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
+		entered := st.entered.Load()
+		if entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
 			return s.second
 		}
 	}

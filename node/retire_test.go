@@ -130,8 +130,8 @@ func TestAViewDoesNotGuess(t *testing.T) {
 	}
 }
 
-// How calls were answered is a total as others are: it stays when leaves are retired, in the view, in a copy of it, and for
-// whoever reads while that happens.
+// How calls were answered is a total as others are: it stays when leaves are retired, in the view, in a copy of it, and
+// for whoever reads while that happens.
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})

@@ -12,8 +12,8 @@ import (
 const ms = time.Millisecond
 
 // rig is a statistic, and a view of it alone, on a line whose clocks the test sets. Its readings of the monotonic clock
-// start at 0, at a full second of the wall clock. The clock follows the readings that its methods get, as a real one has
-// reached every reading that was taken from it.
+// start at 0, at a full second of the wall clock. The clock follows the readings that its methods get, as a real one
+// has reached every reading that was taken from it.
 type rig struct {
 	*node.Statistic
 	view  *node.View

@@ -27,7 +27,8 @@ func (s *Statistic) seal(next int64) {
 	s.inFlightTime -= rec.inFlightTime
 	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
 	if s.extra.Load() != nil {
-		rec.maxInFlight = minConcurrency(rec.maxInFlight, rec.inFlightAtStart, rec.inFlight, rec.inFlightTime, rec.lateEntry)
+		rec.maxInFlight = minConcurrency(
+			rec.maxInFlight, rec.inFlightAtStart, rec.inFlight, rec.inFlightTime, rec.lateEntry)
 	}
 	s.inFlightAtStart = int32(rec.inFlight)
 	start := secondStart(s.second)
@@ -68,8 +69,7 @@ func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	r.peak.add(index, slides)
 }
 
-// maxSlidePasses is the number at which the passes of a bucket are cut off in slides, to keep their sums within an
-// int64.
+// maxSlidePasses limits the passes of a bucket in slides, which keeps their sums within an int64.
 const maxSlidePasses = math.MaxInt64 / 1024
 
 // slides appends the passes of each one-second window that ends with one of the buckets of the second at start:
@@ -101,10 +101,10 @@ func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64
 	return to
 }
 
-// peak caches the highest slide of the records from a second on. It is updated when a record is added, and computed again
-// when its second has left the window. Without the cache, each snapshot of a busy statistic would unpack a minute of records
-// and take ten times as long. Of equal slides the latest one stays in the window for the longest time, so it is the one
-// that is cached.
+// peak caches the highest slide of the records from a second on. Each new record updates it. When its second leaves the
+// window, it is computed again. Without the cache, each snapshot of a busy statistic would unpack a minute of records
+// and take ten times as long. Of equal slides the latest one stays in the window for the longest time, so the cache
+// keeps it.
 type peak struct {
 	passes int64
 	second int64 // the last second with this slide

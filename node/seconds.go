@@ -13,16 +13,16 @@ import (
 // passed it, it is older than the history, it is older than the removal of a leaf, or it must not be exported (see
 // [leap.Timeline.Name]).
 func (v *View) Second(index int64) (MetricNode, bool) {
-	var room [1]MetricNode
-	if list := v.AppendSeconds(room[:0], index, index+1); len(list) > 0 {
+	var scratch [1]MetricNode
+	if list := v.AppendSeconds(scratch[:0], index, index+1); len(list) > 0 {
 		return list[0], true
 	}
 	return MetricNode{}, false
 }
 
 // AppendSeconds appends the records of the seconds [from, to), ascending and with idle ones, and returns the extended
-// slice. It leaves out seconds for which [View.Second] returns false. One call costs less than a call of Second for
-// each second.
+// slice. Seconds without a result of [View.Second] are left out. One call costs less than a call of Second for each
+// second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	// The order matters: a leaf that is added after leavesAndRemoved begins in the second open or later.
 	open := v.shape.openSecond()
@@ -41,16 +41,16 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	dst = slices.Grow(dst, n)
 	ms := dst[base : base+n]
 	clear(ms)
-	var roomTimes [16]concurrencyBound
-	ts := roomTimes[:]
-	if n > len(ts) {
-		ts = make([]concurrencyBound, n)
+	var scratchBounds [16]concurrencyBound
+	bounds := scratchBounds[:]
+	if n > len(bounds) {
+		bounds = make([]concurrencyBound, n)
 	}
 	var scratch [32]int64
 	slides := zeros(scratch[:], n*int(perSec))
 	known := from
 	for _, leaf := range leaves {
-		known = max(known, leaf.addSeconds(from, open, ms, ts, slides))
+		known = max(known, leaf.addSeconds(from, open, ms, bounds, slides))
 	}
 	dst = dst[:base]
 	for i := known; i < to; i++ {
@@ -58,22 +58,25 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		if !ok {
 			continue
 		}
-		m, t := &ms[i-from], &ts[i-from]
+		m, bound := &ms[i-from], &bounds[i-from]
 		m.Start = name
-		m.InFlightMax = minConcurrency(t.maxInFlight, t.inFlightAtStart, m.InFlight, m.InFlightTime, t.lateEntry)
+		m.InFlightMax = minConcurrency(
+			bound.maxInFlight, bound.inFlightAtStart, m.InFlight, m.InFlightTime, bound.lateEntry)
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
 		dst = append(dst, *m) // dst shares the memory of ms, and never gets past m
 	}
 	return dst
 }
 
-// addSeconds adds the records of the seconds from the second from on to ms and ts, and their slides to slides. It
-// returns the first second from which on all records are kept.
+// addSeconds adds the records of the seconds from the second from on to ms and bounds, and their slides to slides.
+// addSeconds returns the start of the seconds whose records are all kept.
 //
 // Between records lie seconds without one. No call entered or left in them, so their calls in flight are those at the
 // start of the next record, or of the open second. Readers of every second use this function, so it unpacks records in
 // place, and does not copy them like eachSecond.
-func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, ts []concurrencyBound, slides []int64) (known int64) {
+func (s *Statistic) addSeconds(
+	from int64, open leap.Reading, ms []MetricNode, bounds []concurrencyBound, slides []int64,
+) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -82,14 +85,14 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 	idle := func(until, inFlight int64) {
 		rec := idleSecond(inFlight)
 		for ; next < until && inFlight > 0; next++ {
-			ms[next-from].add(&rec, &ts[next-from])
+			ms[next-from].add(&rec, &bounds[next-from])
 		}
 	}
 	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
 		var rec record
 		rec.unpack(b, perSec, slides[(i-from)*perSec:(i-from+1)*perSec])
 		idle(i, rec.inFlightAtStart)
-		ms[i-from].add(&rec, &ts[i-from])
+		ms[i-from].add(&rec, &bounds[i-from])
 		next = i + 1
 		return true
 	})
@@ -102,7 +105,7 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 // eachSecond calls f for the records of the seconds [from, to), ascending. Unless slides is nil, it has the slides of
 // each second from the second from on, and eachSecond adds the slides of the records. mu must be held.
 //
-// f gets a record by value: a record whose address f gets would have to be allocated.
+// f gets a record by value: passing its address would allocate it.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
 	perSec := s.first.shape.perSec
 	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
@@ -129,11 +132,11 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	return inFlight
 }
 
-// LastActive returns the last second before the given one that was not idle, see [MetricNode.Idle]: a call began,
-// ended, was refused, or was in flight. Without such a second it returns the second before the view began. The result
-// is exact for every second that can be read, also if the record of the active second was dropped. All seconds before
-// these are assumed to be active. For a view that has been idle since, LastActive costs a lock of each leaf; otherwise
-// it scans records, the newest first.
+// LastActive returns the last second before the given one with activity, see [MetricNode.Idle]: a call began, ended,
+// was refused, or was in flight. Without such a second it returns the second before the view began. The result is exact
+// for every second that can be read, also if the record of the active second was dropped. LastActive assumes that all
+// older seconds were active. For a view that has been idle since, LastActive costs a lock of each leaf; otherwise it
+// scans records, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.shape.openSecond()
 	leaves, removed := v.leavesAndRemoved()

@@ -27,8 +27,8 @@ func TestHotFieldsBeginWhereCacheLinesDo(t *testing.T) {
 	}
 }
 
-// Every call reads the set of stripes. When it lay beside something that one goroutine writes to, calls of two took twice as
-// long, in one process of three.
+// Every call reads the set of stripes. When it lay beside something that one goroutine writes to, calls of two took
+// twice as long, in one process of three.
 func TestNothingElseIsInTheCacheLinesOfTheStripes(t *testing.T) {
 	var now time.Duration
 	for range 100 {

@@ -98,8 +98,8 @@ func TestTrapSecondsPassedOver(t *testing.T) {
 	}
 }
 
-// A turn between an entry's look at the bucket and its addition puts the call into the next bucket. It has been in flight
-// since its stamp, and no longer.
+// A turn between an entry's look at the bucket and its addition puts the call into the next bucket. It has been in
+// flight since its stamp, and no longer.
 func TestTrapATurnWhileACallEnters(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -230,8 +230,8 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	}
 }
 
-// An exit that was stamped before its entry takes nothing from other calls, and one that was stamped before the second that is open
-// takes back what sealed seconds have too much.
+// An exit that was stamped before its entry takes nothing from other calls, and one that was stamped before the second
+// that is open takes back what sealed seconds have too much.
 func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls func(r *rig)
@@ -257,8 +257,8 @@ func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	}
 }
 
-// The total goes on while a call is in flight, never falls, and is what the seconds add up to. What was told is not taken
-// back by an exit whose stamp is older: the total stands still until it was made up for.
+// The total goes on while a call is in flight, never falls, and is what the seconds add up to. What was told is not
+// taken back by an exit whose stamp is older: the total stands still until it was made up for.
 func TestTheTotalNeverFalls(t *testing.T) {
 	r := newRig(t, node.Options{})
 	long := r.Enter(200*ms, 1)
@@ -306,8 +306,8 @@ func TestTheTotalKeepsRetiredLeaves(t *testing.T) {
 	}
 }
 
-// Little's law while buckets turn and snapshots are taken under the calls, as fast as they can, wherever a goroutine loses its
-// processor, and while seconds are slewed: not a nanosecond is lost.
+// Little's law while buckets turn and snapshots are taken under the calls, as fast as they can, wherever a goroutine
+// loses its processor, and while seconds are slewed: not a nanosecond is lost.
 func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	const writers = 8
 	turns := int64(300)

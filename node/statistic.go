@@ -12,24 +12,24 @@ import (
 // Statistic counts the calls of one resource: Sentinel's StatisticNode. The package comment describes its protocol, the
 // lock order and the costs.
 //
-// Create a Statistic with [New] or [Statistic.Init]. It must not be copied. It is safe for concurrent use.
+// Create a Statistic with [New] or [Statistic.Init], and do not copy it. All methods are safe for concurrent use.
 //
-// The order of the fields is the order of use: extra and the beginning of first are in the first cache line, the tally of
-// first fills the second one.
+// The order of the fields is the order of use: extra and the beginning of first are in the first cache line, the tally
+// of first fills the second one.
 type Statistic struct {
-	extra atomic.Pointer[stripeSet] // the stripes after the first; nil while there are none
+	extra atomic.Pointer[stripeSet] // the stripes after the first; nil until one is added
 	first stripe
 
-	since int64 // index of the second in which the statistic began
+	since int64 // index of the first second
 
 	mu      sync.Mutex    // together with all stripe locks, guards the fields below
 	second  int64         // index of the open second
-	start   time.Duration // line time at which the open bucket starts
-	end     leap.Reading  // reading at which the open bucket ends; math.MaxInt64 once retired
+	start   time.Duration // start of the open bucket, in line time
+	end     leap.Reading  // end of the open bucket; math.MaxInt64 once retired
 	history *history      // emptyHistory until something was counted before the open bucket
 
 	inFlightAtStart int32  // calls in flight when the open second began
-	borrowers       uint32 // calls that wait for buckets from which they have borrowed
+	borrowers       uint32 // calls that wait for the bucket of their borrowed passes
 
 	inFlightTime time.Duration    // call-seconds of the open second before the open bucket
 	counters     *[]*atomic.Int64 // nil without counters. Four cache lines end here, see paddedStripe
@@ -52,10 +52,11 @@ type history struct {
 	histograms    records // of sealed seconds with completions, kept for a shorter time
 }
 
-// emptyHistory is the empty history that all new statistics share. It is read-only: the first write replaces it with a
-// private copy (see ensureHistory). Readers treat it like any other history.
+// emptyHistory is the empty history that all new statistics share. No code writes to it: the first write replaces it
+// with a private copy (see ensureHistory). Readers treat it like any other history.
 var emptyHistory = &history{
-	peak: peak{from: math.MinInt64, second: math.MaxInt64}, activeDropped: math.MinInt64, seconds: noRecords(), histograms: noRecords(),
+	peak:          peak{from: math.MinInt64, second: math.MaxInt64},
+	activeDropped: math.MinInt64, seconds: noRecords(), histograms: noRecords(),
 }
 
 // New returns a statistic that begins in the second of the reading now.
@@ -86,8 +87,8 @@ func (s *Statistic) ensureHistory() *history {
 	return s.history
 }
 
-// stripes iterates over all stripes in the order in which they are locked. The list grows only while mu and all stripe
-// locks are held; the caller must hold mu or the lock of the first stripe.
+// stripes iterates over all stripes in locking order. The list grows only while mu and all stripe locks are held; the
+// caller must hold mu or the lock of the first stripe.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return

@@ -2,8 +2,8 @@ package node_test
 
 import "time"
 
-// spells is what the calls of one statistic spend, in readings, by second: it integrates each call for itself whenever the statistic
-// goes from one bucket to another.
+// spells is what the calls of one statistic spend, in readings, by second: it integrates each call for itself whenever
+// the statistic goes from one bucket to another.
 type spells struct {
 	stays  map[*stay]bool
 	within map[int64]time.Duration // by second
@@ -44,8 +44,9 @@ func (s *spells) went(x *stay, at time.Duration) {
 	delete(s.stays, x)
 }
 
-// pass goes on from the end of a bucket, by the clock and on the line, to the begin of a later one. What it takes by the clock
-// beyond the line goes to that one's second; and so does what would be less than nothing in the second that is over.
+// pass goes on from the end of a bucket, by the clock and on the line, to the begin of a later one. What it takes by
+// the clock beyond the line goes to that one's second; and so does what would be less than nothing in the second that
+// is over.
 func (s *spells) pass(end, from, begin, to time.Duration) {
 	next := int64(to / time.Second)
 	for x := range s.stays {

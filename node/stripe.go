@@ -11,10 +11,11 @@ import (
 // stripe is a part of the open bucket with its own lock: its counts, the calls in flight that entered by it, and the
 // response times of the open second.
 //
-// A call enters with one atomic addition to entered. All other fields are plain memory under mu, because ten additions under
-// a lock cost as much as one atomic addition. To end a bucket, the holder of mu loads entered once. Calls up to that value
-// belong to the bucket that ends; later calls belong to the next one, whatever their stamp is. Between two exits, the calls in
-// flight only grow, so it is enough to compare their number with the maximum before each exit and at the end of the bucket.
+// A call enters with one atomic addition to entered. All other fields are plain memory under mu, because ten additions
+// under a lock cost as much as one atomic addition. To end a bucket, the holder of mu loads entered once. Calls up to
+// that value belong to the bucket that ends; later calls belong to the next one, whatever their stamp is. Between two
+// exits, the calls in flight only grow, so it is enough to compare their number with the maximum before each exit and
+// at the end of the bucket.
 //
 // The order of the fields is the order of use. A call touches two cache lines of a stripe and one line of a page. For a
 // resource that is not in the cache, these three misses are the cost of a call:
@@ -39,7 +40,7 @@ type stripe struct {
 	enteredAtStart  uint64        // entered at the start of the open bucket
 	inFlightAtStart int32         // calls in flight at the start of the open bucket
 	reported        uint32        // calls in flight that were added to the counters
-	lateEntry       time.Duration // time by which calls of the open second entered before their bucket; see minConcurrency
+	lateEntry       time.Duration // time from late stamps to the start of their buckets
 	contended       uint16        // times that mu was found locked, in the open bucket and since the last rebalance
 	backoff         uint8         // number of times that the threshold of contended was doubled
 	contendedFrom   uint32        // exited when contended was reset
@@ -52,7 +53,8 @@ type stripe struct {
 func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
 	return Counts{
-		Pass: saturate(o.Pass, callsIn(entered-st.enteredAtStart)), Block: o.Block, Complete: o.Complete, Exception: o.Exception,
+		Pass:  saturate(o.Pass, callsIn(entered-st.enteredAtStart)),
+		Block: o.Block, Complete: o.Complete, Exception: o.Exception,
 		RTSum: o.RTSum, RTMin: o.RTMin, RTMax: o.RTMax,
 	}
 }

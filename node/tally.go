@@ -11,8 +11,8 @@ type tally struct {
 	Pass, Block, Complete, Exception int64 // Pass without the entries that the call word counts
 	RTSum, RTMin, RTMax              time.Duration
 
-	// inFlightTime corrects the call-seconds that follow from the call word; see stripe.inFlightTime. Exits subtract the
-	// rest of the bucket, and add the remainder of the tick by which their entry was rounded.
+	// inFlightTime corrects the call-seconds that follow from the call word; see stripe.inFlightTime. Exits subtract
+	// the rest of the bucket, and add the rounding of their entry.
 	inFlightTime int64
 }
 
@@ -53,8 +53,8 @@ func entryWord(now leap.Reading) uint64 {
 	return uint64(now+tickMask)>>tickBits<<callBits + 1
 }
 
-// tickRemainder returns the time by which entryWord rounds up the stamp. Until the call leaves, its call-seconds are
-// too low by this time.
+// tickRemainder returns the rounding of a stamp in entryWord. Until the call leaves, its call-seconds are too low by
+// this time.
 func tickRemainder(entered leap.Reading) int64 { return -int64(entered) & tickMask }
 
 // callsIn returns the number of calls in the difference of two call words.
@@ -68,7 +68,7 @@ func (st *stripe) inFlightAt(entered uint64) int32 {
 // inFlightNow returns the calls in flight. mu must be held.
 func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
-// effectiveEntry returns the reading from which a call with the stamp now spends time in the open bucket: its stamp,
+// effectiveEntry returns the start of the time that a call with the stamp now spends in the open bucket: its stamp,
 // however old it is, but not later than the end of the bucket. It records the time before the start of the bucket as
 // late entry. mu must be held.
 func (st *stripe) effectiveEntry(now leap.Reading) leap.Reading {

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// What was counted before a second is known as long as the records from that second on are, and not of a second that is yet to
-// come. TestAgainstOracle compares the counts.
+// What was counted before a second is known as long as the records from that second on are, and not of a second that is
+// yet to come. TestAgainstOracle compares the counts.
 func TestCountsBeforeAreKnownAsLongAsTheHistory(t *testing.T) {
 	const history = 100
 	r := newRig(t, node.Options{History: history * time.Second})

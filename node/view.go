@@ -10,24 +10,24 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// View reads several statistics, its leaves, as one: a resource over all its callers (Sentinel's ClusterNode), a resource in
-// one context (DefaultNode), an entrance (EntranceNode), all inbound calls, or the whole process. All reading is done through
-// views, also of a single statistic. Views record nothing: a call is written once, at its leaf, and a view costs only its
-// readers.
+// View reads several statistics, its leaves, as one: a resource over all its callers (Sentinel's ClusterNode), a
+// resource in one context (DefaultNode), an entrance (EntranceNode), all inbound calls, or the whole process. All
+// reading is done through views, also of a single statistic. Views record nothing: a call is written once, at its leaf,
+// and a view costs only its readers.
 //
 //	              leaf 1   leaf 2   leaf 3
 //	second 41        5        0        7     -> view: 12     sealed, exact
 //	second 42        3        1        0     -> view:  4     sealed, exact
 //	open bucket      2        -        1     -> view:  3     all leaves in the same bucket
 //
-// A sealed second of a view is the sum of the sealed seconds of its leaves, sliding peaks included. It is exact and never
-// changes. Only the maximum in flight is not a sum, see [MetricNode].
+// A sealed second of a view is the sum of the sealed seconds of its leaves, sliding peaks included: exact, and final.
+// Only the maximum in flight is not a sum, see [MetricNode].
 //
-// A retired leaf is removed from the view, and its totals stay. A reading costs the same for each leaf. Create a View with
-// [NewView]. It must not be copied. It is safe for concurrent use.
+// A retired leaf is removed from the view, and its totals stay. A reading costs the same for each leaf. Create a View
+// with [NewView], and do not copy it. All methods are safe for concurrent use.
 type View struct {
 	shape            *Shape
-	since, startName int64 // index and name of the second in which the view began
+	since, startName int64 // index and name of the first second
 
 	leaves atomic.Pointer[[]*Statistic] // changes under mu; the elements of a slice never change
 
@@ -36,7 +36,7 @@ type View struct {
 	reported callTime       // highest call-seconds of all snapshots so far
 }
 
-// removedLeaves holds the totals of the removed leaves. It is replaced, not changed.
+// removedLeaves holds the totals of the removed leaves. Changes create a new value.
 type removedLeaves struct {
 	total        Counts
 	inFlightTime callTime
@@ -51,7 +51,9 @@ var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
 // plus returns the totals of r and of further leaves, which must be retired and therefore no longer change.
 func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
-	sum := &removedLeaves{total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active}
+	sum := &removedLeaves{
+		total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active,
+	}
 	r.rt.each(sum.rt.count)
 	for _, s := range gone {
 		if s.history == emptyHistory {
@@ -93,15 +95,15 @@ func (v *View) Clone() *View {
 	return c
 }
 
-// Remove removes all retired leaves, see [Statistic.Retire], and keeps their totals. They must not have recorded
-// anything in the second since or later. Seconds before since can no longer be read. The cost is linear in the number
-// of leaves. Readers, and goroutines that add leaves, do not wait for it.
+// Remove removes all retired leaves, see [Statistic.Retire], and keeps their totals. Their last activity must be before
+// the second since. Seconds before since can no longer be read. The cost is linear in the number of leaves. Readers,
+// and goroutines that add leaves, do not wait for it.
 func (v *View) Remove(since int64) {
 	for !v.remove(since) {
 	}
 }
 
-// remove is one attempt of Remove. It returns false if another goroutine removed leaves at the same time.
+// remove makes one attempt. It returns false if another goroutine removed leaves at the same time.
 func (v *View) remove(since int64) bool {
 	leaves, removed := v.leavesAndRemoved()
 	var left, gone []*Statistic
@@ -158,8 +160,8 @@ func (v *View) leavesAndRemoved() ([]*Statistic, *removedLeaves) {
 	return v.list(), v.removed
 }
 
-// Since returns the index of the second in which the view began.
+// Since returns the index of the first second of the view.
 func (v *View) Since() int64 { return v.since }
 
-// Began returns the wall-clock second in which the view began, in UTC.
+// Began returns the wall-clock time of the first second of the view, in UTC.
 func (v *View) Began() time.Time { return time.Unix(v.startName, 0).UTC() }
