@@ -75,7 +75,7 @@ type Options struct {
 // range.
 func (o *Options) complete(line *leap.Timeline) (*node.Shape, error) {
 	var errs []error
-	o.Windows.History = cmp.Or(o.Windows.History, max(o.Windows.Minute, DefaultHistory))
+	o.Windows.History = cmp.Or(o.Windows.History, DefaultHistory)
 	shape, err := node.NewShape(line, o.Windows)
 	if err != nil {
 		errs = append(errs, &OptionError{"collector", "Windows", err})

@@ -47,7 +47,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 		Mono: func() time.Duration { return now },
 		Wall: func() time.Time { return time.Unix(1_700_000_000, 0).Add(now) },
 	})
-	shape, err := NewShape(line, Options{Minute: 2 * time.Second})
+	shape, err := NewShape(line, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestHistory(t *testing.T) {
 // Seconds of the history are the same for readers who come in any order, while others are added and dropped.
 func TestHistoryIsReadInAnyOrder(t *testing.T) {
 	const history = 200
-	r := newRig(t, node.Options{Minute: 2 * time.Second, History: history * time.Second})
+	r := newRig(t, node.Options{History: history * time.Second})
 	random := rand.New(rand.NewPCG(5, 2))
 	want := map[int64]node.MetricNode{}
 	for i := range int64(3000) {

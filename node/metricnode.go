@@ -101,7 +101,7 @@ func Columns() []Column {
 			At: func(m *MetricNode) *int64 { return (*int64)(&m.InFlightTime) },
 		},
 		{
-			Name: "in_flight_max", Help: "Maximum number of calls in flight in the second, at least", Kind: Peak,
+			Name: "in_flight_max", Help: "Lower bound of the maximum number of calls in flight in the second", Kind: Peak,
 			At: func(m *MetricNode) *int64 { return &m.InFlightMax },
 		},
 		{

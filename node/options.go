@@ -14,21 +14,22 @@ import (
 // maxSampleCount limits the buckets of the second window. Every resource has twice this number of buckets.
 const maxSampleCount = 500
 
+// Minute is the span of the minute window: the open second and the 59 before it.
+const Minute = 60 * time.Second
+
 // Options configure a [Statistic]. The zero value has Sentinel's defaults: a second in 2 buckets, a minute in 60.
 type Options struct {
-	// SampleCount is the number of buckets in the second window; 2 if zero. It must divide one second, and be at most 500.
-	// More buckets measure sliding peaks more precisely, and cost memory: 72 bytes for each bucket in two seconds.
+	// SampleCount is the number of buckets in the second window; 2 if zero. The number must divide one second, and be
+	// at most 500. More buckets measure sliding peaks more precisely, and cost memory: 72 bytes for each bucket in two
+	// seconds.
 	SampleCount int
-	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. Its buckets are one second long. Each
-	// takes some 20 bytes, plus its histogram.
-	Minute time.Duration
-	// History is the time for which sealed seconds can be read, in whole seconds up to an hour, and not less than Minute. If
-	// zero, it is ten minutes, or Minute if that is longer. A second with events takes some 20 bytes, an idle one nothing. One
-	// more second is kept for readers whose clock reading is a second old.
+	// History is the largest age of readable sealed seconds, in whole seconds from [Minute] to an hour; ten minutes if
+	// zero. A second with events takes some 20 bytes, an idle one nothing. One more second is kept for readers whose
+	// clock reading is a second old.
 	History time.Duration
-	// Histograms is the time for which the histograms of sealed seconds can be read, in whole seconds, from Minute to
-	// History; Minute if zero. A histogram takes three or four bits for each bucket with counts in its second: some 15 bytes
-	// for a hundred calls around 20 ms.
+	// Histograms is the largest age of readable histograms of sealed seconds, in whole seconds from [Minute] to
+	// History; Minute if zero. A histogram takes three or four bits for each bucket with counts in its second: some 15
+	// bytes for a hundred calls around 20 ms.
 	Histograms time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration
@@ -52,9 +53,8 @@ func (s *Shape) openSecond() leap.Second { return s.line.At(math.MinInt64) }
 // NewShape validates the options of statistics that run on line. The error names every invalid option.
 func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	o.SampleCount = cmp.Or(o.SampleCount, 2)
-	o.Minute = cmp.Or(o.Minute, time.Minute)
-	o.History = cmp.Or(o.History, max(o.Minute, 10*time.Minute))
-	o.Histograms = cmp.Or(o.Histograms, o.Minute)
+	o.History = cmp.Or(o.History, 10*time.Minute)
+	o.Histograms = cmp.Or(o.Histograms, Minute)
 	if o.Bounds == nil { // an empty list means no bounds
 		o.Bounds = DefaultBounds()
 	}
@@ -63,21 +63,21 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	var errs []error
 	var err error
 	if n := o.SampleCount; n < 1 || n > maxSampleCount || time.Second%time.Duration(n) != 0 {
-		errs = append(errs, fmt.Errorf("node: second window: %d buckets do not divide one second evenly, or are not between 1 and %d", n, maxSampleCount))
+		errs = append(errs, fmt.Errorf("node: second window: %d buckets do not divide one second, or are not from 1 to %d",
+			n, maxSampleCount))
 	} else {
 		// Two seconds of buckets, because sliding windows that end in a second reach back into the previous one.
 		s.perSec = int64(n)
 		s.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
 		errs = append(errs, err)
 	}
-	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second || o.Minute > leap.MaxSpan {
-		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds from 2s to %v", o.Minute, leap.MaxSpan))
+	if o.History%time.Second != 0 || o.History < Minute || o.History > leap.MaxSpan {
+		errs = append(errs, fmt.Errorf("node: history: %v is not a whole number of seconds from %v to %v",
+			o.History, Minute, leap.MaxSpan))
 	}
-	if o.Minute <= leap.MaxSpan && (o.History%time.Second != 0 || o.History < o.Minute || o.History > leap.MaxSpan) {
-		errs = append(errs, fmt.Errorf("node: history: %v is not a whole number of seconds from the minute window's %v to %v", o.History, o.Minute, leap.MaxSpan))
-	}
-	if o.Histograms != o.Minute && (o.Histograms%time.Second != 0 || o.Histograms < o.Minute || o.Histograms > o.History) {
-		errs = append(errs, fmt.Errorf("node: histograms: %v is not a whole number of seconds from the minute window's %v to the history's %v", o.Histograms, o.Minute, o.History))
+	if o.Histograms != Minute && (o.Histograms%time.Second != 0 || o.Histograms < Minute || o.Histograms > o.History) {
+		errs = append(errs, fmt.Errorf("node: histograms: %v is not a whole number of seconds from %v to the history's %v",
+			o.Histograms, Minute, o.History))
 	}
 	s.layout, err = newLayout(o.Bounds)
 	errs = append(errs, err)

@@ -7,17 +7,17 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Snapshot holds the values of a view at one instant. It is a plain value and comparable.
+// Snapshot holds the values of a view at one instant. Values are plain and comparable.
 type Snapshot struct {
 	// Total has all events since the view began.
 	Total Counts
 	// InFlight is the number of calls in flight.
 	InFlight int64
-	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight. Its growth
-	// divided by the elapsed time is the average number of calls in flight. It never falls.
+	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight. Its
+	// growth divided by the elapsed time is the average number of calls in flight. It never falls.
 	InFlightSeconds float64
-	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight it is their average age.
-	// It is exact to 4.1 µs per call.
+	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight it is their
+	// average age, exact to 4.1 µs per call.
 	InFlightElapsed float64
 	// Last is the last complete second. Unlike a window, it has no incomplete bucket.
 	Last MetricNode
@@ -47,8 +47,8 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	}
 	var scratch [128]int64
 	perSec := int(v.shape.perSec)
-	slides := zeros(scratch[:], int(v.shape.opts.Minute/time.Second)*perSec)
-	first := open.Index - int64(v.shape.opts.Minute/time.Second)
+	slides := zeros(scratch[:], int(Minute/time.Second)*perSec)
+	first := open.Index - int64(Minute/time.Second)
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(max(now, open.Start))
@@ -99,8 +99,8 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 }
 
-// monotonic returns the call-seconds for a snapshot: the given value, or the highest one that was reported before.
-// Calls that leave with a stamp from before a snapshot subtract time that the snapshot has reported.
+// monotonic returns the call-seconds for a snapshot: the given value, or an earlier one if that was higher. Calls that
+// leave with a stamp from before a snapshot subtract time that the snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -148,28 +148,29 @@ func TestTrapAReaderBehind(t *testing.T) {
 
 // What replaced records took with them is known to be gone: neither zero nor the value of another second.
 func TestTrapReplacedSecondsAreNotIdle(t *testing.T) {
-	r := newRig(t, node.Options{Minute: 10 * time.Second})
+	const minute = int64(node.Minute / time.Second)
+	r := newRig(t, node.Options{})
 	open := r.Enter(0, 1) // in flight all the time, so that even idle seconds have something to tell
-	for i := range 25 {
+	for i := range 2 * minute {
 		if i%3 == 0 {
-			r.pass(time.Duration(i)*time.Second, i+1)
+			r.pass(time.Duration(i)*time.Second, int(i+1))
 		}
 		r.Seal(time.Duration(i+1) * time.Second)
-		present := int64(i + 1)
+		present := i + 1
 		for s := range present {
 			m, ok := r.Second(r.zero + s)
-			if certain := s >= present-10; certain && !ok {
+			if certain := s >= present-minute; certain && !ok {
 				t.Fatalf("at %d s second %d cannot be read", present, s)
 			}
 			if want := (s + 1) * int64(b2i(s%3 == 0)); ok && (m.Pass != want+int64(b2i(s == 0)) || m.InFlight < 1) {
 				t.Fatalf("at %d s second %d holds %+v, want %d passes", present, s, m, want)
 			}
 		}
-		if _, whole := r.Sum(r.zero, r.zero+present); whole != (present <= 10) {
+		if _, whole := r.Sum(r.zero, r.zero+present); whole != (present <= minute) {
 			t.Fatalf("at %d s the sum since the beginning is whole: %t", present, whole)
 		}
 	}
-	open.Exit(26*time.Second, false, 0)
+	open.Exit((2*node.Minute)+time.Second, false, 0)
 }
 
 func b2i(b bool) int {
@@ -181,7 +182,7 @@ func b2i(b bool) int {
 
 // Records move within their list when room is needed. None may move onto another.
 func TestTrapRecordsInTheStore(t *testing.T) {
-	r := newRig(t, node.Options{Minute: 20 * time.Second})
+	r := newRig(t, node.Options{History: node.Minute})
 	var h node.Histogram
 	for i := range int64(500) {
 		at := time.Duration(i) * time.Second

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Window holds the events in a window of time that ends with the open bucket. It slides by one bucket at a time, and its last
-// bucket is not complete. It is a plain value and comparable.
+// Window holds the events in a window of time that ends with the open bucket. It slides by one bucket at a time, and
+// its last bucket is not complete. Values are plain and comparable.
 type Window struct {
 	Counts
 	// Span is the length of the window, with the open bucket as a whole.
@@ -19,35 +19,12 @@ type Window struct {
 	MaxComplete int64
 }
 
-// PassQPS returns Pass per second.
-func (w Window) PassQPS() float64 { return w.rate(w.Pass) }
-
-// BlockQPS returns Block per second.
-func (w Window) BlockQPS() float64 { return w.rate(w.Block) }
-
-// CompleteQPS returns Complete per second: Sentinel's successQps.
-func (w Window) CompleteQPS() float64 { return w.rate(w.Complete) }
-
-// ExceptionQPS returns Exception per second.
-func (w Window) ExceptionQPS() float64 { return w.rate(w.Exception) }
-
-// OccupiedPassQPS returns OccupiedPass per second.
-func (w Window) OccupiedPassQPS() float64 { return w.rate(w.OccupiedPass) }
-
-// TotalQPS returns Pass and Block together, per second.
-func (w Window) TotalQPS() float64 { return w.rate(w.Total()) }
-
-// MaxCompleteQPS returns the rate of the bucket with the most completions: Sentinel's maxSuccessQps, but 0 when idle.
-func (w Window) MaxCompleteQPS() float64 { return perSecond(w.MaxComplete, w.Length) }
-
-func (w Window) rate(n int64) float64 { return perSecond(n, w.Span) }
-
-// perSecond returns n per second. It returns 0 for the zero Window, which has no length.
-func perSecond(n int64, in time.Duration) float64 {
-	if in == 0 {
+// PassQPS returns Pass per second. It returns 0 for the zero Window, whose Span is 0.
+func (w Window) PassQPS() float64 {
+	if w.Span == 0 {
 		return 0
 	}
-	return float64(n) / in.Seconds()
+	return float64(w.Pass) / w.Span.Seconds()
 }
 
 // zeros returns n counters of 0, in scratch if there is space.
@@ -130,8 +107,9 @@ func (v *View) readInOneBucket(now leap.Reading, again func(), read func(*Statis
 	}
 }
 
-// PassQPS returns the passes per second in the second window at the reading now. It is [View.Window] for the number
-// that callers need most often. Like all readings, it holds the locks of each leaf for a short sum.
+// PassQPS returns the passes per second in the second window at the reading now. PassQPS saves the rest of
+// [View.Window] for the number that callers need most often. Like all readings, it holds the locks of each leaf for a
+// short sum.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand
@@ -154,9 +132,9 @@ func (v *View) Window(now leap.Reading) Window {
 }
 
 // Minute returns the minute window at the reading now: the open second and the seconds before it, together
-// [Options].Minute long.
+// [Minute] long.
 func (v *View) Minute(now leap.Reading) Window {
-	return v.window(now, Window{Span: v.shape.opts.Minute, Length: time.Second})
+	return v.window(now, Window{Span: Minute, Length: time.Second})
 }
 
 // window fills an empty window at the reading now. A window that is longer than a second is a minute window.
