@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// clocks is a pair of clocks that a test sets by hand.
+// clocks is a pair of clocks that the test sets.
 type clocks struct {
 	mono time.Duration
 	wall time.Time
@@ -32,10 +32,10 @@ func newLine(c *clocks) *leap.Timeline {
 	})
 }
 
-// now is the reading that the clock shows.
+// now returns the current reading of the clock.
 func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
 
-// nameAt is the name of the second that is open now, relative to the first.
+// nameAt returns the name of the open second, relative to the first one.
 func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
@@ -68,7 +68,7 @@ func TestTheRealClock(t *testing.T) {
 	})
 }
 
-func TestReadingsBehindGetTheOpenSecond(t *testing.T) {
+func TestOlderReadingsGetTheOpenSecond(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
 	c.pass(10 * time.Second)
@@ -80,8 +80,8 @@ func TestReadingsBehindGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// One reading from the future opened the second it fell into. Until the clock was there, that second stayed open: it
-// got the events of all the seconds before it.
+// A reading from the future opened its second. Until the clock got there, this second stayed open and got the events of
+// all seconds before it.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -105,12 +105,13 @@ func TestReadings(t *testing.T) {
 	before := l.Now()
 	c.pass(90 * ms)
 	after := l.Now()
-	if after.Sub(before) != 90*ms || before.Sub(after) != -90*ms || before.Add(90*ms) != after || after.String() != "1h0m0.09s" {
+	if after.Sub(before) != 90*ms || before.Sub(after) != -90*ms || before.Add(90*ms) != after ||
+		after.String() != "1h0m0.09s" {
 		t.Errorf("%v follows %v", after, before)
 	}
 }
 
-func TestAbsurdReadingsDoNotOverflow(t *testing.T) {
+func TestExtremeReadingsDoNotOverflow(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
 	c.mono = math.MaxInt64
@@ -129,7 +130,7 @@ func TestAbsurdReadingsDoNotOverflow(t *testing.T) {
 	}
 }
 
-// A small difference is slewed away without a second being skipped, repeated, or off by more than 1%.
+// A small difference is corrected by slewing: no second is skipped, repeated, or off by more than 1 %.
 func TestSmallDifferencesAreSlewed(t *testing.T) {
 	for _, diff := range []time.Duration{400 * ms, -400 * ms, 999 * ms, -999 * ms} {
 		c := &clocks{}
@@ -179,7 +180,7 @@ func TestStepForwardSkipsNames(t *testing.T) {
 	}
 }
 
-// Names go on ahead of a clock that was set back, and come back a hundredth of a second at a time.
+// After a small step back, names lead the clock, and return by a hundredth of a second per second.
 func TestSmallStepBackIsNotFollowed(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -219,7 +220,7 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 			t.Fatalf("after %d s: %+v, the first was %d", i, s, first.Name)
 		}
 		if _, ok := l.Name(s.Index); ok == s.Repeat {
-			t.Fatalf("after %d s the name may be handed out: %t", i, ok)
+			t.Fatalf("after %d s the name is valid: %t", i, ok)
 		}
 	}
 	if h := l.Health(); h.Steps != 1 || h.Repeated != 600 {
@@ -227,7 +228,7 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 	}
 }
 
-// The same, when nobody asked for the seconds between.
+// The same without readings in between.
 func TestLargeStepBackWhileIdle(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -256,7 +257,7 @@ func TestIndexOfAName(t *testing.T) {
 		case 300:
 			c.step(time.Hour)
 		case 600:
-			c.step(-10 * time.Minute) // followed: some names are given a second time
+			c.step(-10 * time.Minute) // names are taken from the clock again, and some repeat
 		case 1500:
 			c.step(40 * time.Second)
 		}
@@ -277,10 +278,11 @@ func TestIndexOfAName(t *testing.T) {
 	for name := first.Name - 10; name < last.Name; name++ {
 		at, ok := l.Name(l.IndexFrom(time.Unix(name, 0)))
 		if !ok || (at.Unix() == name) != (named[name] || name == first.Name) {
-			t.Fatalf("%d, %d after the first: named %t, its index is that of %v (%t)", name, name-first.Name, named[name], at, ok)
+			t.Fatalf("name %d, %d after the first: given %t, its index has the name %v (%t)",
+				name, name-first.Name, named[name], at, ok)
 		}
 	}
-	// IndexFrom is that of the first name that is not before the time.
+	// IndexFrom returns the first second whose name is not before the time.
 	seconds = append([]leap.Second{first}, seconds...)
 	for name := first.Name - 10; name < last.Name; name++ {
 		i := slices.IndexFunc(seconds, func(s leap.Second) bool { return s.Name >= name && !s.Repeat })
@@ -302,8 +304,8 @@ func TestIndexOfAName(t *testing.T) {
 	}
 }
 
-// A second that is made shorter when it opens may be over by then; a reading must never get a second that it is
-// not in.
+// A second that is shortened when it opens may already be over. A reading must never get a second that does not contain
+// it.
 func TestASecondHoldsItsReading(t *testing.T) {
 	for _, gap := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Minute} {
 		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
@@ -319,7 +321,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 	}
 }
 
-// A thousand steps in one life must not cost more and more memory or wrong names.
+// A thousand steps must not lead to wrong names.
 func TestManySteps(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -360,19 +362,19 @@ func TestLineAndReading(t *testing.T) {
 	}
 }
 
-// A line that begins after a second that was handed out before has no second of that name, whatever the clock says.
+// A line with Clock.After exports no second with this name or an earlier one, whatever the clock shows.
 func TestAfter(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
-		after        time.Duration // from the present second
-		first, later int64         // names when it begins and a minute later
-		repeated     int64         // seconds that are not handed out in this minute
+		after        time.Duration // from the current second
+		first, later int64         // names at the start and a minute later
+		repeated     int64         // seconds that are not exported in this minute
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},
-		{"the present second", 0, 1, 60, 0}, // 0.7 s ahead at first, less 1% each second
+		{"the current second", 0, 1, 60, 0}, // 0.7 s ahead at first, minus 1 % each second
 		{"four minutes", 4 * time.Minute, 241, 300, 0},
-		{"a future that servers refuse", time.Hour, 0, 60, 61},
+		{"a future that servers reject", time.Hour, 0, 60, 61},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := &clocks{wall: start}
@@ -382,13 +384,13 @@ func TestAfter(t *testing.T) {
 				After: start.Add(tc.after),
 			})
 			if got := nameAt(l, c); got != tc.first {
-				t.Errorf("it begins with second %d, want %d", got, tc.first)
+				t.Errorf("the line begins with second %d, want %d", got, tc.first)
 			}
 			for last := int64(math.MinInt64); c.mono < time.Minute; c.pass(100 * ms) {
 				s := l.At(c.now())
 				at, ok := l.Name(s.Index)
 				if ok && (!at.After(start.Add(tc.after).Truncate(time.Second)) || at.Unix() < last) {
-					t.Fatalf("%v has the name %v", c.mono, at)
+					t.Fatalf("at %v the name is %v", c.mono, at)
 				}
 				if ok {
 					last = at.Unix()
@@ -404,7 +406,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// However the wall clock is set while names have to wait for After, none of them is handed out before it.
+// Steps of the wall clock do not lead to exported names before After.
 func TestAfterAndSteps(t *testing.T) {
 	c := &clocks{wall: start}
 	after := start.Add(time.Hour)
@@ -413,7 +415,8 @@ func TestAfterAndSteps(t *testing.T) {
 		Wall:  func() time.Time { return c.wall },
 		After: after,
 	})
-	for i, step := range []time.Duration{10 * time.Minute, -20 * time.Minute, 50 * time.Minute, -30 * time.Minute, 2 * time.Hour} {
+	steps := []time.Duration{10 * time.Minute, -20 * time.Minute, 50 * time.Minute, -30 * time.Minute, 2 * time.Hour}
+	for i, step := range steps {
 		c.step(step)
 		for range 50 {
 			c.pass(100 * ms)
@@ -424,6 +427,6 @@ func TestAfterAndSteps(t *testing.T) {
 		}
 	}
 	if _, ok := l.Name(l.At(c.now()).Index); !ok {
-		t.Error("long after it seconds are still not handed out")
+		t.Error("long after After, seconds are not exported")
 	}
 }

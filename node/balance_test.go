@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// newContended makes a statistic whose clock the test sets.
+// newContended returns a statistic whose clock the test sets.
 func newContended(t *testing.T, now *time.Duration) *Statistic {
 	t.Helper()
 	line := leap.NewTimeline(leap.Clock{
@@ -22,8 +22,8 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 	return New(shape, 0)
 }
 
-// contend makes so many calls in a stripe that find its lock taken, each after so many that do not, and rebalances as
-// they would.
+// contend simulates calls in a stripe: the given number that find its lock taken, each after a number of others that do
+// not. It rebalances like they would.
 func contend(st *stripe, meetings, others int) {
 	for range meetings {
 		st.mu.Lock()
@@ -36,7 +36,7 @@ func contend(st *stripe, meetings, others int) {
 
 func (s *Statistic) picked() []*stripe { return s.extra.Load().list() }
 
-func TestStripesAreAddedWhereManyOfTheCallsMeet(t *testing.T) {
+func TestContentionAddsStripes(t *testing.T) {
 	for name, test := range map[string]struct {
 		rounds, meetings, others int
 		apart                    time.Duration // between the rounds
@@ -44,8 +44,8 @@ func TestStripesAreAddedWhereManyOfTheCallsMeet(t *testing.T) {
 	}{
 		"one call in five, as of two processors":         {1, minContended, 4, 0, 2},
 		"one call in two hundred":                        {1, minContended, 200, 0, 2},
-		"one call in a thousand, for ever":               {1, 1000 * minContended, 1000, 0, 0},
-		"some at once, and some an hour later":           {100, minContended / 2, 0, time.Hour, 0},
+		"one call in a thousand, without end":            {1, 1000 * minContended, 1000, 0, 0},
+		"some now, and some an hour later":               {100, minContended / 2, 0, time.Hour, 0},
 		"in each bucket fewer than it takes, but busily": {50, minContended - 1, 4, 500 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,13 +60,13 @@ func TestStripesAreAddedWhereManyOfTheCallsMeet(t *testing.T) {
 				t.Errorf("%d stripes to pick from, want %d", got, test.want)
 			}
 			if contend(&s.first, 2*minContended, 4); len(s.picked()) < 2 {
-				t.Error("no stripes to pick from when two processors share one at last")
+				t.Error("no further stripes after two processors share the first one")
 			}
 		})
 	}
 }
 
-func TestGoroutinesThatShareAStripeAreSpreadAnewBeforeThereAreMore(t *testing.T) {
+func TestSeedChangesBeforeStripesAreAdded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	var now time.Duration
 	s := newContended(t, &now)
@@ -76,10 +76,10 @@ func TestGoroutinesThatShareAStripeAreSpreadAnewBeforeThereAreMore(t *testing.T)
 		more := s.extra.Load()
 		contend(more.slots[0], minContended<<more.slots[0].backoff, 0)
 		if got := len(s.picked()); got != want {
-			t.Fatalf("the %d. time there are %d stripes, want %d", i+1, got, want)
+			t.Fatalf("round %d: %d stripes, want %d", i+1, got, want)
 		}
 		if s.extra.Load() == more {
-			t.Fatalf("the %d. time nothing has changed", i+1)
+			t.Fatalf("round %d: the set has not changed", i+1)
 		}
 		seeds[s.extra.Load().seed] = true
 	}
@@ -88,7 +88,7 @@ func TestGoroutinesThatShareAStripeAreSpreadAnewBeforeThereAreMore(t *testing.T)
 	}
 }
 
-func TestAHotResourceOnManyProcessorsStaysSmallAndTurnsFast(t *testing.T) {
+func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
 	var now time.Duration
 	s := newContended(t, &now)
@@ -101,16 +101,16 @@ func TestAHotResourceOnManyProcessorsStaysSmallAndTurnsFast(t *testing.T) {
 	if got := len(s.picked()); got != 16 {
 		t.Errorf("%d stripes to pick from, want 16", got)
 	}
-	// Two goroutines may find that there are too few at the same time.
+	// Two goroutines may decide to grow at the same time.
 	s = newContended(t, &now)
 	s.grow(nil)
 	s.grow(nil)
 	if got := len(s.picked()); got != 2 {
-		t.Errorf("%d stripes to pick from after the same growth twice, want 2", got)
+		t.Errorf("%d stripes after two concurrent growths, want 2", got)
 	}
 }
 
-// Contention that does not come back is forgiven: each bucket lowers the number of meetings that the next change takes.
+// Each bucket lowers the threshold for the next change of the stripes, until it is back to normal.
 func TestBackoffEndsWithTheContention(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

@@ -101,8 +101,9 @@ func Columns() []Column {
 			At: func(m *MetricNode) *int64 { return (*int64)(&m.InFlightTime) },
 		},
 		{
-			Name: "in_flight_max", Help: "Lower bound of the maximum number of calls in flight in the second", Kind: Peak,
-			At: func(m *MetricNode) *int64 { return &m.InFlightMax },
+			Name: "in_flight_max", Help: "Lower bound of the maximum number of calls in flight in the second",
+			Kind: Peak,
+			At:   func(m *MetricNode) *int64 { return &m.InFlightMax },
 		},
 		{
 			Name: "pass_peak", Help: "Most calls admitted in any sliding second that ended in this one", Kind: Peak,

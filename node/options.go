@@ -63,8 +63,8 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	var errs []error
 	var err error
 	if n := o.SampleCount; n < 1 || n > maxSampleCount || time.Second%time.Duration(n) != 0 {
-		errs = append(errs, fmt.Errorf("node: second window: %d buckets do not divide one second, or are not from 1 to %d",
-			n, maxSampleCount))
+		errs = append(errs, fmt.Errorf(
+			"node: second window: %d buckets do not divide one second, or are not from 1 to %d", n, maxSampleCount))
 	} else {
 		// Two seconds of buckets, because sliding windows that end in a second reach back into the previous one.
 		s.perSec = int64(n)
@@ -76,7 +76,8 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 			o.History, Minute, leap.MaxSpan))
 	}
 	if o.Histograms != Minute && (o.Histograms%time.Second != 0 || o.Histograms < Minute || o.Histograms > o.History) {
-		errs = append(errs, fmt.Errorf("node: histograms: %v is not a whole number of seconds from %v to the history's %v",
+		errs = append(errs, fmt.Errorf(
+			"node: histograms: %v is not a whole number of seconds from %v to the history's %v",
 			o.Histograms, Minute, o.History))
 	}
 	s.layout, err = newLayout(o.Bounds)

@@ -67,7 +67,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	shape := newContended(t, &now).first.shape
 	var s *Statistic
 	var call Call
-	var lead int                 // by how much Enter is delayed, and Retire if it is negative; it is adjusted so that either comes first
+	var lead int                 // delay of Enter, or of Retire if negative; adjusted until each comes first half of the time
 	var round, done atomic.Int64 // the last round that has begun, and that the other goroutine has finished
 	wait := func(counter *atomic.Int64, until int64) {
 		for spins := 0; counter.Load() < until; spins++ {
@@ -126,7 +126,8 @@ func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 	s.grow(nil)
 	for i, st := range s.picked() {
 		if st.length.Load() != s.first.length.Load() || !st.canEnterLockFree(st.end.Load(), leap.Reading(now)) {
-			t.Errorf("stripe %d has a bucket of %v, want %v", i, time.Duration(st.length.Load()), time.Duration(s.first.length.Load()))
+			t.Errorf("stripe %d has a bucket of %v, want %v",
+				i, time.Duration(st.length.Load()), time.Duration(s.first.length.Load()))
 		}
 	}
 }
@@ -150,7 +151,8 @@ func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 			}
 		})
 		if again != turns+1 || len(buckets) != 2 || buckets[0] != buckets[1] {
-			t.Errorf("%d turns: buckets %v after %d attempts, want the same one after %d", turns, buckets, again, turns+1)
+			t.Errorf("%d turns: buckets %v after %d attempts, want the same one after %d",
+				turns, buckets, again, turns+1)
 		}
 	}
 }

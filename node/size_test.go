@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// The sizes are what keeps hot fields on their own cache lines. 32-bit platforms have other sizes, and get by.
-func TestHotFieldsBeginWhereCacheLinesDo(t *testing.T) {
+// The sizes keep hot fields on their own cache lines. 32-bit platforms have other sizes, and are only slower.
+func TestHotFieldsStartAtCacheLines(t *testing.T) {
 	var s Statistic
 	var a paddedStripe
 	for name, got := range map[string]uintptr{
@@ -27,9 +27,9 @@ func TestHotFieldsBeginWhereCacheLinesDo(t *testing.T) {
 	}
 }
 
-// Every call reads the set of stripes. When it lay beside something that one goroutine writes to, calls of two took
-// twice as long, in one process of three.
-func TestNothingElseIsInTheCacheLinesOfTheStripes(t *testing.T) {
+// Every call reads the set of stripes. When it shared a cache line with memory that a goroutine wrote to, calls of two
+// goroutines took twice as long, in one process of three.
+func TestStripesShareNoCacheLines(t *testing.T) {
 	var now time.Duration
 	for range 100 {
 		s := newContended(t, &now)
