@@ -183,8 +183,8 @@ type position struct {
 	r      *rig
 	length time.Duration
 	open   time.Duration // start of the open bucket, in line time since second zero
-	begin  time.Duration // reading at which that is
-	end    time.Duration // reading at which it ends
+	begin  time.Duration // reading of start
+	end    time.Duration // reading of the end
 }
 
 // counted returns the line time of an event with the stamp at.
