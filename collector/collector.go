@@ -19,7 +19,7 @@ import (
 // unless a limit applies.
 type Collector struct {
 	line  *leap.Timeline
-	shape *node.Shape
+	shape *node.Config
 	opts  Options
 
 	began time.Time // by the wall clock
@@ -65,7 +65,7 @@ func New(o Options) (*Collector, error) {
 	if o.Now != nil {
 		clock = clockOf(o.Now)
 	}
-	clock.After = o.After
+	clock.StartAfter = o.After
 	return newOn(leap.NewTimeline(clock), o)
 }
 

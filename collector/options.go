@@ -73,10 +73,10 @@ type Options struct {
 
 // complete sets what is not given, and returns the shape of statistics on a timeline, or an error that names every field that is out of
 // range.
-func (o *Options) complete(line *leap.Timeline) (*node.Shape, error) {
+func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 	var errs []error
 	o.Windows.History = cmp.Or(o.Windows.History, DefaultHistory)
-	shape, err := node.NewShape(line, o.Windows)
+	shape, err := node.NewConfig(line, o.Windows)
 	if err != nil {
 		errs = append(errs, &OptionError{"collector", "Windows", err})
 	}

@@ -235,9 +235,9 @@ func TestAsSentinelDoes(t *testing.T) {
 	})
 }
 
-func shape(t testing.TB) *node.Shape {
+func shape(t testing.TB) *node.Config {
 	t.Helper()
-	s, err := node.NewShape(leap.NewTimeline(leap.Clock{}), node.Options{})
+	s, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), node.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ type Clock struct {
 	Mono func() time.Duration
 	// Wall returns the wall clock, which may jump in either direction.
 	Wall func() time.Time
-	// After is a wall-clock second, or the zero Time. All exported seconds have names later than After.
-	After time.Time
+	// StartAfter is a wall-clock second, or the zero Time. All exported seconds have names later than StartAfter.
+	StartAfter time.Time
 }
 
 // Now reads the monotonic clock. It costs one clock reading, half of time.Now.

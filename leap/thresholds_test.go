@@ -105,7 +105,7 @@ func TestNamesAreKeptForTwoHours(t *testing.T) {
 		c.pass(tc.pass)
 		c.step(time.Hour)
 		l.At(c.now())
-		if name, ok := l.Name(first.Index); ok != tc.ok || ok && name.Unix() != first.Name {
+		if name, ok := l.WallTime(first.Index); ok != tc.ok || ok && name.Unix() != first.Name {
 			t.Errorf("after %v the first second is named %v (%t), want %t", c.mono, name, ok, tc.ok)
 		}
 	}
@@ -116,9 +116,9 @@ func TestLargestLeadAtStart(t *testing.T) {
 	full := start.Truncate(time.Second)
 	for ahead, want := range map[time.Duration]int64{5 * time.Minute: 300, 5*time.Minute + time.Second: 0} {
 		l := leap.NewTimeline(leap.Clock{
-			Mono:  func() time.Duration { return 0 },
-			Wall:  func() time.Time { return full },
-			After: full.Add(ahead - time.Second),
+			Mono:       func() time.Duration { return 0 },
+			Wall:       func() time.Time { return full },
+			StartAfter: full.Add(ahead - time.Second),
 		})
 		if got := l.At(0).Name - full.Unix(); got != want {
 			t.Errorf("%v ahead: the first name is %d later than the wall clock, want %d", ahead, got, want)

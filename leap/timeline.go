@@ -61,7 +61,7 @@ type Timeline struct {
 
 	mu         sync.Mutex // guards the fields below
 	runs       []run      // ascending; the last one continues
-	latestName int64      // highest name so far, Clock.After included
+	latestName int64      // highest name so far, Clock.StartAfter included
 	health     Health
 }
 
@@ -94,17 +94,17 @@ type run struct {
 	floor       int64 // latest name before the run: seconds up to this name are repeats
 }
 
-// NewTimeline returns a line that starts in the current second. If the current second is not later than Clock.After,
-// the line starts with the second after Clock.After, and leads the wall clock. If After is more than five minutes
-// ahead, the line starts with the current second, and seconds are marked [Second.Repeat] until After has passed. The
-// zero Clock selects the machine's clocks. Any other Clock needs both functions.
+// NewTimeline returns a line that starts in the current second. If the current second is not later than
+// Clock.StartAfter, the line starts with the second after Clock.StartAfter, and leads the wall clock. If StartAfter is
+// more than five minutes ahead, the line starts with the current second, and seconds are marked [Second.Repeat] until
+// StartAfter has passed. The zero Clock selects the machine's clocks. Any other Clock needs both functions.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.readClocks()
 	name, start := wall.Unix(), mono.Add(-time.Duration(wall.Nanosecond()))
 	floor := name - 1 // the latest name that must not be used
-	if !clock.After.IsZero() && clock.After.Unix() >= name {
-		floor = clock.After.Unix()
+	if !clock.StartAfter.IsZero() && clock.StartAfter.Unix() >= name {
+		floor = clock.StartAfter.Unix()
 		if ahead := time.Unix(floor+1, 0).Sub(wall); ahead <= maxLead {
 			name, start = floor+1, mono
 			t.health.Offset = -ahead

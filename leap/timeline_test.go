@@ -116,7 +116,7 @@ func TestExtremeReadingsDoNotOverflow(t *testing.T) {
 	l := newLine(c)
 	c.mono = math.MaxInt64
 	s := l.At(math.MaxInt64)
-	if s.End <= s.Start || s.Line(math.MaxInt64) < 0 || s.Line(s.Start) < 0 {
+	if s.End <= s.Start || s.LineTime(math.MaxInt64) < 0 || s.LineTime(s.Start) < 0 {
 		t.Errorf("the last second is %+v", s)
 	}
 	for _, year := range []int{1, 1960, 2300, 9999} {
@@ -124,7 +124,7 @@ func TestExtremeReadingsDoNotOverflow(t *testing.T) {
 		l := newLine(c)
 		c.pass(3 * time.Second)
 		s := l.At(c.now())
-		if name, ok := l.Name(s.Index); !ok || !name.Equal(c.wall.Truncate(time.Second)) {
+		if name, ok := l.WallTime(s.Index); !ok || !name.Equal(c.wall.Truncate(time.Second)) {
 			t.Errorf("year %d: the second at %v is named %v, %t", year, c.wall, name, ok)
 		}
 	}
@@ -170,7 +170,7 @@ func TestStepForwardSkipsNames(t *testing.T) {
 		t.Errorf("%+v follows %+v", after, before)
 	}
 	for i, want := range map[int64]int64{0: 0, 1: 1, 2: 3602, 5: 3605} {
-		name, ok := l.Name(before.Index - 1 + i)
+		name, ok := l.WallTime(before.Index - 1 + i)
 		if !ok || name.Unix() != start.Unix()+want {
 			t.Errorf("second %d is named %v (%t), want +%d", i, name, ok, want)
 		}
@@ -219,7 +219,7 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 		if want := s.Name <= first.Name; s.Repeat != want {
 			t.Fatalf("after %d s: %+v, the first was %d", i, s, first.Name)
 		}
-		if _, ok := l.Name(s.Index); ok == s.Repeat {
+		if _, ok := l.WallTime(s.Index); ok == s.Repeat {
 			t.Fatalf("after %d s the name is valid: %t", i, ok)
 		}
 	}
@@ -245,7 +245,7 @@ func TestLargeStepBackWhileIdle(t *testing.T) {
 	}
 }
 
-// Name and IndexFrom are inverse, across steps of both kinds.
+// WallTime and IndexAtOrAfter are inverse, across steps of both kinds.
 func TestIndexOfAName(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -269,25 +269,25 @@ func TestIndexOfAName(t *testing.T) {
 		}
 	}
 	for _, s := range seconds {
-		index := l.IndexFrom(time.Unix(s.Name, 0))
+		index := l.IndexAtOrAfter(time.Unix(s.Name, 0))
 		if want := !s.Repeat; (index == s.Index) != want {
 			t.Fatalf("%+v: the index of its name is %d", s, index)
 		}
 	}
 	last := seconds[len(seconds)-1]
 	for name := first.Name - 10; name < last.Name; name++ {
-		at, ok := l.Name(l.IndexFrom(time.Unix(name, 0)))
+		at, ok := l.WallTime(l.IndexAtOrAfter(time.Unix(name, 0)))
 		if !ok || (at.Unix() == name) != (named[name] || name == first.Name) {
 			t.Fatalf("name %d, %d after the first: given %t, its index has the name %v (%t)",
 				name, name-first.Name, named[name], at, ok)
 		}
 	}
-	// IndexFrom returns the first second whose name is not before the time.
+	// IndexAtOrAfter returns the first second whose name is not before the time.
 	seconds = append([]leap.Second{first}, seconds...)
 	for name := first.Name - 10; name < last.Name; name++ {
 		i := slices.IndexFunc(seconds, func(s leap.Second) bool { return s.Name >= name && !s.Repeat })
 		for _, at := range []time.Time{time.Unix(name, 0), time.Unix(name-1, 1)} {
-			if got := l.IndexFrom(at); got != seconds[i].Index {
+			if got := l.IndexAtOrAfter(at); got != seconds[i].Index {
 				t.Fatalf("from %d after the first on: index %d, want %d", name-first.Name, got-first.Index, i)
 			}
 		}
@@ -298,7 +298,7 @@ func TestIndexOfAName(t *testing.T) {
 		time.Unix(math.MinInt64, 0): first.Index,
 		time.Unix(1<<60, 0):         last.Index + 1<<60 - last.Name,
 	} {
-		if got := l.IndexFrom(at); got != want {
+		if got := l.IndexAtOrAfter(at); got != want {
 			t.Errorf("from %v on: index %d, want %d", at, got, want)
 		}
 	}
@@ -336,33 +336,33 @@ func TestManySteps(t *testing.T) {
 		seconds = append(seconds, second{s.Index, s.Name})
 	}
 	for _, s := range seconds {
-		if name, ok := l.Name(s.index); !ok || name.Unix() != s.name {
+		if name, ok := l.WallTime(s.index); !ok || name.Unix() != s.name {
 			t.Fatalf("second %d was named %d and is now %v, %t", s.index, s.name, name, ok)
 		}
 	}
 }
 
-// Line and Reading are inverse, for seconds of every length.
-func TestLineAndReading(t *testing.T) {
+// LineTime and ReadingAt are inverse, for seconds of every length.
+func TestLineTimeAndReadingAt(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, 990 * ms, 1010 * ms, 1003*ms + 7} {
 		s := leap.Second{Index: 1_800_000_000, Start: 12345, End: leap.Reading(12345).Add(length)}
 		base := time.Duration(s.Index) * time.Second
 		for part := time.Duration(0); part <= time.Second; part += 12_345_678 {
-			now := s.Reading(base + part)
-			if part < time.Second && s.Line(now) < base+part {
-				t.Fatalf("length %v: Line(Reading(%v)) = %v", length, part, s.Line(now)-base)
+			now := s.ReadingAt(base + part)
+			if part < time.Second && s.LineTime(now) < base+part {
+				t.Fatalf("length %v: LineTime(ReadingAt(%v)) = %v", length, part, s.LineTime(now)-base)
 			}
-			if part > 0 && s.Line(now-1) >= base+part {
-				t.Fatalf("length %v: Reading(%v) is not the first", length, part)
+			if part > 0 && s.LineTime(now-1) >= base+part {
+				t.Fatalf("length %v: ReadingAt(%v) is not the first", length, part)
 			}
 		}
-		if s.Reading(base+time.Second) != s.End || s.Line(s.End) >= base+time.Second || s.Line(0) != base {
+		if s.ReadingAt(base+time.Second) != s.End || s.LineTime(s.End) >= base+time.Second || s.LineTime(0) != base {
 			t.Errorf("length %v: the ends are wrong", length)
 		}
 	}
 }
 
-// A line with Clock.After exports no second with this name or an earlier one, whatever the clock shows.
+// A line with Clock.StartAfter exports no second with this name or an earlier one, whatever the clock shows.
 func TestAfter(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
@@ -379,16 +379,16 @@ func TestAfter(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := &clocks{wall: start}
 			l := leap.NewTimeline(leap.Clock{
-				Mono:  func() time.Duration { return c.mono },
-				Wall:  func() time.Time { return c.wall },
-				After: start.Add(tc.after),
+				Mono:       func() time.Duration { return c.mono },
+				Wall:       func() time.Time { return c.wall },
+				StartAfter: start.Add(tc.after),
 			})
 			if got := nameAt(l, c); got != tc.first {
 				t.Errorf("the line begins with second %d, want %d", got, tc.first)
 			}
 			for last := int64(math.MinInt64); c.mono < time.Minute; c.pass(100 * ms) {
 				s := l.At(c.now())
-				at, ok := l.Name(s.Index)
+				at, ok := l.WallTime(s.Index)
 				if ok && (!at.After(start.Add(tc.after).Truncate(time.Second)) || at.Unix() < last) {
 					t.Fatalf("at %v the name is %v", c.mono, at)
 				}
@@ -406,14 +406,14 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// Steps of the wall clock do not lead to exported names before After.
+// Steps of the wall clock do not lead to exported names before StartAfter.
 func TestAfterAndSteps(t *testing.T) {
 	c := &clocks{wall: start}
 	after := start.Add(time.Hour)
 	l := leap.NewTimeline(leap.Clock{
-		Mono:  func() time.Duration { return c.mono },
-		Wall:  func() time.Time { return c.wall },
-		After: after,
+		Mono:       func() time.Duration { return c.mono },
+		Wall:       func() time.Time { return c.wall },
+		StartAfter: after,
 	})
 	steps := []time.Duration{10 * time.Minute, -20 * time.Minute, 50 * time.Minute, -30 * time.Minute, 2 * time.Hour}
 	for i, step := range steps {
@@ -421,12 +421,12 @@ func TestAfterAndSteps(t *testing.T) {
 		for range 50 {
 			c.pass(100 * ms)
 			s := l.At(c.now())
-			if at, ok := l.Name(s.Index); ok && (i < 4 || !at.After(after)) {
+			if at, ok := l.WallTime(s.Index); ok && (i < 4 || !at.After(after)) {
 				t.Fatalf("step %d: %v is %v", i, c.mono, at)
 			}
 		}
 	}
-	if _, ok := l.Name(l.At(c.now()).Index); !ok {
+	if _, ok := l.WallTime(l.At(c.now()).Index); !ok {
 		t.Error("long after After, seconds are not exported")
 	}
 }

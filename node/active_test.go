@@ -15,7 +15,7 @@ func TestLastActive(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		r := newRig(t, node.Options{History: history})
-		other := node.New(r.shape, r.at(0))
+		other := node.New(r.config, r.at(0))
 		r.view.Add(other)
 		quiet, inFlight, began := 0, []call(nil), r.zero-1
 		active := map[int64]bool{}

@@ -15,11 +15,11 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 		Mono: func() time.Duration { return *now },
 		Wall: func() time.Time { return time.Unix(1_000_000, 0).Add(*now) },
 	})
-	shape, err := NewShape(line, Options{})
+	config, err := NewConfig(line, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(shape, 0)
+	return New(config, 0)
 }
 
 // contend simulates calls in a stripe: the given number that find its lock taken, each after a number of others that do

@@ -10,11 +10,11 @@ import (
 
 func newReal(b *testing.B) (*leap.Timeline, *node.Statistic, *node.View) {
 	line := leap.NewTimeline(leap.Clock{})
-	shape, err := node.NewShape(line, node.Options{})
+	config, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, v := node.New(shape, line.Now()), node.NewView(shape, line.Now())
+	s, v := node.New(config, line.Now()), node.NewView(config, line.Now())
 	v.Add(s)
 	return line, s, v
 }

@@ -56,7 +56,7 @@ func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	st := b.st
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
-	st.complete(rt, st.shape.layout.cell(rt), n, failed, code)
+	st.complete(rt, st.config.layout.cell(rt), n, failed, code)
 	st.rtExcess += rt * time.Duration(n) // response times without call-seconds
 	st.unlock()
 }

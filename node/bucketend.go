@@ -91,7 +91,7 @@ func (s *Statistic) advance(now leap.Reading) {
 	if now < s.end || s.retired() {
 		return
 	}
-	if now = min(now, s.first.shape.line.Now()); now < s.end {
+	if now = min(now, s.first.config.line.Now()); now < s.end {
 		return
 	}
 	s.lockStripes()
@@ -100,8 +100,8 @@ func (s *Statistic) advance(now leap.Reading) {
 		st.end.Store(closedMark) // calls that enter from here on without a lock may count in the next bucket
 	}
 	s.fold()
-	next := s.first.shape.line.At(now)
-	at := s.first.shape.second.Start(next.Line(now))
+	next := s.first.config.line.At(now)
+	at := s.first.config.second.Start(next.LineTime(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
 		// The bucket of this loan has already ended. Its passes belong to it anyway.
 		s.skipTo(loan.at)
@@ -118,10 +118,10 @@ func (s *Statistic) advance(now leap.Reading) {
 // openBucket opens the bucket of the reading now in the given second. If seconds in between were slewed, it adds the
 // difference to the call-seconds of the calls in flight. mu and all stripe locks must be held, except during Init.
 func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
-	window := &s.first.shape.second
+	window := &s.first.config.second
 	s.second = second.Index
-	s.start = window.Start(second.Line(now))
-	begin, end := second.Reading(s.start), second.Reading(s.start+window.Length())
+	s.start = window.Start(second.LineTime(now))
+	begin, end := second.ReadingAt(s.start), second.ReadingAt(s.start+window.Length())
 	slewed := begin.Sub(s.end.Add(-window.Length()))
 	s.end = end
 	for st := range s.stripes {
@@ -143,7 +143,7 @@ func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 // second if at is in a later one. The calls in flight spent the whole time in between; their call-seconds go to the
 // skipped seconds. mu and all stripe locks must be held.
 func (s *Statistic) skipTo(at time.Duration) {
-	length := s.first.shape.second.Length()
+	length := s.first.config.second.Length()
 	from, index := s.start+length, secondIndex(at)
 	var inFlight int64
 	for st := range s.stripes {
@@ -168,7 +168,7 @@ func (s *Statistic) skipTo(at time.Duration) {
 // bucket in the window, which keeps idle statistics small. mu and all stripe locks must be held.
 func (s *Statistic) fold() {
 	var sum Counts
-	slewed := time.Duration(s.first.length.Load()) > s.first.shape.second.Length()+1
+	slewed := time.Duration(s.first.length.Load()) > s.first.config.second.Length()+1
 	for st := range s.stripes {
 		c, spent := st.closeBucket(s.end)
 		sum.add(&c)

@@ -80,7 +80,7 @@ func (c *Call) End(failed bool, code Code) int64 {
 	if c.st == nil {
 		return 0
 	}
-	return c.Exit(c.st.shape.line.Now(), failed, code)
+	return c.Exit(c.st.config.line.Now(), failed, code)
 }
 
 // SetNote stores a note of the caller in c. The caller must be the only goroutine that uses c.
@@ -119,7 +119,7 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 		return 0
 	}
 	rt := elapsed(c.entered, now)
-	cell := st.shape.layout.cell(rt)
+	cell := st.config.layout.cell(rt)
 	if !st.mu.TryLock() { // stripe.lock, inlined by hand
 		st.lockContended()
 	}

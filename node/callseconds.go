@@ -40,7 +40,7 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	}
 	if inFlight > 0 {
 		// The clock is read after the call words: no stamp in them can be later than this reading.
-		left := max(s.end.Sub(s.first.shape.line.Now()), 0)
+		left := max(s.end.Sub(s.first.config.line.Now()), 0)
 		sum.add(callTime{nanos: -time.Duration(inFlight) * left})
 	}
 	return sum

@@ -136,7 +136,7 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 // packCells packs the response times of the second of rec, and moves them from the stripes to the totals. RTMin and
 // RTMax of rec determine the first and the last cell. mu and all stripe locks must be held.
 func (s *Statistic) packCells(b []byte, rec *record) []byte {
-	first, last, k := s.first.shape.layout.cellRange(rec)
+	first, last, k := s.first.config.layout.cellRange(rec)
 	var scratch [8 * pageCells]int64
 	counts := zeros(scratch[:], last+1-first)
 	for st := range s.stripes {

@@ -47,7 +47,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 		Mono: func() time.Duration { return now },
 		Wall: func() time.Time { return time.Unix(1_700_000_000, 0).Add(now) },
 	})
-	shape, err := NewShape(line, Options{})
+	config, err := NewConfig(line, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +59,9 @@ func TestEveryColumnIsKept(t *testing.T) {
 		Counts: want.Counts, inFlightAtStart: 1, inFlight: want.InFlight, maxInFlight: want.InFlightMax,
 		lateEntry: 7, inFlightTime: want.InFlightTime,
 	}
-	v := NewView(shape, 0)
+	v := NewView(config, 0)
 	first := v.Since()
-	leaves := []*Statistic{New(shape, 0), New(shape, 0)}
+	leaves := []*Statistic{New(config, 0), New(config, 0)}
 	for _, s := range leaves {
 		s.ensureHistory()
 		s.store(secondStart(first), rec, []int64{want.PassPeak, want.Pass})

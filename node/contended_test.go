@@ -84,7 +84,7 @@ func BenchmarkHot(b *testing.B) {
 			var took float64
 			for b.Loop() {
 				line, _, _ := newReal(b)
-				shape, err := node.NewShape(line, node.Options{})
+				config, err := node.NewConfig(line, node.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -94,7 +94,7 @@ func BenchmarkHot(b *testing.B) {
 					if i == 1 { // do not count memory that the first goroutines leave
 						before = heap()
 					}
-					list[i] = node.New(shape, line.Now())
+					list[i] = node.New(config, line.Now())
 					took += callFor(line, 1200*time.Millisecond, processors, list[i])
 				}
 				bytes += (heap() - before) / (statistics - 1)

@@ -18,7 +18,7 @@ func TestCountersAgainstOracle(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		r := newRig(t, node.Options{})
 		now := r.line.Now()
-		stats := []*node.Statistic{node.New(r.shape, now), node.New(r.shape, now)}
+		stats := []*node.Statistic{node.New(r.config, now), node.New(r.config, now)}
 		counters := [3]atomic.Int64{}
 		following := [2][3]bool{}
 		type inFlight struct {
@@ -44,7 +44,7 @@ func TestCountersAgainstOracle(t *testing.T) {
 				c := s.Resume(now, 2)
 				calls = append(calls, inFlight{of: i, call: &c})
 			case 4:
-				bucket := r.line.At(now).Line(now).Truncate(500*ms) + 500*ms
+				bucket := r.line.At(now).LineTime(now).Truncate(500*ms) + 500*ms
 				if l, ok := s.Occupy(now, bucket, 1); ok {
 					calls = append(calls, inFlight{of: i, loan: &l})
 				}
@@ -98,11 +98,11 @@ func TestCountersAgainstOracle(t *testing.T) {
 // Counters are set and removed while calls enter without a lock: each call is counted exactly once.
 func TestCountersUnderConcurrentCalls(t *testing.T) {
 	line := leap.NewTimeline(leap.Clock{})
-	shape, err := node.NewShape(line, node.Options{})
+	config, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := node.New(shape, line.Now())
+	s := node.New(config, line.Now())
 	var counters [2]atomic.Int64
 	length := 2 * time.Second
 	if testing.Short() {

@@ -11,8 +11,8 @@ import (
 // or its histogram is no longer kept (see [Options].Histograms), Histogram returns false, and h contains the other
 // seconds.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
-	h.reset(v.shape.layout)
-	open := v.shape.openSecond()
+	h.reset(v.config.layout)
+	open := v.config.openSecond()
 	from = max(from, v.since) // no calls before the view began
 	_, whole = v.addHistograms(from, min(to, open.Index), open, func(int64) *Histogram { return h })
 	return to <= open.Index && (from >= to || whole)
@@ -23,12 +23,12 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 // call of Histograms costs less than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
-		hs[i].reset(v.shape.layout)
+		hs[i].reset(v.config.layout)
 	}
 	of := func(i int64) *Histogram { return &hs[i-from] }
-	known, _ = v.addHistograms(from, from+int64(len(hs)), v.shape.openSecond(), of)
+	known, _ = v.addHistograms(from, from+int64(len(hs)), v.config.openSecond(), of)
 	for i := from; i < min(known, from+int64(len(hs))); i++ {
-		hs[i-from].reset(v.shape.layout)
+		hs[i-from].reset(v.config.layout)
 	}
 	return max(known, from)
 }
@@ -62,13 +62,13 @@ func (s *Statistic) addHistograms(
 		s.addCells(i, &rec, h.cells)
 		h.addTotals(&rec.Counts)
 	})
-	return known, max(from, s.since) >= s.second-int64(s.first.shape.opts.Histograms/time.Second)
+	return known, max(from, s.since) >= s.second-int64(s.first.config.opts.Histograms/time.Second)
 }
 
 // addCells adds the response times of a second with the record rec to counts by cell, if its histogram is kept.
 func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
 	if second, b := s.history.histograms.before(index + 1); second == index {
-		s.first.shape.layout.addCells(counts, rec, b)
+		s.first.config.layout.addCells(counts, rec, b)
 	}
 }
 
@@ -82,7 +82,7 @@ func (v *View) CountsBefore(index int64) (sum Counts, known bool) {
 // HistogramBefore sets h to the histogram of the response times that [View.CountsBefore] counts. It returns false if a
 // histogram since that second is no longer kept: histograms are kept for a shorter time than records.
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
-	h.reset(v.shape.layout)
+	h.reset(v.config.layout)
 	later := make([]int64, len(h.cells))
 	sum, known := v.before(index, h.cells, later)
 	for c, n := range later {
@@ -99,7 +99,7 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 // before is CountsBefore. If cells is not nil, before also adds all response times to cells, and the response times
 // from the second index on to later.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
-	open := v.shape.openSecond()
+	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	if index > open.Index || index <= removed.last {
 		return sum, false
@@ -125,7 +125,7 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells
 	s.advance(open)
 	r := s.history
 	before := r.total // includes the buckets of the open second that have ended
-	for _, b := range r.window.Window(s.start, s.start-secondStart(s.second)+s.first.shape.second.Length()) {
+	for _, b := range r.window.Window(s.start, s.start-secondStart(s.second)+s.first.config.second.Length()) {
 		before.sub(b)
 	}
 	if cells != nil {

@@ -13,7 +13,7 @@
 // A [Statistic] is Sentinel's StatisticNode: it counts the calls that passed, were blocked, completed and failed, and
 // measures their response times and the calls in flight. It keeps a window of a second, a window of a minute, and
 // totals. A [Call] is a call in flight. A [Loan] is a call that waits for a later bucket. A [Quota] holds the number of
-// calls that may pass in a second. A [Shape] holds the settings that all statistics of a process share. Package
+// calls that may pass in a second. A [Config] holds the settings that all statistics of a process share. Package
 // collector drives these types. Their exported methods serve it and may change. To count calls, use package collector.
 //
 // Time is an argument: a [leap.Reading] of the timeline. A reading that the clock has not reached counts as the current

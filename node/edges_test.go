@@ -49,7 +49,7 @@ func TestFilledQuotaHasBorrowedPasses(t *testing.T) {
 	if _, ok := r.Occupy(100*ms, base+500*ms, 3); !ok {
 		t.Fatal("nothing was borrowed")
 	}
-	q := node.NewQuota(r.shape, 10, false)
+	q := node.NewQuota(r.config, 10, false)
 	q.Fill(r.view, r.at(200*ms))
 	if passes, waiting := q.Passes(base), q.Waiting(base); passes != 2 || waiting != 3 {
 		t.Errorf("%d passes and %d borrowed ones, want 2 and 3", passes, waiting)
@@ -72,9 +72,9 @@ func TestWaitingEndsWithTheBucket(t *testing.T) {
 // A leaf that began later than the histograms are kept for had no calls before: histograms of the whole range exist.
 func TestHistogramsBeforeALeafBegan(t *testing.T) {
 	r := newRig(t, node.Options{})
-	v := node.NewView(r.shape, 0)
+	v := node.NewView(r.config, 0)
 	r.open(100 * time.Second)
-	s := node.New(r.shape, r.at(100*time.Second))
+	s := node.New(r.config, r.at(100*time.Second))
 	v.Add(s)
 	c := s.Enter(r.at(100*time.Second), 1)
 	c.Exit(r.at(100*time.Second+ms), false, 0)

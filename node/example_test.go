@@ -17,11 +17,11 @@ func Example() {
 		Mono: func() time.Duration { return passed },
 		Wall: func() time.Time { return began.Add(passed) },
 	})
-	shape, err := node.NewShape(line, node.Options{})
+	config, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		panic(err)
 	}
-	calls, view := node.New(shape, line.Now()), node.NewView(shape, line.Now())
+	calls, view := node.New(config, line.Now()), node.NewView(config, line.Now())
 	view.Add(calls)
 
 	for range 3 {

@@ -30,7 +30,7 @@ func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 		var b Counts
 		if back == 0 {
 			b, _ = s.openCounts()
-		} else if p := s.history.window.At(s.start - time.Duration(back)*s.first.shape.second.Length()); p != nil {
+		} else if p := s.history.window.At(s.start - time.Duration(back)*s.first.config.second.Length()); p != nil {
 			b = *p
 		}
 		c.add(&b)

@@ -14,13 +14,13 @@ import (
 // observer returns a function that returns the histogram of a single response time.
 func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Histogram {
 	t.Helper()
-	shape, err := node.NewShape(leap.NewTimeline(leap.Clock{}), node.Options{Bounds: bounds})
+	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), node.Options{Bounds: bounds})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := new(node.Histogram)
 	return func(rt time.Duration) *node.Histogram {
-		s, v := node.New(shape, 0), node.NewView(shape, 0)
+		s, v := node.New(config, 0), node.NewView(config, 0)
 		v.Add(s)
 		c := s.Enter(0, 1)
 		c.Exit(leap.Reading(rt), false, 0)

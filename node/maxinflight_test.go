@@ -13,9 +13,9 @@ import (
 
 // several returns a view of n leaves.
 func several(r *rig, n int) (v *node.View, leaves []*node.Statistic) {
-	v = node.NewView(r.shape, 0)
+	v = node.NewView(r.config, 0)
 	for range n {
-		s := node.New(r.shape, 0)
+		s := node.New(r.config, 0)
 		v.Add(s)
 		leaves = append(leaves, s)
 	}

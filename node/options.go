@@ -35,8 +35,8 @@ type Options struct {
 	Bounds []time.Duration
 }
 
-// Shape is a timeline with validated Options, shared by all statistics of a process. The zero value is not usable.
-type Shape struct {
+// Config is a timeline with validated Options, shared by all statistics of a process. The zero value is not usable.
+type Config struct {
 	opts   Options // with defaults applied
 	line   *leap.Timeline
 	second leap.Array[Counts] // empty ring, copied for each history
@@ -45,13 +45,13 @@ type Shape struct {
 }
 
 // Options returns the options with defaults applied. The caller must not modify Bounds.
-func (s *Shape) Options() Options { return s.opts }
+func (c *Config) Options() Options { return c.opts }
 
 // openSecond returns the second that was opened last.
-func (s *Shape) openSecond() leap.Second { return s.line.At(math.MinInt64) }
+func (c *Config) openSecond() leap.Second { return c.line.At(math.MinInt64) }
 
-// NewShape validates the options of statistics that run on line. The error names every invalid option.
-func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
+// NewConfig validates the options of statistics that run on line. The error names every invalid option.
+func NewConfig(line *leap.Timeline, o Options) (*Config, error) {
 	o.SampleCount = cmp.Or(o.SampleCount, 2)
 	o.History = cmp.Or(o.History, 10*time.Minute)
 	o.Histograms = cmp.Or(o.Histograms, Minute)
@@ -59,7 +59,7 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 		o.Bounds = DefaultBounds()
 	}
 	o.Bounds = slices.Clone(o.Bounds)
-	s := &Shape{opts: o, line: line}
+	c := &Config{opts: o, line: line}
 	var errs []error
 	var err error
 	if n := o.SampleCount; n < 1 || n > maxSampleCount || time.Second%time.Duration(n) != 0 {
@@ -67,8 +67,8 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 			"node: second window: %d buckets do not divide one second, or are not from 1 to %d", n, maxSampleCount))
 	} else {
 		// Two seconds of buckets, because sliding windows that end in a second reach back into the previous one.
-		s.perSec = int64(n)
-		s.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
+		c.perSec = int64(n)
+		c.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
 		errs = append(errs, err)
 	}
 	if o.History%time.Second != 0 || o.History < Minute || o.History > leap.MaxSpan {
@@ -80,10 +80,10 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 			"node: histograms: %v is not a whole number of seconds from %v to the history's %v",
 			o.Histograms, Minute, o.History))
 	}
-	s.layout, err = newLayout(o.Bounds)
+	c.layout, err = newLayout(o.Bounds)
 	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return c, nil
 }

@@ -193,10 +193,10 @@ func (p *position) counted(at time.Duration) time.Duration {
 		now := leap.Reading(at)
 		second := p.r.line.At(now)
 		base := time.Duration(p.r.zero) * time.Second
-		line := second.Line(now) - base
+		line := second.LineTime(now) - base
 		p.open = line / p.length * p.length
-		p.begin = time.Duration(second.Reading(base + p.open))
-		p.end = time.Duration(second.Reading(base + p.open + p.length))
+		p.begin = time.Duration(second.ReadingAt(base + p.open))
+		p.end = time.Duration(second.ReadingAt(base + p.open + p.length))
 		return line
 	}
 	return p.open
@@ -287,13 +287,13 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 		return x
 	}
 	var subjects []*subject
-	view := node.NewView(r.shape, 0)
+	view := node.NewView(r.config, 0)
 	if leaves == 1 {
 		view = r.view
 		subjects = append(subjects, newSubject(r.Statistic))
 	}
 	add := func() {
-		s := node.New(r.shape, leap.Reading(r.now))
+		s := node.New(r.config, leap.Reading(r.now))
 		view.Add(s)
 		subjects = append(subjects, newSubject(s))
 	}
@@ -494,7 +494,7 @@ func check(
 	first := read.Since() - r.zero
 	for i := max(first, present-65-int64(random.IntN(2))*700); i <= present; i++ {
 		m, ok := read.Second(r.zero + i)
-		name, fresh := r.line.Name(r.zero + i)
+		name, fresh := r.line.WallTime(r.zero + i)
 		if ok != (i < present && fresh && i >= w.forgotten) && i > present-600 {
 			t.Fatalf("second %d of %d: readable %t", i, present, ok)
 		}
@@ -567,7 +567,7 @@ func check(
 		t.Fatalf("most completions in a second of the minute: %d, want %d", minute.MaxComplete, most)
 	}
 
-	from := max(first, w.forgotten, present-1-random.Int64N(int64(r.shape.Options().Histograms/time.Second)-1))
+	from := max(first, w.forgotten, present-1-random.Int64N(int64(r.config.Options().Histograms/time.Second)-1))
 	to := from + random.Int64N(max(present-from+1, 1))
 	begin, until := time.Duration(from)*time.Second, time.Duration(to)*time.Second
 	want := o.counts(begin, until)

@@ -46,9 +46,9 @@ type passes struct {
 	borrowed int64         // passes of later buckets
 }
 
-// NewQuota returns a quota of count passes per second, at least 0, for statistics of this shape.
-func NewQuota(shape *Shape, count int64, strict bool) *Quota {
-	p := newPasses(shape.second.Length())
+// NewQuota returns a quota of count passes per second, at least 0, for statistics of this config.
+func NewQuota(config *Config, count int64, strict bool) *Quota {
+	p := newPasses(config.second.Length())
 	return (&Quota{passes: &p}).With(count, strict)
 }
 
@@ -58,7 +58,7 @@ func newPasses(length time.Duration) passes {
 	span := time.Second + length + ahead
 	ring, err := leap.NewArray[int64](span, int(span/length))
 	if err != nil {
-		panic(err) // impossible: the buckets of a Shape divide a second
+		panic(err) // impossible: the buckets of a Config divide a second
 	}
 	return passes{ring: ring, ahead: ahead, at: beforeAll}
 }

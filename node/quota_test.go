@@ -19,7 +19,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 		r := newRig(t, node.Options{SampleCount: buckets})
 		length := time.Second / time.Duration(buckets)
 		count := random.Int64N(40)
-		q := node.NewQuota(r.shape, count, strict)
+		q := node.NewQuota(r.config, count, strict)
 		width, ahead := buckets, max(1, int(500*ms/length))
 		if strict {
 			width++
@@ -112,14 +112,14 @@ func TestQuotaAgainstOracle(t *testing.T) {
 // Huge batches do not wrap around.
 func TestQuotaDoesNotOverflow(t *testing.T) {
 	r := newRig(t, node.Options{})
-	q := node.NewQuota(r.shape, math.MaxInt64, false)
+	q := node.NewQuota(r.config, math.MaxInt64, false)
 	for range 3 {
 		q.Pass(0, math.MaxInt64)
 	}
 	if q.CanPass(0, 1) || q.Passes(0) != math.MaxInt64 {
 		t.Errorf("%d passes", q.Passes(0))
 	}
-	if node.NewQuota(r.shape, -5, false).CanPass(0, 1) {
+	if node.NewQuota(r.config, -5, false).CanPass(0, 1) {
 		t.Error("a negative count admits a call")
 	}
 }
@@ -128,12 +128,12 @@ func TestQuotaDoesNotOverflow(t *testing.T) {
 func TestQuotasShareTheirPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const length = 500 * ms
-	a := node.NewQuota(r.shape, 5, false)
+	a := node.NewQuota(r.config, 5, false)
 	strict := a.With(5, true)
 	a.Pass(10*length, 3)
 	strict.Pass(11*length, 2)
 	a.Borrow(11*length, 12*length, 1)
-	clone := node.NewQuota(r.shape, 5, false)
+	clone := node.NewQuota(r.config, 5, false)
 	clone.Add(a)
 	for _, tc := range []struct {
 		at                     time.Duration
@@ -148,7 +148,7 @@ func TestQuotasShareTheirPasses(t *testing.T) {
 	if a.Passes(15*length) != 0 || !strict.CanPass(15*length, 5) || clone.CanPass(15*length, 2) {
 		t.Error("a copy counts for the original, or not for the copy")
 	}
-	clone.Add(node.NewQuota(r.shape, 2, true))
+	clone.Add(node.NewQuota(r.config, 2, true))
 	if got := clone.Passes(15 * length); got != 4 {
 		t.Errorf("%d passes after adding none to 4", got)
 	}

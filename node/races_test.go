@@ -64,10 +64,10 @@ func TestRetireRacesWithEnter(t *testing.T) {
 		rounds = 5_000
 	}
 	now := 100 * time.Second
-	shape := newContended(t, &now).first.shape
+	config := newContended(t, &now).first.config
 	var s *Statistic
 	var call Call
-	var lead int                 // delay of Enter, or of Retire if negative; adjusted until each comes first half of the time
+	var lead int                 // delay of Enter, or of Retire if negative; adjusted until both win equally often
 	var round, done atomic.Int64 // the last round that has begun, and that the other goroutine has finished
 	wait := func(counter *atomic.Int64, until int64) {
 		for spins := 0; counter.Load() < until; spins++ {
@@ -92,7 +92,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	})
 	var retired, entered int
 	for i := int64(1); i <= rounds; i++ {
-		s = New(shape, leap.Reading(now))
+		s = New(config, leap.Reading(now))
 		for range 3 {
 			s.grow(s.extra.Load()) // with more stripes Retire takes longer
 		}
@@ -136,8 +136,8 @@ func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 	var now time.Duration
 	a := newContended(t, &now)
-	b := New(a.first.shape, 0)
-	v := NewView(a.first.shape, 0)
+	b := New(a.first.config, 0)
+	v := NewView(a.first.config, 0)
 	v.Add(a)
 	v.Add(b)
 	for turns := range readAttempts {

@@ -13,7 +13,7 @@ import (
 func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uint16]) {
 	t.Helper()
 	s := &Statistic{history: &history{}}
-	s.first.shape = &Shape{layout: l}
+	s.first.config = &Config{layout: l}
 	s.first.completions = &completions{cells: *h}
 	want := make([]int64, len(l.upper))
 	h.addTo(want, 0)

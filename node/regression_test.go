@@ -270,11 +270,11 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 		Mono: func() time.Duration { return now },
 		Wall: func() time.Time { return past.Add(now) },
 	})
-	shape, err := node.NewShape(line, node.Options{})
+	config, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	s, v := node.New(config, 0), node.NewView(config, 0)
 	v.Add(s)
 	zero := v.Since()
 	if _, ok := s.Occupy(0, time.Duration(zero)*time.Second+1500*ms, 1); !ok {
@@ -298,7 +298,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 		"Enter":    func(r *rig, ahead leap.Reading) { r.Statistic.Enter(ahead, 1) },
 		"Occupy":   func(r *rig, ahead leap.Reading) { r.Statistic.Occupy(ahead, 0, 1) },
 		"Retire":   func(r *rig, ahead leap.Reading) { r.Statistic.Retire(ahead, r.zero+10) },
-		"New":      func(r *rig, ahead leap.Reading) { r.view.Add(node.New(r.shape, ahead)) },
+		"New":      func(r *rig, ahead leap.Reading) { r.view.Add(node.New(r.config, ahead)) },
 		"PassQPS":  func(r *rig, ahead leap.Reading) { r.view.PassQPS(ahead) },
 		"Window":   func(r *rig, ahead leap.Reading) { r.view.Window(ahead) },
 		"Minute":   func(r *rig, ahead leap.Reading) { r.view.Minute(ahead) },
@@ -309,7 +309,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 			600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second,
 		} {
 			r := newRig(t, node.Options{})
-			other := node.New(r.shape, 0) // gets no such reading
+			other := node.New(r.config, 0) // gets no such reading
 			r.view.Add(other)
 			passes := int64(2)
 			if name == "Enter" {

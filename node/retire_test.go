@@ -96,9 +96,9 @@ func TestRetiredRecordsNothing(t *testing.T) {
 // older stamp.
 func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
-	v := node.NewView(r.shape, 0)
+	v := node.NewView(r.config, 0)
 	v.Add(r.Statistic)
-	late := node.New(r.shape, 0) // made in second 0, added in second 1
+	late := node.New(r.config, 0) // made in second 0, added in second 1
 	r.open(1100 * ms)
 	before, ok := v.Second(r.zero)
 	v.Add(late)
@@ -115,7 +115,7 @@ func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 // A view cannot know the seconds in which a removed leaf may have counted, and does not return them.
 func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
-	v := node.NewView(r.shape, 0)
+	v := node.NewView(r.config, 0)
 	v.Add(r.Statistic)
 	r.call(30*time.Second, ms, false)
 	r.open(100 * time.Second)
@@ -141,8 +141,8 @@ func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})
-	v := node.NewView(r.shape, 0)
-	idle, busy := node.New(r.shape, 0), r.Statistic
+	v := node.NewView(r.config, 0)
+	idle, busy := node.New(r.config, 0), r.Statistic
 	v.Add(idle)
 	v.Add(busy)
 	answer := func(s *node.Statistic, at time.Duration, n int64, code node.Code) {

@@ -16,12 +16,12 @@ const ms = time.Millisecond
 // every reading that was taken from it.
 type rig struct {
 	*node.Statistic
-	view  *node.View
-	line  *leap.Timeline
-	shape *node.Shape
-	zero  int64         // index of the second that starts at reading 0
-	now   time.Duration // set by tests that move the clock themselves
-	wall  time.Duration // steps of the wall clock so far
+	view   *node.View
+	line   *leap.Timeline
+	config *node.Config
+	zero   int64         // index of the second that starts at reading 0
+	now    time.Duration // set by tests that move the clock themselves
+	wall   time.Duration // steps of the wall clock so far
 
 	latest atomic.Int64 // reading
 }
@@ -35,14 +35,14 @@ func newRig(t testing.TB, o node.Options) *rig {
 		Mono: r.clock,
 		Wall: func() time.Time { return epoch.Add(r.clock() + r.wall) },
 	})
-	shape, err := node.NewShape(r.line, o)
+	config, err := node.NewConfig(r.line, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.zero = r.line.At(0).Index
-	r.shape = shape
-	r.Statistic = node.New(shape, 0)
-	r.view = node.NewView(shape, 0)
+	r.config = config
+	r.Statistic = node.New(config, 0)
+	r.view = node.NewView(config, 0)
 	r.view.Add(r.Statistic)
 	return r
 }

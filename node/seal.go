@@ -36,13 +36,13 @@ func (s *Statistic) seal(next int64) {
 		rec.Counts.add(b)
 	}
 	var scratch [8]int64
-	slides := r.slides(scratch[:0], start, s.first.shape.perSec)
+	slides := r.slides(scratch[:0], start, s.first.config.perSec)
 	if rec != (record{}) || slices.Max(slides) > 0 {
 		s.store(start, &rec, slides)
 	}
 	// Even if the next second is idle, sliding windows that end in it contain passes of this one.
 	if after := secondStart(s.second + 1); s.second+1 < next {
-		slides := r.slides(scratch[:0], after, s.first.shape.perSec)
+		slides := r.slides(scratch[:0], after, s.first.config.perSec)
 		if slices.Max(slides) > 0 {
 			idle := idleSecond(rec.inFlight)
 			s.store(after, &idle, slides)
@@ -54,13 +54,13 @@ func (s *Statistic) seal(next int64) {
 // stripes hold.
 func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	var scratch [256]byte
-	r, shape, index := s.history, s.first.shape, secondIndex(start)
-	r.histograms.drop(secondIndex(start-shape.opts.Histograms) + 1)
+	r, config, index := s.history, s.first.config, secondIndex(start)
+	r.histograms.drop(secondIndex(start-config.opts.Histograms) + 1)
 	if rec.Complete > 0 {
 		r.histograms.add(index, s.packCells(scratch[:0], rec))
 	}
-	if last := r.seconds.drop(secondIndex(start - shape.opts.History)); last != nil {
-		if r.activeDropped = r.seconds.dropped; onlySlides(last, shape.perSec) {
+	if last := r.seconds.drop(secondIndex(start - config.opts.History)); last != nil {
+		if r.activeDropped = r.seconds.dropped; onlySlides(last, config.perSec) {
 			r.activeDropped--
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Statistic) minutePeak(from, to int64, slides []int64) int64 {
 		return r.peak.passes
 	}
 	p := peak{from: from, second: math.MaxInt64} // without records the peak of 0 stays valid
-	perSec := s.first.shape.perSec
+	perSec := s.first.config.perSec
 	s.eachSecond(from, to, slides, func(i int64, _ record) { p.add(i, slides[(i-from)*perSec:(i-from+1)*perSec]) })
 	if kept {
 		r.peak = p

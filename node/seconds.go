@@ -11,7 +11,7 @@ import (
 // Second returns the record of the second with this index: the sum of the leaves' records. It seals the second if
 // necessary. Second returns false in these cases: the second is before the start of the view, the timeline has not
 // passed it, it is older than the history, it is older than the removal of a leaf, or it must not be exported (see
-// [leap.Timeline.Name]).
+// [leap.Timeline.WallTime]).
 func (v *View) Second(index int64) (MetricNode, bool) {
 	var scratch [1]MetricNode
 	if list := v.AppendSeconds(scratch[:0], index, index+1); len(list) > 0 {
@@ -25,7 +25,7 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 // second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	// The order matters: a leaf that is added after leavesAndRemoved begins in the second open or later.
-	open := v.shape.openSecond()
+	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
@@ -36,7 +36,7 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	if from >= to {
 		return dst
 	}
-	perSec := v.shape.perSec
+	perSec := v.config.perSec
 	base, n := len(dst), int(to-from)
 	dst = slices.Grow(dst, n)
 	ms := dst[base : base+n]
@@ -54,7 +54,7 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	}
 	dst = dst[:base]
 	for i := known; i < to; i++ {
-		name, ok := v.shape.line.Name(i)
+		name, ok := v.config.line.WallTime(i)
 		if !ok {
 			continue
 		}
@@ -80,7 +80,7 @@ func (s *Statistic) addSeconds(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	perSec := s.first.shape.perSec
+	perSec := s.first.config.perSec
 	next, to := max(from, s.since), from+int64(len(ms))
 	idle := func(until, inFlight int64) {
 		rec := idleSecond(inFlight)
@@ -107,7 +107,7 @@ func (s *Statistic) addSeconds(
 //
 // f gets a record by value: passing its address would allocate it.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
-	perSec := s.first.shape.perSec
+	perSec := s.first.config.perSec
 	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
 		var sums []int64
 		if slides != nil {
@@ -125,7 +125,7 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	inFlight := int64(s.inFlightAtStart)
 	s.history.seconds.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
 		var rec record
-		rec.unpack(b, s.first.shape.perSec, nil)
+		rec.unpack(b, s.first.config.perSec, nil)
 		inFlight = rec.inFlightAtStart
 		return false
 	})
@@ -138,7 +138,7 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 // older seconds were active. For a view that has been idle since, LastActive costs a lock of each leaf; otherwise it
 // scans records, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
-	open := v.shape.openSecond()
+	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	last := max(v.since-1, removed.active)
 	for _, s := range leaves {
@@ -162,7 +162,7 @@ func (s *Statistic) lastActive(before int64) int64 {
 	switch {
 	case record == nil:
 		return s.history.activeDropped
-	case onlySlides(record, s.first.shape.perSec):
+	case onlySlides(record, s.first.config.perSec):
 		return index - 1
 	}
 	return index

@@ -35,18 +35,18 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 // SnapshotByCode is Snapshot with completions by code. Unless by is nil, SnapshotByCode sets it to the completions by
 // code since the view began, read at the same instants: their sum is Total.Complete.
 func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
-	open := v.shape.line.At(now)
+	open := v.config.line.At(now)
 	leaves, removed := v.leavesAndRemoved()
 	snap, spent := Snapshot{Total: removed.total}, removed.inFlightTime
 	if h != nil {
-		h.reset(v.shape.layout)
+		h.reset(v.config.layout)
 		removed.rt.addTo(h.cells, 0)
 	}
 	if by != nil {
 		by.list = append(by.list[:0], removed.codes...)
 	}
 	var scratch [128]int64
-	perSec := int(v.shape.perSec)
+	perSec := int(v.config.perSec)
 	slides := zeros(scratch[:], int(Minute/time.Second)*perSec)
 	first := open.Index - int64(Minute/time.Second)
 	for _, s := range leaves {

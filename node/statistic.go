@@ -60,18 +60,18 @@ var emptyHistory = &history{
 }
 
 // New returns a statistic that begins in the second of the reading now.
-func New(shape *Shape, now leap.Reading) *Statistic {
+func New(config *Config, now leap.Reading) *Statistic {
 	s := new(Statistic)
-	s.Init(shape, now)
+	s.Init(config, now)
 	return s
 }
 
 // Init initializes a zero Statistic that is part of another struct. The Statistic should begin at the start of a cache
 // line.
-func (s *Statistic) Init(shape *Shape, now leap.Reading) {
-	s.first.owner, s.first.shape, s.history = s, shape, emptyHistory
-	now = min(now, shape.line.Now())
-	second := shape.line.At(now)
+func (s *Statistic) Init(config *Config, now leap.Reading) {
+	s.first.owner, s.first.config, s.history = s, config, emptyHistory
+	now = min(now, config.line.Now())
+	second := config.line.At(now)
 	s.since = second.Index
 	s.openBucket(second, now)
 }
@@ -81,7 +81,7 @@ func (s *Statistic) Init(shape *Shape, now leap.Reading) {
 func (s *Statistic) ensureHistory() *history {
 	if s.history == emptyHistory {
 		r := *emptyHistory
-		r.window = s.first.shape.second
+		r.window = s.first.config.second
 		s.history = &r
 	}
 	return s.history

@@ -314,7 +314,7 @@ func TestOptions(t *testing.T) {
 		"bounds":              {node.Options{Bounds: []time.Duration{0, 5, 5, 4}}, 3},
 		"many bounds":         {node.Options{Bounds: make([]time.Duration, 65)}, 66},
 	} {
-		_, err := node.NewShape(leap.NewTimeline(leap.Clock{}), tc.o)
+		_, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), tc.o)
 		if got := errorCount(err); got != tc.want {
 			t.Errorf("%s: %d errors, want %d: %v", name, got, tc.want, err)
 		}

@@ -31,11 +31,11 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 		Mono: func() time.Duration { return time.Duration(clock.Load()) },
 		Wall: func() time.Time { return epoch.Add(time.Duration(clock.Load() + stepped.Load())) },
 	})
-	shape, err := node.NewShape(line, node.Options{SampleCount: 10})
+	config, err := node.NewConfig(line, node.Options{SampleCount: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	s, v := node.New(config, 0), node.NewView(config, 0)
 	v.Add(s)
 
 	var wg sync.WaitGroup

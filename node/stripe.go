@@ -20,13 +20,13 @@ import (
 // The order of the fields is the order of use. A call touches two cache lines of a stripe and one line of a page. For a
 // resource that is not in the cache, these three misses are the cost of a call:
 //
-//	line 1: mu  end  shape  page  entered  exited  maxInFlight  length ...
+//	line 1: mu  end  config  page  entered  exited  maxInFlight  length ...
 //	line 2: open (tally)
 //	line 3: fields that only turns, contention and rare calls use
 type stripe struct {
 	mu             sync.Mutex
 	end            atomic.Int64 // the end mark; see the package comment
-	shape          *Shape
+	config         *Config
 	page           *page[uint16] // the page of completions that was used last
 	entered        atomic.Uint64 // the call word: number and stamps of the entries; see the package comment
 	exited         uint32        // number of exits; wraps

@@ -26,7 +26,7 @@ import (
 // A retired leaf is removed from the view, and its totals stay. A reading costs the same for each leaf. Create a View
 // with [NewView], and do not copy it. All methods are safe for concurrent use.
 type View struct {
-	shape            *Shape
+	config           *Config
 	since, startName int64 // index and name of the first second
 
 	leaves atomic.Pointer[[]*Statistic] // changes under mu; the elements of a slice never change
@@ -72,9 +72,9 @@ func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
 }
 
 // NewView returns a view without leaves that begins in the second of the reading now.
-func NewView(shape *Shape, now leap.Reading) *View {
-	second := shape.line.At(now)
-	return &View{shape: shape, since: second.Index, startName: second.Name, removed: noRemovedLeaves}
+func NewView(config *Config, now leap.Reading) *View {
+	second := config.line.At(now)
+	return &View{config: config, since: second.Index, startName: second.Name, removed: noRemovedLeaves}
 }
 
 // Add adds a leaf. No writer may know the leaf yet: Add turns it to the second that is open now, which prevents changes
@@ -82,7 +82,7 @@ func NewView(shape *Shape, now leap.Reading) *View {
 func (v *View) Add(s *Statistic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s.Seal(v.shape.openSecond().Start)
+	s.Seal(v.config.openSecond().Start)
 	v.set(append(v.list(), s))
 }
 
@@ -90,7 +90,7 @@ func (v *View) Add(s *Statistic) {
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &View{shape: v.shape, since: v.since, startName: v.startName, reported: v.reported, removed: v.removed}
+	c := &View{config: v.config, since: v.since, startName: v.startName, reported: v.reported, removed: v.removed}
 	c.set(slices.Clone(v.list()))
 	return c
 }

@@ -64,7 +64,7 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	start := secondStart(s.second)
-	for _, b := range s.history.window.Window(s.start, s.start-start+s.first.shape.second.Length()) {
+	for _, b := range s.history.window.Window(s.start, s.start-start+s.first.config.second.Length()) {
 		open.add(b)
 	}
 	s.eachSecond(s.second+1-int64(len(done)), s.second, nil, func(i int64, rec record) {
@@ -128,7 +128,7 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 // Window returns the second window at the reading now: the open bucket and the buckets before it, together a second
 // long. It holds the locks of each leaf for a short sum.
 func (v *View) Window(now leap.Reading) Window {
-	return v.window(now, Window{Span: time.Second, Length: v.shape.second.Length()})
+	return v.window(now, Window{Span: time.Second, Length: v.config.second.Length()})
 }
 
 // Minute returns the minute window at the reading now: the open second and the seconds before it, together
