@@ -4,8 +4,8 @@
 //
 // A [MetricNode] is the record of one sealed second; [Columns] lists its numbers, for code that shows or writes whole
 // records. A [Window] holds the counts of the last second or minute. A [Snapshot] holds the totals and the calls in
-// flight. A [Histogram] is a distribution of response times. [Codes] holds completions by code. These values are plain,
-// or copies. [Options] configure them. A [View] reads one or several statistics by readings and indexes of a
+// flight. A [Histogram] is a distribution of response times. [Codes] holds completions by code. Each is a plain value
+// or a copy. [Options] configure them. A [View] reads one or several statistics by readings and indexes of a
 // [leap.Timeline]; collector.View reads by the wall clock.
 //
 // # Recording
@@ -135,8 +135,8 @@
 // Sealed seconds are final, so a late stamp corrects the open second: it adds the time that was spent before, or
 // subtracts time that was counted too much. If the correction would make a second negative, the second reports 0 and
 // the remainder carries over into the next one. Seconds that the statistic skipped count as whole seconds. The next
-// recorded second gets the difference by slewing. Calls that were borrowed from a skipped bucket are off by the same
-// difference.
+// recorded second absorbs the slew of the skipped ones. Calls that were borrowed from a skipped bucket are off by this
+// slew.
 //
 // # Maximum in flight
 //

@@ -68,7 +68,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	var s *Statistic
 	var call Call
 	var lead int                 // delay of Enter, or of Retire if negative; adjusted until both win equally often
-	var round, done atomic.Int64 // the last round that has begun, and that the other goroutine has finished
+	var round, done atomic.Int64 // last rounds: begun, and finished by the other goroutine
 	wait := func(counter *atomic.Int64, until int64) {
 		for spins := 0; counter.Load() < until; spins++ {
 			if spins > 10_000 { // the other goroutine needs this processor
@@ -170,5 +170,45 @@ func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 	}
 	if got := s.history.peak.second; got != first+9 {
 		t.Errorf("the peak of second %d is kept, want that of second 9", got-first)
+	}
+}
+
+// removeHeld starts n goroutines that remove the retired leaf s from v, and runs event while they wait for its lock.
+func removeHeld(v *View, s *Statistic, since int64, n int, event func()) {
+	var wg sync.WaitGroup
+	s.mu.Lock()
+	for range n {
+		wg.Go(func() { v.Remove(since) })
+	}
+	for range 100 {
+		runtime.Gosched() // most of the time, all goroutines get to the lock
+	}
+	event()
+	s.mu.Unlock()
+	wg.Wait()
+}
+
+// A leaf that is added during Remove stays in the view, and concurrent calls of Remove count a removed leaf once.
+func TestRemoveRacesWithAddAndRemove(t *testing.T) {
+	var now time.Duration
+	config := newContended(t, &now).first.config
+	for range 50 {
+		begin := leap.Reading(now)
+		a, b, v := New(config, begin), New(config, begin), NewView(config, begin)
+		v.Add(a)
+		c := a.Enter(begin, 1)
+		c.Exit(begin, false, 0)
+		now += 100 * time.Second
+		since := a.since + 50
+		if !a.Retire(leap.Reading(now), since) {
+			t.Fatal("not retired")
+		}
+		removeHeld(v, a, since, 3, func() { v.Add(b) })
+		if list := v.list(); len(list) != 1 || list[0] != b {
+			t.Fatalf("the view has the leaves %v, want only the new one", list)
+		}
+		if total := v.Snapshot(leap.Reading(now), nil).Total; total.Pass != 1 {
+			t.Fatalf("%d passes, want 1", total.Pass)
+		}
 	}
 }
