@@ -129,7 +129,7 @@ func statistic(read func(*node.View, *leap.Timeline, time.Duration) int64) (Wind
 		Mono: func() time.Duration { return latest },
 		Wall: func() time.Time { return time.Unix(0, int64(latest)) },
 	})
-	shape, err := node.NewShape(line, node.Options{})
+	shape, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		return Window{}, err
 	}

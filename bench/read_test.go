@@ -134,7 +134,7 @@ func newCalled(b *testing.B) *collector.Resource {
 func newLeaf(b *testing.B) (*node.View, *leap.Timeline) {
 	b.Helper()
 	line := leap.NewTimeline(leap.Clock{})
-	shape, err := node.NewShape(line, node.Options{})
+	shape, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

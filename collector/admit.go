@@ -285,7 +285,7 @@ func (b *loan) cancel(l *leaf, list []*limiter) bool {
 
 // until is how long it is from the reading now until the bucket begins.
 func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration {
-	return c.line.At(now).Reading(bucket).Sub(now)
+	return c.line.At(now).ReadingAt(bucket).Sub(now)
 }
 
 // errClock ends the wait of a call whose clock stands still.

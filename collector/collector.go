@@ -26,7 +26,7 @@ import (
 // none of the first four, unless the call is the first of its leaf or a limit counts it under another name.
 type Collector struct {
 	line  *leap.Timeline
-	shape *node.Shape
+	shape *node.Config
 	opts  Options
 
 	began time.Time // wall clock
@@ -72,7 +72,7 @@ func New(o Options) (*Collector, error) {
 	if o.Now != nil {
 		clock = clockOf(o.Now)
 	}
-	clock.After = o.After
+	clock.StartAfter = o.After
 	return newOn(leap.NewTimeline(clock), o)
 }
 

@@ -194,8 +194,8 @@ func TestOverflowIsCounted(t *testing.T) {
 }
 
 func TestOptionsNameAllThatIsWrong(t *testing.T) {
-	_, err := collector.New(collector.Options{MaxResources: -1, Windows: node.Options{SampleCount: 3, Minute: -1}})
-	for _, part := range []string{"MaxResources: -1", "3 buckets do not divide", "minute window: -1ns"} {
+	_, err := collector.New(collector.Options{MaxResources: -1, Windows: node.Options{SampleCount: 3, History: -1}})
+	for _, part := range []string{"MaxResources: -1", "3 buckets do not divide", "history: -1ns"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("error %v does not say %q", err, part)
 		}

@@ -16,7 +16,7 @@ import (
 // something on a machine that does nothing else.
 func BenchmarkHolds(b *testing.B) {
 	const resources, origins = 10_000, 5
-	windows := node.Options{Minute: 2 * time.Second, History: 2 * time.Second}
+	windows := node.Options{History: node.Minute}
 	for name, work := range map[string]func(c *collector.Collector){
 		"retirement": func(c *collector.Collector) {
 			for c.Health().Leaves > 0 {
@@ -40,7 +40,7 @@ func BenchmarkHolds(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			longest := time.Duration(0)
 			for b.Loop() {
-				c := newCollector(b, collector.Options{Windows: windows, RetireAfter: 4 * time.Second, MaxOrigins: 10_000})
+				c := newCollector(b, collector.Options{Windows: windows, RetireAfter: 62 * time.Second, MaxOrigins: 10_000})
 				for r := range resources {
 					for o := range origins {
 						_, e, _ := c.Enter(context.Background(), fmt.Sprint("r", r), collector.Origin(fmt.Sprint("o", o)))
@@ -48,7 +48,7 @@ func BenchmarkHolds(b *testing.B) {
 					}
 				}
 				if name == "retirement" {
-					time.Sleep(6 * time.Second)
+					time.Sleep(64 * time.Second)
 				}
 				longest = max(longest, longestHold(b, c, func() { work(c) }))
 			}

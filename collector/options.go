@@ -18,10 +18,13 @@ const (
 	DefaultMaxOrigins   = 100
 	DefaultMaxEntrances = 100
 	DefaultMaxLeaves    = 50_000
-	DefaultMaxDepth     = 64
 	DefaultRetireAfter  = time.Hour
 	DefaultHistory      = 10 * time.Minute
 )
+
+// MaxDepth is the depth of the call tree. Deeper entries are counted like all others, but the tree does not show their
+// callers.
+const MaxDepth = 64
 
 // Options configure a [Collector]. The zero value is sensible.
 type Options struct {
@@ -41,9 +44,6 @@ type Options struct {
 	// (and for each origin that a limit names), and new
 	// resources are counted as [Other].
 	MaxLeaves int
-	// MaxDepth is how deep the call tree is, [DefaultMaxDepth] if zero. Entries below that are counted as all are; where they
-	// were called from is not shown.
-	MaxDepth int
 	// RetireAfter is how long a leaf must be idle, nothing in flight, until it is retired and its series end. Its counts stay in every
 	// total that they are part of. [DefaultRetireAfter] if zero; if negative, leaves are retired only when a new name evicts their
 	// resource; otherwise longer than Windows.History, so that every way out has had its last seconds. A resource is
@@ -73,10 +73,10 @@ type Options struct {
 
 // complete sets what is not given, and returns the shape of statistics on a timeline, or an error that names every field that is out of
 // range.
-func (o *Options) complete(line *leap.Timeline) (*node.Shape, error) {
+func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 	var errs []error
-	o.Windows.History = cmp.Or(o.Windows.History, max(o.Windows.Minute, DefaultHistory))
-	shape, err := node.NewShape(line, o.Windows)
+	o.Windows.History = cmp.Or(o.Windows.History, DefaultHistory)
+	shape, err := node.NewConfig(line, o.Windows)
 	if err != nil {
 		errs = append(errs, &OptionError{"collector", "Windows", err})
 	}
@@ -89,7 +89,6 @@ func (o *Options) complete(line *leap.Timeline) (*node.Shape, error) {
 		{"MaxOrigins", &o.MaxOrigins, DefaultMaxOrigins},
 		{"MaxEntrances", &o.MaxEntrances, DefaultMaxEntrances},
 		{"MaxLeaves", &o.MaxLeaves, DefaultMaxLeaves},
-		{"MaxDepth", &o.MaxDepth, DefaultMaxDepth},
 	} {
 		if *limit.v = cmp.Or(*limit.v, limit.def); *limit.v < 1 {
 			errs = append(errs, &OptionError{"collector", limit.name, fmt.Errorf("%d; at least 1 is needed", *limit.v)})

@@ -155,7 +155,7 @@ func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	}
 	at := up.leaf.treeNode
 	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&
-		c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(c.opts.MaxDepth)+1 < c.opts.MaxDepth
+		c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(MaxDepth)+1 < MaxDepth
 }
 
 // makeLeaf finds or makes the leaf of a call and its node in the tree. It returns nil if the resource was retired.

@@ -63,11 +63,11 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.Resource("a").Block("")
 			w := s.Resource("a").Window()
 			s.equal("pass", w.PassQPS(), 4.0)
-			s.equal("block", w.BlockQPS(), 1.0)
-			s.equal("success", w.CompleteQPS(), 4.0)
-			s.equal("exception", w.ExceptionQPS(), 2.0)
-			s.equal("occupied", w.OccupiedPassQPS(), 0.0)
-			s.equal("total", w.TotalQPS(), 5.0)
+			s.equal("block", w.Block, int64(1))
+			s.equal("success", w.Complete, int64(4))
+			s.equal("exception", w.Exception, int64(2))
+			s.equal("occupied", w.OccupiedPass, int64(0))
+			s.equal("total", w.Total(), int64(5))
 		}},
 		{"totals are those of the last minute, with the present second", func(s stage) {
 			s.enter("a")
@@ -82,7 +82,7 @@ func TestAsSentinelDoes(t *testing.T) {
 				s.clock.set(at)
 				s.enter("a").Exit(nil)
 			}
-			s.equal("the best", s.Resource("a").Window().MaxCompleteQPS(), 6.0)
+			s.equal("the best", s.Resource("a").Window().MaxComplete, int64(3))
 		}},
 		{"the second before is a whole one", func(s stage) {
 			for _, at := range []time.Duration{0, 400 * ms, 900 * ms, 1100 * ms} {
@@ -235,9 +235,9 @@ func TestAsSentinelDoes(t *testing.T) {
 	})
 }
 
-func shape(t testing.TB) *node.Shape {
+func shape(t testing.TB) *node.Config {
 	t.Helper()
-	s, err := node.NewShape(leap.NewTimeline(leap.Clock{}), node.Options{})
+	s, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), node.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestOtherwiseThanSentinel(t *testing.T) {
 			_, there := w.MinRT()
 			s.equal("window", w.Counts, node.Counts{})
 			s.equal("minimum", there, false)
-			s.equal("best", w.MaxCompleteQPS(), 0.0)
+			s.equal("best", w.MaxComplete, int64(0))
 		}},
 		{"times are nanoseconds, not at least one millisecond, because fast calls are calls", func(s stage) {
 			e := s.enter("a")
@@ -276,7 +276,7 @@ func TestOtherwiseThanSentinel(t *testing.T) {
 			w := s.Tree().Children()[0].View().Window()
 			s.equal("exceptions", w.Exception, int64(1))
 			s.equal("shortest", w.RTMin, 5*ms)
-			s.equal("best", w.MaxCompleteQPS(), 2.0)
+			s.equal("best", w.MaxComplete, int64(1))
 			s.equal("minute", s.Tree().Children()[0].View().Minute().Complete, int64(1))
 		}},
 		{"the pass of a prioritized call is in every node, in the second in which it passes, because success must not pass pass", func(s stage) {

@@ -58,7 +58,7 @@ func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 func (v View) Seconds(from, to time.Time) []node.MetricNode {
 	return read(v, func(n *node.View, now leap.Reading) []node.MetricNode {
 		line := v.generation.c.line
-		return n.AppendSeconds(nil, line.IndexFrom(from), min(line.IndexFrom(to), line.At(now).Index))
+		return n.AppendSeconds(nil, line.IndexAtOrAfter(from), min(line.IndexAtOrAfter(to), line.At(now).Index))
 	})
 }
 
@@ -81,7 +81,7 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	}
 	line := v.generation.c.line
 	line.At(now)
-	return n.Histogram(line.IndexFrom(from), line.IndexFrom(to), h)
+	return n.Histogram(line.IndexAtOrAfter(from), line.IndexAtOrAfter(to), h)
 }
 
 // Node is the view by index of the timeline, for ways out that read many views as of one [Moment]. It does not follow the

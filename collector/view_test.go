@@ -130,7 +130,7 @@ func TestViewsOfANameReadTheSame(t *testing.T) {
 
 // Kept views are read while their names come and go. Each call is seen by every view of it, in the life that counts it.
 func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
-	c, f := clocked(t, collector.Options{RetireAfter: 4 * time.Second, Windows: node.Options{Minute: 2 * time.Second, History: 2 * time.Second}})
+	c, f := clocked(t, collector.Options{RetireAfter: 62 * time.Second, Windows: node.Options{History: node.Minute}})
 	r := c.Resource("a")
 	views := []collector.View{r.View(), r.Origin("o"), r.Origin(""), c.Inbound(), c.Tree().View()}
 	var stop atomic.Bool
@@ -173,7 +173,7 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 				t.Fatalf("round %d: the origin has %d passes", i, got)
 			}
 		}
-		f.add(15 * time.Second)                                 // a sweep is due each 10 s
+		f.add(80 * time.Second)                                 // a sweep is due each 10 s
 		for begin := time.Now(); c.Health().Retired <= lives; { // a reader may be at it, and stand still
 			if c.Seal(); time.Since(begin) > time.Minute {
 				t.Fatalf("round %d: the name is not retired", i)
@@ -244,13 +244,13 @@ func TestSecondsByTheWallClock(t *testing.T) {
 		Mono: func() time.Duration { return mono },
 		Wall: func() time.Time { return epoch.Add(wall) },
 	})
-	c, err := collector.NewOn(line, collector.Options{Windows: node.Options{Minute: 20 * time.Second, History: 5 * time.Minute}})
+	c, err := collector.NewOn(line, collector.Options{Windows: node.Options{History: 5 * time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := c.Resource("a")
 	pass := map[int64]int64{} // by second of the wall clock
-	for i := range int64(40) {
+	for i := range int64(100) {
 		switch i {
 		case 10:
 			wall += 30 * time.Second // names skip 10 to 39
@@ -275,6 +275,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 		{10, 40},
 		{12, 13}, // within it
 		{58, 3662},
+		{3671, 3690},
 		{last, last + 1},
 		{last + 1, last + 2}, // open
 		{1 << 20, 1 << 21},   // to come
@@ -300,15 +301,15 @@ func TestSecondsByTheWallClock(t *testing.T) {
 			}
 			var h node.Histogram
 			whole := v.Histogram(from, to, &h)
-			recent := len(want) == 0 || want[0] >= 50 // in the minute window, which is 20 s here
+			recent := len(want) == 0 || want[0] >= 3670 // in the minute window
 			if recent && h.Count() != sum || whole != (recent && span[1] <= last+1 || span[0] > span[1]) {
 				t.Errorf("histogram from %d to %d: %d (%t), want %d", span[0], span[1], h.Count(), whole, sum)
 			}
 		}
 	}
-	for _, n := range []int{-1, 0, 1, 5, 40, 41, 1 << 40} {
+	for _, n := range []int{-1, 0, 1, 5, 100, 101, 1 << 40} {
 		got := v.Last(n)
-		if want := min(max(n, 0), 40); len(got) != want || want > 0 && got[want-1].Pass != 40 {
+		if want := min(max(n, 0), 100); len(got) != want || want > 0 && got[want-1].Pass != 100 {
 			t.Errorf("the last %d seconds are %d", n, len(got))
 		}
 	}

@@ -157,7 +157,7 @@ func occupy() (relax func()) {
 func (w watch) live(k *knowing, c *collector.Collector, step *atomic.Int64, ways []*samplerWay) (end int64, disturbed map[int64]bool) {
 	open := func() int64 {
 		line := c.Timeline()
-		name, _ := line.Name(line.At(line.Now()).Index)
+		name, _ := line.WallTime(line.At(line.Now()).Index)
 		return name.Unix()
 	}
 	const begins, ends = 600 * time.Millisecond, 950 * time.Millisecond // in a second

@@ -115,6 +115,6 @@ func (s *service) open() int64 { return s.name(s.stats.Seal().Open) }
 
 // name is the Unix second that a second of the timeline is named after.
 func (s *service) name(index int64) int64 {
-	at, _ := s.stats.Timeline().Name(index)
+	at, _ := s.stats.Timeline().WallTime(index)
 	return at.Unix()
 }

@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// Limits of a ring's span and of the length of one bucket.
+// Limits of the span of a ring and of the length of a bucket.
 const (
 	MinSpan   = 10 * time.Millisecond
 	MaxSpan   = time.Hour
 	MinLength = time.Millisecond
 )
 
-// Array is a ring of n buckets of one length that together cover a span of time.
+// Array is a ring of n buckets of equal length that together cover a span of time.
 //
-// Times are durations since the epoch of the owner's choice; [Timeline] uses 1970. The ring moves forward only: a
-// time behind its newest bucket is served by the newest bucket. Memory for the buckets is taken when the first one
-// is opened, so a ring that is never used costs a few words.
+// Times are durations since an epoch that the owner chooses; [Timeline] uses 1970. The ring only moves forward: for a
+// time before its newest bucket, Open returns the newest bucket. The first Open allocates the buckets, so an unused
+// ring takes a few words.
 //
-// The zero value must not be used: make one with [NewArray]. An Array is not safe for
-// concurrent use. Open and At cost one division; iterating costs one comparison for each slot.
+// The zero value is not usable; create an Array with [NewArray]. An Array is not safe for concurrent use. Open and At
+// cost one division. An iteration costs one comparison for each slot.
 type Array[B any] struct {
 	length time.Duration
 	n      int
 	slots  []slot[B]
-	newest int64 // index of the newest bucket; meaningless while slots is nil
+	newest int64 // index of the newest bucket; undefined while slots is nil
 }
 
-// slot keeps a bucket beside its index: state and its time change as one.
+// slot stores a bucket together with its index: both change together.
 type slot[B any] struct {
 	index  int64
 	bucket B
 }
 
-// vacant is the index of a slot that was never used: no time has it.
+// vacant is the index of an unused slot. No time has this index.
 const vacant = math.MinInt64
 
-// NewArray makes a ring of n buckets that cover span. The error names every argument that is out of range: a span
-// from [MinSpan] to [MaxSpan], n of at least 1 that divides it into buckets of at least [MinLength].
+// NewArray returns a ring of n buckets that cover span. The span must be from [MinSpan] to [MaxSpan]. The number n must
+// be at least 1 and divide span into buckets of at least [MinLength]. The error names every invalid argument.
 func NewArray[B any](span time.Duration, n int) (Array[B], error) {
 	var errs []error
 	if span < MinSpan || span > MaxSpan {
@@ -60,22 +60,22 @@ func NewArray[B any](span time.Duration, n int) (Array[B], error) {
 	return Array[B]{length: span / time.Duration(n), n: n}, nil
 }
 
-// Length is how long one bucket is.
+// Length returns the length of one bucket.
 func (a *Array[B]) Length() time.Duration { return a.length }
 
-// Span is the time that all the buckets cover together.
+// Span returns the time that all buckets cover together.
 func (a *Array[B]) Span() time.Duration { return a.length * time.Duration(a.n) }
 
-// Index is the number of the bucket that covers t, counted from the epoch; negative before it.
+// Index returns the number of the bucket that covers t, counted from the epoch, and negative before it.
 func (a *Array[B]) Index(t time.Duration) int64 { return floorDiv(int64(t), int64(a.length)) }
 
-// Start is when the bucket that covers t begins.
+// Start returns the start of the bucket that covers t.
 func (a *Array[B]) Start(t time.Duration) time.Duration {
 	return time.Duration(a.Index(t)) * a.length
 }
 
-// Open returns the bucket that covers t. If the ring has not been there yet, the slot's old content is cleared
-// first and the ring moves on to it. A t behind the newest bucket gets the newest bucket.
+// Open returns the bucket that covers t. If that bucket is newer than the ring's newest one, the ring moves on to it:
+// Open clears the slot and returns an empty bucket. For a t before the newest bucket, Open returns the newest bucket.
 func (a *Array[B]) Open(t time.Duration) *B {
 	index := a.Index(t)
 	if a.slots == nil {
@@ -93,9 +93,9 @@ func (a *Array[B]) Open(t time.Duration) *B {
 	return &s.bucket
 }
 
-// At returns the bucket that covers t if the ring holds it, even where t is more than a span ago: a bucket stays
-// until a newer one needs its slot. It returns nil for a bucket that was never opened, which an owner who opens
-// buckets only to write to them may read as an empty one.
+// At returns the bucket that covers t if it is in the ring. A bucket stays in its slot until a newer one needs the
+// slot, so At may return a bucket that is older than a span. It returns nil for a bucket that was never opened. Owners
+// that open buckets only to write to them may treat nil as an empty bucket.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil
@@ -107,9 +107,17 @@ func (a *Array[B]) At(t time.Duration) *B {
 	return nil
 }
 
-// Window iterates over the buckets of the window of the given span that ends with now's bucket, oldest first: those
-// that were opened and start in (Start(now) - span, Start(now)]. So the bucket that is exactly one span old is out.
-// A span that is longer than the ring's gets what the ring has.
+// Window iterates over the buckets of the window of the given span that ends with the bucket of now, oldest first. The
+// window is half open: it contains the opened buckets that start in (Start(now) - span, Start(now)]. A bucket that is
+// exactly one span old is not part of it. If span is longer than the ring, the window is the whole ring.
+//
+//	length 0.5 s, span 1 s, now = 1.2 s
+//
+//	        0.0       0.5       1.0       1.5
+//	         +---------+---------+---------+
+//	         |   out   |   in    |   in    |
+//	         +---------+---------+---------+
+//	                              ^ now
 func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] {
 	return func(yield func(time.Duration, *B) bool) {
 		if a.slots == nil {
@@ -118,7 +126,7 @@ func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] 
 		last := a.Index(now)
 		count := min(int64(a.n), int64(span/a.length))
 		index := last - count + 1
-		for i := a.slotNo(index); index <= last; index++ {
+		for i := a.slotIndex(index); index <= last; index++ {
 			s := &a.slots[i]
 			if s.index == index && !yield(time.Duration(index)*a.length, &s.bucket) {
 				return
@@ -130,9 +138,11 @@ func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] 
 	}
 }
 
-func (a *Array[B]) slot(index int64) *slot[B] { return &a.slots[a.slotNo(index)] }
+// slot returns the slot of the bucket with this index.
+func (a *Array[B]) slot(index int64) *slot[B] { return &a.slots[a.slotIndex(index)] }
 
-func (a *Array[B]) slotNo(index int64) int {
+// slotIndex returns index mod n, from 0 to n-1 also for negative indexes.
+func (a *Array[B]) slotIndex(index int64) int {
 	n := int64(a.n)
 	i := index % n
 	if i < 0 {
@@ -141,6 +151,7 @@ func (a *Array[B]) slotNo(index int64) int {
 	return int(i)
 }
 
+// floorDiv returns a / b, rounded down. Go's division rounds negative numbers up.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

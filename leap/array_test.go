@@ -20,7 +20,7 @@ func newArray(t *testing.T, span time.Duration, n int) *leap.Array[int] {
 	return &a
 }
 
-func TestNewArrayNamesAllThatIsWrong(t *testing.T) {
+func TestNewArrayNamesEveryInvalidArgument(t *testing.T) {
 	for _, tc := range []struct {
 		span time.Duration
 		n    int
@@ -101,7 +101,7 @@ func TestWindowIsHalfOpen(t *testing.T) {
 	}
 }
 
-func TestWindowIsOldestFirstAndSkipsFuture(t *testing.T) {
+func TestWindowIsOldestFirstAndSkipsTheFuture(t *testing.T) {
 	a := newArray(t, time.Second, 4)
 	for _, at := range []time.Duration{500 * ms, 750 * ms, 1000 * ms, 1250 * ms} {
 		*a.Open(at) = 1
@@ -119,8 +119,8 @@ func TestWindowIsOldestFirstAndSkipsFuture(t *testing.T) {
 	}
 }
 
-// Sentinel throws away what is written at a time behind the bucket that owns the slot.
-func TestOpenBehindTheNewestCountsIntoTheNewest(t *testing.T) {
+// Sentinel discards writes at a time before the newest bucket.
+func TestOpenBeforeTheNewestReturnsTheNewest(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(10 * time.Second) += 1
 	*a.Open(9 * time.Second) += 10
@@ -133,7 +133,7 @@ func TestOpenBehindTheNewestCountsIntoTheNewest(t *testing.T) {
 func TestAtKeepsABucketUntilItsSlotIsNeeded(t *testing.T) {
 	a := newArray(t, 4*time.Second, 4)
 	if a.At(0) != nil {
-		t.Error("an unused ring holds something")
+		t.Error("an unused ring has a bucket")
 	}
 	*a.Open(0) = 7
 	*a.Open(101 * time.Second) = 8 // slot 1
@@ -145,11 +145,11 @@ func TestAtKeepsABucketUntilItsSlotIsNeeded(t *testing.T) {
 	}
 	*a.Open(104 * time.Second) = 9 // slot 0
 	if a.At(0) != nil || *a.At(101 * time.Second) != 8 {
-		t.Error("bucket 0 should be gone, and the one after it be there")
+		t.Error("bucket 0 should be replaced, and bucket 101 kept")
 	}
 }
 
-func TestShape(t *testing.T) {
+func TestLengthAndSpan(t *testing.T) {
 	a := newArray(t, time.Minute, 60)
 	if a.Length() != time.Second || a.Span() != time.Minute {
 		t.Errorf("a minute in 60 is buckets of %v, together %v", a.Length(), a.Span())

@@ -1,8 +1,9 @@
-// Package leap is the time under windowstat: rings of time buckets and the line of seconds they run on.
+// Package leap provides the time base of windowstat: rings of time buckets, and the timeline of seconds that they run
+// on.
 //
-// An [Array] is Sentinel's LeapArray: a ring of n buckets of equal length. The bucket of a time t has the index
-// floor(t / length) and lives in slot index mod n, together with its index, so that a bucket whose index does not
-// fit the time asked for is known to be stale without anybody having cleared it:
+// An [Array] is Sentinel's LeapArray: a ring of n buckets of equal length. The bucket of a time t has the index floor(t
+// / length). Slot index mod n stores the bucket together with its index. If the index in the slot differs from the
+// index of t, the slot holds an old bucket. No goroutine has to clear old buckets:
 //
 //	          t = 3.7 s, length 0.5 s, n = 4          index 7 = floor(3.7 / 0.5), slot 3 = 7 mod 4
 //
@@ -12,16 +13,27 @@
 //	        +---------+---------+---------+---------+
 //	start      2.0 s     2.5 s     3.0 s     3.5 s
 //
-//	at 4.0 s the index becomes 8: slot 0 is emptied, marked 8, and only then written to
+//	at 4.0 s the index becomes 8: slot 0 is cleared, marked 8, and only then written to
 //
-// A [Timeline] gives those times. It numbers seconds by the monotonic clock, which never goes back, and names them
-// after the wall clock, which may. A [Reading] is one of the monotonic clock. Only a Timeline reads a clock; everything
-// else takes the time as an argument, and no argument moves a Timeline beyond its clock.
+// A [Timeline] provides these times. It numbers seconds by the monotonic clock, which never goes back, and names each
+// second after the wall clock, which may jump:
 //
-// What users of package collector need of it is [Reading], [Clock], [Second] and [Timeline], which they read from. An Array, and all
-// that makes or moves a Timeline, is exported for packages node and collector, without a promise that it stays as it is.
+//	monotonic clock   |---- 1 s ----|---- 1 s ----|---- 1 s ----|--- 0.99 s --|     Reading
+//	index                   100           101           102           103
+//	wall-clock name      03:04:05      03:04:06      04:04:07      04:04:08         Name
+//	                                               ^             ^
+//	                            clock set forward by an hour:    clock drifts ahead:
+//	                            names skip                       seconds are up to 1 % shorter
 //
-// Caveats: an Array has no lock of its own, its owner provides one. Times are exact to the nanosecond from 1833 to
-// 2106; a Timeline that is anchored outside of that numbers its seconds from the nearer end of it, and still names
-// them rightly.
+// A [Reading] is a value of the monotonic clock. Only a Timeline reads clocks. All other code takes the time as an
+// argument, and no argument moves a Timeline beyond its clock. A position on the timeline is called line time: a
+// time.Duration since 1970, with seconds of equal length.
+//
+// Users of package collector need only [Reading], [Clock], [Second] and the reading methods of [Timeline]. An Array,
+// and everything that creates or moves a Timeline, is exported for packages node and collector and may change.
+//
+// # Caveats
+//
+// An Array has no lock; its owner must provide one. Times are exact to the nanosecond from 1833 to 2106. A Timeline
+// outside of this range numbers its seconds from the nearer end of the range; the names of its seconds are correct.
 package leap

@@ -7,7 +7,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Requests of the last second, in two buckets of half a second. A bucket that is a second old is opened anew.
+// Requests of the last second, in two buckets of half a second. After a second, a bucket is cleared and used again.
 func Example() {
 	requests, err := leap.NewArray[int](time.Second, 2)
 	if err != nil {

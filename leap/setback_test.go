@@ -13,7 +13,7 @@ func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 	t.Helper()
 	var latest time.Time
 	for i := first; i <= last; i++ {
-		name, ok := l.Name(i)
+		name, ok := l.WallTime(i)
 		if !ok {
 			continue
 		}
@@ -37,7 +37,7 @@ func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 		c.pass(time.Second)
 	}
 	last := l.At(c.now())
-	if name, ok := l.Name(last.Index); !ok || last.Repeat || name.Unix() != last.Name {
+	if name, ok := l.WallTime(last.Index); !ok || last.Repeat || name.Unix() != last.Name {
 		t.Errorf("%+v has the name %v, %v", last, name, ok)
 	}
 	// 401 names between the step and the end of the gap were used before.
@@ -63,7 +63,7 @@ func TestNamesAscendAtRandom(t *testing.T) {
 				c.pass(time.Duration(random.Int64N(int64(3 * time.Second))))
 			}
 			s := l.At(c.now())
-			if name, ok := l.Name(s.Index); ok == s.Repeat || ok && name.Unix() != s.Name {
+			if name, ok := l.WallTime(s.Index); ok == s.Repeat || ok && name.Unix() != s.Name {
 				t.Fatalf("seed %d: %+v has the name %v, %v", seed, s, name, ok)
 			}
 			if s.Index-first < 6000 { // the names of the last two hours are kept

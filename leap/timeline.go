@@ -6,126 +6,116 @@ import (
 	"time"
 )
 
-// How a Timeline follows the wall clock. See [Timeline].
+// Parameters of the clock discipline, see [Timeline].
 const (
-	// step is the difference from which the wall clock counts as stepped rather than drifting.
-	step = time.Second
-	// slew is the most by which one second is made shorter or longer.
-	slew = 10 * time.Millisecond
-	// quiet is the difference that is left alone.
-	quiet = time.Millisecond
-	// refused is how far names may be ahead of the wall clock: Prometheus refuses samples from beyond it.
-	refused = 5 * time.Minute
-	// named is how many seconds back the names of seconds are kept.
-	named = 2 * 3600
-	// lastReading and firstIndex, lastIndex keep every sum of times within an int64 of nanoseconds.
+	// stepThreshold is the smallest difference that is treated as a step of the wall clock and not as drift.
+	stepThreshold = time.Second
+	// maxSlew is the largest change of the length of a second.
+	maxSlew = 10 * time.Millisecond
+	// deadband is the largest difference that is ignored.
+	deadband = time.Millisecond
+	// maxLead is the largest lead of names over the wall clock: Prometheus rejects samples beyond it.
+	maxLead = 5 * time.Minute
+	// keptNames is the number of past seconds whose names are kept.
+	keptNames = 2 * 3600
+	// lastReading, firstIndex and lastIndex keep all sums of times within an int64 of nanoseconds.
 	lastReading = Reading(1) << 62
 	lastIndex   = int64(1) << 32
 	firstIndex  = -lastIndex
 )
 
-// Reading is a reading of a Timeline's monotonic clock, from [Timeline.Now]. It is a type of its own so that no duration
-// passes for one. Readings of one Timeline can be compared; what lies between two of them is [Reading.Sub]. The zero value
-// is the moment that the clock counts from.
-type Reading time.Duration
-
-// Sub is the time from the reading o to r, negative if r is the earlier one.
-func (r Reading) Sub(o Reading) time.Duration { return time.Duration(r - o) }
-
-// Add is the reading that the clock will show, or has shown, d after r.
-func (r Reading) Add(d time.Duration) Reading { return r + Reading(d) }
-
-// String is the time since the moment that the clock counts from.
-func (r Reading) String() string { return time.Duration(r).String() }
-
-// Clock is what a Timeline reads.
-type Clock struct {
-	// Mono is the monotonic clock, as the time since a moment of its choice. It must never go back.
-	Mono func() time.Duration
-	// Wall is the wall clock. It may do anything.
-	Wall func() time.Time
-	// After is a second of the wall clock, the zero Time for none: no second is handed out whose name is not after it.
-	After time.Time
-}
-
-// Timeline is a line of seconds on which all the rings of a process run together.
+// Timeline is the sequence of seconds that all rings of a process run on.
 //
-// Seconds are numbered and timed by the monotonic clock, so that time on the line only goes forward and a second
-// keeps its length. Each second has a name, a second of the wall clock, given when the second opens and never
-// changed. Names start aligned with the wall clock, and whenever a second opens they are compared with it:
+// The monotonic clock numbers and times the seconds, so time on the line only moves forward and seconds keep their
+// length. Each second has a name: the second of the wall clock that it represents. A second gets its name when it
+// opens, and the name never changes. The first name is aligned with the wall clock. Whenever a second opens, the
+// Timeline compares its name with the wall clock:
 //
-//   - A difference below a second is slewed: seconds are up to 1% shorter or longer until it is gone. Below a
-//     millisecond it is left alone.
-//   - A wall clock that is ahead by a second or more was stepped, or the machine slept: names skip the seconds
-//     between, which do not exist.
-//   - A wall clock that is behind by a second or more was stepped back: names go on and come back by slewing. Only
-//     if they are more than five minutes ahead, where servers refuse samples from the future, are they taken from
-//     the wall clock again. Until they have passed the latest name before, seconds are marked [Second.Repeat]: what
-//     is handed out must ascend, and no name may stand for two seconds.
+//   - It ignores a difference of up to a millisecond. It slews a difference below a second: seconds are up to 1 %
+//     shorter or longer until the difference is gone.
+//   - If the wall clock leads by a second or more, it was stepped or the machine was suspended. Names skip the seconds
+//     in between; those seconds do not exist.
+//   - If the wall clock lags by a second or more, it was stepped back. Names continue and return by slewing. If names
+//     lead by more than five minutes, servers reject the samples. The Timeline then takes names from the wall clock
+//     again and marks seconds as [Second.Repeat] until their names pass the latest earlier name. Exported names must
+//     ascend, and no two seconds may share a name.
 //
-// Timeline is safe for concurrent use. Within a second, At costs one atomic load; once a second one caller reads the
-// wall clock under a lock. Limitation: a difference of several minutes takes hours to slew away, and the seconds
-// that were skipped or repeated have no rows of their own; [Health] counts both.
+// The regions of the difference between the wall clock and the name:
+//
+//	   wall clock behind                              wall clock ahead
+//	<------------|----------------|---------|----|----|---------|------------->
+//	          -5 min            -1 s      -1 ms  0  1 ms       1 s
+//	 take names     continue,       slew     ignore    slew       skip names
+//	 again: repeat  slew back
+//
+// Timeline is safe for concurrent use. Within a second, At costs one atomic load. Once a second, one caller reads the
+// wall clock under a lock.
+//
+// Limitations: a difference of several minutes takes hours to correct by slewing. Skipped and repeated seconds have no
+// rows; [Health] counts both.
 type Timeline struct {
-	anchor time.Time // of the real clock; a Clock given by the caller is used instead
+	anchor time.Time // start of the machine's monotonic clock; unused if clock has functions
 	clock  Clock
 
-	open atomic.Pointer[Second]
+	open atomic.Pointer[Second] // changes under mu
 
-	mu     sync.Mutex // guards what follows and changes of open
-	runs   []run
-	latest int64 // highest name given so far
-	health Health
+	mu         sync.Mutex // guards the fields below
+	runs       []run      // ascending; the last one continues
+	latestName int64      // highest name so far, Clock.StartAfter included
+	health     Health
 }
 
-// Second is one second of a Timeline.
+// Second is a second of a Timeline.
 type Second struct {
-	// Index numbers the second on the line: the next one has Index+1, whatever the wall clock does.
+	// Index numbers the second on the line. The next second has Index+1, independent of the wall clock.
 	Index int64
-	// Name is the Unix time of the wall-clock second that this one stands for.
+	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
-	// Repeat reports whether Name is not after all names before it, because the wall clock was set back.
+	// Repeat reports that Name is not later than all earlier names, because the wall clock was set back.
 	Repeat bool
-	// Start and End are the readings of the monotonic clock between which the second is open: [Start, End).
+	// Start and End are readings of the monotonic clock. The second is open in [Start, End).
 	Start, End Reading
 }
 
-// Health is what a Timeline knows about the wall clock.
+// Health reports how a Timeline follows the wall clock.
 type Health struct {
-	// Steps counts how often the wall clock was found a second or more away from where it should have been.
+	// Steps counts deviations of the wall clock from its expected value by a second or more.
 	Steps int64
-	// Repeated counts the seconds whose name was not after all names before it.
+	// Repeated counts the seconds whose name was not later than all earlier names.
 	Repeated int64
-	// Offset is how far the wall clock was ahead of the names when the last second opened, skipped names aside.
+	// Offset is the lead of the wall clock over the names when the last second opened, after names were skipped.
 	Offset time.Duration
 }
 
-// run is a stretch of seconds with consecutive names. A new one begins where names skip or repeat, so a line whose clock is not
-// stepped has a single one, however long it runs.
+// run is a sequence of seconds with consecutive names. A new run begins where names skip or repeat. A line whose wall
+// clock is never stepped has a single run.
 type run struct {
-	index, name int64
-	floor       int64 // latest name before the run began
+	index, name int64 // of the first second
+	floor       int64 // latest name before the run: seconds up to this name are repeats
 }
 
-// NewTimeline makes a line that starts in the present second. If Clock.After is not over, the line starts with the second
-// after it, ahead of the wall clock. If After is more than five minutes ahead, the line starts with the present second, and
-// seconds are marked [Second.Repeat] until After is over. The zero Clock stands for the machine's clocks; any other needs
-// both functions.
+// NewTimeline returns a line that starts in the current second. If the current second is not later than
+// Clock.StartAfter, the line starts with the second after Clock.StartAfter, and leads the wall clock. If StartAfter is
+// more than five minutes ahead, the line starts with the current second, and seconds are marked [Second.Repeat] until
+// StartAfter has passed. The zero Clock selects the machine's clocks. Any other Clock needs both functions.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
-	mono, wall := t.read()
+	mono, wall := t.readClocks()
 	name, start := wall.Unix(), mono.Add(-time.Duration(wall.Nanosecond()))
-	floor := name - 1
-	if !clock.After.IsZero() && clock.After.Unix() >= name {
-		floor = clock.After.Unix()
-		if ahead := time.Unix(floor+1, 0).Sub(wall); ahead <= refused {
+	floor := name - 1 // the latest name that must not be used
+	if !clock.StartAfter.IsZero() && clock.StartAfter.Unix() >= name {
+		floor = clock.StartAfter.Unix()
+		if ahead := time.Unix(floor+1, 0).Sub(wall); ahead <= maxLead {
 			name, start = floor+1, mono
 			t.health.Offset = -ahead
 		}
 	}
-	first := Second{Index: min(max(name, firstIndex), lastIndex), Name: name, Repeat: name <= floor, Start: start, End: start.Add(time.Second)}
+	first := Second{
+		Index: min(max(name, firstIndex), lastIndex), Name: name, Repeat: name <= floor,
+		Start: start, End: start.Add(time.Second),
+	}
 	t.runs = []run{{index: first.Index, name: name, floor: floor}}
-	t.latest = max(name, floor)
+	t.latestName = max(name, floor)
 	if first.Repeat {
 		t.health.Repeated++
 	}
@@ -133,88 +123,89 @@ func NewTimeline(clock Clock) *Timeline {
 	return t
 }
 
-// Now reads the monotonic clock. It costs one clock reading, half of time.Now.
-func (t *Timeline) Now() Reading {
-	if t.clock.Mono != nil {
-		return Reading(t.clock.Mono())
-	}
-	return Reading(time.Since(t.anchor))
-}
-
-// At returns the second that is open at the reading now, and opens it if nobody has. A reading from before the
-// second that is open already gets that one: time only goes forward. A reading that the clock has not reached counts as
-// the present one: reading never moves time.
+// At returns the second that is open at the reading now. It opens the second if necessary. For a reading before the
+// open second, At returns the open second, because time only moves forward. For a reading that the clock has not
+// reached, At returns the current second, because readers must not move time.
 func (t *Timeline) At(now Reading) Second {
 	if s := t.open.Load(); now < s.End {
 		return *s
 	}
-	return t.turn(now)
+	return t.advance(now)
 }
 
 // MaxSecond is the longest that a second lasts: a second and the largest slew.
-const MaxSecond = time.Second + slew
+const MaxSecond = time.Second + maxSlew
 
 // Current returns the open second and the time until it ends, which is positive and at most [MaxSecond].
 //
-// Sleep until the next second with this time. The difference between a reading and the end of [Timeline.At] of it can be
-// longer than a second: if the goroutine is suspended between the two, another goroutine may have opened a later second.
+// Sleep until the next second with this time. The difference between a reading and the end of the second that
+// [Timeline.At] returns for it can be longer: if the goroutine is suspended between the two calls, another goroutine may
+// have opened a later second.
 func (t *Timeline) Current() (s Second, left time.Duration) {
 	now := t.Now()
 	s = t.At(now)
 	return s, min(s.End.Sub(now), MaxSecond)
 }
 
-// Name is the wall-clock second that the second with this index stands for, in UTC. It reports false for a second
-// that is marked [Second.Repeat]: its events are counted in totals, but its record must not be handed out. It also
-// does for a second from before the line began, and may for one from more than two hours ago.
-func (t *Timeline) Name(index int64) (time.Time, bool) {
-	r := t.runOf(index)
-	name := r.name + index - r.index
-	if name <= r.floor || index < r.index {
-		return time.Time{}, false
-	}
-	return time.Unix(name, 0).UTC(), true
-}
-
-// NameFrom is the name of the second with this index, or, if it has none, of the first later second that has: the inverse of
-// [Timeline.IndexFrom]. For a second to come it is the name that it will have if the clock does not step. For one from before
-// the line began, or, if the clock stepped since, from more than two hours ago, it is the name of the first known second.
-func (t *Timeline) NameFrom(index int64) time.Time {
-	r := t.runOf(index)
-	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
-}
-
-// runOf is the run that the second with this index belongs to: for one that is not known any more the first known run, which
-// begins after it. The latest are looked at first, because most of what is asked for happened lately.
-func (t *Timeline) runOf(index int64) run {
+// advance opens the second of the reading now, unless another goroutine has opened it.
+func (t *Timeline) advance(now Reading) Second {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := len(t.runs) - 1
-	for i > 0 && t.runs[i].index > index {
-		i--
+	s := *t.open.Load()
+	now = min(now, t.Now(), lastReading)
+	for now >= s.End { // runs twice if slewing makes the second of now so short that it has already ended
+		s = t.next(s, now)
 	}
-	return t.runs[i]
+	t.open.Store(&s)
+	return s
 }
 
-// IndexFrom is the index of the first second whose name is not before the wall-clock time at; seconds without a name, see
-// [Timeline.Name], do not count. For a time to come it is the index that the second will have if the clock does not step.
-// For a time from before the line began, or, if the clock stepped since, from more than two hours ago, it is the index of
-// the first known second.
-func (t *Timeline) IndexFrom(at time.Time) int64 {
-	name := min(max(at.Unix(), -1<<60), 1<<60) // so that no sum overflows
-	if at.Nanosecond() > 0 {
-		name++
+// next returns the second after s that contains now. Seconds in between, in which no goroutine called At, have their
+// usual length.
+func (t *Timeline) next(s Second, now Reading) Second {
+	idle := int64(now.Sub(s.End) / time.Second)
+	next := Second{
+		Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End.Add(time.Duration(idle) * time.Second),
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, r := range t.runs {
-		from := max(r.name, r.floor+1, name)
-		index := r.index + from - r.name
-		if i == len(t.runs)-1 || index < t.runs[i+1].index {
-			return index
-		}
+	floor := t.runs[len(t.runs)-1].floor
+	t.health.Repeated += min(max(floor-s.Name, 0), idle)
+	t.latestName = max(t.latestName, next.Name-1)
+	t.discipline(&next)
+	return next
+}
+
+// discipline compares the wall clock with the name of the second s that is about to open. If they differ by a step,
+// discipline renames s. It sets the length of s. See [Timeline] for the thresholds.
+func (t *Timeline) discipline(s *Second) {
+	mono, wall := t.readClocks()
+	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono.Sub(s.Start)))
+	if d := ahead - t.health.Offset; d >= stepThreshold || d <= -stepThreshold {
+		t.health.Steps++
 	}
-	return 0 // not reached: there is a last run
+	if ahead >= stepThreshold || ahead < -maxLead {
+		shift := floorDiv(int64(ahead), int64(time.Second))
+		s.Name += shift
+		ahead -= time.Duration(shift) * time.Second
+		t.startRun(run{index: s.Index, name: s.Name, floor: t.latestName})
+	}
+	s.Repeat = s.Name <= t.runs[len(t.runs)-1].floor
+	if s.Repeat {
+		t.health.Repeated++
+	}
+	t.latestName = max(t.latestName, s.Name)
+	t.health.Offset = ahead
+	s.End = s.Start.Add(time.Second)
+	if ahead > deadband || ahead < -deadband {
+		s.End = s.End.Add(-min(max(ahead, -maxSlew), maxSlew))
+	}
+}
+
+// startRun appends a run, and drops runs that ended more than two hours ago.
+func (t *Timeline) startRun(r run) {
+	t.runs = append(t.runs, r)
+	for len(t.runs) > 1 && t.runs[1].index < r.index-keptNames {
+		t.runs = t.runs[1:]
+	}
 }
 
 // Health reports how the line follows the wall clock.
@@ -222,98 +213,4 @@ func (t *Timeline) Health() Health {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.health
-}
-
-func (t *Timeline) turn(now Reading) Second {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := *t.open.Load()
-	now = min(now, t.Now(), lastReading)
-	for now >= s.End { // twice, if the second that now fell into is made so short that it is over
-		s = t.next(s, now)
-	}
-	t.open.Store(&s)
-	return s
-}
-
-// next opens the second that now falls into. The seconds that nobody asked for had their usual length.
-func (t *Timeline) next(s Second, now Reading) Second {
-	idle := int64(now.Sub(s.End) / time.Second)
-	next := Second{Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End.Add(time.Duration(idle) * time.Second)}
-	floor := t.runs[len(t.runs)-1].floor
-	t.health.Repeated += min(max(floor-s.Name, 0), idle)
-	t.latest = max(t.latest, next.Name-1)
-	t.follow(&next)
-	return next
-}
-
-// follow compares the wall clock with the second that is about to open, renames it if they are too far apart, and
-// decides its length.
-func (t *Timeline) follow(s *Second) {
-	mono, wall := t.read()
-	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono.Sub(s.Start)))
-	if d := ahead - t.health.Offset; d >= step || d <= -step {
-		t.health.Steps++
-	}
-	if ahead >= step || ahead < -refused {
-		shift := floorDiv(int64(ahead), int64(time.Second))
-		s.Name += shift
-		ahead -= time.Duration(shift) * time.Second
-		t.rename(run{index: s.Index, name: s.Name, floor: t.latest})
-	}
-	s.Repeat = s.Name <= t.runs[len(t.runs)-1].floor
-	if s.Repeat {
-		t.health.Repeated++
-	}
-	t.latest = max(t.latest, s.Name)
-	t.health.Offset = ahead
-	s.End = s.Start.Add(time.Second)
-	if ahead > quiet || ahead < -quiet {
-		s.End = s.End.Add(-min(max(ahead, -slew), slew))
-	}
-}
-
-func (t *Timeline) rename(r run) {
-	t.runs = append(t.runs, r)
-	for len(t.runs) > 1 && t.runs[1].index < r.index-named {
-		t.runs = t.runs[1:]
-	}
-}
-
-// read reads both clocks as nearly at once as can be.
-func (t *Timeline) read() (mono Reading, wall time.Time) {
-	if t.clock.Mono != nil {
-		mono = t.Now()
-		for range 3 { // a pause between the two readings would look like a step
-			wall = t.clock.Wall().Round(0)
-			before := mono
-			if mono = t.Now(); mono.Sub(before) <= quiet {
-				break
-			}
-		}
-		return mono, wall
-	}
-	now := time.Now()
-	return Reading(now.Sub(t.anchor)), now.Round(0)
-}
-
-// Line is the time on the line at the reading now, since 1970: Index seconds and the part of this second that has
-// passed. A reading outside of the second gets its nearer end. It is a time.Duration, because an [Array] is told times
-// since an epoch, and is no [Reading].
-func (s Second) Line(now Reading) time.Duration {
-	length := s.End.Sub(s.Start)
-	part := min(max(now.Sub(s.Start), 0), length-1)
-	return time.Duration(s.Index)*time.Second + part*time.Second/length
-}
-
-// Reading is the first reading of the monotonic clock at which the line has reached the time line, which must not lie
-// before the second. For a time after its end it is an estimate: the seconds that follow are taken to have their usual
-// length.
-func (s Second) Reading(line time.Duration) Reading {
-	length := s.End.Sub(s.Start)
-	part := line - time.Duration(s.Index)*time.Second
-	if part > time.Second {
-		return s.End.Add(part - time.Second)
-	}
-	return s.Start.Add((part*length + time.Second - 1) / time.Second)
 }

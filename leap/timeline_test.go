@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// clocks is a pair of clocks that a test sets by hand.
+// clocks is a pair of clocks that the test sets.
 type clocks struct {
 	mono time.Duration
 	wall time.Time
@@ -32,10 +32,10 @@ func newLine(c *clocks) *leap.Timeline {
 	})
 }
 
-// now is the reading that the clock shows.
+// now returns the current reading of the clock.
 func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
 
-// nameAt is the name of the second that is open now, relative to the first.
+// nameAt returns the name of the open second, relative to the first one.
 func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
@@ -68,7 +68,7 @@ func TestTheRealClock(t *testing.T) {
 	})
 }
 
-func TestReadingsBehindGetTheOpenSecond(t *testing.T) {
+func TestOlderReadingsGetTheOpenSecond(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
 	c.pass(10 * time.Second)
@@ -80,8 +80,8 @@ func TestReadingsBehindGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// One reading from the future opened the second it fell into. Until the clock was there, that second stayed open: it got
-// the events of all the seconds before it.
+// A reading from the future opened its second. Until the clock got there, this second stayed open and got the events of
+// all seconds before it.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -105,17 +105,18 @@ func TestReadings(t *testing.T) {
 	before := l.Now()
 	c.pass(90 * ms)
 	after := l.Now()
-	if after.Sub(before) != 90*ms || before.Sub(after) != -90*ms || before.Add(90*ms) != after || after.String() != "1h0m0.09s" {
+	if after.Sub(before) != 90*ms || before.Sub(after) != -90*ms || before.Add(90*ms) != after ||
+		after.String() != "1h0m0.09s" {
 		t.Errorf("%v follows %v", after, before)
 	}
 }
 
-func TestAbsurdReadingsDoNotOverflow(t *testing.T) {
+func TestExtremeReadingsDoNotOverflow(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
 	c.mono = math.MaxInt64
 	s := l.At(math.MaxInt64)
-	if s.End <= s.Start || s.Line(math.MaxInt64) < 0 || s.Line(s.Start) < 0 {
+	if s.End <= s.Start || s.LineTime(math.MaxInt64) < 0 || s.LineTime(s.Start) < 0 {
 		t.Errorf("the last second is %+v", s)
 	}
 	for _, year := range []int{1, 1960, 2300, 9999} {
@@ -123,13 +124,13 @@ func TestAbsurdReadingsDoNotOverflow(t *testing.T) {
 		l := newLine(c)
 		c.pass(3 * time.Second)
 		s := l.At(c.now())
-		if name, ok := l.Name(s.Index); !ok || !name.Equal(c.wall.Truncate(time.Second)) {
+		if name, ok := l.WallTime(s.Index); !ok || !name.Equal(c.wall.Truncate(time.Second)) {
 			t.Errorf("year %d: the second at %v is named %v, %t", year, c.wall, name, ok)
 		}
 	}
 }
 
-// A small difference is slewed away without a second being skipped, repeated, or off by more than 1%.
+// A small difference is corrected by slewing: no second is skipped, repeated, or off by more than 1 %.
 func TestSmallDifferencesAreSlewed(t *testing.T) {
 	for _, diff := range []time.Duration{400 * ms, -400 * ms, 999 * ms, -999 * ms} {
 		c := &clocks{}
@@ -169,7 +170,7 @@ func TestStepForwardSkipsNames(t *testing.T) {
 		t.Errorf("%+v follows %+v", after, before)
 	}
 	for i, want := range map[int64]int64{0: 0, 1: 1, 2: 3602, 5: 3605} {
-		name, ok := l.Name(before.Index - 1 + i)
+		name, ok := l.WallTime(before.Index - 1 + i)
 		if !ok || name.Unix() != start.Unix()+want {
 			t.Errorf("second %d is named %v (%t), want +%d", i, name, ok, want)
 		}
@@ -179,7 +180,7 @@ func TestStepForwardSkipsNames(t *testing.T) {
 	}
 }
 
-// Names go on ahead of a clock that was set back, and come back a hundredth of a second at a time.
+// After a small step back, names lead the clock, and return by a hundredth of a second per second.
 func TestSmallStepBackIsNotFollowed(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -218,8 +219,8 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 		if want := s.Name <= first.Name; s.Repeat != want {
 			t.Fatalf("after %d s: %+v, the first was %d", i, s, first.Name)
 		}
-		if _, ok := l.Name(s.Index); ok == s.Repeat {
-			t.Fatalf("after %d s the name may be handed out: %t", i, ok)
+		if _, ok := l.WallTime(s.Index); ok == s.Repeat {
+			t.Fatalf("after %d s the name is valid: %t", i, ok)
 		}
 	}
 	if h := l.Health(); h.Steps != 1 || h.Repeated != 600 {
@@ -227,7 +228,7 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 	}
 }
 
-// The same, when nobody asked for the seconds between.
+// The same without readings in between.
 func TestLargeStepBackWhileIdle(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -244,7 +245,7 @@ func TestLargeStepBackWhileIdle(t *testing.T) {
 	}
 }
 
-// Name and IndexFrom are inverse, across steps of both kinds.
+// WallTime and IndexAtOrAfter are inverse, across steps of both kinds.
 func TestIndexOfAName(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -256,7 +257,7 @@ func TestIndexOfAName(t *testing.T) {
 		case 300:
 			c.step(time.Hour)
 		case 600:
-			c.step(-10 * time.Minute) // followed: some names are given a second time
+			c.step(-10 * time.Minute) // names are taken from the clock again, and some repeat
 		case 1500:
 			c.step(40 * time.Second)
 		}
@@ -268,24 +269,25 @@ func TestIndexOfAName(t *testing.T) {
 		}
 	}
 	for _, s := range seconds {
-		index := l.IndexFrom(time.Unix(s.Name, 0))
+		index := l.IndexAtOrAfter(time.Unix(s.Name, 0))
 		if want := !s.Repeat; (index == s.Index) != want {
 			t.Fatalf("%+v: the index of its name is %d", s, index)
 		}
 	}
 	last := seconds[len(seconds)-1]
 	for name := first.Name - 10; name < last.Name; name++ {
-		at, ok := l.Name(l.IndexFrom(time.Unix(name, 0)))
+		at, ok := l.WallTime(l.IndexAtOrAfter(time.Unix(name, 0)))
 		if !ok || (at.Unix() == name) != (named[name] || name == first.Name) {
-			t.Fatalf("%d, %d after the first: named %t, its index is that of %v (%t)", name, name-first.Name, named[name], at, ok)
+			t.Fatalf("name %d, %d after the first: given %t, its index has the name %v (%t)",
+				name, name-first.Name, named[name], at, ok)
 		}
 	}
-	// IndexFrom is that of the first name that is not before the time.
+	// IndexAtOrAfter returns the first second whose name is not before the time.
 	seconds = append([]leap.Second{first}, seconds...)
 	for name := first.Name - 10; name < last.Name; name++ {
 		i := slices.IndexFunc(seconds, func(s leap.Second) bool { return s.Name >= name && !s.Repeat })
 		for _, at := range []time.Time{time.Unix(name, 0), time.Unix(name-1, 1)} {
-			if got := l.IndexFrom(at); got != seconds[i].Index {
+			if got := l.IndexAtOrAfter(at); got != seconds[i].Index {
 				t.Fatalf("from %d after the first on: index %d, want %d", name-first.Name, got-first.Index, i)
 			}
 		}
@@ -296,14 +298,14 @@ func TestIndexOfAName(t *testing.T) {
 		time.Unix(math.MinInt64, 0): first.Index,
 		time.Unix(1<<60, 0):         last.Index + 1<<60 - last.Name,
 	} {
-		if got := l.IndexFrom(at); got != want {
+		if got := l.IndexAtOrAfter(at); got != want {
 			t.Errorf("from %v on: index %d, want %d", at, got, want)
 		}
 	}
 }
 
-// A second that is made shorter when it opens may be over by then; a reading must never get a second that it is
-// not in.
+// A second that is shortened when it opens may already be over. A reading must never get a second that does not contain
+// it.
 func TestASecondHoldsItsReading(t *testing.T) {
 	for _, gap := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Minute} {
 		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
@@ -319,7 +321,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 	}
 }
 
-// A thousand steps in one life must not cost more and more memory or wrong names.
+// A thousand steps must not lead to wrong names.
 func TestManySteps(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -334,61 +336,61 @@ func TestManySteps(t *testing.T) {
 		seconds = append(seconds, second{s.Index, s.Name})
 	}
 	for _, s := range seconds {
-		if name, ok := l.Name(s.index); !ok || name.Unix() != s.name {
+		if name, ok := l.WallTime(s.index); !ok || name.Unix() != s.name {
 			t.Fatalf("second %d was named %d and is now %v, %t", s.index, s.name, name, ok)
 		}
 	}
 }
 
-// Line and Reading are inverse, for seconds of every length.
-func TestLineAndReading(t *testing.T) {
+// LineTime and ReadingAt are inverse, for seconds of every length.
+func TestLineTimeAndReadingAt(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, 990 * ms, 1010 * ms, 1003*ms + 7} {
 		s := leap.Second{Index: 1_800_000_000, Start: 12345, End: leap.Reading(12345).Add(length)}
 		base := time.Duration(s.Index) * time.Second
 		for part := time.Duration(0); part <= time.Second; part += 12_345_678 {
-			now := s.Reading(base + part)
-			if part < time.Second && s.Line(now) < base+part {
-				t.Fatalf("length %v: Line(Reading(%v)) = %v", length, part, s.Line(now)-base)
+			now := s.ReadingAt(base + part)
+			if part < time.Second && s.LineTime(now) < base+part {
+				t.Fatalf("length %v: LineTime(ReadingAt(%v)) = %v", length, part, s.LineTime(now)-base)
 			}
-			if part > 0 && s.Line(now-1) >= base+part {
-				t.Fatalf("length %v: Reading(%v) is not the first", length, part)
+			if part > 0 && s.LineTime(now-1) >= base+part {
+				t.Fatalf("length %v: ReadingAt(%v) is not the first", length, part)
 			}
 		}
-		if s.Reading(base+time.Second) != s.End || s.Line(s.End) >= base+time.Second || s.Line(0) != base {
+		if s.ReadingAt(base+time.Second) != s.End || s.LineTime(s.End) >= base+time.Second || s.LineTime(0) != base {
 			t.Errorf("length %v: the ends are wrong", length)
 		}
 	}
 }
 
-// A line that begins after a second that was handed out before has no second of that name, whatever the clock says.
+// A line with Clock.StartAfter exports no second with this name or an earlier one, whatever the clock shows.
 func TestAfter(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
-		after        time.Duration // from the present second
-		first, later int64         // names when it begins and a minute later
-		repeated     int64         // seconds that are not handed out in this minute
+		after        time.Duration // from the current second
+		first, later int64         // names at the start and a minute later
+		repeated     int64         // seconds that are not exported in this minute
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},
-		{"the present second", 0, 1, 60, 0}, // 0.7 s ahead at first, less 1% each second
+		{"the current second", 0, 1, 60, 0}, // 0.7 s ahead at first, minus 1 % each second
 		{"four minutes", 4 * time.Minute, 241, 300, 0},
-		{"a future that servers refuse", time.Hour, 0, 60, 61},
+		{"a future that servers reject", time.Hour, 0, 60, 61},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := &clocks{wall: start}
 			l := leap.NewTimeline(leap.Clock{
-				Mono:  func() time.Duration { return c.mono },
-				Wall:  func() time.Time { return c.wall },
-				After: start.Add(tc.after),
+				Mono:       func() time.Duration { return c.mono },
+				Wall:       func() time.Time { return c.wall },
+				StartAfter: start.Add(tc.after),
 			})
 			if got := nameAt(l, c); got != tc.first {
-				t.Errorf("it begins with second %d, want %d", got, tc.first)
+				t.Errorf("the line begins with second %d, want %d", got, tc.first)
 			}
 			for last := int64(math.MinInt64); c.mono < time.Minute; c.pass(100 * ms) {
 				s := l.At(c.now())
-				at, ok := l.Name(s.Index)
+				at, ok := l.WallTime(s.Index)
 				if ok && (!at.After(start.Add(tc.after).Truncate(time.Second)) || at.Unix() < last) {
-					t.Fatalf("%v has the name %v", c.mono, at)
+					t.Fatalf("at %v the name is %v", c.mono, at)
 				}
 				if ok {
 					last = at.Unix()
@@ -404,26 +406,27 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// However the wall clock is set while names have to wait for After, none of them is handed out before it.
+// Steps of the wall clock do not lead to exported names before StartAfter.
 func TestAfterAndSteps(t *testing.T) {
 	c := &clocks{wall: start}
 	after := start.Add(time.Hour)
 	l := leap.NewTimeline(leap.Clock{
-		Mono:  func() time.Duration { return c.mono },
-		Wall:  func() time.Time { return c.wall },
-		After: after,
+		Mono:       func() time.Duration { return c.mono },
+		Wall:       func() time.Time { return c.wall },
+		StartAfter: after,
 	})
-	for i, step := range []time.Duration{10 * time.Minute, -20 * time.Minute, 50 * time.Minute, -30 * time.Minute, 2 * time.Hour} {
+	steps := []time.Duration{10 * time.Minute, -20 * time.Minute, 50 * time.Minute, -30 * time.Minute, 2 * time.Hour}
+	for i, step := range steps {
 		c.step(step)
 		for range 50 {
 			c.pass(100 * ms)
 			s := l.At(c.now())
-			if at, ok := l.Name(s.Index); ok && (i < 4 || !at.After(after)) {
+			if at, ok := l.WallTime(s.Index); ok && (i < 4 || !at.After(after)) {
 				t.Fatalf("step %d: %v is %v", i, c.mono, at)
 			}
 		}
 	}
-	if _, ok := l.Name(l.At(c.now()).Index); !ok {
-		t.Error("long after it seconds are still not handed out")
+	if _, ok := l.WallTime(l.At(c.now()).Index); !ok {
+		t.Error("long after After, seconds are not exported")
 	}
 }

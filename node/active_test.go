@@ -8,14 +8,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The last active second is known whatever has become of its record, of every second that can still be read, and of every
-// bucket a burst ends in: the second after it has a record, too, because of windows that slide into it.
+// LastActive is exact for every second that can be read, also after the record of the active second was dropped. The
+// second after a burst has a record, too, because sliding windows reach into it, but counts as idle.
 func TestLastActive(t *testing.T) {
 	const history = 2 * time.Minute
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		r := newRig(t, node.Options{History: history})
-		other := node.New(r.shape, r.at(0))
+		other := node.New(r.config, r.at(0))
 		r.view.Add(other)
 		quiet, inFlight, began := 0, []call(nil), r.zero-1
 		active := map[int64]bool{}
@@ -55,14 +55,15 @@ func TestLastActive(t *testing.T) {
 					continue
 				}
 				if got, want := r.view.LastActive(before), lastBefore(min(before, r.zero+i+1)); got != want {
-					t.Fatalf("seed %d, at %d: before %d it is %d, want %d", seed, i, before-r.zero, got-r.zero, want-r.zero)
+					t.Fatalf("seed %d, at %d: last active second before %d: %d, want %d",
+						seed, i, before-r.zero, got-r.zero, want-r.zero)
 				}
 			}
 		}
 	}
 }
 
-// A leaf that was retired still counts.
+// Removed leaves count, too.
 func TestLastActiveOfARetiredLeaf(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(5*time.Second+900*ms, ms, false)
@@ -71,9 +72,9 @@ func TestLastActiveOfARetiredLeaf(t *testing.T) {
 	}
 	r.view.Remove(r.zero + 7)
 	if got := r.view.LastActive(r.zero + 90); got != r.zero+5 {
-		t.Errorf("it is %d, want 5", got-r.zero)
+		t.Errorf("last active second %d, want 5", got-r.zero)
 	}
 	if got := r.view.Clone().LastActive(r.zero + 90); got != r.zero+5 {
-		t.Errorf("of the clone it is %d, want 5", got-r.zero)
+		t.Errorf("of the clone last active second %d, want 5", got-r.zero)
 	}
 }

@@ -8,44 +8,45 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// newContended makes a statistic whose clock the test sets.
+// newContended returns a statistic whose clock the test sets.
 func newContended(t *testing.T, now *time.Duration) *Statistic {
 	t.Helper()
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return *now },
 		Wall: func() time.Time { return time.Unix(1_000_000, 0).Add(*now) },
 	})
-	shape, err := NewShape(line, Options{})
+	config, err := NewConfig(line, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(shape, 0)
+	return New(config, 0)
 }
 
-// contend makes so many calls in a stripe that find its lock taken, each after so many that do not, and rebalances as they would.
+// contend simulates calls in a stripe: the given number that find its lock taken, each after a number of others that do
+// not. It rebalances like they would.
 func contend(st *stripe, meetings, others int) {
 	for range meetings {
 		st.mu.Lock()
 		st.entered.Add(uint64(others))
 		st.exited += uint32(others)
-		st.meet()
+		st.noteContention()
 		st.unlock()
 	}
 }
 
-func (s *Statistic) picked() []*stripe { return s.more.Load().list() }
+func (s *Statistic) picked() []*stripe { return s.extra.Load().list() }
 
-func TestStripesAreAddedWhereManyOfTheCallsMeet(t *testing.T) {
+func TestContentionAddsStripes(t *testing.T) {
 	for name, test := range map[string]struct {
 		rounds, meetings, others int
 		apart                    time.Duration // between the rounds
 		want                     int
 	}{
-		"one call in five, as of two processors":         {1, minMeetings, 4, 0, 2},
-		"one call in two hundred":                        {1, minMeetings, 200, 0, 2},
-		"one call in a thousand, for ever":               {1, 1000 * minMeetings, 1000, 0, 0},
-		"some at once, and some an hour later":           {100, minMeetings / 2, 0, time.Hour, 0},
-		"in each bucket fewer than it takes, but busily": {50, minMeetings - 1, 4, 500 * time.Millisecond, 0},
+		"one call in five, as of two processors":         {1, minContended, 4, 0, 2},
+		"one call in two hundred":                        {1, minContended, 200, 0, 2},
+		"one call in a thousand, without end":            {1, 1000 * minContended, 1000, 0, 0},
+		"some now, and some an hour later":               {100, minContended / 2, 0, time.Hour, 0},
+		"in each bucket fewer than it takes, but busily": {50, minContended - 1, 4, 500 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var now time.Duration
@@ -58,53 +59,67 @@ func TestStripesAreAddedWhereManyOfTheCallsMeet(t *testing.T) {
 			if got := len(s.picked()); got != test.want {
 				t.Errorf("%d stripes to pick from, want %d", got, test.want)
 			}
-			if contend(&s.first, 2*minMeetings, 4); len(s.picked()) < 2 {
-				t.Error("no stripes to pick from when two processors share one at last")
+			if contend(&s.first, 2*minContended, 4); len(s.picked()) < 2 {
+				t.Error("no further stripes after two processors share the first one")
 			}
 		})
 	}
 }
 
-func TestGoroutinesThatShareAStripeAreSpreadAnewBeforeThereAreMore(t *testing.T) {
+func TestSeedChangesBeforeStripesAreAdded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	var now time.Duration
 	s := newContended(t, &now)
-	contend(&s.first, minMeetings, 0)
-	seeds := map[uint64]bool{s.more.Load().seed: true}
+	contend(&s.first, minContended, 0)
+	seeds := map[uint64]bool{s.extra.Load().seed: true}
 	for i, want := range []int{2, 2, 4, 4, 4, 4, 4} {
-		more := s.more.Load()
-		contend(more.slots[0], minMeetings<<more.slots[0].rare, 0)
+		more := s.extra.Load()
+		contend(more.slots[0], minContended<<more.slots[0].backoff, 0)
 		if got := len(s.picked()); got != want {
-			t.Fatalf("the %d. time there are %d stripes, want %d", i+1, got, want)
+			t.Fatalf("round %d: %d stripes, want %d", i+1, got, want)
 		}
-		if s.more.Load() == more {
-			t.Fatalf("the %d. time nothing has changed", i+1)
+		if s.extra.Load() == more {
+			t.Fatalf("round %d: the set has not changed", i+1)
 		}
-		seeds[s.more.Load().seed] = true
+		seeds[s.extra.Load().seed] = true
 	}
 	if len(seeds) < 5 {
 		t.Errorf("%d seeds", len(seeds))
 	}
 }
 
-func TestAHotResourceOnManyProcessorsStaysSmallAndTurnsFast(t *testing.T) {
+func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
 	var now time.Duration
 	s := newContended(t, &now)
-	contend(&s.first, minMeetings, 0)
+	contend(&s.first, minContended, 0)
 	for range 100 {
 		for _, st := range s.picked() {
-			contend(st, minMeetings<<st.rare, 0)
+			contend(st, minContended<<st.backoff, 0)
 		}
 	}
 	if got := len(s.picked()); got != 16 {
 		t.Errorf("%d stripes to pick from, want 16", got)
 	}
-	// Two goroutines may find that there are too few at the same time.
+	// Two goroutines may decide to grow at the same time.
 	s = newContended(t, &now)
 	s.grow(nil)
 	s.grow(nil)
 	if got := len(s.picked()); got != 2 {
-		t.Errorf("%d stripes to pick from after the same growth twice, want 2", got)
+		t.Errorf("%d stripes after two concurrent growths, want 2", got)
+	}
+}
+
+// Each bucket lowers the threshold for the next change of the stripes, until it is back to normal.
+func TestBackoffEndsWithTheContention(t *testing.T) {
+	var now time.Duration
+	s := newContended(t, &now)
+	s.first.backoff = 3
+	for _, want := range []uint8{2, 1, 0, 0} {
+		now += 500 * time.Millisecond
+		s.Seal(leap.Reading(now))
+		if got := s.first.backoff; got != want {
+			t.Errorf("at %v the backoff is %d, want %d", now, got, want)
+		}
 	}
 }

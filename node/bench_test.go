@@ -10,16 +10,16 @@ import (
 
 func newReal(b *testing.B) (*leap.Timeline, *node.Statistic, *node.View) {
 	line := leap.NewTimeline(leap.Clock{})
-	shape, err := node.NewShape(line, node.Options{})
+	config, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, v := node.New(shape, line.Now()), node.NewView(shape, line.Now())
+	s, v := node.New(config, line.Now()), node.NewView(config, line.Now())
 	v.Add(s)
 	return line, s, v
 }
 
-// BenchmarkTwoClockReadings is the floor of timing a call.
+// BenchmarkTwoClockReadings measures the least that timing a call can cost.
 func BenchmarkTwoClockReadings(b *testing.B) {
 	line, _, _ := newReal(b)
 	var sum time.Duration
@@ -30,7 +30,7 @@ func BenchmarkTwoClockReadings(b *testing.B) {
 	_ = sum
 }
 
-// BenchmarkCall is a whole call, both clock readings included.
+// BenchmarkCall measures a whole call, both clock readings included.
 func BenchmarkCall(b *testing.B) {
 	line, s, _ := newReal(b)
 	b.ReportAllocs()

@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// bitWriter appends numbers to b, bit by bit, the lowest first. It is a value, so that b can be on the stack.
+// bitWriter appends numbers to b, bit by bit, the lowest bit first. Passing it by value lets b live on the stack.
 type bitWriter struct {
 	b    []byte
-	bits uint64 // those that are not in b yet
-	n    uint   // how many, less than 64
+	bits uint64 // bits that are not in b yet
+	n    uint   // number of these bits, less than 64
 }
 
-// put writes the n low bits of v, which has no others.
+// put writes the n low bits of v. The other bits of v must be 0.
 func (w bitWriter) put(v uint64, n uint) bitWriter {
 	w.bits |= v << w.n
 	if w.n += n; w.n >= 64 {
@@ -23,7 +23,7 @@ func (w bitWriter) put(v uint64, n uint) bitWriter {
 	return w
 }
 
-// end fills the last byte, and returns all.
+// end writes the remaining bits and returns all bytes.
 func (w bitWriter) end() []byte {
 	for ready, n := w.bits, int(w.n); n > 0; n -= 8 {
 		w.b = append(w.b, byte(ready))
@@ -32,22 +32,23 @@ func (w bitWriter) end() []byte {
 	return w.b
 }
 
-// spare is how many bytes there are behind what is read, at least, so that eight bytes can always be read at once.
+// spare is the minimum number of bytes after the end of the data. It allows the reader to load eight bytes at any
+// position.
 const spare = 8
 
-// bitReader reads what a bitWriter wrote. What it reads behind the end means nothing.
+// bitReader reads numbers that a bitWriter wrote. Numbers read after the end of the data are undefined.
 type bitReader struct {
 	b  []byte
-	at uint // bits that were read
+	at uint // number of bits that were read
 }
 
-// readBits reads b, and whatever is behind it in its memory.
+// readBits returns a reader of b, and of the bytes after b in its memory.
 func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
 
-// next is the next 57 bits at least.
+// next returns at least the next 57 bits.
 func (r *bitReader) next() uint64 { return binary.LittleEndian.Uint64(r.b[r.at/8:]) >> (r.at % 8) }
 
-// take reads n bits, up to 64.
+// take reads n bits, at most 64.
 func (r *bitReader) take(n uint) uint64 {
 	if n > 57 {
 		return r.take(32) | r.take(n-32)<<32
@@ -57,26 +58,33 @@ func (r *bitReader) take(n uint) uint64 {
 	return v
 }
 
-// A number is written as the 1<<k-th part of it, and the k bits that this leaves. The part is as many ones as it is, if that
-// is less than four, and a zero: Rice's code. Of more there are four ones, and one for each time that it doubles, and as many
-// bits; so a number that is far from what was expected does not take long. After as many ones as there can be come 64 bits.
+// Numbers are written in Rice code with the parameter k: the quotient v>>k in unary (as many ones, and a zero), then
+// the k low bits. Quotients of 4 and more switch to Elias gamma code, which keeps unexpectedly large numbers short:
+//
+//	quotient   code (k low bits follow)
+//	0          0
+//	1          10
+//	3          1110
+//	4, 5       11110 + 1 bit       four ones, one more for each doubling, and as many bits
+//	6 to 9     111110 + 2 bits
+//	escape     20 ones + 64 bits   the number itself
 const (
-	fewOnes  = 4
-	mostOnes = 20
-	mostBits = 16 // k
+	unaryLimit = 4  // quotients from here on use Elias gamma code
+	escapeOnes = 20 // number of ones before an unencoded number
+	maxLowBits = 16 // largest k
 )
 
-// code writes a number whose lowest k bits, at most 16, are about random.
+// code writes v in Rice code. The k lowest bits of v, at most 16, should be about random.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
-	if part < fewOnes {
+	if part < unaryLimit {
 		return w.put((1<<part-1)|low<<(part+1), uint(part)+1+k)
 	}
-	part -= fewOnes - 1
+	part -= unaryLimit - 1
 	doubled := uint(bits.Len64(part)) - 1
-	ones := fewOnes + doubled
-	if ones >= mostOnes {
-		return w.put(1<<mostOnes-1, mostOnes).put(v, 64)
+	ones := unaryLimit + doubled
+	if ones >= escapeOnes {
+		return w.put(1<<escapeOnes-1, escapeOnes).put(v, 64)
 	}
 	return w.put(1<<ones-1, ones+1).put((part-1<<doubled)|low<<doubled, doubled+k)
 }
@@ -86,42 +94,42 @@ func (r *bitReader) code(k uint) uint64 {
 	next := r.next()
 	ones := uint(bits.TrailingZeros64(^next))
 	next >>= (ones + 1) & 63
-	if ones < fewOnes {
+	if ones < unaryLimit {
 		r.at += ones + 1 + k
 		return uint64(ones)<<(k&63) | next&(1<<(k&63)-1)
 	}
-	return r.much(ones, next, k)
+	return r.longCode(ones, next, k)
 }
 
-// much is code where there are more than a few ones, behind which is next.
-func (r *bitReader) much(ones uint, next uint64, k uint) uint64 {
-	if ones >= mostOnes {
-		r.at += mostOnes
+// longCode reads the rest of a number whose code starts with at least unaryLimit ones; next holds the bits after them.
+func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
+	if ones >= escapeOnes {
+		r.at += escapeOnes
 		return r.take(64)
 	}
-	doubled := ones - fewOnes
+	doubled := ones - unaryLimit
 	r.at += ones + 1 + doubled + k
-	part := fewOnes - 1 + 1<<doubled + next&(1<<doubled-1)
+	part := unaryLimit - 1 + 1<<doubled + next&(1<<doubled-1)
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// pairs are two numbers each, written with kMost, by the bits that they take at most if neither is far from what was expected. The
-// others, which take 0 bits here, are read one by one. Most of a record is such numbers: without the table a minute of records
-// takes a quarter longer to read.
-var pairs = func() (all [1 << (2 * (fewOnes + kMost))]struct{ first, second, bits uint8 }) {
+// pairs decodes two numbers at a time that were written with kMost. The index is the next bits of the input. An entry
+// with 0 bits means that one of the two numbers is large, and both must be read one by one. Most of a record consists
+// of such numbers: without the table, reading a minute of records takes a quarter longer.
+var pairs = func() (all [1 << (2 * (unaryLimit + kMost))]struct{ first, second, bits uint8 }) {
 	for i := range all {
 		r := bitReader{b: binary.LittleEndian.AppendUint64(make([]byte, 0, 8+spare), uint64(i))[:8+spare]}
 		first, second := r.code(kMost), r.code(kMost)
-		if max(first, second)>>kMost < fewOnes {
+		if max(first, second)>>kMost < unaryLimit {
 			all[i].first, all[i].second, all[i].bits = uint8(first), uint8(second), uint8(r.at)
 		}
 	}
 	return all
 }()
 
-// eight reads eight numbers that were written with kMost, two at a time. It costs less than to read each.
-func (r *bitReader) eight() (list [8]uint64) {
-	next := r.next() // more than four pairs take
+// readEight reads eight numbers that were written with kMost, two at a time. It costs less than eight calls of code.
+func (r *bitReader) readEight() (list [8]uint64) {
+	next := r.next() // enough bits for four pairs
 	for i := 0; i < len(list); i += 2 {
 		p := pairs[next%uint64(len(pairs))]
 		if p.bits == 0 {
@@ -136,17 +144,17 @@ func (r *bitReader) eight() (list [8]uint64) {
 	return list
 }
 
-// codes writes counts, for addCodes to add: behind a 0 is how many more there are.
+// packCounts writes counts for addCounts. A 0 is followed by the number of further zeros.
 //
-// What code does with most counts is written out here, and in addCodes, with what is pending in variables of its own: a second is
-// packed, and its histogram read, in three quarters of the time that calls for each count take.
-func (w bitWriter) codes(counts []int64, k uint) bitWriter {
+// The common case of code is inlined by hand here and in addCounts, with the pending bits in local variables. This
+// saves a quarter of the time to pack a second and to read its histogram.
+func (w bitWriter) packCounts(counts []int64, k uint) bitWriter {
 	k &= 63
 	b, ready, n := w.b, w.bits, w.n
 	for i := 0; i < len(counts); i++ {
 		v := uint64(counts[i])
 		part := v >> k
-		if v > 0 && part < fewOnes { // as code does, at once
+		if v > 0 && part < unaryLimit { // the common case of code
 			if n >= 32 {
 				b = binary.LittleEndian.AppendUint32(b, uint32(ready))
 				ready, n = ready>>32, n-32
@@ -169,13 +177,13 @@ func (w bitWriter) codes(counts []int64, k uint) bitWriter {
 	return bitWriter{b, ready, n}
 }
 
-// addCodes adds numbers that were written with the same k to sums. Behind a 0 is how many more sums to leave out.
-func (r *bitReader) addCodes(sums []int64, k uint) {
+// addCounts reads counts that were written with the same k and adds them to sums.
+func (r *bitReader) addCounts(sums []int64, k uint) {
 	k &= 63
 	mask := uint64(1)<<k - 1
 	at, next, left := r.at, r.next(), uint(57)
 	for i := 0; i < len(sums); i++ {
-		if left < fewOnes+k {
+		if left < unaryLimit+k {
 			r.at = at
 			next, left = r.next(), 57
 		}
@@ -186,9 +194,9 @@ func (r *bitReader) addCodes(sums []int64, k uint) {
 		next >>= used & 63
 		left -= used
 		at += used
-		if ones >= fewOnes {
+		if ones >= unaryLimit {
 			r.at = at - used
-			n = r.code(k) // with all of its bits
+			n = r.code(k) // read it again as a long code
 			at, left = r.at, 0
 		}
 		if n == 0 {
@@ -202,22 +210,24 @@ func (r *bitReader) addCodes(sums []int64, k uint) {
 	r.at = at
 }
 
-// putRest writes a number of n bits without the highest.
-func (w bitWriter) putRest(v uint64, n int) bitWriter {
+// putRemainder writes a number of n bits without its highest bit, a 1.
+func (w bitWriter) putRemainder(v uint64, n int) bitWriter {
 	if n < 2 {
 		return w
 	}
 	return w.put(v-1<<(n-1), uint(n-1))
 }
 
-// takeRest reads a number of n bits whose highest is known.
-func (r *bitReader) takeRest(n int) uint64 {
+// readRemainder reads a number of n bits that putRemainder wrote.
+func (r *bitReader) readRemainder(n int) uint64 {
 	if n < 2 {
 		return uint64(n)
 	}
 	return 1<<(n-1) | r.take(uint(n-1))
 }
 
-// fold makes a small number of one that is near 0 on either side; unfold makes it that again.
-func fold(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
-func unfold(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+// zigzag maps numbers near 0 to small unsigned numbers: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4.
+func zigzag(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) }
+
+// unzigzag is the inverse of zigzag.
+func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

@@ -1,42 +1,49 @@
 package node
 
 import (
-	"cmp"
-	"iter"
 	"math/bits"
-	"slices"
 	"time"
 )
 
-// pageCells is how many cells of a layout a page has.
+// pageCells is the number of cells of a page.
 const pageCells = 32
 
-// ended is what the calls that ended left in a stripe, beside its tally.
-type ended struct {
+// completions holds the counts of a stripe by response time and by code. Together with the tally it is all that a
+// stripe knows about calls that have ended.
+type completions struct {
 	cells[uint16]       // of the open second
-	codes         codes // of all time
+	byCode        codes // since the stripe began
 }
 
-// cells counts response times by cell of the layout, on pages of small counts. Those of one resource lie close together, so few pages are
-// all that is needed. The zero value is empty.
+// cells counts response times by cell of a layout, on pages of small counters. The response times of a resource lie
+// close together, so a few pages are enough:
+//
+//	layout   | cells 0 - 31 | 32 - 63 | 64 - 95 | 96 - 127 | ...
+//	have     |      0       |    1    |    0    |     1    | ...      a bit for each page
+//	pages                     pages[0]            pages[1]            32 counters each
+//	spill                     (cell 40: 65,536 calls) -> (cell 99: ...) -> nil
+//
+// A counter that would overflow moves its value to a list of spilled counts and starts from 0. The zero value is empty.
 type cells[N uint16 | uint32] struct {
-	have  uint64    // a bit for each page that there is; a layout has less than 64
-	pages []page[N] // these, ascending
-	spill *spill    // a list
+	have  uint64    // a bit for each page; a layout has fewer than 64 pages
+	pages []page[N] // the existing pages, ascending
+	spill *spill    // list of spilled counts
 }
 
+// page holds the counters of neighboring cells. A page of uint16 is a cache line.
 type page[N uint16 | uint32] [pageCells]N
 
-// spill is what a cell has beside its page's count, which begins anew each time that it is full.
+// spill holds the part of a cell's count that does not fit into its page. The count of a cell is the sum of both.
 type spill struct {
 	cell int
 	n    int64
 	next *spill
 }
 
-func (p *cells[N]) count(cell int, n int64) { p.countIn(p.open(cell/pageCells), cell, n) }
+// count adds n to the count of a cell.
+func (p *cells[N]) count(cell int, n int64) { p.countIn(p.ensurePage(cell/pageCells), cell, n) }
 
-// countIn is count where the cell's page is known.
+// countIn is count for a cell whose page the caller knows.
 func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	at := &q[cell%pageCells]
 	if sum := int64(*at) + n; sum >= 0 && sum <= int64(^N(0)) {
@@ -60,9 +67,9 @@ func (p *cells[N]) overflow(at *N, cell int, n int64) {
 	*at = 0
 }
 
-// open returns a page, and makes it if need be. It is valid until another one is made.
-func (p *cells[N]) open(no int) *page[N] {
-	i := p.index(no)
+// ensurePage returns a page, and creates it if necessary. The pointer is valid until another page is created.
+func (p *cells[N]) ensurePage(no int) *page[N] {
+	i := p.pagesBefore(no)
 	if p.have>>no&1 == 0 {
 		more := make([]page[N], len(p.pages)+1)
 		copy(more, p.pages[:i])
@@ -72,46 +79,47 @@ func (p *cells[N]) open(no int) *page[N] {
 	return &p.pages[i]
 }
 
-// index is how many pages there are before one.
-func (p *cells[N]) index(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
+// pagesBefore returns the number of existing pages before one.
+func (p *cells[N]) pagesBefore(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
 
-// complete counts n calls that took rt each, which is in that cell, failed or not, with a code, of which 0 is none. Holds mu.
+// complete counts n calls of the response time rt, of the given cell, failed or not, with a code (0 for none). mu must
+// be held.
 func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, code Code) {
 	st.open.complete(rt, n, failed)
-	if no := int16(cell / pageCells); st.recent == nil || no != st.recentNo {
-		st.turnTo(no)
+	if no := int16(cell / pageCells); st.page == nil || no != st.pageNo {
+		st.usePage(no)
 	}
-	st.rt.countIn(st.recent, cell, n)
+	st.completions.countIn(st.page, cell, n)
 	if code != 0 {
-		st.rt.codes.add(code, n)
+		st.completions.byCode.add(code, n)
 	}
 }
 
-// turnTo makes a page the recent one.
-func (st *stripe) turnTo(no int16) {
-	if st.rt == nil {
-		st.rt = new(ended)
+// usePage selects the page that complete uses without a search.
+func (st *stripe) usePage(no int16) {
+	if st.completions == nil {
+		st.completions = new(completions)
 	}
-	st.recent, st.recentNo = st.rt.open(int(no)), no
+	st.page, st.pageNo = st.completions.ensurePage(int(no)), no
 }
 
-// reset empties the cells and keeps their memory.
+// reset sets all counts to 0 and keeps the memory.
 func (p *cells[N]) reset() {
 	clear(p.pages)
 	p.spill = nil
 }
 
-// addTo adds all counts to counts by cell, the first of which is that of the cell from.
+// addTo adds all counts to a slice that begins with the count of the cell from.
 func (p *cells[N]) addTo(counts []int64, from int) {
 	p.each(func(cell int, n int64) { counts[cell-from] = saturate(counts[cell-from], n) })
 }
 
-// each calls f for every cell that is not empty; for one that spilled, twice.
+// each calls f for every cell that is not empty, and twice for a cell with a spill.
 func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
 		no := bits.TrailingZeros64(rest)
 		for c, n := range &p.pages[i] {
-			if n != 0 { // cells beyond the layout's last are never counted
+			if n != 0 { // counters after the last cell of the layout stay 0
 				f(no*pageCells+c, int64(n))
 			}
 		}
@@ -121,96 +129,43 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 	}
 }
 
-// A histogram of one second is kept beside its record, as the count of each cell from that of the shortest response time to that of the longest,
-// each expected to be about as high as if all were the same. A count of 0 is followed by how many more there are.
+// The histogram of a second is stored next to its record. It holds the count of each cell, from the cell of the
+// shortest response time to the cell of the longest one, as Rice codes for counts that are about equal. A count of 0 is
+// followed by the number of further zeros.
 
-// takeCells packs the response times that the stripes hold, of the second of rec, and moves them from the stripes to those of
-// all seconds. The shortest and the longest one are in rec, and tell between which cells all of them are. Holds all stripes' locks.
-func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
-	first, last, k := s.first.shape.layout.span(rec)
+// packCells packs the response times of the second of rec, and moves them from the stripes to the totals. RTMin and
+// RTMax of rec determine the first and the last cell. mu and all stripe locks must be held.
+func (s *Statistic) packCells(b []byte, rec *record) []byte {
+	first, last, k := s.first.config.layout.cellRange(rec)
 	var scratch [8 * pageCells]int64
 	counts := zeros(scratch[:], last+1-first)
 	for st := range s.stripes {
-		if st.rt != nil {
-			st.rt.addTo(counts, first)
-			st.rt.reset()
+		if st.completions != nil {
+			st.completions.addTo(counts, first)
+			st.completions.reset()
 		}
 	}
 	for i, n := range counts {
 		if n != 0 {
-			s.rings.rt.count(first+i, n)
+			s.history.rt.count(first+i, n)
 		}
 	}
-	return bitWriter{b: b}.codes(counts, k).end()
+	return bitWriter{b: b}.packCounts(counts, k).end()
 }
 
-// addCells adds a histogram that was kept so to counts by cell. One that is not kept has no bytes.
-func (l *layout) addCells(counts []int64, rec *sealed, b []byte) {
+// addCells adds a packed histogram to counts by cell. A histogram that was not kept has no bytes.
+func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 	if len(b) == 0 {
 		return
 	}
 	in := readBits(b)
-	first, last, k := l.span(rec)
-	in.addCodes(counts[first:last+1], k)
+	first, last, k := l.cellRange(rec)
+	in.addCounts(counts[first:last+1], k)
 }
 
-// span is the first and the last cell that are not empty in the second of a record that has completions, and how many bits
-// their counts have, more or less.
-func (l *layout) span(rec *sealed) (first, last int, k uint) {
+// cellRange returns the first and the last cell with counts in the second of a record with completions, and the Rice
+// parameter for the counts: about the number of bits of their average.
+func (l *layout) cellRange(rec *record) (first, last int, k uint) {
 	first, last = l.cell(rec.RTMin), l.cell(rec.RTMax)
-	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), mostBits))
-}
-
-// Code says how a call was answered, as its owner numbers answers. 0 is no code. There should be few: those of a statistic are
-// looked through one by one.
-type Code uint16
-
-// codes counts the calls that ended with a code, in the order in which the codes came. The zero value is empty. Unlike counts
-// of seconds they are never cut: those of a statistic stay in its stripes.
-type codes []codeCount
-
-type codeCount struct {
-	code Code
-	n    int64
-}
-
-// add counts n calls. It stays out of the way of calls without a code.
-//
-//go:noinline
-func (c *codes) add(code Code, n int64) {
-	for i := range *c {
-		if x := &(*c)[i]; x.code == code {
-			x.n = saturate(x.n, n)
-			return
-		}
-	}
-	if *c == nil {
-		*c = make(codes, 0, 4) // a cache line, which no other stripe's share
-	}
-	*c = append(*c, codeCount{code, n})
-}
-
-// Codes is how many calls ended with each code. The zero value is empty. It is a copy, and keeps its memory when it is used for
-// reading again. It is not safe for concurrent use.
-type Codes struct{ list codes }
-
-// All iterates over the codes, ascending. The first is always 0, with the calls that ended without a code; together they are
-// [Counts].Complete of the [Snapshot] that was read with them.
-func (c *Codes) All() iter.Seq2[Code, int64] {
-	return func(yield func(Code, int64) bool) {
-		for _, x := range c.list {
-			if !yield(x.code, x.n) {
-				return
-			}
-		}
-	}
-}
-
-// complete makes those of all calls that have no code the first, and sorts the others.
-func (c *Codes) complete(all int64) {
-	for _, x := range c.list {
-		all -= x.n
-	}
-	c.list = append(c.list, codeCount{n: max(all, 0)}) // less than nothing only where counts have stopped growing
-	slices.SortFunc(c.list, func(a, b codeCount) int { return cmp.Compare(a.code, b.code) })
+	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), maxLowBits))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Every number of a record has a column, and every column a number of its own.
+// Every number of a record has exactly one column.
 func TestEveryNumberHasAColumn(t *testing.T) {
 	var m MetricNode
 	fields := map[uintptr]string{}
@@ -29,7 +29,7 @@ func TestEveryNumberHasAColumn(t *testing.T) {
 	for _, c := range Columns() {
 		at := reflect.ValueOf(c.At(&m)).Pointer()
 		if fields[at] == "" || names[c.Name] || c.Name == "" || c.Help == "" {
-			t.Errorf("column %q, %q stands where no number does, or another column", c.Name, c.Help)
+			t.Errorf("column %q, %q: its address belongs to no number, or to another column", c.Name, c.Help)
 		}
 		names[c.Name] = true
 		delete(fields, at)
@@ -39,15 +39,15 @@ func TestEveryNumberHasAColumn(t *testing.T) {
 	}
 }
 
-// A column that packing, unpacking or adding up forgets would read 0 in every view. All that is done by hand, because
-// it is done for each second of each leaf.
+// A column that packing, unpacking or adding leaves out would be 0 in every view. The code for these is handwritten,
+// because it runs for each second of each leaf.
 func TestEveryColumnIsKept(t *testing.T) {
 	now := time.Duration(0)
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return now },
 		Wall: func() time.Time { return time.Unix(1_700_000_000, 0).Add(now) },
 	})
-	shape, err := NewShape(line, Options{Minute: 2 * time.Second})
+	config, err := NewConfig(line, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +55,16 @@ func TestEveryColumnIsKept(t *testing.T) {
 	for i, c := range Columns() {
 		*c.At(&want) = int64(100 + i)
 	}
-	rec := &sealed{Counts: want.Counts, began: 1, inFlight: want.InFlight, most: want.InFlightMax, late: 7, spent: want.InFlightTime}
-	v := NewView(shape, 0)
+	rec := &record{
+		Counts: want.Counts, inFlightAtStart: 1, inFlight: want.InFlight, maxInFlight: want.InFlightMax,
+		lateEntry: 7, inFlightTime: want.InFlightTime,
+	}
+	v := NewView(config, 0)
 	first := v.Since()
-	leaves := []*Statistic{New(shape, 0), New(shape, 0)}
+	leaves := []*Statistic{New(config, 0), New(config, 0)}
 	for _, s := range leaves {
-		s.remember()
-		s.keep(secondAt(first), rec, []int64{want.PassPeak, want.Pass})
+		s.ensureHistory()
+		s.store(secondStart(first), rec, []int64{want.PassPeak, want.Pass})
 	}
 	now = 10 * time.Second
 	line.At(line.Now())
@@ -77,7 +80,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 			if c.None != nil { // an extreme
 				sum = *c.At(&want)
 			}
-			if c.Name == "in_flight_max" && n > 1 { // nobody looked: so many were in flight when the second ended
+			if c.Name == "in_flight_max" && n > 1 { // only the calls in flight at the end of the second are certain
 				sum = n * want.InFlight
 			}
 			if got := *c.At(&one); got != sum {
@@ -88,7 +91,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 	check(1)
 	check(2)
 	for _, s := range leaves {
-		s.keep(secondAt(first+5), rec, []int64{0, want.Pass}) // so that the first is in the history
+		s.store(secondStart(first+5), rec, []int64{0, want.Pass}) // moves the first record into the history
 	}
 	check(1)
 	check(2)
@@ -96,18 +99,18 @@ func TestEveryColumnIsKept(t *testing.T) {
 	for _, c := range Columns() {
 		var m MetricNode
 		*c.At(&m) = 1
-		if m.Idle() != (c.Name == "pass_peak") { // which tells of the second before, too
+		if m.Idle() != (c.Name == "pass_peak") { // the peak also depends on the second before
 			t.Errorf("a second with %s is idle: %t", c.Name, m.Idle())
 		}
 		counted := !m.Counts.Idle()
 		if counted && *c.At(&sum) != 2**c.At(&want) && c.None == nil {
-			t.Errorf("Add forgets %s", c.Name)
+			t.Errorf("Add leaves out %s", c.Name)
 		}
 		if none := c.None != nil && c.None(&m); none != (c.Name == "rt_min" || c.Name == "rt_max") {
-			t.Errorf("%s: there is none: %t", c.Name, none)
+			t.Errorf("%s: absent: %t", c.Name, none)
 		}
 		if c.None != nil && c.None(&want) {
-			t.Errorf("%s: there is none though calls ended", c.Name)
+			t.Errorf("%s: absent although calls ended", c.Name)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// callFor makes goroutines call, each its own of the statistics or all the only one, for some time, and returns how long a call
-// took, as time divided by all calls.
+// callFor runs goroutines that make calls for the given time, distributed over the statistics. It returns the elapsed
+// time divided by the number of calls.
 func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*node.Statistic) float64 {
 	var wg sync.WaitGroup
 	calls := make([]int64, goroutines)
@@ -38,9 +38,9 @@ func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*
 	return float64(took.Nanoseconds()) / float64(sum)
 }
 
-// BenchmarkFresh is whole calls of two goroutines to one statistic, each time to a fresh one, because how its goroutines meet
-// decides what it is like for the rest of its life. Beside it is what the same calls take with a statistic for each goroutine:
-// how many processors there are for them changes both alike.
+// BenchmarkFresh measures whole calls of two goroutines to one statistic. Each round uses a new statistic, because the
+// first contention determines its stripes for the rest of its life. For comparison, the same calls are measured with a
+// statistic for each goroutine: a change of the available processors affects both.
 func BenchmarkFresh(b *testing.B) {
 	const fresh, each = 24, 50 * time.Millisecond
 	var shared, times []float64
@@ -73,8 +73,8 @@ func BenchmarkFresh(b *testing.B) {
 	b.ReportMetric(100*float64(one)/float64(len(shared)), "%-one-stripe")
 }
 
-// BenchmarkHot is calls of as many goroutines as there are processors, also of more than this machine has, and what the
-// statistic takes in memory then.
+// BenchmarkHot measures calls of one goroutine per processor, also for more processors than this machine has, and the
+// memory of the statistic.
 func BenchmarkHot(b *testing.B) {
 	for _, processors := range []int{2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {
@@ -84,17 +84,17 @@ func BenchmarkHot(b *testing.B) {
 			var took float64
 			for b.Loop() {
 				line, _, _ := newReal(b)
-				shape, err := node.NewShape(line, node.Options{})
+				config, err := node.NewConfig(line, node.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
 				var list [statistics]*node.Statistic
 				var before uint64
 				for i := range list {
-					if i == 1 { // what the goroutines of the first leave behind is not counted
+					if i == 1 { // do not count memory that the first goroutines leave
 						before = heap()
 					}
-					list[i] = node.New(shape, line.Now())
+					list[i] = node.New(config, line.Now())
 					took += callFor(line, 1200*time.Millisecond, processors, list[i])
 				}
 				bytes += (heap() - before) / (statistics - 1)
@@ -118,7 +118,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkTurn is the turn of a bucket, and every second time of a second, that is, for how long writers wait for it.
+// BenchmarkTurn measures the turn of a bucket, every second of which also ends a second: the time for which writers
+// wait.
 func BenchmarkTurn(b *testing.B) {
 	for _, processors := range []int{1, 2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {

@@ -8,17 +8,20 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A statistic of one resource, read through a view. A service leaves this to package collector.
+// A statistic of one resource, read through a view. Services use package collector instead.
 func Example() {
 	// The clock of the example; time.Since and time.Now are the real one.
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var passed time.Duration
-	line := leap.NewTimeline(leap.Clock{Mono: func() time.Duration { return passed }, Wall: func() time.Time { return began.Add(passed) }})
-	shape, err := node.NewShape(line, node.Options{})
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return passed },
+		Wall: func() time.Time { return began.Add(passed) },
+	})
+	config, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		panic(err)
 	}
-	calls, view := node.New(shape, line.Now()), node.NewView(shape, line.Now())
+	calls, view := node.New(config, line.Now()), node.NewView(config, line.Now())
 	view.Add(calls)
 
 	for range 3 {

@@ -6,15 +6,15 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Stripes is how many stripes the statistic has, the first included.
-func (s *Statistic) Stripes() int { return 1 + len(s.more.Load().list()) }
+// Stripes returns the number of stripes, the first one included.
+func (s *Statistic) Stripes() int { return 1 + len(s.extra.Load().list()) }
 
-// Grow adds stripes, as contention does.
-func (s *Statistic) Grow() { s.grow(s.more.Load()) }
+// Grow adds stripes like contention does.
+func (s *Statistic) Grow() { s.grow(s.extra.Load()) }
 
-// ReadsUnderMu reports whether leaves are read together under mu, as they must be where sealed seconds are looked for.
+// ReadsUnderMu reports whether readInOneBucket holds mu, which lookups of sealed seconds need.
 func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
-	v.together(now, func() { under = true }, func(s *Statistic) {
+	v.readInOneBucket(now, func() { under = true }, func(s *Statistic) {
 		if s.mu.TryLock() {
 			s.mu.Unlock()
 			under = false
@@ -23,13 +23,14 @@ func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 	return under
 }
 
-// Bucket is the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the one before it.
+// Bucket returns the counts of one bucket of the second window at the reading now: the open one for back = 0, the one
+// before it for 1.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
-	v.together(now, func() { c = Counts{} }, func(s *Statistic) {
+	v.readInOneBucket(now, func() { c = Counts{} }, func(s *Statistic) {
 		var b Counts
 		if back == 0 {
 			b, _ = s.openCounts()
-		} else if p := s.rings.window.At(s.at - time.Duration(back)*s.first.shape.second.Length()); p != nil {
+		} else if p := s.history.window.At(s.start - time.Duration(back)*s.first.config.second.Length()); p != nil {
 			b = *p
 		}
 		c.add(&b)
@@ -37,8 +38,7 @@ func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	return c
 }
 
-// Sum is the counts of the seconds with indexes from from to before to together, and whether the histogram of all of them
-// is known.
+// Sum returns the counts of the seconds [from, to), and whether all their histograms exist.
 func (v *View) Sum(from, to int64) (sum Counts, whole bool) {
 	var h Histogram
 	whole = v.Histogram(from, to, &h)

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Seconds beyond the minute can be read as they were, for as long as the history is, and no longer.
+// Seconds older than the minute stay readable and unchanged for the length of the history, and no longer.
 func TestHistory(t *testing.T) {
 	r := newRig(t, node.Options{History: 5 * time.Minute})
 	want := map[int64]node.MetricNode{}
@@ -24,21 +24,21 @@ func TestHistory(t *testing.T) {
 		}
 		r.Seal(at + time.Second)
 		want[i] = r.second(t, i)
-		for _, back := range []int64{0, 1, 59, 60, 61, 150, 298} {
+		for _, back := range []int64{0, 1, 59, 60, 61, 150, 299, 300} {
 			if got, ok := r.Second(r.zero + i - back); ok != (i-back >= 0) || ok && got != want[i-back] {
 				t.Fatalf("at %d: second %d was %+v and is %+v (%t)", i, i-back, want[i-back], got, ok)
 			}
 		}
 		if _, ok := r.Second(r.zero + i - 302); ok && (i < 400 || i > 780) {
-			t.Fatalf("at %d: second %d can still be read", i, i-302)
+			t.Fatalf("at %d: second %d can be read", i, i-302)
 		}
 	}
 }
 
-// Seconds of the history are the same for readers who come in any order, while others are added and dropped.
+// Readers get the same seconds in any order, while seconds are added and dropped.
 func TestHistoryIsReadInAnyOrder(t *testing.T) {
 	const history = 200
-	r := newRig(t, node.Options{Minute: 2 * time.Second, History: history * time.Second})
+	r := newRig(t, node.Options{History: history * time.Second})
 	random := rand.New(rand.NewPCG(5, 2))
 	want := map[int64]node.MetricNode{}
 	for i := range int64(3000) {
@@ -49,7 +49,7 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 		want[i] = r.second(t, i)
 		for range random.IntN(4) {
 			if i%500 < 250 {
-				break // nobody reads for longer than the history is
+				break // no reads for longer than the history
 			}
 			from := max(i-random.Int64N(history), 0)
 			to := min(from+1+random.Int64N(9), i+1)
@@ -60,7 +60,7 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 				from++
 			}
 			if from != to {
-				t.Fatalf("at %d: there is no second %d", i, from)
+				t.Fatalf("at %d: second %d is missing", i, from)
 			}
 		}
 	}
@@ -94,8 +94,8 @@ func TestHistoryIsSmall(t *testing.T) {
 	}
 }
 
-// What is read is the same however long histograms are kept: all but they, and they as long as they are.
-func TestHistogramsAreKeptAsLongAsTheyShouldBe(t *testing.T) {
+// The time for which histograms are kept affects no other reading, and histograms exist for exactly this time.
+func TestHistogramsAreKeptForTheConfiguredTime(t *testing.T) {
 	const kept = 150
 	random := rand.New(rand.NewPCG(3, 1))
 	short := newRig(t, node.Options{History: 5 * time.Minute})
@@ -124,12 +124,12 @@ func TestHistogramsAreKeptAsLongAsTheyShouldBe(t *testing.T) {
 		}
 		a := short.view.AppendSeconds(nil, short.zero, short.zero+i+1)
 		if b := long.view.AppendSeconds(nil, long.zero, long.zero+i+1); !slices.Equal(a, b) {
-			t.Fatalf("at %d: %d seconds and %d, or others", i, len(a), len(b))
+			t.Fatalf("at %d: %d and %d seconds, or different ones", i, len(a), len(b))
 		}
 		from := max(i+1-kept, 0)
 		hs := make([]node.Histogram, i+1-from)
 		if known := long.view.Histograms(long.zero+from, hs); known > long.zero+from {
-			t.Fatalf("at %d: histograms are known from %d on", i, known-long.zero)
+			t.Fatalf("at %d: histograms exist from %d on", i, known-long.zero)
 		}
 		for k := range hs {
 			if second := from + int64(k); hs[k].Count() != int64(len(rts[second])) {
@@ -143,8 +143,8 @@ func TestHistogramsAreKeptAsLongAsTheyShouldBe(t *testing.T) {
 	}
 }
 
-// A reader that is late has the histograms of a resource that is idle now, as long as there are any.
-func TestHistogramsOfWhatIsIdleNow(t *testing.T) {
+// A delayed reader gets all histograms of a resource that has become idle, until they are dropped.
+func TestHistogramsOfAnIdleResource(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 100 {
 		r.call(time.Duration(i)*time.Second, ms, false)
@@ -157,11 +157,11 @@ func TestHistogramsOfWhatIsIdleNow(t *testing.T) {
 		calls += hs[i].Count()
 	}
 	if known != 40 || calls != 60 {
-		t.Errorf("known from %d on, %d calls", known, calls)
+		t.Errorf("histograms from %d on, %d calls", known, calls)
 	}
 }
 
-// Histograms that have nothing in common add up.
+// Histograms without a common cell can be added.
 func TestHistogramsOfShortAndLongCallsAddUp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(0, ms, false)
@@ -169,9 +169,12 @@ func TestHistogramsOfShortAndLongCallsAddUp(t *testing.T) {
 	r.Seal(10 * time.Second)
 	var short, long node.Histogram
 	if !r.view.Histogram(r.zero, r.zero+1, &short) || !r.view.Histogram(r.zero+5, r.zero+6, &long) {
-		t.Fatal("the histograms are not known")
+		t.Fatal("the histograms are missing")
 	}
-	for name, sum := range map[string][2]*node.Histogram{"short and long": {&short, &long}, "long and short": {&long, &short}} {
+	for name, sum := range map[string][2]*node.Histogram{
+		"short and long": {&short, &long},
+		"long and short": {&long, &short},
+	} {
 		var h node.Histogram
 		h.Add(sum[0])
 		h.Add(sum[1])
@@ -184,6 +187,6 @@ func TestHistogramsOfShortAndLongCallsAddUp(t *testing.T) {
 	}
 	short.Add(&long)
 	if short.Count() != 2 {
-		t.Errorf("there are %d", short.Count())
+		t.Errorf("%d response times, want 2", short.Count())
 	}
 }

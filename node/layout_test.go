@@ -11,16 +11,16 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// observer returns a function that makes the histogram of one response time.
+// observer returns a function that returns the histogram of a single response time.
 func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Histogram {
 	t.Helper()
-	shape, err := node.NewShape(leap.NewTimeline(leap.Clock{}), node.Options{Bounds: bounds})
+	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), node.Options{Bounds: bounds})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := new(node.Histogram)
 	return func(rt time.Duration) *node.Histogram {
-		s, v := node.New(shape, 0), node.NewView(shape, 0)
+		s, v := node.New(config, 0), node.NewView(config, 0)
 		v.Add(s)
 		c := s.Enter(0, 1)
 		c.Exit(leap.Reading(rt), false, 0)
@@ -29,7 +29,7 @@ func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Hi
 	}
 }
 
-// interesting are response times on and beside every boundary there is, and many others.
+// interesting returns response times on and next to every bound, and many others.
 func interesting(bounds []time.Duration) []time.Duration {
 	rts := []time.Duration{0, 1, 2, 3, 4, 5, 7, 8, 9, math.MaxInt64, math.MaxInt64 - 1}
 	for i := -240; i < 265; i++ {
@@ -49,7 +49,8 @@ func interesting(bounds []time.Duration) []time.Duration {
 	return rts
 }
 
-// nativeIndex is where Prometheus puts an observation, by its definition: bucket i holds (2^((i-1)/8), 2^(i/8)].
+// nativeIndex returns the native bucket of an observation, by Prometheus's definition: bucket i holds (2^((i-1)/8),
+// 2^(i/8)].
 func nativeIndex(rt time.Duration) int {
 	return sort.Search(1000, func(i int) bool { return node.NativeBound(i-500) >= rt.Seconds() }) - 500
 }
@@ -59,7 +60,8 @@ func TestEveryResponseTimeIsInItsBuckets(t *testing.T) {
 		"default": node.DefaultBounds(),
 		"none":    {},
 		"on and beside native boundaries": {
-			1, 2, 3, 997*time.Millisecond - 1, 999999999, time.Second, time.Second + 1, time.Second + 2, 2 * time.Second, math.MaxInt64,
+			1, 2, 3, 997*time.Millisecond - 1, 999999999,
+			time.Second, time.Second + 1, time.Second + 2, 2 * time.Second, math.MaxInt64,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +122,6 @@ func TestEmptyHistogram(t *testing.T) {
 		t.Error("a classic bucket")
 	}
 	if h.Count() != 0 || h.Sum() != 0 || h.Zero() != 0 {
-		t.Error("something in it")
+		t.Error("the empty histogram has counts")
 	}
 }

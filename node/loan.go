@@ -8,35 +8,38 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Loan is passes that were borrowed from a bucket to come, from [Statistic.Occupy]: one call that waits for that bucket
-// to begin. It must be ended once, by [Loan.Call] or by [Loan.Cancel]. The zero value is no loan.
+// OccupyTimeout is the longest time that a call may wait for its borrowed passes: Sentinel's value.
+const OccupyTimeout = 500 * time.Millisecond
+
+// Loan is a call that has borrowed its passes from a later bucket with [Statistic.Occupy], and waits for this bucket.
+// End each Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
 type Loan struct {
 	stat *Statistic
-	at   time.Duration
+	at   time.Duration // start of the bucket, in line time
 	n    int64
 }
 
-// loan is the passes borrowed from one bucket. A statistic keeps one for each bucket that calls have borrowed from.
+// loan sums the passes borrowed from one bucket. A statistic has one loan for each bucket with borrowed passes.
 type loan struct {
-	at            time.Duration // line time at which the bucket starts
+	at            time.Duration // start of the bucket, in line time
 	calls, passes int64
 }
 
-// Occupy borrows n passes from the bucket that starts at the line time bucket, for one call. When that bucket begins,
-// they pass in it and the call is in flight, however late the statistic turns: every view has the pass in its own second,
-// and no other second changes. Occupy reports false if the bucket has begun at the reading now, or if the statistic is
+// Occupy borrows n passes for one call from the bucket that starts at the line time bucket. When that bucket begins,
+// the passes count in it and the call is in flight, however late the statistic turns: every view shows the pass in its
+// own second, and no other second changes. Occupy returns false if the bucket has begun at the reading now, or if s is
 // retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
-	n = batchOf(n)
+	n = clampBatch(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	if bucket <= s.at || s.retired() {
+	if bucket <= s.start || s.retired() {
 		return Loan{}, false
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
-	r := s.remember()
+	r := s.ensureHistory()
 	i, there := r.findLoan(bucket)
 	if !there {
 		r.loans = slices.Insert(r.loans, i, loan{at: bucket})
@@ -48,8 +51,9 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	return Loan{stat: s, at: bucket, n: n}, true
 }
 
-// Call turns the statistic to the reading now. If the bucket has begun, the loan has passed, and this is the call; its
-// response time counts from the reading entered. Otherwise it reports false, and the loan goes on.
+// Call turns the statistic to the reading now. If the bucket has begun, the borrowed passes have been counted, and Call
+// returns the call; its response time begins at the reading entered. Otherwise Call returns false, and the loan
+// continues.
 func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s := l.stat
 	if s == nil {
@@ -58,21 +62,22 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	if s.at < l.at {
+	if s.start < l.at {
 		return Call{}, false
 	}
 	n := l.n
-	// Where it has ended, and its second was slewed, this is off by that.
-	began := s.end.Add(l.at - s.at - time.Duration(s.first.length.Load()))
+	// If the bucket has already ended and its second was slewed, began is off by the slewed time.
+	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
-	s.first.open.area -= rest(entered) // which Exit adds
-	s.first.aside += began.Sub(entered)
+	s.first.open.inFlightTime -= tickRemainder(entered) // Exit adds it
+	s.first.rtExcess += began.Sub(entered)
 	s.first.mu.Unlock()
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
 
-// Cancel gives the passes back. It reports false if the bucket has begun at the reading now: the loan has passed then.
+// Cancel returns the borrowed passes. It returns false if the bucket has begun at the reading now, because the passes
+// have then been counted.
 func (l *Loan) Cancel(now leap.Reading) bool {
 	s := l.stat
 	if s == nil {
@@ -81,17 +86,17 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	if s.at >= l.at {
+	if s.start >= l.at {
 		return false
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
-	i, _ := s.rings.findLoan(l.at)
-	b := &s.rings.loans[i]
+	i, _ := s.history.findLoan(l.at)
+	b := &s.history.loans[i]
 	b.calls--
-	b.passes = max(b.passes-l.n, b.calls)
+	b.passes -= l.n
 	if b.calls == 0 {
-		s.rings.loans = slices.Delete(s.rings.loans, i, i+1)
+		s.history.loans = slices.Delete(s.history.loans, i, i+1)
 	}
 	s.borrowers--
 	s.first.updateCounters()
@@ -99,37 +104,39 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 	return true
 }
 
-// waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes.
+// waiting returns the calls that wait for later buckets at the reading now, and their passes.
 func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	for _, l := range s.rings.loans {
+	for _, l := range s.history.loans {
 		calls, passes = calls+l.calls, saturate(passes, l.passes)
 	}
 	return calls, passes
 }
 
-// findLoan returns the index of a bucket among the loans, which are ascending.
-func (r *rings) findLoan(bucket time.Duration) (int, bool) {
+// findLoan returns the index of a bucket among the loans, and whether the bucket has one.
+func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }
 
-// nextLoan takes the earliest loan from a bucket that starts at the line time to or before. Holds all locks.
+// nextLoan removes and returns the earliest loan, if its bucket starts at the line time to or earlier. All locks must
+// be held.
 func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
-	if len(s.rings.loans) == 0 || s.rings.loans[0].at > to {
+	if len(s.history.loans) == 0 || s.history.loans[0].at > to {
 		return loan{}, false
 	}
-	l := s.rings.loans[0]
-	s.rings.loans = slices.Delete(s.rings.loans, 0, 1)
+	l := s.history.loans[0]
+	s.history.loans = slices.Delete(s.history.loans, 0, 1)
 	return l, true
 }
 
-// lend lets the borrowed calls pass in the bucket that is open. Holds all locks.
-func (s *Statistic) lend(l loan) {
+// applyLoan counts the passes of a loan in the open bucket, and adds its calls to the calls in flight. All locks must
+// be held.
+func (s *Statistic) applyLoan(l loan) {
 	st := &s.first
-	s.borrowers -= uint32(l.calls) // what counters have counted stays
-	st.join(l.calls, st.ends().Add(-time.Duration(st.length.Load())))
+	s.borrowers -= uint32(l.calls) // the counters do not change: waiting calls become calls in flight
+	st.addInFlight(l.calls, st.bucketEnd().Add(-time.Duration(st.length.Load())))
 	st.open.Pass = saturate(st.open.Pass, l.passes)
-	s.rings.occupied = saturate(s.rings.occupied, l.passes)
+	s.history.occupied = saturate(s.history.occupied, l.passes)
 }

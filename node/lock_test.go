@@ -8,9 +8,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Readers that take no more than the stripes' locks must unlock those that they locked, though the statistic may grow
-// as soon as the first one is free.
-func TestTrapReadersWhileItGrows(t *testing.T) {
+// Readers that hold only stripe locks must unlock exactly the stripes that they locked. The statistic may grow as soon
+// as the first stripe is unlocked.
+func TestTrapReadersDuringGrowth(t *testing.T) {
 	end := time.Now().Add(time.Second)
 	for time.Now().Before(end) {
 		r := newRig(t, node.Options{})

@@ -13,9 +13,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// event is one thing that happened, as the oracle remembers it.
+// event is one event in the oracle's list.
 type event struct {
-	at      time.Duration // when it counted, on the line: never before the event before it
+	at      time.Duration // line time of the event, not before the previous event
 	pass    int64
 	block   int64
 	done    int64
@@ -23,17 +23,17 @@ type event struct {
 	failed  int64
 	borrow  int64 // part of pass
 	rt      time.Duration
-	balance int64         // change of what is in flight
-	when    time.Duration // reading of that: the stamp of a call that enters, and when one has left
+	balance int64         // change of the calls in flight
+	when    time.Duration // reading of the change: the stamp of an entry, the clock at an exit
 }
 
-// oracle remembers every event and answers by looking at all of them.
+// oracle keeps every event and computes each result from all of them.
 type oracle struct {
 	events []event
 	spells
 }
 
-// counts is the sum of what happened in [from, to).
+// counts returns the sum of the events in [from, to).
 func (o *oracle) counts(from, to time.Duration) node.Counts {
 	var c node.Counts
 	for _, e := range o.events {
@@ -56,7 +56,7 @@ func (o *oracle) counts(from, to time.Duration) node.Counts {
 	return c
 }
 
-// quantile is the response time of rank ceil(q*n) in [from, to).
+// quantile returns the response time of rank ceil(q*n) in [from, to).
 func (o *oracle) quantile(q float64, from, to time.Duration) time.Duration {
 	var rts []time.Duration
 	for _, e := range o.events {
@@ -73,7 +73,7 @@ func (o *oracle) quantile(q float64, from, to time.Duration) time.Duration {
 	return rts[max(int(math.Ceil(q*float64(len(rts)))), 1)-1]
 }
 
-// flying is what was in flight at the end of [start, end), and the most within it.
+// flying returns the calls in flight at the end of [start, end), and the maximum within it.
 func (o *oracle) flying(start, end time.Duration) (flying, most int64) {
 	for _, e := range o.events {
 		if e.at >= end {
@@ -90,14 +90,14 @@ func (o *oracle) flying(start, end time.Duration) (flying, most int64) {
 	return flying, max(most, flying)
 }
 
-// oracles are those of several statistics that are read as one.
+// oracles holds the oracles of several statistics that are read as one.
 type oracles struct {
 	list    []*oracle
 	buckets int64 // in a second
-	slewed  bool  // seconds may be
+	slewed  bool  // seconds may be slewed
 }
 
-// most is the most that was in flight at once in [start, end), if each call was from its stamp until it had left.
+// most returns the maximum in flight in [start, end), if each call was in flight from its stamp until it had left.
 func (o *oracles) most(start, end time.Duration) (most int64) {
 	var all []event
 	var flying int64
@@ -111,7 +111,9 @@ func (o *oracles) most(start, end time.Duration) (most int64) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b event) int { return cmp.Or(cmp.Compare(a.when, b.when), cmp.Compare(b.balance, a.balance)) })
+	slices.SortStableFunc(all, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.when, b.when), cmp.Compare(b.balance, a.balance))
+	})
 	most = max(most, flying)
 	for _, e := range all {
 		flying += e.balance
@@ -135,7 +137,7 @@ func (o *oracles) quantile(q float64, from, to time.Duration) time.Duration {
 	return all.quantile(q, from, to)
 }
 
-// answered is how many calls ended with each code.
+// answered returns the completions by code.
 func (o *oracles) answered() map[node.Code]int64 {
 	all := map[node.Code]int64{0: 0}
 	for _, x := range o.list {
@@ -159,10 +161,10 @@ func (o *oracles) second(i int64) node.MetricNode {
 		flying, most := x.flying(start, end)
 		m.InFlight += flying
 		m.InFlightMax = max(m.InFlightMax, most)
-		m.InFlightTime += max(x.within[i], 0) // less is in no second: the statistic was retired
+		m.InFlightTime += max(x.within[i], 0) // a negative remainder is in no second: the statistic was retired
 		late += x.late[i]
 	}
-	// What is surely so of several: without slewing it is known how much.
+	// The lower bound for several leaves: exact without slewing.
 	m.InFlightMax = max(m.InFlightMax, before, m.InFlight)
 	average := (m.InFlightTime - late - time.Duration(before)*4096).Seconds()
 	if !o.slewed {
@@ -175,38 +177,39 @@ func (o *oracles) second(i int64) node.MetricNode {
 	return m
 }
 
-// position follows where on the line a statistic is, as the line says: the oracle's only use of the real thing.
+// position follows the open bucket of a statistic by the timeline. It is the only part of the oracle that uses the
+// implementation.
 type position struct {
 	r      *rig
 	length time.Duration
-	open   time.Duration // line time at which the open bucket starts, since second zero
-	begin  time.Duration // reading at which that is
-	end    time.Duration // reading at which it ends
+	open   time.Duration // start of the open bucket, in line time since second zero
+	begin  time.Duration // reading of start
+	end    time.Duration // reading of the end
 }
 
-// counted is when, on the line, an event counts that was stamped at the reading at.
+// counted returns the line time of an event with the stamp at.
 func (p *position) counted(at time.Duration) time.Duration {
 	if at >= p.end {
 		now := leap.Reading(at)
 		second := p.r.line.At(now)
 		base := time.Duration(p.r.zero) * time.Second
-		line := second.Line(now) - base
+		line := second.LineTime(now) - base
 		p.open = line / p.length * p.length
-		p.begin = time.Duration(second.Reading(base + p.open))
-		p.end = time.Duration(second.Reading(base + p.open + p.length))
+		p.begin = time.Duration(second.ReadingAt(base + p.open))
+		p.end = time.Duration(second.ReadingAt(base + p.open + p.length))
 		return line
 	}
 	return p.open
 }
 
-// subject is a statistic with its oracle.
+// subject is a statistic with its own oracle.
 type subject struct {
 	*node.Statistic
 	oracle
 	position
 	calls   []flying
 	loans   []*loan
-	lent    int // loans that have passed
+	lent    int // loans that have become calls
 	retired bool
 }
 
@@ -225,7 +228,7 @@ type loan struct {
 	stay            *stay
 }
 
-// counted is when an event counts; loans from buckets that have begun by then pass before it.
+// counted returns the line time of an event. Loans whose buckets have begun become calls before it.
 func (s *subject) counted(at time.Duration) time.Duration {
 	end, from := s.end, s.open+s.length
 	when := s.position.counted(at)
@@ -245,7 +248,7 @@ func (s *subject) counted(at time.Duration) time.Duration {
 		if !l.passed && l.bucket <= s.open {
 			begin := s.begin
 			if l.bucket < s.open {
-				begin = end + l.bucket - from // nobody knows how long seconds were that it was not in
+				begin = end + l.bucket - from // the length of skipped seconds is unknown
 				if from == l.bucket+s.length {
 					begin = end - s.length
 				}
@@ -265,9 +268,9 @@ func (s *subject) counted(at time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
-// schedule drives statistics and oracles with the same random events: bursts, gaps, late stamps, batches, calls that
-// overlap, borrowed passes, steps of the wall clock, statistics that come and go, readings of everything. It is
-// the body of the test and of the fuzz target.
+// schedule applies the same random events to statistics and oracles: bursts, gaps, late stamps, batches, overlapping
+// calls, borrowed passes, steps of the wall clock, new and retired statistics, and readings of all values. The test and
+// the fuzz target share it.
 func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) {
 	kept := time.Minute
 	if leaves%2 == 0 {
@@ -279,18 +282,18 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 	newSubject := func(s *node.Statistic) *subject {
 		x := &subject{Statistic: s, position: position{r: r, length: length}}
 		o.list = append(o.list, &x.oracle)
-		x.position.counted(r.now) // it begins in the bucket of now
+		x.position.counted(r.now) // starts in the bucket of now
 		x.spells = newSpells(int64(x.open / time.Second))
 		return x
 	}
 	var subjects []*subject
-	view := node.NewView(r.shape, 0)
+	view := node.NewView(r.config, 0)
 	if leaves == 1 {
 		view = r.view
 		subjects = append(subjects, newSubject(r.Statistic))
 	}
 	add := func() {
-		s := node.New(r.shape, leap.Reading(r.now))
+		s := node.New(r.config, leap.Reading(r.now))
 		view.Add(s)
 		subjects = append(subjects, newSubject(s))
 	}
@@ -300,7 +303,7 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 		case 0:
 			r.now += time.Duration(random.Int64N(int64(3 * time.Second)))
 		case 1:
-			r.now = r.now/length*length + length - time.Duration(random.IntN(2)) // onto a boundary, or just before it
+			r.now = r.now/length*length + length - time.Duration(random.IntN(2)) // to a boundary, or 1 ns before it
 		case 2:
 			if random.IntN(10) == 0 {
 				r.now += time.Duration(random.Int64N(int64(150 * time.Second)))
@@ -338,7 +341,7 @@ func live(subjects []*subject) (n int) {
 	return n
 }
 
-// act is one random event.
+// act performs one random event.
 func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w *witness) {
 	at := r.now
 	if random.IntN(5) == 0 {
@@ -373,7 +376,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 			s.more(rest(c.entered) - rest(to))
 			c.entered = to
 		}
-		code := node.Code(len(s.events) % 4 * 100) // every fourth has none
+		code := node.Code(len(s.events) % 4 * 100) // every fourth call has no code
 		c.call.Exit(now, failed, code)
 		e := event{at: s.counted(at), done: c.n, code: code, rt: max(at-c.entered, 0), balance: -1, when: r.now}
 		s.went(c.stay, max(at, c.entered))
@@ -413,7 +416,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		s.counted(at)
 		if random.IntN(2) == 0 {
 			if l.Cancel(now) == l.passed {
-				panic("a loan was given back that has passed, or not though it has not")
+				panic("passes were borrowed back that has passed, or not though it has not")
 			}
 			if !l.passed {
 				s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
@@ -445,17 +448,20 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	}
 }
 
-// witness remembers what was read.
+// witness keeps earlier results.
 type witness struct {
 	records   map[int64]node.MetricNode
-	forgotten int64 // seconds before this one cannot be read any more
+	forgotten int64 // seconds before this one are no longer readable
 	h         node.Histogram
 	codes     node.Codes
-	told      time.Duration // call-seconds
+	reported  time.Duration // call-seconds
 }
 
-// check compares every reading with the oracles.
-func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read *node.View, buckets int, steps bool, w *witness) {
+// check compares all readings with the oracles.
+func check(
+	t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read *node.View,
+	buckets int, steps bool, w *witness,
+) {
 	t.Helper()
 	length := time.Second / time.Duration(buckets)
 	now := leap.Reading(r.now)
@@ -467,7 +473,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 		}
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
-			s.Seal(now) // the view does that by itself, once the second was opened, and first goes to its start: there loans may begin
+			s.Seal(now) // the view would first turn to the start of the second, where loans may become calls
 		}
 		open = max(open, s.open)
 		inFlight += int64(len(s.calls))
@@ -488,7 +494,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	first := read.Since() - r.zero
 	for i := max(first, present-65-int64(random.IntN(2))*700); i <= present; i++ {
 		m, ok := read.Second(r.zero + i)
-		name, fresh := r.line.Name(r.zero + i)
+		name, fresh := r.line.WallTime(r.zero + i)
 		if ok != (i < present && fresh && i >= w.forgotten) && i > present-600 {
 			t.Fatalf("second %d of %d: readable %t", i, present, ok)
 		}
@@ -500,8 +506,10 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 			t.Fatalf("second %d is named %v, want %v", i, name, want.Start)
 		}
 		want.Start = name
-		if most := o.most(time.Duration(i)*time.Second, time.Duration(i+1)*time.Second); m.InFlightMax > most || m.InFlightMax < want.InFlightMax {
-			t.Fatalf("second %d of %d: %d in flight at once, at least, which is not from %d to %d", i, present, m.InFlightMax, want.InFlightMax, most)
+		most := o.most(time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+		if m.InFlightMax > most || m.InFlightMax < want.InFlightMax {
+			t.Fatalf("second %d of %d: maximum in flight at least %d, which is not from %d to %d",
+				i, present, m.InFlightMax, want.InFlightMax, most)
 		}
 		if steps {
 			want.InFlightMax = m.InFlightMax
@@ -524,10 +532,10 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	if got := read.AppendSeconds(nil, r.zero+since, r.zero+present+10); !slices.Equal(got, appended) {
 		for i := range min(len(got), len(appended)) {
 			if got[i] != appended[i] {
-				t.Fatalf("seconds together: %v, one by one: %v", got[i], appended[i])
+				t.Fatalf("in a list: %v, single: %v", got[i], appended[i])
 			}
 		}
-		t.Fatalf("%d seconds together, %d one by one", len(got), len(appended))
+		t.Fatalf("%d seconds in a list, %d single ones", len(got), len(appended))
 	}
 
 	end := open + length
@@ -559,7 +567,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 		t.Fatalf("most completions in a second of the minute: %d, want %d", minute.MaxComplete, most)
 	}
 
-	from := max(first, w.forgotten, present-1-random.Int64N(int64(r.shape.Options().Histograms/time.Second)-1))
+	from := max(first, w.forgotten, present-1-random.Int64N(int64(r.config.Options().Histograms/time.Second)-1))
 	to := from + random.Int64N(max(present-from+1, 1))
 	begin, until := time.Duration(from)*time.Second, time.Duration(to)*time.Second
 	want := o.counts(begin, until)
@@ -576,7 +584,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	}
 	checkDistributions(t, read, r.zero, from, to, o)
 	if _, whole := read.Sum(r.zero+from, r.zero+present+1); whole {
-		t.Fatalf("a sum with the open second in it is called whole")
+		t.Fatalf("a sum with the open second is reported as complete")
 	}
 
 	s := read.SnapshotByCode(now, h, &w.codes)
@@ -594,31 +602,33 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	for _, x := range subjects {
 		spent += x.until(r.now)
 	}
-	w.told = max(w.told, spent)
-	spent = w.told
+	w.reported = max(w.reported, spent)
+	spent = w.reported
 	if want := float64(spent/time.Second) + (spent % time.Second).Seconds(); s.InFlightSeconds != want {
 		t.Fatalf("calls spent %v s by %v, want %v", s.InFlightSeconds, r.now, want)
 	}
 	var age time.Duration
 	known := true
 	for _, x := range subjects {
-		known = known && (!steps || x.lent == 0) // calls that borrowed are off by what seconds were slewed
+		known = known && (!steps || x.lent == 0) // borrowed calls are off by the slewed time
 		for _, c := range x.calls {
 			age += r.now - c.entered
 		}
 		for _, l := range x.loans {
 			if l.passed {
-				age += r.now - l.bucket // until its call is there, which says when it came
+				age += r.now - l.bucket // from the bucket, until Loan.Call sets the entry
 			}
 		}
 	}
 	highest, lowest := age+time.Nanosecond, age-time.Duration(inFlight)*4096-time.Nanosecond
 	if known && (s.InFlightElapsed > highest.Seconds() || s.InFlightElapsed < lowest.Seconds()) {
-		t.Fatalf("%d calls in flight have been so for %v s at %v, want %v", inFlight, s.InFlightElapsed, r.now, age)
+		t.Fatalf("the age of %d calls in flight is %v s at %v, want %v", inFlight, s.InFlightElapsed, r.now, age)
 	}
 	calls, passes := read.Waiting(now)
-	if want := o.counts(-1, end); s.Total != want || s.InFlight != inFlight || read.InFlight() != inFlight || passes != waiting || calls != waiters {
-		t.Fatalf("total at %v:\n got %+v, %d in flight, %d waiting\nwant %+v, %d, %d", open, s.Total, s.InFlight, passes, want, inFlight, waiting)
+	if want := o.counts(-1, end); s.Total != want || s.InFlight != inFlight || read.InFlight() != inFlight ||
+		passes != waiting || calls != waiters {
+		t.Fatalf("total at %v:\n got %+v, %d in flight, %d waiting\nwant %+v, %d, %d",
+			open, s.Total, s.InFlight, passes, want, inFlight, waiting)
 	}
 	if h.Count() != s.Total.Complete || h.Sum() != s.Total.RTSum {
 		t.Fatalf("histogram of %d with sum %v, total %+v", h.Count(), h.Sum(), s.Total)
@@ -627,7 +637,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
 	last, _ := read.Second(r.zero + present - 1)
 	peak := s.Peak
-	if random.IntN(4) == 0 { // it takes long
+	if random.IntN(4) == 0 { // the computation is slow
 		peak = 0
 		for i := present - 60; i < present; i++ {
 			peak = max(peak, o.second(i).PassPeak)
@@ -638,13 +648,13 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	}
 }
 
-// checkDistributions compares the histograms of the single seconds from from to before to, and of all time before from,
-// none of which is forgotten.
+// checkDistributions compares the histograms of single seconds in [from, to), and the histogram of all time before
+// from. All of them must be readable.
 func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *oracles) {
 	t.Helper()
 	hs := make([]node.Histogram, to-from)
 	if known := v.Histograms(zero+from, hs); known > zero+from {
-		t.Fatalf("histograms are known from second %d on, want %d", known-zero, from)
+		t.Fatalf("histograms exist from second %d on, want %d", known-zero, from)
 	}
 	for i := range hs {
 		begin := time.Duration(from+int64(i)) * time.Second
@@ -674,7 +684,7 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	}
 }
 
-// checkQuantile checks that an estimate is in the bucket of the true value, and exact at both ends.
+// checkQuantile checks that an estimate lies in the bucket of the true value, and is exact at both ends.
 func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duration) {
 	t.Helper()
 	got := h.Quantile(q)
@@ -687,9 +697,9 @@ func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duratio
 }
 
 func TestAgainstOracle(t *testing.T) {
-	seeds := uint64(6) // FuzzAgainstOracle has all others
+	seeds := uint64(6) // FuzzAgainstOracle tries more
 	if testing.Short() {
-		seeds = 3 // nothing here is concurrent
+		seeds = 3 // for the race detector: this test has a single goroutine
 	}
 	for seed := range seeds {
 		for _, buckets := range []int{1, 2, 10} {
@@ -702,17 +712,17 @@ func TestAgainstOracle(t *testing.T) {
 
 func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint8(1), uint8(1), false)
-	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second whose first buckets are slewed, and whose last one is not
+	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second with slewed first buckets
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
 	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call resumed in the last nanosecond of a bucket
-	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second that is older than the history, from before a leaf began
+	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second older than the history and than a leaf
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
 		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)
 	})
 }
 
-// checkCells checks that the buckets together have what a histogram counts: also one that was used before has nothing else.
+// checkCells checks that the buckets add up to the count of a histogram, also if it is used again.
 func checkCells(t *testing.T, h *node.Histogram) {
 	t.Helper()
 	sum, last := h.Zero(), int64(0)

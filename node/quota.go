@@ -6,60 +6,64 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// OccupyTimeout is how long, at most, a call may wait for a bucket that it borrows from: Sentinel's.
-const OccupyTimeout = 500 * time.Millisecond
-
-// Quota is how many calls may pass in a second: the ring of a rule that decides on passes, with the buckets that have
-// been and those to come that passes were borrowed from. All times are line times at which a bucket starts, as
-// [Bucket.At] tells them; they must not go back. Its buckets are as long as those of the second window.
+// Quota holds the number of calls that may pass in a second, and the ring of passes that decides about the next call:
+// past buckets, and later buckets with borrowed passes. All times are starts of buckets in line time, from [Bucket.At],
+// and must not go back. The second window has buckets of the same length.
 //
-// No window of one second that begins when a bucket does ever holds more passes than the count. A second that begins
-// anywhere can hold up to twice as many, but only if they are at its two ends: any stretch of a second less one
-// bucket never holds more than the count. So more buckets are stricter. A strict quota counts the bucket, too, that is
-// just leaving the window; then no second at all holds more, and a steady stream gets n/(n+1) of the count with n
-// buckets, when there is more to do than that.
+//	2 buckets in a second, count 10
 //
-// Seconds are those of the timeline, which are up to a hundredth shorter while it follows the wall clock.
+//	bucket      9.0 s    9.5 s   10.0 s   10.5 s
+//	passes        3        4        5        2       <- 10.5 s: borrowed
+//	                   |---- window ---|                4 + 5 = 9: one more call may pass
+//	              |---- strict window -|                3 + 4 + 5 = 12: under a strict quota, no call may pass
 //
-// Quotas can share their passes, see [Quota.With]: several rules for the same calls count them once.
+// No window of one second that begins with a bucket ever contains more passes than the count. Any other second can
+// contain up to twice as many, but only at its two ends: a stretch of a second minus one bucket never contains more
+// than the count. More buckets are therefore stricter. A strict quota includes the bucket that is just leaving the
+// window. Then no second at all contains more, and under constant overload a steady stream gets n/(n+1) of the count
+// with n buckets.
 //
-// A Quota must be made with [NewQuota]. It is not safe for concurrent use. Asking costs two comparisons; the first
-// question in a bucket costs a look at all of them.
+// All seconds here are seconds of the timeline, up to 1 % shorter while it follows the wall clock.
+//
+// Quotas can share their passes, see [Quota.With]: several rules for the same calls count each call once.
+//
+// Create a Quota with [NewQuota]. Concurrent use is not safe. A question costs two comparisons; the first question in a
+// bucket costs a scan of all buckets.
 type Quota struct {
 	*passes
 	count  int64
-	strict int // 1 if the bucket counts that is just leaving the window, otherwise 0
+	strict int // 1 if the bucket that is just leaving the window is included, otherwise 0
 }
 
-// passes is what quotas count. The ring has the two windows that end with the present bucket, and the buckets to come from which
-// may be borrowed.
+// passes is the ring of passes of one or several quotas. The ring covers the two windows that end with the current
+// bucket, and the later buckets that calls may borrow from.
 type passes struct {
-	ring     leap.Array[int64] // passes
-	ahead    time.Duration     // its newest bucket is so long after at
-	at       time.Duration     // the present bucket
-	open     *int64            // its passes
-	sums     [2]int64          // passes of the window that ends with it, and of the strict one, which is a bucket longer
-	borrowed int64             // passes of buckets after it
+	ring     leap.Array[int64]
+	ahead    time.Duration // time from the current bucket to the newest one
+	at       time.Duration // the current bucket
+	open     *int64        // passes of the current bucket
+	sums     [2]int64      // passes of the window that ends with the current bucket, and of the strict window
+	borrowed int64         // passes of later buckets
 }
 
-// NewQuota makes a quota of count passes a second for statistics of this shape; below 0 is 0.
-func NewQuota(shape *Shape, count int64, strict bool) *Quota {
-	p := newPasses(shape.second.Length())
+// NewQuota returns a quota of count passes per second, at least 0, for statistics of this config.
+func NewQuota(config *Config, count int64, strict bool) *Quota {
+	p := newPasses(config.second.Length())
 	return (&Quota{passes: &p}).With(count, strict)
 }
 
-// newPasses is no passes, in buckets of a length.
+// newPasses returns an empty ring with buckets of the given length.
 func newPasses(length time.Duration) passes {
 	ahead := max(length, OccupyTimeout.Truncate(length))
 	span := time.Second + length + ahead
 	ring, err := leap.NewArray[int64](span, int(span/length))
 	if err != nil {
-		panic(err) // a shape's buckets divide a second, and so make a ring
+		panic(err) // impossible: the buckets of a Config divide a second
 	}
-	return passes{ring: ring, ahead: ahead, at: never}
+	return passes{ring: ring, ahead: ahead, at: beforeAll}
 }
 
-// With returns a quota of the same passes with another count: what is counted for one of them is counted for both.
+// With returns a quota with another count that shares the passes of q.
 func (q *Quota) With(count int64, strict bool) *Quota {
 	x := &Quota{passes: q.passes, count: max(count, 0)}
 	if strict {
@@ -68,62 +72,62 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 	return x
 }
 
-// Add counts what another quota has, the borrowed passes included: for calls that were counted elsewhere before.
+// Add adds the passes of another quota, the borrowed ones included. It serves calls that were counted elsewhere before.
 func (q *Quota) Add(o *Quota) {
-	q.move(o.at)
+	q.advanceTo(o.at)
 	for at, b := range o.ring.Window(o.newest(), o.ring.Span()) {
-		q.put(at, *b)
+		q.addTo(at, *b)
 	}
-	q.measure()
+	q.sumWindows()
 }
 
-// put counts n passes in a bucket, if it is known.
-func (q *passes) put(at time.Duration, n int64) {
+// addTo adds n passes to a bucket, if the ring has it.
+func (q *passes) addTo(at time.Duration, n int64) {
 	if b := q.ring.At(at); b != nil {
 		*b = saturate(*b, n)
 	}
 }
 
-// newest is the last bucket from which may be borrowed.
+// newest returns the last bucket that calls may borrow from.
 func (q *passes) newest() time.Duration { return q.at + q.ahead }
 
-// span is how long the window of the quota is.
+// span returns the length of the window of q.
 func (q *Quota) span() time.Duration { return time.Second + time.Duration(q.strict)*q.ring.Length() }
 
-// never is before every bucket.
-const never = time.Duration(-1) << 62
+// beforeAll is earlier than every bucket.
+const beforeAll = time.Duration(-1) << 62
 
-// Passes is how many calls passed in the window that ends with the bucket at.
+// Passes returns the passes in the window that ends with the bucket at.
 func (q *Quota) Passes(at time.Duration) int64 {
-	q.move(at)
+	q.advanceTo(at)
 	return q.sums[q.strict]
 }
 
-// Waiting is how many passes are borrowed from buckets after the bucket at.
+// Waiting returns the passes borrowed from buckets after the bucket at.
 func (q *Quota) Waiting(at time.Duration) int64 {
-	q.move(at)
+	q.advanceTo(at)
 	return q.borrowed
 }
 
 // CanPass reports whether n more calls may pass in the bucket at.
 func (q *Quota) CanPass(at time.Duration, n int64) bool {
-	q.move(at)
+	q.advanceTo(at)
 	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(at, n))
 }
 
-// Pass counts n passes in the bucket at, whether they may or not.
+// Pass counts n passes in the bucket at, whether the quota allows them or not.
 func (q *Quota) Pass(at time.Duration, n int64) {
-	q.move(at)
+	q.advanceTo(at)
 	*q.open = saturate(*q.open, n)
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext finds the first bucket after the bucket at, and not before the bucket from, from which n passes can be
-// borrowed: no window with that bucket then holds more than the count. It reports false if no such bucket begins within
-// [OccupyTimeout]; the next bucket is always tried. This is Sentinel's formula (StatisticNode.tryOccupyNext), applied to
-// the windows that end after the bucket, too.
+// TryOccupyNext returns the first bucket after the bucket at, and not before the bucket from, that can lend n passes:
+// no window that contains the bucket then has more passes than the count. It returns false if no such bucket begins
+// within [OccupyTimeout]. The next bucket is always tried. The formula is Sentinel's (StatisticNode.tryOccupyNext),
+// applied also to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Duration, ok bool) {
-	q.move(at)
+	q.advanceTo(at)
 	length := q.ring.Length()
 	for bucket = max(q.at+length, from); bucket <= q.newest(); bucket += length {
 		if q.fits(bucket, n) {
@@ -133,27 +137,27 @@ func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Dura
 	return 0, false
 }
 
-// Fill sets the quota to the passes of a view's leaves, the borrowed ones included, at the reading now: for a rule that
-// begins while calls go on.
+// Fill sets the passes of q to the passes of the leaves of a view at the reading now, the borrowed ones included. A
+// rule that begins while calls are running starts with it.
 func (q *Quota) Fill(v *View, now leap.Reading) {
-	v.together(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
-		q.move(s.at)
+	v.readInOneBucket(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
+		q.advanceTo(s.start)
 		open, _ := s.openCounts()
-		q.put(s.at, open.Pass)
-		for at, b := range s.rings.window.Window(s.at, s.at-q.at+time.Second+q.ring.Length()) {
-			q.put(at, b.Pass)
+		q.addTo(s.start, open.Pass)
+		for at, b := range s.history.window.Window(s.start, s.start-q.at+time.Second+q.ring.Length()) {
+			q.addTo(at, b.Pass)
 		}
-		for _, l := range s.rings.loans {
-			q.put(l.at, l.passes)
+		for _, l := range s.history.loans {
+			q.addTo(l.at, l.passes)
 		}
 	})
-	q.measure()
+	q.sumWindows()
 }
 
-// Borrow counts n passes in a bucket that TryOccupyNext found, of this quota or of another one, at the bucket at.
+// Borrow counts n passes in a bucket that TryOccupyNext returned, for this quota or for another one, at the bucket at.
 func (q *Quota) Borrow(at, bucket time.Duration, n int64) {
-	q.move(at)
-	q.put(bucket, n)
+	q.advanceTo(at)
+	q.addTo(bucket, n)
 	q.borrowed = saturate(q.borrowed, n)
 }
 
@@ -161,11 +165,11 @@ func (q *Quota) Borrow(at, bucket time.Duration, n int64) {
 func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = max(*b-n, 0)
-		q.measure()
+		q.sumWindows()
 	}
 }
 
-// fits reports whether every window with the bucket in it admits n more passes.
+// fits reports whether every window that contains the bucket allows n more passes.
 func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	length := q.ring.Length()
 	for end := bucket; end <= min(bucket+q.span()-length, q.newest()); end += length {
@@ -176,8 +180,8 @@ func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	return true
 }
 
-// window is the passes of the buckets of a span that ends with a bucket, which may be one to come: those hold what was borrowed
-// from them.
+// window returns the passes of the buckets of a span that ends with the bucket end. Later buckets contain the passes
+// that were borrowed from them.
 func (q *passes) window(end, span time.Duration) (sum int64) {
 	for _, b := range q.ring.Window(end, span) {
 		sum = saturate(sum, *b)
@@ -185,14 +189,15 @@ func (q *passes) window(end, span time.Duration) (sum int64) {
 	return sum
 }
 
-// move makes the bucket at the present one, if it is not there yet.
-func (q *passes) move(at time.Duration) {
+// advanceTo makes at the current bucket, unless the current bucket is later.
+func (q *passes) advanceTo(at time.Duration) {
 	if at > q.at {
-		q.moveOn(at)
+		q.turnTo(at)
 	}
 }
 
-func (q *passes) moveOn(at time.Duration) {
+// turnTo makes at the current bucket, and opens the buckets up to the newest one.
+func (q *passes) turnTo(at time.Duration) {
 	length := q.ring.Length()
 	next := q.newest() + length
 	q.at = at
@@ -200,12 +205,12 @@ func (q *passes) moveOn(at time.Duration) {
 		q.ring.Open(b)
 	}
 	q.open = q.ring.At(at)
-	q.measure()
+	q.sumWindows()
 }
 
-// measure adds up the windows and the borrowed passes, so that questions in the same bucket need not. Whatever changes the ring
-// otherwise than by Pass and Borrow, which know by how much, calls it.
-func (q *passes) measure() {
+// sumWindows computes the sums of the windows and the borrowed passes; questions in the same bucket then need no scan.
+// All changes of the ring call it, except Pass and Borrow, which update the sums themselves.
+func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
 	q.borrowed = q.window(q.newest(), q.ahead)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A quota against one that remembers every bucket: it admits what fits in every window that has the bucket in it, lends
-// from the first bucket that has room, and never lets any window hold more than the count.
+// The oracle keeps every bucket. A quota must admit exactly the calls that fit into every window with the bucket, lend
+// from the first bucket with enough passes, and never let a window exceed the count.
 func TestQuotaAgainstOracle(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 9))
@@ -19,12 +19,12 @@ func TestQuotaAgainstOracle(t *testing.T) {
 		r := newRig(t, node.Options{SampleCount: buckets})
 		length := time.Second / time.Duration(buckets)
 		count := random.Int64N(40)
-		q := node.NewQuota(r.shape, count, strict)
+		q := node.NewQuota(r.config, count, strict)
 		width, ahead := buckets, max(1, int(500*ms/length))
 		if strict {
 			width++
 		}
-		passes := map[int]int64{} // by bucket, borrowed ones included
+		passes := map[int]int64{} // by bucket, with borrowed passes
 		window := func(last int) (n int64) {
 			for b := last - width + 1; b <= last; b++ {
 				n += passes[b]
@@ -64,7 +64,8 @@ func TestQuotaAgainstOracle(t *testing.T) {
 				}
 				got, there := q.TryOccupyNext(at(now), at(from), n)
 				if there != ok || ok && got != at(want) {
-					t.Fatalf("seed %d, bucket %d: %d from %v (%t), want %v (%t)", seed, now, n, got, there, at(want), ok)
+					t.Fatalf("seed %d, bucket %d: %d from %v (%t), want %v (%t)",
+						seed, now, n, got, there, at(want), ok)
 				}
 				if ok {
 					q.Borrow(at(now), got, n)
@@ -77,7 +78,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 					passes[b]--
 				}
 			case 4:
-				if random.IntN(20) == 0 { // what nobody asked for
+				if random.IntN(20) == 0 { // passes without a question
 					q.Pass(at(now), n)
 					passes[now] += n
 					forced = true
@@ -100,7 +101,8 @@ func TestQuotaAgainstOracle(t *testing.T) {
 			}
 			for last := now - width; last <= now+ahead && !forced; last++ {
 				if window(last) > count {
-					t.Fatalf("seed %d: the window that ends with bucket %d holds %d of %d", seed, last, window(last), count)
+					t.Fatalf("seed %d: the window that ends with bucket %d holds %d of %d",
+						seed, last, window(last), count)
 				}
 			}
 		}
@@ -110,42 +112,43 @@ func TestQuotaAgainstOracle(t *testing.T) {
 // Huge batches do not wrap around.
 func TestQuotaDoesNotOverflow(t *testing.T) {
 	r := newRig(t, node.Options{})
-	q := node.NewQuota(r.shape, math.MaxInt64, false)
+	q := node.NewQuota(r.config, math.MaxInt64, false)
 	for range 3 {
 		q.Pass(0, math.MaxInt64)
 	}
 	if q.CanPass(0, 1) || q.Passes(0) != math.MaxInt64 {
 		t.Errorf("%d passes", q.Passes(0))
 	}
-	if node.NewQuota(r.shape, -5, false).CanPass(0, 1) {
-		t.Error("a count below 0 lets something pass")
+	if node.NewQuota(r.config, -5, false).CanPass(0, 1) {
+		t.Error("a negative count admits a call")
 	}
 }
 
-// Quotas with the same passes, and one that has those of another added.
+// Quotas that share passes, and a quota to which the passes of another one were added.
 func TestQuotasShareTheirPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const length = 500 * ms
-	a := node.NewQuota(r.shape, 5, false)
+	a := node.NewQuota(r.config, 5, false)
 	strict := a.With(5, true)
 	a.Pass(10*length, 3)
 	strict.Pass(11*length, 2)
 	a.Borrow(11*length, 12*length, 1)
-	clone := node.NewQuota(r.shape, 5, false)
+	clone := node.NewQuota(r.config, 5, false)
 	clone.Add(a)
 	for _, tc := range []struct {
 		at                     time.Duration
 		passes, strict, cloned int64
 	}{{11 * length, 5, 5, 5}, {12 * length, 3, 6, 3}, {13 * length, 1, 3, 1}, {15 * length, 0, 0, 0}} {
-		if p, s, c := a.Passes(tc.at), strict.Passes(tc.at), clone.Passes(tc.at); p != tc.passes || s != tc.strict || c != tc.cloned {
+		p, s, c := a.Passes(tc.at), strict.Passes(tc.at), clone.Passes(tc.at)
+		if p != tc.passes || s != tc.strict || c != tc.cloned {
 			t.Errorf("at %v: %d passes, %d strict, %d cloned; want %+v", tc.at, p, s, c, tc)
 		}
 	}
 	clone.Pass(15*length, 4)
 	if a.Passes(15*length) != 0 || !strict.CanPass(15*length, 5) || clone.CanPass(15*length, 2) {
-		t.Error("a copy counts for the original, or not for itself")
+		t.Error("a copy counts for the original, or not for the copy")
 	}
-	clone.Add(node.NewQuota(r.shape, 2, true))
+	clone.Add(node.NewQuota(r.config, 2, true))
 	if got := clone.Passes(15 * length); got != 4 {
 		t.Errorf("%d passes after adding none to 4", got)
 	}

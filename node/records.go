@@ -3,76 +3,82 @@ package node
 import (
 	"encoding/binary"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 )
 
-// records keeps what is known of seconds: one after the other, each with its length and, where seconds were idle, the distance to
-// the one before it. An idle second takes nothing. The oldest are dropped in time. To find a second is to go through those before it,
-// from where the last search ended: so who reads on finds the next one at once, and the newest is always found so.
+// records stores the packed records of seconds in ascending order. An entry consists of the record's length, its
+// distance from the previous entry if that is not 1, and the record:
+//
+//	buf   | dropped | length | record of 7 | length, distance 3 | record of 10 | length | record of 11 | spare
+//	                  ^ oldest               ^ found                             ^ newest
+//
+// The lowest bit of the length is set if a distance follows. Idle seconds take no space. Old entries are dropped from
+// the front. A lookup scans forward from the previous lookup, the newest entry or the oldest one. Sequential reads and
+// reads of the newest record are therefore fast.
 type records struct {
-	buf     []byte
-	from    int   // where the oldest record is in buf
-	newest  int   // where the newest one is
-	first   int64 // the oldest record's second
-	last    int64 // the newest record's second; the least number if there never was one
-	dropped int64 // the latest second whose record was dropped, or the least number
-	sought  int64 // a second that has a record
-	at      int   // where that is in buf; before from if it was dropped
+	buf         []byte
+	oldest      int   // offset of the oldest entry in buf
+	newest      int   // offset of the newest entry
+	firstSecond int64 // second of the oldest entry
+	lastSecond  int64 // second of the newest entry; math.MinInt64 if there never was one
+	dropped     int64 // latest second whose record was dropped, or math.MinInt64
+	foundSecond int64 // second of the entry where the previous lookup ended
+	found       int   // offset of foundSecond; less than oldest once dropped
 }
 
-func noRecords() records { return records{last: math.MinInt64, dropped: math.MinInt64} }
+// noRecords returns an empty store.
+func noRecords() records { return records{lastSecond: math.MinInt64, dropped: math.MinInt64} }
 
-// add keeps the record of a second after all that are kept.
+// add appends the record of a second after all stored seconds.
 func (h *records) add(index int64, record []byte) {
 	var head [2 * binary.MaxVarintLen64]byte
-	if h.from == len(h.buf) {
-		h.first, h.last = index, index
-		h.sought, h.at = index, h.from
+	if h.oldest == len(h.buf) {
+		h.firstSecond, h.lastSecond = index, index
+		h.foundSecond, h.found = index, h.oldest
 	}
 	size := uint64(len(record)) << 1
 	b := head[:0]
-	if distance := uint64(index - h.last); distance == 1 {
+	if distance := uint64(index - h.lastSecond); distance == 1 {
 		b = binary.AppendUvarint(b, size)
 	} else {
 		b = binary.AppendUvarint(b, size|1)
 		b = binary.AppendUvarint(b, distance)
 	}
-	h.last = index
+	h.lastSecond = index
 	if need := len(b) + len(record) + spare; len(h.buf)+need > cap(h.buf) {
-		// The space of dropped records is used again, if it is a little more than is needed: the more there is, the less often the others are
-		// moved.
-		kept := h.buf[h.from:]
+		// Reuse the space of dropped records if it is a little larger than necessary. With more free space, the
+		// remaining records are moved less often.
+		kept := h.buf[h.oldest:]
 		size := len(kept) + need
 		size += size / 64
 		to := h.buf[:0]
 		if size > cap(h.buf) {
-			to = slices.Grow([]byte(nil), size) // all of the allocator's size class
+			to = slices.Grow([]byte(nil), size) // gets the whole size class of the allocator
 		}
-		h.buf, h.from, h.at = append(to, kept...), 0, h.at-h.from
+		h.buf, h.oldest, h.found = append(to, kept...), 0, h.found-h.oldest
 	}
 	h.newest = len(h.buf)
 	h.buf = append(append(h.buf, b...), record...)
 }
 
-// drop drops the records of all seconds before one, and returns the last of them, nil if there is none. It is valid until
-// the next record is added.
+// drop removes the records of all seconds before the given one, and returns the last of them, or nil. The slice is
+// valid until the next call of add.
 func (h *records) drop(before int64) (last []byte) {
-	for h.from < len(h.buf) && h.first < before {
-		_, record, next := h.entry(h.from)
+	for h.oldest < len(h.buf) && h.firstSecond < before {
+		_, record, next := h.entry(h.oldest)
 		last = record
-		h.dropped = h.first
-		h.from = next
+		h.dropped = h.firstSecond
+		h.oldest = next
 		if next < len(h.buf) {
 			distance, _, _ := h.entry(next)
-			h.first += distance
+			h.firstSecond += distance
 		}
 	}
 	return last
 }
 
-// entry reads the entry at an offset of buf: the distance to the second before, the record, and the next offset.
+// entry reads the entry at an offset of buf: the distance from the previous second, the record, and the next offset.
 func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	head := uint64(h.buf[at])
 	if at++; head >= 1<<7 {
@@ -88,19 +94,19 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	return distance, h.buf[at:next], next
 }
 
-// seek notes where the last record at or before that of the second from is, or else the oldest, and reports whether there is any. It
-// goes forward only, because a record has the length of its own and not that of the one before it: from the newest, from where the
-// last search ended, or from the oldest.
+// seek finds the last record at or before the second from, or else the oldest one. It returns false if there are no
+// records. Entries have only their own length, not the length of the entry before, so seek only scans forward: from the
+// newest entry, from the entry of the previous lookup, or from the oldest one.
 func (h *records) seek(from int64) bool {
-	if h.from == len(h.buf) {
-		return false // and nothing is written, see noRings
+	if h.oldest == len(h.buf) {
+		return false // without a write: emptyHistory is shared
 	}
-	index, at := h.sought, h.at
+	index, at := h.foundSecond, h.found
 	switch {
-	case h.last <= from:
-		index, at = h.last, h.newest
-	case at < h.from || index > from:
-		index, at = h.first, h.from
+	case h.lastSecond <= from:
+		index, at = h.lastSecond, h.newest
+	case at < h.oldest || index > from:
+		index, at = h.firstSecond, h.oldest
 	}
 	for next := at; next < len(h.buf); {
 		distance, _, after := h.entry(next)
@@ -113,17 +119,17 @@ func (h *records) seek(from int64) bool {
 		}
 		next = after
 	}
-	h.sought, h.at = index, at
+	h.foundSecond, h.found = index, at
 	return true
 }
 
-// each calls f for the records of the seconds from from to before to, ascending, until it returns false. It is no iterator, because
-// one that does not fit into its caller costs an allocation.
+// each calls f for the records of the seconds [from, to), ascending, until f returns false. An iterator would cost an
+// allocation wherever it is not inlined.
 func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
 	if !h.seek(from) {
 		return
 	}
-	index, begin := h.sought, h.at
+	index, begin := h.foundSecond, h.found
 	for at := begin; at < len(h.buf); {
 		distance, record, next := h.entry(at)
 		if at > begin {
@@ -136,155 +142,22 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 	}
 }
 
-// before is the last record before that of a second, nil if there is none.
+// before returns the last record before a second, or nil.
 func (h *records) before(index int64) (int64, []byte) {
-	if !h.seek(index-1) || h.sought >= index {
+	if !h.seek(index-1) || h.foundSecond >= index {
 		return 0, nil
 	}
-	_, record, _ := h.entry(h.at)
-	return h.sought, record
+	_, record, _ := h.entry(h.found)
+	return h.foundSecond, record
 }
 
-// sealed is the record of a second that has ended, as a statistic keeps it. Beside it are its slides: the passes of each
-// window of one second that ended at the end of one of its buckets. The last of them are the passes of the second itself.
-// Slides of several statistics can be added up, which their peaks cannot.
-type sealed struct {
-	Counts
-	began, inFlight int64         // calls in flight when the second began and ended
-	most            int64         // in flight at once: the most, with several stripes at least that, see surely
-	spent           time.Duration // by all calls in the second
-	late            time.Duration // at most so much of it was before the second
-}
+// secondStart returns the start of a second in line time.
+func secondStart(index int64) time.Duration { return time.Duration(index) * time.Second }
 
-// append packs the slides but the last one, and the record.
-//
-// What was said before tells much of what follows: numbers are packed as how far they are from what they mostly are, and
-// those that are mostly 0 only if they are not. The response times and what was spent take all their bits, which nothing
-// tells; they are most of it.
-func (r *sealed) append(b []byte, slides []int64) []byte {
-	w := bitWriter{b: b}
-	w = w.code(uint64(r.Pass), kPass)
-	for _, v := range slides[:len(slides)-1] {
-		w = w.code(fold(r.Pass-v), kSlide)
-	}
-	rare := [...]uint64{
-		uint64(r.Exception), uint64(r.Block), uint64(r.late), uint64(r.OccupiedPass), fold(r.inFlight - r.left()),
-	}
-	var which uint64
-	for i, v := range rare {
-		if v != 0 {
-			which |= 1 << i
-		}
-	}
-	spans := [...]uint64{
-		uint64(r.RTMin), uint64(r.RTMax - r.RTMin), uint64(r.RTSum) - r.least(), fold(int64(r.spent - r.RTSum)),
-	}
-	flight := [...]uint64{fold(r.Complete - r.Pass), uint64(r.began), uint64(r.most - max(r.began, r.inFlight)), which}
-	for _, v := range flight {
-		w = w.code(v, kMost)
-	}
-	var n [4]int
-	for i, v := range spans {
-		n[i] = bits.Len64(v)
-		w = w.code(fold(int64(n[i]-r.expect(i, &n))), kMost)
-	}
-	for _, v := range rare {
-		if v != 0 {
-			w = w.code(v-1, kMost)
-		}
-	}
-	for i, v := range spans {
-		w = w.putRest(v, n[i])
-	}
-	return w.end()
-}
-
-// unpack reads a record with the given number of slides, and adds the slides to sums if that is not nil.
-func (r *sealed) unpack(b []byte, slides int64, sums []int64) {
-	in := readBits(b)
-	r.Pass = int64(in.code(kPass))
-	for i := range slides - 1 {
-		v := r.Pass - unfold(in.code(kSlide))
-		if sums != nil {
-			sums[i] = saturate(sums[i], v)
-		}
-	}
-	if sums != nil {
-		sums[slides-1] = saturate(sums[slides-1], r.Pass)
-	}
-	all := in.eight()
-	flight, lengths := all[:4], all[4:]
-	r.Complete = r.Pass + unfold(flight[0])
-	r.began = int64(flight[1])
-	r.inFlight = r.left()
-	var rare [5]uint64
-	for which := flight[3]; which != 0; which &= which - 1 {
-		rare[bits.TrailingZeros64(which)] = in.code(kMost) + 1
-	}
-	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
-	r.inFlight += unfold(rare[4])
-	r.most = max(r.began, r.inFlight) + int64(flight[2])
-	r.late = time.Duration(rare[2])
-	var n [4]int
-	var spans [4]uint64
-	for i := range spans {
-		n[i] = r.expect(i, &n) + int(unfold(lengths[i]))
-		spans[i] = in.takeRest(n[i])
-	}
-	r.RTMin = time.Duration(spans[0])
-	r.RTMax = r.RTMin + time.Duration(spans[1])
-	r.RTSum = time.Duration(r.least() + spans[2])
-	r.spent = r.RTSum + time.Duration(unfold(spans[3]))
-}
-
-// About how many bits of some numbers are at random: of passes, of the difference of a slide, of others.
-const (
-	kPass  = 5
-	kSlide = 3
-	kMost  = 1
-)
-
-// left is what is in flight in the end if each pass and each completion was of a call of its own.
-func (r *sealed) left() int64 { return r.began + r.Pass - r.Complete }
-
-// least is the sum of response times if all were the shortest.
-func (r *sealed) least() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
-
-// expect is about how many bits one of the times of a record has, those before it having n: the shortest response time is
-// milliseconds, the longest is some times that, and what was spent differs from their sum by what calls spend in another second.
-func (r *sealed) expect(i int, n *[4]int) int {
-	switch {
-	case i == 3 && r.Complete > 0:
-		return max(n[0], n[1])
-	case i == 3 && (r.began > 0 || r.Pass > 0):
-		return bits.Len64(uint64(time.Second))
-	case i == 0 && r.Complete > 0:
-		return 23
-	case i == 1 && r.Complete > 1:
-		return n[0] + 4
-	case i == 2 && r.Complete > 1:
-		return n[1] + bits.Len64(uint64(r.Complete)) - 2
-	}
-	return 0
-}
-
-// onlySlides reports whether a packed record has nothing else: its second was idle, and the one before it was not.
-func onlySlides(b []byte, slides int64) bool {
-	in := readBits(b)
-	if in.code(kPass) > 0 {
-		return false
-	}
-	var rec sealed
-	rec.unpack(b, slides, nil)
-	return rec == sealed{}
-}
-
-func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }
-
-// secondOf is the index of the second that a line time is in; it is negative before 1970.
-func secondOf(at time.Duration) int64 {
+// secondIndex returns the index of the second that contains a line time, negative before 1970.
+func secondIndex(at time.Duration) int64 {
 	index := int64(at / time.Second)
-	if at < secondAt(index) {
+	if at < secondStart(index) {
 		index--
 	}
 	return index

@@ -11,11 +11,11 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// One story for each way in which Sentinel's rings lose or blur counts, in Java or in Go. Each begins with what
-// happens there.
+// One test for each defect of Sentinel's rings, in Java or Go, that loses or blurs counts. Each comment describes the
+// behavior of Sentinel.
 
-// A bucket's new start was published before its counters were cleared: a reader saw what the slot held a round ago
-// as the present, and a writer's count was wiped.
+// Sentinel publishes the new start of a bucket before it clears the counters. Readers see old counts as current, and
+// the counts of concurrent writers are lost.
 func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range int64(200) {
@@ -33,9 +33,9 @@ func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
 	}
 }
 
-// Two writers who both saw that a bucket was over reset it one after the other, and the first one's count was gone:
-// the second did not look again once it had the lock.
-func TestRegressionManyWritersMeetAtABoundary(t *testing.T) {
+// Two writers that find a bucket over reset it one after the other. The second one does not check again under the lock,
+// and the counts of the first one are lost.
+func TestRegressionConcurrentWritersAtABoundary(t *testing.T) {
 	const writers, turns = 8, 2000
 	r := newRig(t, node.Options{})
 	for turn := range turns {
@@ -59,15 +59,15 @@ func TestRegressionManyWritersMeetAtABoundary(t *testing.T) {
 	}
 }
 
-// A writer that held on to its bucket while the ring went round added to whatever the slot had become, and a writer
-// whose time was behind the ring added to nothing.
+// A writer that keeps its bucket while the ring turns adds to a newer bucket in the same slot. A writer with an older
+// time adds to a bucket that is thrown away.
 func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	late := r.Enter(100*ms, 1)
 	r.pass(90*time.Second, 1)
 	r.Seal(95 * time.Second)
 	before := r.second(t, 90)
-	late.Exit(900*ms, true, 0) // stamped in second 0, long sealed
+	late.Exit(900*ms, true, 0) // stamped in second 0, which was sealed before
 	r.Block(50*ms, 1)
 	if got := r.second(t, 90); got != before {
 		t.Errorf("second 90 changed from %+v to %+v", before, got)
@@ -79,8 +79,8 @@ func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	}
 }
 
-// One completion read the clock up to four times, so that its rt, its success and its exception could land in
-// different seconds; and sums were read one after the other, at different times.
+// A completion reads the clock up to four times: its rt, its success and its exception may count in different seconds.
+// Sums are read one after the other, at different times.
 func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 400 {
@@ -95,15 +95,16 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 				continue
 			}
 			whole := r.Histogram(s, s+1, &h) // for a minute
-			if m.Complete != m.Exception || m.RTSum != time.Duration(m.Complete)*(5*time.Second-1) || whole && h.Count() != m.Complete {
+			if m.Complete != m.Exception || m.RTSum != time.Duration(m.Complete)*(5*time.Second-1) ||
+				whole && h.Count() != m.Complete {
 				t.Fatalf("second %d holds %+v and a histogram of %d", s, m, h.Count())
 			}
 		}
 	}
 }
 
-// A window of two half seconds covers 0.5 to 1 s of real time, so the rate just after a boundary was up to half of
-// the truth. The last complete second does not waver.
+// A window of two half seconds covers 0.5 to 1 s of real time. Just after a boundary, the rate is as low as half of the
+// true rate. The last complete second is steady.
 func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for at := time.Duration(0); at < 10*time.Second; at += 10 * ms { // a steady 100 a second
@@ -117,10 +118,12 @@ func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
 	}
 }
 
-// With the clock set back, everything was lost until it had caught up: Java wrote into buckets that nobody holds, Go
-// logged an error for each event. Java went on counting the future as the present.
+// After the clock is set back, all events are lost until it has caught up: Java writes into unused buckets, and Go logs
+// an error for each event. Java counts the future as the present.
 func TestRegressionClockSetBack(t *testing.T) {
-	for _, back := range []time.Duration{10 * ms, 900 * ms, 2 * time.Second, 4 * time.Minute, time.Hour, 20000 * time.Hour} {
+	for _, back := range []time.Duration{
+		10 * ms, 900 * ms, 2 * time.Second, 4 * time.Minute, time.Hour, 20000 * time.Hour,
+	} {
 		r := newRig(t, node.Options{})
 		for i := range 100 {
 			if i == 50 {
@@ -149,8 +152,8 @@ func TestRegressionClockSetBack(t *testing.T) {
 	}
 }
 
-// After a jump forward, or when the machine had slept, all buckets were stale at once. The seconds that the clock
-// jumped over do not exist; those before it are still there, and the window is as it was.
+// After a jump forward, or after the machine was suspended, all buckets are old. Here, the skipped seconds do not
+// exist, earlier seconds stay readable, and the window is unchanged.
 func TestRegressionClockSetForward(t *testing.T) {
 	for _, forward := range []time.Duration{900 * ms, 2 * time.Second, time.Hour, 100000 * time.Hour} {
 		r := newRig(t, node.Options{})
@@ -182,7 +185,7 @@ func TestRegressionClockSetForward(t *testing.T) {
 	}
 }
 
-// The shortest response time and the most in flight were compared and then stored, so that a worse value could
+// The shortest response time and the maximum in flight are compared and then stored in two steps. A worse value may
 // overwrite a better one.
 func TestRegressionExtremesAreExact(t *testing.T) {
 	r := newRig(t, node.Options{})
@@ -206,14 +209,12 @@ func TestRegressionExtremesAreExact(t *testing.T) {
 	}
 }
 
-// Idle readings were made up: a maximum of 2 completions a second, a minimum of 5 s or 60 s, an average that is not
-// a number.
+// Idle windows have invented values: a maximum of 2 completions a second, a minimum of 5 s or 60 s, an average of NaN.
 func TestRegressionIdleReadingsAreZero(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for _, w := range []node.Window{{}, r.Window(0), r.Minute(0), r.Window(time.Hour), r.Minute(time.Hour)} {
 		for name, got := range map[string]float64{
-			"PassQPS": w.PassQPS(), "BlockQPS": w.BlockQPS(), "CompleteQPS": w.CompleteQPS(), "ExceptionQPS": w.ExceptionQPS(),
-			"OccupiedPassQPS": w.OccupiedPassQPS(), "TotalQPS": w.TotalQPS(), "MaxCompleteQPS": w.MaxCompleteQPS(),
+			"PassQPS": w.PassQPS(), "MaxComplete": float64(w.MaxComplete),
 			"AvgRT": float64(w.AvgRT()), "ExceptionRatio": w.ExceptionRatio(), "BlockRatio": w.BlockRatio(),
 			"View.PassQPS": r.PassQPS(time.Hour),
 		} {
@@ -233,8 +234,8 @@ func TestRegressionIdleReadingsAreZero(t *testing.T) {
 	}
 }
 
-// The rt of a batch was added once and its success n times, so that batches made averages smaller.
-func TestRegressionABatchIsSoManyCalls(t *testing.T) {
+// The rt of a batch is added once and its success n times, which lowers averages.
+func TestRegressionBatchCountsNTimes(t *testing.T) {
 	r := newRig(t, node.Options{})
 	batch := r.Enter(0, 2)
 	batch.Exit(7*ms, false, 0)
@@ -244,9 +245,10 @@ func TestRegressionABatchIsSoManyCalls(t *testing.T) {
 	}
 }
 
-// Maximum of a bucket times the number of buckets, for a view whose buckets were of another length: twice too low.
+// The maximum rate is the maximum of a bucket times the number of buckets, also for buckets of another length: half of
+// the true value.
 func TestRegressionMaxComplete(t *testing.T) {
-	for buckets, want := range map[int]float64{1: 14, 2: 20, 10: 100} {
+	for buckets, want := range map[int]int64{1: 14, 2: 10, 10: 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
 		for range 10 {
 			r.call(0, 0, false)
@@ -254,13 +256,13 @@ func TestRegressionMaxComplete(t *testing.T) {
 		for range 4 {
 			r.call(600*ms, 0, false)
 		}
-		if got := r.Window(700 * ms).MaxCompleteQPS(); got != want {
+		if got := r.Window(700 * ms).MaxComplete; got != want {
 			t.Errorf("%d buckets: %v, want %v", buckets, got, want)
 		}
 	}
 }
 
-// A borrowed pass of a time before 1970 landed in the wrong second.
+// A borrowed pass before 1970 counted in the wrong second.
 func TestRegressionALoanBefore1970(t *testing.T) {
 	past := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := time.Duration(0)
@@ -268,15 +270,15 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 		Mono: func() time.Duration { return now },
 		Wall: func() time.Time { return past.Add(now) },
 	})
-	shape, err := node.NewShape(line, node.Options{})
+	config, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	s, v := node.New(config, 0), node.NewView(config, 0)
 	v.Add(s)
 	zero := v.Since()
 	if _, ok := s.Occupy(0, time.Duration(zero)*time.Second+1500*ms, 1); !ok {
-		t.Fatal("no loan")
+		t.Fatal("nothing was borrowed")
 	}
 	now = 5 * time.Second
 	s.Seal(leap.Reading(now))
@@ -287,8 +289,8 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 	}
 }
 
-// A reading from the future, of whatever kind, opened the bucket it fell into: until the clock was there, no second was
-// sealed, and all calls were counted into that one bucket.
+// A reading from the future opened its bucket. Until the clock got there, no second was sealed, and all calls counted
+// in this bucket.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(r *rig, ahead leap.Reading){
 		"Seal":     func(r *rig, ahead leap.Reading) { r.Statistic.Seal(ahead) },
@@ -296,16 +298,18 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 		"Enter":    func(r *rig, ahead leap.Reading) { r.Statistic.Enter(ahead, 1) },
 		"Occupy":   func(r *rig, ahead leap.Reading) { r.Statistic.Occupy(ahead, 0, 1) },
 		"Retire":   func(r *rig, ahead leap.Reading) { r.Statistic.Retire(ahead, r.zero+10) },
-		"New":      func(r *rig, ahead leap.Reading) { r.view.Add(node.New(r.shape, ahead)) },
+		"New":      func(r *rig, ahead leap.Reading) { r.view.Add(node.New(r.config, ahead)) },
 		"PassQPS":  func(r *rig, ahead leap.Reading) { r.view.PassQPS(ahead) },
 		"Window":   func(r *rig, ahead leap.Reading) { r.view.Window(ahead) },
 		"Minute":   func(r *rig, ahead leap.Reading) { r.view.Minute(ahead) },
 		"Snapshot": func(r *rig, ahead leap.Reading) { r.view.Snapshot(ahead, nil) },
 		"Waiting":  func(r *rig, ahead leap.Reading) { r.view.Waiting(ahead) },
 	} {
-		for _, ahead := range []time.Duration{600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second} {
+		for _, ahead := range []time.Duration{
+			600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second,
+		} {
 			r := newRig(t, node.Options{})
-			other := node.New(r.shape, 0) // which nobody hands such a reading
+			other := node.New(r.config, 0) // gets no such reading
 			r.view.Add(other)
 			passes := int64(2)
 			if name == "Enter" {
@@ -319,7 +323,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 				if got := r.Window(now).Pass; got != passes {
 					t.Fatalf("%s %v ahead: the window at %v holds %d passes, want %d", name, ahead, now, got, passes)
 				}
-				if got := r.Window(now + 900*ms).Pass; got != 0 { // they were in the first half of the second
+				if got := r.Window(now + 900*ms).Pass; got != 0 { // the passes were in the first half of the second
 					t.Fatalf("%s %v ahead: the window at %v holds %d passes", name, ahead, now+900*ms, got)
 				}
 				if m := r.second(t, i); m.Pass != passes || m.Complete != 1 {
@@ -330,11 +334,12 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	}
 }
 
-// The minute window was read under the locks of the stripes alone, while readers of seconds, under mu alone, noted where their search
-// had ended: a race, and a window with seconds left out. The race detector sees it at once; without it few windows show it.
-func TestRegressionTheMinuteBesideReadersOfSeconds(t *testing.T) {
+// The minute window was read under the stripe locks alone, while readers of seconds noted the position of their lookup
+// under mu alone: a race, and windows without some of their seconds. The race detector finds it immediately; without
+// it, few windows are wrong.
+func TestRegressionMinuteDuringReadsOfSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
-	const seconds, minute = 200, 59 // and the open one, in which nothing happens
+	const seconds, minute = 200, 59 // and the open second, without events
 	for i := range time.Duration(seconds) {
 		r.call(i*time.Second, ms, false)
 	}

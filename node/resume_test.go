@@ -7,7 +7,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A call that passed in a process before this one is in flight and completes here, and passes nowhere.
+// A call that passed in an earlier process is in flight here and completes here, without a pass.
 func TestResume(t *testing.T) {
 	r := newRig(t, node.Options{})
 	first, batch := r.Resume(100*ms, 1), r.Resume(200*ms, 3)
@@ -22,14 +22,20 @@ func TestResume(t *testing.T) {
 		n      int64
 	}{{&later, 1400 * ms, false, 1}, {&first, 2500 * ms, true, 1}, {&batch, 3500 * ms, false, 3}} {
 		if n := x.call.Exit(x.at, x.failed, 0); n != x.n {
-			t.Errorf("the end at %v counted %d, want %d", x.at, n, x.n)
+			t.Errorf("the exit at %v counted %d, want %d", x.at, n, x.n)
 		}
 	}
 	r.Seal(4 * time.Second)
 	for i, want := range []node.MetricNode{
 		{InFlight: 2, InFlightMax: 2, InFlightTime: 1700*ms - rest(100*ms) - rest(200*ms)},
-		{Counts: node.Counts{Pass: 1, Complete: 1, RTSum: 100 * ms}, InFlight: 2, InFlightMax: 3, InFlightTime: 2100 * ms},
-		{Counts: node.Counts{Complete: 1, Exception: 1, RTSum: 2400 * ms}, InFlight: 1, InFlightMax: 2, InFlightTime: 1500*ms + rest(100*ms)},
+		{
+			Counts:   node.Counts{Pass: 1, Complete: 1, RTSum: 100 * ms},
+			InFlight: 2, InFlightMax: 3, InFlightTime: 2100 * ms,
+		},
+		{
+			Counts:   node.Counts{Complete: 1, Exception: 1, RTSum: 2400 * ms},
+			InFlight: 1, InFlightMax: 2, InFlightTime: 1500*ms + rest(100*ms),
+		},
 		{Counts: node.Counts{Complete: 3, RTSum: 9900 * ms}, InFlightMax: 1, InFlightTime: 500*ms + rest(200*ms)},
 	} {
 		got := r.second(t, int64(i))

@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Only what is idle can be retired: nothing in flight, nothing borrowed, nothing recorded for long enough.
-func TestRetireOnlyWhatIsIdle(t *testing.T) {
+// Only idle statistics can be retired: no call in flight, nothing borrowed, nothing recorded for long enough.
+func TestRetireOnlyIdleStatistics(t *testing.T) {
 	const now = 100 * time.Second
 	for name, tc := range map[string]struct {
 		use  func(*rig)
@@ -26,10 +26,14 @@ func TestRetireOnlyWhatIsIdle(t *testing.T) {
 		"in flight just now":       {func(r *rig) { r.Seal(now); r.pass(now, 1) }, false},
 		"used just now":            {func(r *rig) { r.Seal(now); r.call(now, 0, false) }, false},
 		"blocked just now":         {func(r *rig) { r.Seal(now); r.Block(now, 1) }, false},
-		"used in a bucket before":  {func(r *rig) { r.Seal(now - time.Second); r.call(now-ms, 0, false); r.Seal(now) }, false},
+		"used in a bucket before": {func(r *rig) {
+			r.Seal(now - time.Second)
+			r.call(now-ms, 0, false)
+			r.Seal(now)
+		}, false},
 		"borrowed": {func(r *rig) {
 			if _, ok := r.Occupy(now, time.Duration(r.zero+101)*time.Second, 1); !ok {
-				t.Fatal("no loan")
+				t.Fatal("nothing was borrowed")
 			}
 		}, false},
 	} {
@@ -39,7 +43,7 @@ func TestRetireOnlyWhatIsIdle(t *testing.T) {
 			t.Errorf("%s: retired %t, want %t", name, got, tc.want)
 		}
 		if c := r.Enter(now+time.Minute, 1); c.IsZero() != tc.want {
-			t.Errorf("%s: a later call is none: %t", name, c.IsZero())
+			t.Errorf("%s: a later call is refused: %t", name, c.IsZero())
 		}
 	}
 	r := newRig(t, node.Options{})
@@ -48,14 +52,14 @@ func TestRetireOnlyWhatIsIdle(t *testing.T) {
 	}
 }
 
-// What is retired records nothing, by whichever way, and with however many stripes; what it has can be read.
+// A retired statistic records nothing, by any method and with any number of stripes. Its past stays readable.
 func TestRetiredRecordsNothing(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(ms, ms, true)
 	if !r.Retire(100*time.Second, r.zero+40) || r.Retire(100*time.Second, r.zero+40) {
 		t.Fatal("not retired, or twice")
 	}
-	r.Seal(math.MaxInt64) // wakes nobody
+	r.Seal(math.MaxInt64) // has no effect
 	before := r.Snapshot(100*time.Second, nil)
 	r.Grow()
 	var wg sync.WaitGroup
@@ -73,13 +77,14 @@ func TestRetiredRecordsNothing(t *testing.T) {
 					t.Error("a block was counted")
 				}
 				if _, ok := r.Occupy(now, time.Duration(r.zero+200)*time.Second, 1); ok {
-					t.Error("a loan was given")
+					t.Error("passes were borrowed")
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if after := r.Snapshot(300*time.Second, nil); after.Total != before.Total || after.InFlight != 0 || before.Total.Complete != 1 {
+	after := r.Snapshot(300*time.Second, nil)
+	if after.Total != before.Total || after.InFlight != 0 || before.Total.Complete != 1 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 	if m := r.second(t, 0); m.Complete != 1 {
@@ -87,16 +92,17 @@ func TestRetiredRecordsNothing(t *testing.T) {
 	}
 }
 
-// A leaf that joins a view after one of its seconds was read begins later, whatever stamp its first event has.
+// A leaf that is added to a view begins after the seconds that were read without it, also if its first event has an
+// older stamp.
 func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
-	v := node.NewView(r.shape, 0)
+	v := node.NewView(r.config, 0)
 	v.Add(r.Statistic)
-	late := node.New(r.shape, 0) // made in second 0, added in second 1
+	late := node.New(r.config, 0) // made in second 0, added in second 1
 	r.open(1100 * ms)
 	before, ok := v.Second(r.zero)
 	v.Add(late)
-	late.Enter(leap.Reading(400*ms), 1) // the stamp is from its own first bucket
+	late.Enter(leap.Reading(400*ms), 1) // the stamp lies in the first bucket of the leaf
 	if after, ok2 := v.Second(r.zero); !ok || !ok2 || after != before {
 		t.Errorf("second 0 was %+v (%t) and is %+v (%t)", before, ok, after, ok2)
 	}
@@ -106,10 +112,10 @@ func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	}
 }
 
-// What a view says of seconds in which a leaf that is gone may have counted would be wrong: it says nothing.
-func TestAViewDoesNotGuess(t *testing.T) {
+// A view cannot know the seconds in which a removed leaf may have counted, and does not return them.
+func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
-	v := node.NewView(r.shape, 0)
+	v := node.NewView(r.config, 0)
 	v.Add(r.Statistic)
 	r.call(30*time.Second, ms, false)
 	r.open(100 * time.Second)
@@ -123,20 +129,20 @@ func TestAViewDoesNotGuess(t *testing.T) {
 		}
 	}
 	if _, whole := v.Sum(r.zero+39, r.zero+90); whole {
-		t.Error("a sum with a second that is not known is called whole")
+		t.Error("a sum with an unreadable second is reported as complete")
 	}
 	if s := v.Snapshot(r.at(100*time.Second), nil); s.Total.Complete != 1 || !v.Empty() {
 		t.Errorf("%+v", s)
 	}
 }
 
-// How calls were answered is a total as others are: it stays when leaves are retired, in the view, in a copy of it, and for
-// whoever reads while that happens.
+// Completions by code are totals: they stay after leaves are retired, in the view, in its clone, and for concurrent
+// readers.
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})
-	v := node.NewView(r.shape, 0)
-	idle, busy := node.New(r.shape, 0), r.Statistic
+	v := node.NewView(r.config, 0)
+	idle, busy := node.New(r.config, 0), r.Statistic
 	v.Add(idle)
 	v.Add(busy)
 	answer := func(s *node.Statistic, at time.Duration, n int64, code node.Code) {
@@ -153,13 +159,14 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 		t.Helper()
 		var by node.Codes
 		s := v.SnapshotByCode(r.at(now), nil, &by)
-		if got, want := maps.Collect(by.All()), (map[node.Code]int64{0: 1, 200: 1, 404: 6}); !maps.Equal(got, want) || s.Total.Complete != 8 {
+		got, want := maps.Collect(by.All()), map[node.Code]int64{0: 1, 200: 1, 404: 6}
+		if !maps.Equal(got, want) || s.Total.Complete != 8 {
 			t.Errorf("%s: %v of %d, want %v", when, got, s.Total.Complete, want)
 		}
 	}
 	check("at first", v)
 	if !idle.Retire(r.at(now), r.zero+40) || busy.Retire(r.at(now), r.zero+40) {
-		t.Fatal("retired is not the idle one")
+		t.Fatal("the idle leaf was not retired, or the busy one was")
 	}
 	check("retired", v)
 	v.Remove(r.zero + 40)
@@ -168,7 +175,7 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 	check("read again", v)
 }
 
-// A call counts its code once, with as many calls as it stands for; what is no call counts none.
+// A call counts its code once, with the weight of its batch. The zero Call counts nothing.
 func TestACallHasOneCode(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 7)
@@ -177,7 +184,7 @@ func TestACallHasOneCode(t *testing.T) {
 	c.End(true, 404)
 	var none node.Call
 	if none.Exit(0, false, 200) != 0 || none.End(false, 200) != 0 {
-		t.Error("what is no call ended")
+		t.Error("the zero Call ended")
 	}
 	var by node.Codes
 	r.view.SnapshotByCode(0, nil, &by)

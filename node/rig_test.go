@@ -11,17 +11,17 @@ import (
 
 const ms = time.Millisecond
 
-// rig is a statistic, and a view of it alone, on a line whose clocks the test sets. Its readings of the monotonic clock
-// start at 0, at a full second of the wall clock. The clock follows the readings that its methods get, as a real one has
-// reached every reading that was taken from it.
+// rig is a statistic with its own view, on a line whose clocks the test sets. The monotonic clock starts at 0, at a
+// full second of the wall clock. Methods of the rig move the clock to their readings, because a real clock has reached
+// every reading that was taken from it.
 type rig struct {
 	*node.Statistic
-	view  *node.View
-	line  *leap.Timeline
-	shape *node.Shape
-	zero  int64         // index of the second that starts at reading 0
-	now   time.Duration // set by tests that move the clock themselves
-	wall  time.Duration // how far the wall clock was stepped
+	view   *node.View
+	line   *leap.Timeline
+	config *node.Config
+	zero   int64         // index of the second that starts at reading 0
+	now    time.Duration // set by tests that move the clock themselves
+	wall   time.Duration // steps of the wall clock so far
 
 	latest atomic.Int64 // reading
 }
@@ -35,21 +35,21 @@ func newRig(t testing.TB, o node.Options) *rig {
 		Mono: r.clock,
 		Wall: func() time.Time { return epoch.Add(r.clock() + r.wall) },
 	})
-	shape, err := node.NewShape(r.line, o)
+	config, err := node.NewConfig(r.line, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.zero = r.line.At(0).Index
-	r.shape = shape
-	r.Statistic = node.New(shape, 0)
-	r.view = node.NewView(shape, 0)
+	r.config = config
+	r.Statistic = node.New(config, 0)
+	r.view = node.NewView(config, 0)
 	r.view.Add(r.Statistic)
 	return r
 }
 
 func (r *rig) clock() time.Duration { return max(r.now, time.Duration(r.latest.Load())) }
 
-// at lets the clock reach a reading.
+// at moves the clock to a reading.
 func (r *rig) at(now time.Duration) leap.Reading {
 	for {
 		latest := r.latest.Load()
@@ -59,10 +59,10 @@ func (r *rig) at(now time.Duration) leap.Reading {
 	}
 }
 
-// open lets the clock and the line reach a reading.
+// open moves the clock and the line to a reading.
 func (r *rig) open(now time.Duration) leap.Second { return r.line.At(r.at(now)) }
 
-// call is a call whose end the clock follows, too.
+// call is a call whose Exit moves the clock, too.
 type call struct {
 	node.Call
 	r *rig

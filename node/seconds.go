@@ -8,143 +8,138 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Second returns the record of the second with this index on the line: the sum of the leaves' records, which need not have
-// been sealed before. It reports false for a second from before the view began, one that the timeline has not passed, one
-// that is older than the history or from before a leaf was removed, and one that must not be handed out (see
-// [leap.Timeline.Name]).
+// Second returns the record of the second with this index: the sum of the leaves' records. It seals the second if
+// necessary. Second returns false in these cases: the second is before the start of the view, the timeline has not
+// passed it, it is older than the history, it is older than the removal of a leaf, or it must not be exported (see
+// [leap.Timeline.WallTime]).
 func (v *View) Second(index int64) (MetricNode, bool) {
-	var room [1]MetricNode
-	if list := v.AppendSeconds(room[:0], index, index+1); len(list) > 0 {
+	var scratch [1]MetricNode
+	if list := v.AppendSeconds(scratch[:0], index, index+1); len(list) > 0 {
 		return list[0], true
 	}
 	return MetricNode{}, false
 }
 
-// AppendSeconds appends the records of the seconds with indexes from from to before to, ascending, idle ones included, and
-// returns the extended slice. Seconds for which [View.Second] reports false are left out. It costs less than to ask for
-// each.
+// AppendSeconds appends the records of the seconds [from, to), ascending and with idle ones, and returns the extended
+// slice. Seconds without a result of [View.Second] are left out. One call costs less than a call of Second for each
+// second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
-	// The order matters: a leaf that is added after the list was taken begins in the second that is open now, or later.
-	open := v.shape.opened()
-	leaves, removed := v.all()
+	// The order matters: a leaf that is added after leavesAndRemoved begins in the second open or later.
+	open := v.config.openSecond()
+	leaves, removed := v.leavesAndRemoved()
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
-// Seal moves the statistic to the reading now, so that every second before now's has its record. It costs a
-// lock and a comparison where there is nothing to do.
-func (s *Statistic) Seal(now leap.Reading) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(now)
-}
-
-// appendSeconds appends the sums of the records of several statistics. The second that starts at the reading open is
-// open by now.
+// appendSeconds appends the sums of the records of the leaves. The second that starts at the reading open is open.
 func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
-	from = max(from, to-int64(leap.MaxSpan/time.Second)) // nothing is kept for longer
+	from = max(from, to-int64(leap.MaxSpan/time.Second)) // the longest history
 	if from >= to {
 		return dst
 	}
-	perSec := v.shape.perSec
+	perSec := v.config.perSec
 	base, n := len(dst), int(to-from)
 	dst = slices.Grow(dst, n)
 	ms := dst[base : base+n]
 	clear(ms)
-	var roomTimes [16]atOnce
-	ts := roomTimes[:]
-	if n > len(ts) {
-		ts = make([]atOnce, n)
+	var scratchBounds [16]concurrencyBound
+	bounds := scratchBounds[:]
+	if n > len(bounds) {
+		bounds = make([]concurrencyBound, n)
 	}
 	var scratch [32]int64
 	slides := zeros(scratch[:], n*int(perSec))
 	known := from
 	for _, leaf := range leaves {
-		known = max(known, leaf.addSeconds(from, open, ms, ts, slides))
+		known = max(known, leaf.addSeconds(from, open, ms, bounds, slides))
 	}
 	dst = dst[:base]
 	for i := known; i < to; i++ {
-		name, ok := v.shape.line.Name(i)
+		name, ok := v.config.line.WallTime(i)
 		if !ok {
 			continue
 		}
-		m, t := &ms[i-from], &ts[i-from]
+		m, bound := &ms[i-from], &bounds[i-from]
 		m.Start = name
-		m.InFlightMax = surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
+		m.InFlightMax = minConcurrency(
+			bound.maxInFlight, bound.inFlightAtStart, m.InFlight, m.InFlightTime, bound.lateEntry)
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
-		dst = append(dst, *m) // which is where it is, or behind that
+		dst = append(dst, *m) // dst shares the memory of ms, and never gets past m
 	}
 	return dst
 }
 
-// addSeconds adds the records of the seconds from from on, and their slides. It returns the first second from which on
-// all are known.
+// addSeconds adds the records of the seconds from the second from on to ms and bounds, and their slides to slides.
+// addSeconds returns the start of the seconds whose records are all kept.
 //
-// Seconds without a record lie between those that have one. Nothing entered or left in them, so what was in flight is what the
-// next record begins with, or the open second if there is none. Whoever takes every second out comes through here, so records
-// are unpacked in place, and not copied as eachSecond does.
-func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, ts []atOnce, slides []int64) (known int64) {
+// Between records lie seconds without one. No call entered or left in them, so their calls in flight are those at the
+// start of the next record, or of the open second. Readers of every second use this function, so it unpacks records in
+// place, and does not copy them like eachSecond.
+func (s *Statistic) addSeconds(
+	from int64, open leap.Reading, ms []MetricNode, bounds []concurrencyBound, slides []int64,
+) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	perSec := s.first.shape.perSec
+	perSec := s.first.config.perSec
 	next, to := max(from, s.since), from+int64(len(ms))
 	idle := func(until, inFlight int64) {
 		rec := idleSecond(inFlight)
 		for ; next < until && inFlight > 0; next++ {
-			ms[next-from].add(&rec, &ts[next-from])
+			ms[next-from].add(&rec, &bounds[next-from])
 		}
 	}
-	s.rings.history.each(from, to, func(i int64, b []byte) bool {
-		var rec sealed
+	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
+		var rec record
 		rec.unpack(b, perSec, slides[(i-from)*perSec:(i-from+1)*perSec])
-		idle(i, rec.began)
-		ms[i-from].add(&rec, &ts[i-from])
+		idle(i, rec.inFlightAtStart)
+		ms[i-from].add(&rec, &bounds[i-from])
 		next = i + 1
 		return true
 	})
 	if next < to {
 		idle(to, s.inFlightAfter(to-1))
 	}
-	return s.rings.history.dropped + 1
+	return s.history.seconds.dropped + 1
 }
 
-// eachSecond calls f for the records of the seconds from from to before to, ascending. If slides is not nil it has those of each
-// second, the first of which is from, and gets those of the records added. Holds mu.
+// eachSecond calls f for the records of the seconds [from, to), ascending. Unless slides is nil, it has the slides of
+// each second from the second from on, and eachSecond adds the slides of the records. mu must be held.
 //
-// A record is handed over by value: one that f got the address of would have to be allocated.
-func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec sealed)) {
-	perSec := s.first.shape.perSec
-	s.rings.history.each(from, to, func(i int64, b []byte) bool {
+// f gets a record by value: passing its address would allocate it.
+func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
+	perSec := s.first.config.perSec
+	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
 		var sums []int64
 		if slides != nil {
 			sums = slides[(i-from)*perSec : (i-from+1)*perSec]
 		}
-		var rec sealed
+		var rec record
 		rec.unpack(b, perSec, sums)
 		f(i, rec)
 		return true
 	})
 }
 
-// inFlightAfter is what the first recorded second after a second began with.
+// inFlightAfter returns the calls in flight at the start of the first second with a record after the given one.
 func (s *Statistic) inFlightAfter(index int64) int64 {
-	inFlight := int64(s.began)
-	s.rings.history.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
-		var rec sealed
-		rec.unpack(b, s.first.shape.perSec, nil)
-		inFlight = rec.began
+	inFlight := int64(s.inFlightAtStart)
+	s.history.seconds.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
+		var rec record
+		rec.unpack(b, s.first.config.perSec, nil)
+		inFlight = rec.inFlightAtStart
 		return false
 	})
 	return inFlight
 }
 
-// LastActive returns the last second before the one with this index that was not idle, see [MetricNode.Idle]: a call began,
-// ended, was refused, or was in flight. If there is none it returns the second before the view began. It is exact for every
-// second that can be read, also if the last active one cannot be read any more; before an older second all are taken to be
-// active. For a view that has been idle since it costs a lock of each leaf; otherwise records are looked at, the newest first.
+// LastActive returns the last second before the given one with activity, see [MetricNode.Idle]: a call began, ended,
+// was refused, or was in flight. Without such a second it returns the second before the view began. The result is exact
+// for every second that can be read, also if the record of the active second was dropped. LastActive assumes that all
+// older seconds were active. For a view that has been idle since, LastActive costs a lock of each leaf; otherwise it
+// scans records, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
-	open := v.shape.opened()
-	leaves, removed := v.all()
+	open := v.config.openSecond()
+	leaves, removed := v.leavesAndRemoved()
 	last := max(v.since-1, removed.active)
 	for _, s := range leaves {
 		s.mu.Lock()
@@ -155,18 +150,19 @@ func (v *View) LastActive(before int64) (index int64) {
 	return min(last, before-1)
 }
 
-// lastActive is the last second before one in which something happened or was in flight, the least number if there is none. Holds mu.
+// lastActive returns the last second before the given one in which s had an event or a call in flight, or
+// math.MinInt64. mu must be held.
 func (s *Statistic) lastActive(before int64) int64 {
-	before = min(before, s.index)
-	index, record := s.rings.history.before(before)
+	before = min(before, s.second)
+	index, record := s.history.seconds.before(before)
 	if s.inFlightAfter(before-1) > 0 {
 		return before - 1
 	}
-	// Nothing was in flight since the last record.
+	// No call was in flight after the last record.
 	switch {
 	case record == nil:
-		return s.rings.active
-	case onlySlides(record, s.first.shape.perSec):
+		return s.history.activeDropped
+	case onlySlides(record, s.first.config.perSec):
 		return index - 1
 	}
 	return index

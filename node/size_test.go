@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// The sizes are what keeps hot fields on their own cache lines. 32-bit platforms have other sizes, and get by.
-func TestHotFieldsBeginWhereCacheLinesDo(t *testing.T) {
+// The sizes keep hot fields on their own cache lines. 32-bit platforms have other sizes, and are only slower.
+func TestHotFieldsStartAtCacheLines(t *testing.T) {
 	var s Statistic
 	var a paddedStripe
 	for name, got := range map[string]uintptr{
@@ -27,20 +27,20 @@ func TestHotFieldsBeginWhereCacheLinesDo(t *testing.T) {
 	}
 }
 
-// Every call reads the set of stripes. When it lay beside something that one goroutine writes to, calls of two took twice as
-// long, in one process of three.
-func TestNothingElseIsInTheCacheLinesOfTheStripes(t *testing.T) {
+// Every call reads the set of stripes. When it shared a cache line with memory that a goroutine wrote to, calls of two
+// goroutines took twice as long, in one process of three.
+func TestStripesShareNoCacheLines(t *testing.T) {
 	var now time.Duration
 	for range 100 {
 		s := newContended(t, &now)
 		s.grow(nil)
-		contend(s.picked()[0], minMeetings, 0)
+		contend(s.picked()[0], minContended, 0)
 		check := func(what string, at, size uintptr) {
 			if at%64 != 0 || size%64 != 0 {
 				t.Fatalf("%s is %d bytes at %x", what, size, at)
 			}
 		}
-		more := s.more.Load()
+		more := s.extra.Load()
 		check("the set", uintptr(unsafe.Pointer(more)), unsafe.Sizeof(*more))
 		for _, st := range s.picked() {
 			check("a stripe", uintptr(unsafe.Pointer(&st.open)), unsafe.Sizeof(paddedStripe{}))

@@ -29,7 +29,9 @@ func TestCountsLandInTheirSecond(t *testing.T) {
 			InFlightMax: 1, InFlightTime: 100*ms + rest(200*ms),
 		},
 		{
-			Counts:      node.Counts{Pass: 4, Block: 3, Complete: 4, Exception: 4, RTSum: 200 * ms, RTMin: 50 * ms, RTMax: 50 * ms},
+			Counts: node.Counts{
+				Pass: 4, Block: 3, Complete: 4, Exception: 4, RTSum: 200 * ms, RTMin: 50 * ms, RTMax: 50 * ms,
+			},
 			InFlightMax: 1, InFlightTime: 50 * ms, PassPeak: 4,
 		},
 		{PassPeak: 4},
@@ -75,7 +77,9 @@ func TestWindowAndMinute(t *testing.T) {
 		}
 	}
 	// Two half seconds: 12 are in view from 0.5 s to just before 1 s, then 7.
-	for at, want := range map[time.Duration]int64{500 * ms: 12, 999 * ms: 12, 1000 * ms: 7, 1499 * ms: 7, 1500 * ms: 0} {
+	for at, want := range map[time.Duration]int64{
+		500 * ms: 12, 999 * ms: 12, 1000 * ms: 7, 1499 * ms: 7, 1500 * ms: 0,
+	} {
 		r := newRig(t, node.Options{})
 		r.pass(0, 5)
 		r.pass(500*ms, 7)
@@ -93,7 +97,8 @@ func TestIdleIsZero(t *testing.T) {
 		last := s.Last
 		last.Start = time.Time{}
 		s.Last = node.MetricNode{}
-		if (s != node.Snapshot{}) || last != (node.MetricNode{}) || h.Count() != 0 || !r.Window(at).Idle() || !r.Minute(at).Idle() {
+		if (s != node.Snapshot{}) || last != (node.MetricNode{}) || h.Count() != 0 ||
+			!r.Window(at).Idle() || !r.Minute(at).Idle() {
 			t.Errorf("an idle statistic at %v reads %+v, %+v", at, s, last)
 		}
 		if avg := r.Window(at).AvgRT(); avg != 0 {
@@ -131,16 +136,16 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A burst across a boundary hides in aligned seconds: 60 in the last tenth of one and 60 in the first tenth of the
-// next are 60 and 60, and yet 120 within 200 ms.
-func TestPeakSeesABurstAcrossABoundary(t *testing.T) {
+// Aligned seconds hide a burst across a boundary: 60 passes in the last tenth of a second and 60 in the first tenth of
+// the next one are 120 within 200 ms.
+func TestPeakShowsABurstAcrossABoundary(t *testing.T) {
 	for _, buckets := range []int{2, 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
 		r.pass(4950*ms, 60)
 		r.pass(5050*ms, 60)
 		r.Seal(8 * time.Second)
 		for i, want := range map[int64]int64{3: 0, 4: 60, 5: 120, 6: 0, 7: 0} {
-			// With ten buckets, the windows that end in second 6 still hold what passed in second 5 after its first.
+			// With ten buckets, the windows that end in second 6 contain the passes of second 5 after its first bucket.
 			if got := r.second(t, i).PassPeak; got != want && i != 6 {
 				t.Errorf("%d buckets: peak of second %d is %d, want %d", buckets, i, got, want)
 			}
@@ -179,7 +184,8 @@ func TestInFlight(t *testing.T) {
 		{0, 2, 3}, {1, 2, 2}, {2, 2, 2}, {3, 2, 2}, {100, 2, 2}, {129, 2, 2}, {130, 1, 2}, {131, 0, 1}, {132, 0, 0},
 	} {
 		if m := r.second(t, tc.second); m.InFlight != tc.end || m.InFlightMax != tc.most {
-			t.Errorf("second %d: %d in flight, at most %d; want %d and %d", tc.second, m.InFlight, m.InFlightMax, tc.end, tc.most)
+			t.Errorf("second %d: %d in flight, at most %d; want %d and %d",
+				tc.second, m.InFlight, m.InFlightMax, tc.end, tc.most)
 		}
 	}
 }
@@ -198,7 +204,7 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	}
 }
 
-// A stamp from before the boundary, recorded after somebody has read the second, lands in the open one.
+// An event with a stamp before the boundary that is recorded after the second was read counts in the open second.
 func TestSealedSecondsDoNotChange(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(900*ms, 50*ms, false)
@@ -217,8 +223,8 @@ func TestSealedSecondsDoNotChange(t *testing.T) {
 	}
 }
 
-// The statistic is not read for two minutes, and one call comes after that: the seconds before it are all there.
-func TestNothingIsLostWhenNobodyReads(t *testing.T) {
+// The statistic is not used for two minutes. After one more call, all seconds before it are readable.
+func TestNothingIsLostWithoutReaders(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(500*ms, 3)
 	r.pass(125*time.Second, 5)
@@ -227,7 +233,7 @@ func TestNothingIsLostWhenNobodyReads(t *testing.T) {
 			t.Errorf("second %d holds %d, want %d", i, got, want)
 		}
 	}
-	// Once a newer record took its place, it and all before it are gone, not zero.
+	// Seconds that are no longer kept are missing, not zero.
 	r.pass(181*time.Second, 7)
 	r.Seal(182 * time.Second)
 	for i := range int64(182) {
@@ -241,18 +247,18 @@ func TestNothingIsLostWhenNobodyReads(t *testing.T) {
 	}
 }
 
-func TestReadersAndWritersBehind(t *testing.T) {
+func TestOlderReadingsUseTheOpenWindow(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(10*time.Second, 5)
 	if got := r.Window(3 * time.Second).Pass; got != 5 {
-		t.Errorf("a reader that is behind sees %d, want the open window's 5", got)
+		t.Errorf("a reader with an older reading gets %d, want the open window's 5", got)
 	}
 	if got := r.Snapshot(0, nil).Total.Pass; got != 5 {
-		t.Errorf("a reader that is behind sees %d in total", got)
+		t.Errorf("a reader with an older reading gets %d in total", got)
 	}
 }
 
-func TestAbsurdArguments(t *testing.T) {
+func TestExtremeArguments(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for _, n := range []int64{0, -1, math.MinInt64} {
 		c := r.Enter(0, n)
@@ -273,10 +279,11 @@ func TestAbsurdArguments(t *testing.T) {
 		r.Block(0, 1<<40)
 	}
 	total := r.Snapshot(1000*time.Hour, nil).Total
-	if all := int64(3 * math.MaxUint32); total.Pass != all || total.Complete != all || total.RTSum != math.MaxInt64 || total.Block != 3<<40 {
+	all := int64(3 * math.MaxUint32)
+	if total.Pass != all || total.Complete != all || total.RTSum != math.MaxInt64 || total.Block != 3<<40 {
 		t.Errorf("%+v", total)
 	}
-	// A reading from the end of time opens the last second there is.
+	// The latest possible reading opens the last possible second.
 	r.Enter(math.MaxInt64, 1)
 	r.Seal(math.MaxInt64)
 }
@@ -288,13 +295,10 @@ func TestOptions(t *testing.T) {
 	}{
 		"zero":                {node.Options{}, 0},
 		"ten buckets":         {node.Options{SampleCount: 10}, 0},
-		"ten minutes":         {node.Options{Minute: 10 * time.Minute}, 0},
 		"no bounds":           {node.Options{Bounds: []time.Duration{}}, 0},
 		"negative buckets":    {node.Options{SampleCount: -2}, 1},
 		"do not divide":       {node.Options{SampleCount: 3}, 1},
-		"a negative minute":   {node.Options{Minute: -1}, 1},
-		"half seconds":        {node.Options{Minute: 1500 * ms}, 1},
-		"too long":            {node.Options{Minute: 2 * time.Hour}, 1},
+		"a negative history":  {node.Options{History: -1}, 1},
 		"a long history":      {node.Options{History: time.Hour}, 0},
 		"no history":          {node.Options{History: time.Minute}, 0},
 		"history too short":   {node.Options{History: 59 * time.Second}, 1},
@@ -310,14 +314,14 @@ func TestOptions(t *testing.T) {
 		"bounds":              {node.Options{Bounds: []time.Duration{0, 5, 5, 4}}, 3},
 		"many bounds":         {node.Options{Bounds: make([]time.Duration, 65)}, 66},
 	} {
-		_, err := node.NewShape(leap.NewTimeline(leap.Clock{}), tc.o)
+		_, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), tc.o)
 		if got := errorCount(err); got != tc.want {
 			t.Errorf("%s: %d errors, want %d: %v", name, got, tc.want, err)
 		}
 	}
 }
 
-func TestAbsurdQuantilesAndResponseTimes(t *testing.T) {
+func TestExtremeQuantilesAndResponseTimes(t *testing.T) {
 	for _, rts := range [][]time.Duration{
 		{1<<61 - 1<<56 + 1, 1 << 61},
 		{math.MaxInt64 - 3e17 - 33, math.MaxInt64},

@@ -12,30 +12,30 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-var hammer = flag.Duration("hammer", 0, "run the conservation hammer for so long instead of some hundred seconds of its clock")
+var hammer = flag.Duration("hammer", 0, "duration of the conservation hammer; if 0, some hundred seconds of its clock")
 
-// TestNothingIsLostAcrossTurns is the conservation hammer: more writers than processors, as fast as they can, so that
-// the scheduler takes the processor from them anywhere; a clock that turns a bucket every few microseconds; a wall
-// clock that steps; collections; and a reader that seals and reads every second as it ends. Sentinel's ring loses
-// events here: it publishes a bucket before it is clear, and clears it twice.
+// TestNothingIsLostAcrossTurns is the conservation hammer. More writers than processors write at full speed, and the
+// scheduler preempts them anywhere. The clock turns a bucket every few microseconds, the wall clock steps, garbage is
+// collected, and a reader seals and reads every second when it ends. Sentinel's ring loses events here: it publishes a
+// bucket before it is cleared, and clears it twice.
 func TestNothingIsLostAcrossTurns(t *testing.T) {
 	const writers = 8
-	turns := int64(600) // seconds that pass, each of ten buckets
+	turns := int64(600) // seconds, each of ten buckets
 	if testing.Short() {
 		turns = 60
 	}
-	const rt = 3 * ms // of every call, and all fail, so that a half-seen completion shows
-	const codes = 5   // that are looked at; no call has 0, so that a completion without its code shows
+	const rt = 3 * ms // of every call; all calls fail, which makes half a completion visible
+	const codes = 5   // number of codes; no call has code 0, which makes a completion without its code visible
 	var clock, stepped atomic.Int64
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return time.Duration(clock.Load()) },
 		Wall: func() time.Time { return epoch.Add(time.Duration(clock.Load() + stepped.Load())) },
 	})
-	shape, err := node.NewShape(line, node.Options{SampleCount: 10})
+	config, err := node.NewConfig(line, node.Options{SampleCount: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	s, v := node.New(config, 0), node.NewView(config, 0)
 	v.Add(s)
 
 	var wg sync.WaitGroup
@@ -53,9 +53,9 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 					mine.Block += 2
 				}
 				if i%64 == 0 {
-					runtime.Gosched() // so that with few processors the clock gets its turn, too
+					runtime.Gosched() // with few processors, the clock needs a turn
 				}
-				// The stamp of the exit is made up, so that every call takes rt exactly.
+				// The stamp of the exit is computed: every call takes exactly rt.
 				c.Exit(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
 				answered[w][1+i%(codes-1)]++
 				mine.Complete++
@@ -65,7 +65,8 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	}
 
 	check := func(what string, c node.Counts) {
-		if c.RTSum != rt*time.Duration(c.Complete) || (c.Complete > 0 && (c.RTMin != rt || c.RTMax != rt)) || c.Exception != c.Complete {
+		if c.RTSum != rt*time.Duration(c.Complete) || c.Exception != c.Complete ||
+			(c.Complete > 0 && (c.RTMin != rt || c.RTMax != rt)) {
 			t.Errorf("%s holds half a completion: %+v", what, c)
 		}
 	}
@@ -74,7 +75,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	var sum node.Counts
 	next := first
 	var by node.Codes
-	var told [codes]int64
+	var reported [codes]int64
 	read := func() {
 		now := line.Now()
 		s.Seal(now)
@@ -104,13 +105,13 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 		}
 		rest := snap.Total.Complete
 		for code, n := range by.All() {
-			if rest -= n; n < told[code] || code == 0 && n > 0 {
-				t.Errorf("code %d was %d and is %d", code, told[code], n)
+			if rest -= n; n < reported[code] || code == 0 && n > 0 {
+				t.Errorf("code %d was %d and is %d", code, reported[code], n)
 			}
-			told[code] = n
+			reported[code] = n
 		}
 		if rest != 0 {
-			t.Errorf("%d completions more than the codes have", rest)
+			t.Errorf("%d completions without a code", rest)
 		}
 		var n int64
 		for _, c := range h.Native() {
@@ -122,7 +123,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	}
 	begin := time.Now()
 	for next < first+turns || time.Since(begin) < *hammer {
-		switch next % 128 { // names skip an hour, and run ahead; both leave every second with a name of its own
+		switch next % 128 { // names skip an hour, or lead the clock; every second keeps a unique name
 		case 40:
 			stepped.Add(int64(time.Hour))
 		case 90:
@@ -150,13 +151,13 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	if sum != want {
 		t.Errorf("sealed seconds add up to\n     %+v,\nwant %+v", sum, want)
 	}
-	for code := range told {
+	for code := range reported {
 		var n int64
 		for _, a := range answered {
 			n += a[code]
 		}
-		if told[code] != n {
-			t.Errorf("code %d: %d calls, want %d", code, told[code], n)
+		if reported[code] != n {
+			t.Errorf("code %d: %d calls, want %d", code, reported[code], n)
 		}
 	}
 	if total := v.Snapshot(line.Now(), nil).Total; total != want {
@@ -165,7 +166,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	t.Logf("%d calls in %d seconds of %d buckets", want.Pass, next-first, 10)
 }
 
-// Growth happens while calls are in flight through the old stripes: each must leave by the stripe it entered by.
+// Stripes are added while calls are in flight in the old ones. Each call must leave through its entry stripe.
 func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 	for range 20 {
 		r := newRig(t, node.Options{})

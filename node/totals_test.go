@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// What was counted before a second is known as long as the records from that second on are, and not of a second that is yet to
-// come. TestAgainstOracle compares the counts.
+// CountsBefore works while the records since the second are kept, and not for future seconds. TestAgainstOracle
+// compares the counts.
 func TestCountsBeforeAreKnownAsLongAsTheHistory(t *testing.T) {
 	const history = 100
 	r := newRig(t, node.Options{History: history * time.Second})
@@ -18,7 +18,9 @@ func TestCountsBeforeAreKnownAsLongAsTheHistory(t *testing.T) {
 		r.call(at, ms, false)
 		r.Seal(at + time.Second)
 	}
-	for index, known := range map[int64]bool{0: false, seconds - 3*history/2: false, seconds - history/2: true, seconds: true, seconds + 1: false} {
+	for index, known := range map[int64]bool{
+		0: false, seconds - 3*history/2: false, seconds - history/2: true, seconds: true, seconds + 1: false,
+	} {
 		if got, ok := r.view.CountsBefore(r.zero + index); ok != known || ok && got.Complete != index {
 			t.Errorf("before second %d: %+v, %t", index, got, ok)
 		}

@@ -8,14 +8,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// One story for each trap of this design itself.
+// One test for each trap of this design.
 
-// contend makes goroutines meet at the statistic until it has several stripes, and returns how many calls they made.
+// contend runs goroutines that contend for the statistic until it has several stripes, and returns the number of calls.
 func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	t.Helper()
 	const goroutines, each = 8, 20_000
-	for begin := time.Now(); r.Stripes() < 3; {
-		if time.Since(begin) > 5*time.Second { // the machine has one processor for this
+	for r.Stripes() < 3 {
+		if passes > 20_000_000 { // the machine has one processor for this; a bucket holds 67 million calls of a stripe
 			r.Grow()
 		}
 		var wg sync.WaitGroup
@@ -33,8 +33,8 @@ func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	return passes
 }
 
-// Neither the sum of the stripes' peaks nor the highest of them is the peak: passes of the same bucket that went
-// through different stripes belong together, passes of far apart buckets do not.
+// Neither the sum nor the maximum of the stripes' peaks is the peak. Passes of one bucket in different stripes belong
+// together; passes of distant buckets do not.
 func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	contend(t, r, 0)
@@ -56,7 +56,7 @@ func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 	}
 }
 
-// What one goroutine does must stay as cheap and small as it is.
+// A single goroutine must not pay for stripes.
 func TestTrapNoGrowthWithoutContention(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 100_000 {
@@ -70,7 +70,7 @@ func TestTrapNoGrowthWithoutContention(t *testing.T) {
 	}
 }
 
-// A stripe that was added late must not reopen a second that was sealed before, whatever stamp its first event has.
+// A new stripe must not reopen a sealed second, also if its first event has an older stamp.
 func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(100*ms, 1)
@@ -86,8 +86,8 @@ func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	}
 }
 
-// A call that left by the stripe of whoever ends it would make one stripe's balance grow and another's fall for
-// ever, and their maxima meaningless.
+// If a call left through the stripe of the goroutine that ends it, the balance of one stripe would grow and the balance
+// of another would fall without limit, and their maxima would be meaningless.
 func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	r := newRig(t, node.Options{})
 	contend(t, r, 0)
@@ -115,7 +115,7 @@ func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	}
 }
 
-// A jump over several seconds must leave each bucket in its own second.
+// After a jump over several seconds, each bucket must be in its own second.
 func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	r.pass(50*ms, 1)
@@ -130,8 +130,8 @@ func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	}
 }
 
-// A reader whose clock reading is behind the statistic must not turn it back, nor see half of two moments.
-func TestTrapAReaderBehind(t *testing.T) {
+// A reader with an older reading must not turn the statistic back, and must not mix two buckets.
+func TestTrapOlderReading(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(500*ms, 3)
 	r.pass(10*time.Second, 5)
@@ -146,30 +146,31 @@ func TestTrapAReaderBehind(t *testing.T) {
 	}
 }
 
-// What replaced records took with them is known to be gone: neither zero nor the value of another second.
+// Dropped seconds are missing. They are neither zero nor equal to another second.
 func TestTrapReplacedSecondsAreNotIdle(t *testing.T) {
-	r := newRig(t, node.Options{Minute: 10 * time.Second})
-	open := r.Enter(0, 1) // in flight all the time, so that even idle seconds have something to tell
-	for i := range 25 {
+	const minute = int64(node.Minute / time.Second)
+	r := newRig(t, node.Options{})
+	open := r.Enter(0, 1) // in flight all the time: idle seconds have a record, too
+	for i := range 2 * minute {
 		if i%3 == 0 {
-			r.pass(time.Duration(i)*time.Second, i+1)
+			r.pass(time.Duration(i)*time.Second, int(i+1))
 		}
 		r.Seal(time.Duration(i+1) * time.Second)
-		present := int64(i + 1)
+		present := i + 1
 		for s := range present {
 			m, ok := r.Second(r.zero + s)
-			if certain := s >= present-10; certain && !ok {
+			if certain := s >= present-minute; certain && !ok {
 				t.Fatalf("at %d s second %d cannot be read", present, s)
 			}
 			if want := (s + 1) * int64(b2i(s%3 == 0)); ok && (m.Pass != want+int64(b2i(s == 0)) || m.InFlight < 1) {
 				t.Fatalf("at %d s second %d holds %+v, want %d passes", present, s, m, want)
 			}
 		}
-		if _, whole := r.Sum(r.zero, r.zero+present); whole != (present <= 10) {
+		if _, whole := r.Sum(r.zero, r.zero+present); whole != (present <= minute) {
 			t.Fatalf("at %d s the sum since the beginning is whole: %t", present, whole)
 		}
 	}
-	open.Exit(26*time.Second, false, 0)
+	open.Exit((2*node.Minute)+time.Second, false, 0)
 }
 
 func b2i(b bool) int {
@@ -179,9 +180,9 @@ func b2i(b bool) int {
 	return 0
 }
 
-// Records move within their list when room is needed. None may move onto another.
+// Records move within their buffer when it is full. None may overwrite another.
 func TestTrapRecordsInTheStore(t *testing.T) {
-	r := newRig(t, node.Options{Minute: 20 * time.Second})
+	r := newRig(t, node.Options{History: node.Minute})
 	var h node.Histogram
 	for i := range int64(500) {
 		at := time.Duration(i) * time.Second

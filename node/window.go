@@ -7,50 +7,27 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Window is what happened in a window of time that ends with an open bucket: it slides by one bucket at a time, and
-// its last bucket is not complete. It is a plain value, and comparable.
+// Window holds the events in a window of time that ends with the open bucket. It slides by one bucket at a time, and
+// its last bucket is not complete. Values are plain and comparable.
 type Window struct {
 	Counts
-	// Span is how long the window is, the open bucket taken as a whole one.
+	// Span is the length of the window, with the open bucket as a whole.
 	Span time.Duration
-	// Length is how long one of its buckets is.
+	// Length is the length of a bucket.
 	Length time.Duration
-	// MaxComplete is the most calls that ended in any one of its buckets.
+	// MaxComplete is the highest number of completions in a bucket.
 	MaxComplete int64
 }
 
-// PassQPS is Pass per second.
-func (w Window) PassQPS() float64 { return w.rate(w.Pass) }
-
-// BlockQPS is Block per second.
-func (w Window) BlockQPS() float64 { return w.rate(w.Block) }
-
-// CompleteQPS is Complete per second: Sentinel's successQps.
-func (w Window) CompleteQPS() float64 { return w.rate(w.Complete) }
-
-// ExceptionQPS is Exception per second.
-func (w Window) ExceptionQPS() float64 { return w.rate(w.Exception) }
-
-// OccupiedPassQPS is OccupiedPass per second.
-func (w Window) OccupiedPassQPS() float64 { return w.rate(w.OccupiedPass) }
-
-// TotalQPS is Pass and Block together, per second.
-func (w Window) TotalQPS() float64 { return w.rate(w.Total()) }
-
-// MaxCompleteQPS is the rate of the bucket in which most calls ended: Sentinel's maxSuccessQps, but 0 when idle.
-func (w Window) MaxCompleteQPS() float64 { return perSecond(w.MaxComplete, w.Length) }
-
-func (w Window) rate(n int64) float64 { return perSecond(n, w.Span) }
-
-// perSecond is 0 for the zero Window, which has no length.
-func perSecond(n int64, in time.Duration) float64 {
-	if in == 0 {
+// PassQPS returns Pass per second. It returns 0 for the zero Window, whose Span is 0.
+func (w Window) PassQPS() float64 {
+	if w.Span == 0 {
 		return 0
 	}
-	return float64(n) / in.Seconds()
+	return float64(w.Pass) / w.Span.Seconds()
 }
 
-// zeros returns n counters, all 0.
+// zeros returns n counters of 0, in scratch if there is space.
 func zeros(scratch []int64, n int) []int64 {
 	if n > len(scratch) {
 		return make([]int64, n)
@@ -59,99 +36,66 @@ func zeros(scratch []int64, n int) []int64 {
 	return scratch[:n]
 }
 
-// windowPasses is the passes of the second window of a statistic that is not retired. It is what of openCounts [View.PassQPS] needs.
-// Holds all stripes' locks.
+// windowPasses returns the passes in the second window, for [View.PassQPS]. s must not be retired, and all stripe locks
+// must be held.
 func (s *Statistic) windowPasses() int64 {
-	sum := s.rings.passes
+	sum := s.history.windowPasses
 	for st := range s.stripes {
-		sum = saturate(sum, saturate(st.open.Pass, calls(st.entered.Load()-st.base)))
+		sum = saturate(sum, saturate(st.open.Pass, callsIn(st.entered.Load()-st.enteredAtStart)))
 	}
 	return sum
 }
 
-// addWindow adds the second window to w, and the completions of each bucket to done. Holds all stripes' locks.
+// addWindow adds the second window to w, and the completions of each bucket to done, the open bucket first. All locks
+// must be held.
 func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)
-	for at, b := range s.rings.window.Window(s.at, w.Span) {
+	for at, b := range s.history.window.Window(s.start, w.Span) {
 		w.add(b)
-		back := int((s.at - at) / w.Length)
+		back := int((s.start - at) / w.Length)
 		done[back] = saturate(done[back], b.Complete)
 	}
 }
 
-// addMinute adds the minute window to w, and the completions of each second to done. Holds all stripes' locks.
+// addMinute adds the minute window to w, and the completions of each second to done, the open second first. All locks
+// must be held.
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
-	start := secondAt(s.index)
-	for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
+	start := secondStart(s.second)
+	for _, b := range s.history.window.Window(s.start, s.start-start+s.first.config.second.Length()) {
 		open.add(b)
 	}
-	s.eachSecond(s.index+1-int64(len(done)), s.index, nil, func(i int64, rec sealed) {
+	s.eachSecond(s.second+1-int64(len(done)), s.second, nil, func(i int64, rec record) {
 		w.add(&rec.Counts)
-		back := s.index - i
+		back := s.second - i
 		done[back] = saturate(done[back], rec.Complete)
 	})
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)
 }
 
-// inFlight is how many calls are in flight.
-func (s *Statistic) inFlight() int64 {
-	s.lockStripes()
-	defer s.unlockStripes()
-	_, inFlight := s.openCounts()
-	return inFlight
-}
+// readAttempts is the number of attempts to read all leaves in the same bucket. If all fail, because buckets are very
+// short and leaves are many, the leaves are read in successive buckets.
+const readAttempts = 5
 
-// lockAt takes all locks, at the reading now or later: what is read of sealed seconds needs mu, which guards where searches ended,
-// and what is read of the open bucket the stripes' locks.
-func (s *Statistic) lockAt(now leap.Reading) {
-	s.mu.Lock()
-	s.advance(now)
-	s.lockStripes()
-}
-
-func (s *Statistic) unlockAll() {
-	s.unlockStripes()
-	s.mu.Unlock()
-}
-
-// openCounts sums the open bucket and the calls in flight over the stripes. Holds their locks.
-func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
-	for st := range s.stripes {
-		if st.end.Load() == closed {
-			continue // a call may have entered that is about to find the statistic retired
-		}
-		entered := st.entered.Load()
-		c := st.counts(entered)
-		sum.add(&c)
-		inFlight += int64(st.inFlightAt(entered))
-	}
-	sum.OccupiedPass = s.rings.occupied
-	return sum, inFlight
-}
-
-// attempts is how often a reading is tried again because the bucket turned. If buckets are so short, and leaves so many,
-// that all attempts fail, the leaves are read in successive buckets.
-const attempts = 5
-
-// together calls read for each leaf, with all its locks held, when all are in the same bucket: that of the
-// reading now, or a later one if another reader was ahead. Then it starts again, and calls again first. So no sum has a bucket of
-// one leaf beside the next bucket of another, though no two leaves are ever locked at once.
-func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
+// readInOneBucket calls read for each leaf, with all its locks held, while all leaves are in the same bucket: the
+// bucket of the reading now, or a later one if another goroutine has turned a leaf. In the latter case it starts again,
+// and calls again before the first leaf. No sum thus mixes a bucket of one leaf with the next bucket of another,
+// although no two leaves are locked together. Retired leaves are left out.
+func (v *View) readInOneBucket(now leap.Reading, again func(), read func(*Statistic)) {
 	leaves := v.list()
-	for range attempts {
+	for range readAttempts {
 		again()
 		first, same := true, true
 		var bucket time.Duration
 		latest := now
 		for _, s := range leaves {
-			s.lockAt(now)
-			if !s.retired() { // one that is has nothing in any window
-				same = same && (first || s.at == bucket)
-				first, bucket, latest = false, s.at, max(latest, s.end-1)
+			s.lockAllAt(now)
+			if !s.retired() { // the windows of a retired leaf are empty
+				same = same && (first || s.start == bucket)
+				first, bucket, latest = false, s.start, max(latest, s.end-1)
 				read(s)
 			}
 			s.unlockAll()
@@ -163,45 +107,46 @@ func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
 	}
 }
 
-// PassQPS is the passes of the second window at the reading now, per second: [View.Window] for the one number that is asked
-// for most. Like all readings, it takes the locks of each leaf for the time of a short sum.
+// PassQPS returns the passes per second in the second window at the reading now. PassQPS saves the rest of
+// [View.Window] for the number that callers need most often. Like all readings, it holds the locks of each leaf for a
+// short sum.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
-	if leaves := v.list(); len(leaves) == 1 { // as together does, without calls of functions
+	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand
 		s := leaves[0]
-		s.lockAt(now)
+		s.lockAllAt(now)
 		if !s.retired() {
 			sum = s.windowPasses()
 		}
 		s.unlockAll()
 	} else {
-		v.together(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
+		v.readInOneBucket(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
 	}
-	return float64(sum) // the window is a second long
+	return float64(sum) // of a window of one second
 }
 
-// Window returns the second window at the reading now: the bucket that is open and the ones before it, together a
-// second long. It takes the locks of each leaf for the time of a short sum.
+// Window returns the second window at the reading now: the open bucket and the buckets before it, together a second
+// long. It holds the locks of each leaf for a short sum.
 func (v *View) Window(now leap.Reading) Window {
-	return v.window(now, Window{Span: time.Second, Length: v.shape.second.Length()})
+	return v.window(now, Window{Span: time.Second, Length: v.config.second.Length()})
 }
 
-// Minute returns the minute window at the reading now: the second that is open and the ones before it, together
-// Options.Minute long.
+// Minute returns the minute window at the reading now: the open second and the seconds before it, together
+// [Minute] long.
 func (v *View) Minute(now leap.Reading) Window {
-	return v.window(now, Window{Span: v.shape.opts.Minute, Length: time.Second})
+	return v.window(now, Window{Span: Minute, Length: time.Second})
 }
 
-// window fills an empty window at the reading now. A minute window is longer than a second.
+// window fills an empty window at the reading now. A window that is longer than a second is a minute window.
 func (v *View) window(now leap.Reading, empty Window) (w Window) {
-	// The most completions in any bucket are known only when all leaves are added up. The open bucket is the first.
+	// The highest number of completions in a bucket needs the sum over all leaves. done[0] is the open bucket.
 	var scratch [64]int64
 	done := zeros(scratch[:], int(empty.Span/empty.Length))
 	begin := func() {
 		w = empty
 		clear(done)
 	}
-	v.together(now, begin, func(s *Statistic) {
+	v.readInOneBucket(now, begin, func(s *Statistic) {
 		if empty.Span > time.Second {
 			s.addMinute(&w, done)
 		} else {
@@ -212,7 +157,7 @@ func (v *View) window(now leap.Reading, empty Window) (w Window) {
 	return w
 }
 
-// InFlight is how many calls are in flight. Leaves are read one after the other.
+// InFlight returns the number of calls in flight. It reads the leaves one after the other.
 func (v *View) InFlight() (sum int64) {
 	for _, s := range v.list() {
 		sum += s.inFlight()
@@ -220,8 +165,8 @@ func (v *View) InFlight() (sum int64) {
 	return sum
 }
 
-// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. To add the calls to
-// [View.InFlight], read Waiting first: a call that passes in between is then in both, and not in neither.
+// Waiting returns the calls that wait for later buckets at the reading now, and their passes. To add the calls to
+// [View.InFlight], call Waiting first: a call that passes in between is then counted twice instead of not at all.
 func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
 		c, p := s.waiting(now)

@@ -69,7 +69,7 @@ func (f *feed) present() (s *snapshot, total *series) {
 // ranged returns the snapshot of the seconds that a viewer chose, an empty one if they are not known. The last ones are kept.
 func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
 	line := f.stats.Timeline()
-	from, to := line.IndexFrom(time.Unix(v.query.first, 0)), min(line.IndexFrom(time.Unix(v.end, 0)), now.to)
+	from, to := line.IndexAtOrAfter(time.Unix(v.query.first, 0)), min(line.IndexAtOrAfter(time.Unix(v.end, 0)), now.to)
 	unknown := &snapshot{first: v.query.first, end: v.end}
 	if from = max(from, to-keptSeconds); from >= to {
 		return unknown

@@ -445,7 +445,7 @@ func TestDetailsOfAResource(t *testing.T) {
 // shown.
 func TestDetailsOfTheOverflow(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c, err := collector.New(collector.Options{Now: func() time.Time { return now }, MaxResources: 3, MaxDepth: 2})
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }, MaxResources: collector.MaxDepth + 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +454,11 @@ func TestDetailsOfTheOverflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	for _, name := range []string{"a", "b", "c", "beyond"} { // the last ones are too deep for the tree
+	var names []string
+	for i := range collector.MaxDepth + 1 {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	for _, name := range append(names, "beyond") { // the last two are too deep for the tree
 		inner, e, err := c.Enter(ctx, name, collector.Origin("mobile"), collector.Entrance("http"))
 		if err != nil {
 			t.Fatal(err)

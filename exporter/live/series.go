@@ -76,7 +76,7 @@ func (f *feed) seconds(v collector.View, from, to int64) [][]int64 {
 	hs := make([]node.Histogram, max(0, to-first))
 	known := view.Histograms(first, hs)
 	for i := from; i < to && len(list) > 0; i++ {
-		name, ok := line.Name(i)
+		name, ok := line.WallTime(i)
 		if !ok || !name.Equal(list[0].Start) {
 			continue
 		}

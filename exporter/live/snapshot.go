@@ -64,8 +64,8 @@ func (s *snapshot) read(f *feed) (did bool) {
 		did = true
 		entries := f.known()
 		line := f.stats.Timeline()
-		first, _ := line.Name(s.from)
-		last, ok := line.Name(s.to - 1)
+		first, _ := line.WallTime(s.from)
+		last, ok := line.WallTime(s.to - 1)
 		if !ok {
 			return
 		}

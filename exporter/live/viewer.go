@@ -111,7 +111,7 @@ func (f *feed) message(v *viewer) message {
 // second for all viewers, because a call tree may be large.
 func (f *feed) open(v *viewer, now *snapshot, m *message) {
 	r := v.opened
-	from := max(f.stats.Timeline().IndexFrom(time.Unix(v.had, 1)), now.to-keptSeconds)
+	from := max(f.stats.Timeline().IndexAtOrAfter(time.Unix(v.had, 1)), now.to-keptSeconds)
 	if m.Resource = f.seconds(r.View(), from, now.to); len(m.Resource) > 0 {
 		v.had = m.Resource[len(m.Resource)-1][0]
 	}

@@ -53,7 +53,7 @@ func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNo
 func (w *Writer) Written() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if name, ok := w.stats.Timeline().Name(w.next); ok {
+	if name, ok := w.stats.Timeline().WallTime(w.next); ok {
 		return name.Unix()
 	}
 	return w.stat.last.Load() + 1
@@ -84,7 +84,7 @@ func (w *Writer) openRuns() error {
 		oldest = min(oldest, all[0].first)
 	}
 	own := runs.Run{
-		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.next).Unix(), History: int64(w.stats.History() / time.Second),
+		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().WallTimeAtOrAfter(w.next).Unix(), History: int64(w.stats.History() / time.Second),
 	}
 	s := Searcher{Dir: w.files.Dir, App: w.files.App}
 	w.runs, err = runs.Open(path, own, oldest, last, func(from int64) []runs.Run {

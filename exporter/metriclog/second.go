@@ -41,7 +41,7 @@ func (w *Writer) read(m collector.Moment) []second {
 	seconds := w.seconds[:n]
 	for i := range seconds {
 		s := &seconds[i]
-		name, ok := w.stats.Timeline().Name(w.next + int64(i))
+		name, ok := w.stats.Timeline().WallTime(w.next + int64(i))
 		s.start, s.named, s.rows, s.lost = name.In(w.files.Location), ok, 0, false
 		s.lines = s.lines[:0]
 		s.head = appendHead(s.head[:0], s.start)

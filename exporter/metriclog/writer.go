@@ -70,7 +70,7 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 func (w *Writer) warnFuture() {
 	const tolerated = 300 // seconds
 	last := w.stat.last.Load()
-	name, ok := w.stats.Timeline().Name(w.next)
+	name, ok := w.stats.Timeline().WallTime(w.next)
 	if last > 0 && (!ok || last-name.Unix() > tolerated) {
 		w.files.Logger.Warn("metric log ends in the future; nothing is written until then. If the clock was wrong, move the files away and restart",
 			"dir", w.files.Dir, "end", time.Unix(last, 0).In(w.files.Location))

@@ -277,7 +277,7 @@ func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
 			time.Sleep(time.Second)
 		}
 	}
-	c, err := collector.New(collector.Options{Windows: node.Options{Minute: 20 * time.Second, History: 20 * time.Second}})
+	c, err := collector.New(collector.Options{Windows: node.Options{History: node.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (s stream) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit
 		}
 		sink.Series(&x.family.Family, names, values)
 		for i, v := range x.values.seconds(begin, end) {
-			if name, ok := line.Name(i); ok {
+			if name, ok := line.WallTime(i); ok {
 				sink.Value(name.Unix(), v)
 			}
 		}

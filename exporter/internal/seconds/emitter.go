@@ -53,7 +53,7 @@ func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
 	past, cumulative := unknown, e.histogram != nil && e.histogram.Type == table.Histogram
 	e.counted, e.began = false, v.Began().Unix()
 	if len(e.seconds) > 0 && (e.seconds[0].Idle() || cumulative || e.sums == Cumulative) { // else the past makes no difference
-		first := r.stats.Timeline().IndexFrom(e.seconds[0].Start)
+		first := r.stats.Timeline().IndexAtOrAfter(e.seconds[0].Start)
 		past = stillBefore(r.stats, v, first)
 		if e.sums == Cumulative {
 			e.counts, e.counted = v.CountsBefore(first)
@@ -216,7 +216,7 @@ func (d *distributions) read(r *Resources, v *node.View, from, to int64, before 
 	for i := range seconds {
 		place := -1
 		if i >= len(seconds)-n { // it may be kept
-			index := r.stats.Timeline().IndexFrom(seconds[i].Start)
+			index := r.stats.Timeline().IndexAtOrAfter(seconds[i].Start)
 			place = int(index - from)
 		}
 		d.places = append(d.places, place)
@@ -266,7 +266,7 @@ func stillBefore(c *collector.Collector, v *node.View, index int64) still {
 		if index < v.Since() {
 			return still(v.Began().Unix() - 1)
 		}
-		if name, ok := c.Timeline().Name(index); ok {
+		if name, ok := c.Timeline().WallTime(index); ok {
 			return still(name.Unix())
 		}
 	}

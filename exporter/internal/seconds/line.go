@@ -63,11 +63,11 @@ func (l *Line) name(ordinal int64) int64 {
 
 // Index is the index of the first second of this process that is not before unix.
 func (l *Line) Index(unix int64) int64 {
-	return max(l.stats.Timeline().IndexFrom(time.Unix(unix, 0)), l.first)
+	return max(l.stats.Timeline().IndexAtOrAfter(time.Unix(unix, 0)), l.first)
 }
 
 // Unix is the name of the second with this index of the timeline, or of the first one after it that has a name: the inverse of Index.
-func (l *Line) Unix(index int64) int64 { return l.stats.Timeline().NameFrom(index).Unix() }
+func (l *Line) Unix(index int64) int64 { return l.stats.Timeline().WallTimeAtOrAfter(index).Unix() }
 
 // Position is how far a consumer of sealed seconds is: the cursor of a scraper, or a push. Seconds are Unix times, so
 // that a position outlives its process: it is saved before seconds are sent and after that.

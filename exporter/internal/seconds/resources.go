@@ -106,7 +106,7 @@ func (r *Resources) Sealed(open int64) int64 { return open }
 // Size implements [Stream].
 func (r *Resources) Size(s *Selection, from int64) Size {
 	index := r.line.Index(from)
-	first, named := r.stats.Timeline().Name(index)
+	first, named := r.stats.Timeline().WallTime(index)
 	var sizes [kinds]rowSize
 	for kind := range sizes {
 		sizes[kind] = r.size(s, &r.families[kind])
@@ -228,7 +228,7 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 func (r *Resources) emitRuns(begin, end int64, sink Sink) {
 	sink.Series(&r.run, nil, nil)
 	for i, id := begin, float64(r.stats.RunID()); i < end; i++ {
-		if name, ok := r.stats.Timeline().Name(i); ok {
+		if name, ok := r.stats.Timeline().WallTime(i); ok {
 			sink.Value(name.Unix(), id)
 		}
 	}

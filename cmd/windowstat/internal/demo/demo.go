@@ -90,7 +90,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
 	// The log may have seconds of an earlier demo; only those from here on are compared.
 	line := t.Collector.Timeline()
-	from, _ = line.Name(line.At(line.Now()).Index)
+	from, _ = line.WallTime(line.At(line.Now()).Index)
 	shop = NewShop(t.Collector, o.Rate, o.Incident, from.Add(o.After))
 	if o.Telemetry.Exporter.LimitsFile == "" {
 		if err := t.Collector.SetLimits(shop.Limits()); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// busy makes a statistic to which 100 calls a second came for so many seconds, with response times around 20 ms, and
-// returns how long it took to seal them.
+// busy returns a statistic with 100 calls in each of the given seconds, with response times around 20 ms, and the time
+// that sealing them took.
 func busy(tb testing.TB, seconds int) (r *rig, sealing time.Duration) {
 	r = newRig(tb, node.Options{})
 	random := rand.New(rand.NewPCG(3, 4))
@@ -28,13 +28,13 @@ func busy(tb testing.TB, seconds int) (r *rig, sealing time.Duration) {
 	return r, sealing
 }
 
-// BenchmarkSealBusy seals seconds in which something happened.
+// BenchmarkSealBusy seals seconds with events.
 func BenchmarkSealBusy(b *testing.B) {
 	_, sealing := busy(b, b.N)
 	b.ReportMetric(float64(sealing)/float64(b.N), "ns/seal")
 }
 
-// BenchmarkReadBusy reads what a busy statistic keeps.
+// BenchmarkReadBusy reads the history of a busy statistic.
 func BenchmarkReadBusy(b *testing.B) {
 	const seconds = 700
 	r, _ := busy(b, seconds)

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// roundTrip packs a record and a histogram, and fails if they do not come back as they were.
-func roundTrip(t *testing.T, l *layout, rec sealed, slides []int64, h *cells[uint16]) {
+// roundTrip packs and unpacks a record and a histogram, and compares the results.
+func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uint16]) {
 	t.Helper()
-	s := &Statistic{rings: &rings{}}
-	s.first.shape = &Shape{layout: l}
-	s.first.rt = &ended{cells: *h}
+	s := &Statistic{history: &history{}}
+	s.first.config = &Config{layout: l}
+	s.first.completions = &completions{cells: *h}
 	want := make([]int64, len(l.upper))
 	h.addTo(want, 0)
 	b, cells := rec.append(nil, slides), []byte(nil)
 	if rec.Complete > 0 {
-		cells = s.takeCells(nil, &rec)
+		cells = s.packCells(nil, &rec)
 	}
 	for _, behind := range []int{spare, spare + 5} {
-		// What is behind a record does not matter.
+		// Bytes after a record do not matter.
 		among := func(b []byte) []byte {
 			return append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
 		}
-		var got sealed
+		var got record
 		sums, counts := make([]int64, len(slides)), make([]int64, len(l.upper))
 		got.unpack(among(b), int64(len(slides)), sums)
 		if got != rec || !slices.Equal(sums, slides) {
@@ -39,13 +39,15 @@ func roundTrip(t *testing.T, l *layout, rec sealed, slides []int64, h *cells[uin
 	}
 }
 
-// FuzzRecords packs seconds of calls that took anything, in batches of any size, beside numbers of any size.
+// FuzzRecords packs seconds with arbitrary response times, batches and numbers.
 func FuzzRecords(f *testing.F) {
 	l, err := newLayout(DefaultBounds())
 	if err != nil {
 		f.Fatal(err)
 	}
-	extremes := []int64{0, 1, 2, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64}
+	extremes := []int64{
+		0, 1, 2, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64,
+	}
 	var all []byte
 	for _, v := range extremes {
 		all = binary.LittleEndian.AppendUint64(all, uint64(v))
@@ -72,9 +74,10 @@ func FuzzRecords(f *testing.F) {
 			}
 			return v
 		}
-		rec := sealed{
-			Counts: Counts{Pass: number(), Block: number(), OccupiedPass: number(), Exception: number()},
-			began:  number(), inFlight: number(), most: number(), late: time.Duration(number()), spent: time.Duration(number()),
+		rec := record{
+			Counts:          Counts{Pass: number(), Block: number(), OccupiedPass: number(), Exception: number()},
+			inFlightAtStart: number(), inFlight: number(), maxInFlight: number(),
+			lateEntry: time.Duration(number()), inFlightTime: time.Duration(number()),
 		}
 		slides := make([]int64, max(perSec&7, 1))
 		for i := range slides {
@@ -96,26 +99,26 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// Every number comes back alone, whatever was expected of it.
-func TestNumbersComeBack(t *testing.T) {
+// Every single number survives a round trip, with any Rice parameter.
+func TestNumbersRoundTrip(t *testing.T) {
 	numbers := []uint64{0, math.MaxUint64, math.MaxInt64}
 	for n := range 64 {
 		v := uint64(1) << n
 		numbers = append(numbers, v-1, v, v+1)
 	}
-	for k := range uint(mostBits + 1) {
+	for k := range uint(maxLowBits + 1) {
 		w := bitWriter{}
 		for _, v := range numbers {
 			w = w.code(v, k)
-			w = w.putRest(v|1<<63, 64)
+			w = w.putRemainder(v|1<<63, 64)
 		}
 		r := readBits(append(w.end(), make([]byte, spare)...))
 		for _, v := range numbers {
 			if got := r.code(k); got != v {
-				t.Fatalf("with %d bits %d comes back as %d", k, v, got)
+				t.Fatalf("with %d bits %d is read as %d", k, v, got)
 			}
-			if got := r.takeRest(64); got != v|1<<63 {
-				t.Fatalf("%d of 64 bits comes back as %d", v, got)
+			if got := r.readRemainder(64); got != v|1<<63 {
+				t.Fatalf("%d of 64 bits is read as %d", v, got)
 			}
 		}
 	}

@@ -11,38 +11,38 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// several is a view of some leaves.
+// several returns a view of n leaves.
 func several(r *rig, n int) (v *node.View, leaves []*node.Statistic) {
-	v = node.NewView(r.shape, 0)
+	v = node.NewView(r.config, 0)
 	for range n {
-		s := node.New(r.shape, 0)
+		s := node.New(r.config, 0)
 		v.Add(s)
 		leaves = append(leaves, s)
 	}
 	return v, leaves
 }
 
-func most(t *testing.T, v *node.View, index int64) int64 {
+func maxInFlight(t *testing.T, v *node.View, index int64) int64 {
 	t.Helper()
 	m, ok := v.Second(index)
 	if !ok {
 		t.Fatalf("second %d cannot be read", index)
 	}
 	if all := v.AppendSeconds(nil, index-2, index+1); all[len(all)-1] != m {
-		t.Errorf("one by one %+v, together %+v", m, all[len(all)-1])
+		t.Errorf("single record %+v, in a list %+v", m, all[len(all)-1])
 	}
 	return m.InFlightMax
 }
 
-// Of several leaves the most is what is surely so, and nothing beyond.
-func TestTheMostOfSeveralLeavesIsWhatIsSure(t *testing.T) {
+// The maximum in flight over several leaves is the best lower bound.
+func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v, leaves := several(r, 3)
 	call := func(leaf int, from, to time.Duration) {
 		c := leaves[leaf].Enter(r.at(from), 1)
 		c.Exit(r.at(to), false, 0)
 	}
-	call(0, 0, 300*ms) // one after the other: one at most
+	call(0, 0, 300*ms) // one at a time
 	call(1, 300*ms, 600*ms)
 	call(2, 600*ms, 900*ms)
 	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1) // two for nearly all of the second
@@ -53,15 +53,15 @@ func TestTheMostOfSeveralLeavesIsWhatIsSure(t *testing.T) {
 	d1.Exit(r.at(3020*ms), false, 0)
 	r.open(5 * time.Second)
 	for i, want := range []int64{1, 2, 2, 2, 0} {
-		if got := most(t, v, r.zero+int64(i)); got != want {
+		if got := maxInFlight(t, v, r.zero+int64(i)); got != want {
 			t.Errorf("second %d: at least %d in flight at once, want %d", i, got, want)
 		}
 	}
 }
 
-// What calls spent before their second, because they were counted late, or in a second that is slewed longer, and what ticks add
-// to those that end, makes the average of one call at a time more than one; the most it does not.
-func TestTheMostIsNeverAboveTheTruth(t *testing.T) {
+// Late entries, longer slewed seconds and rounding raise the average of one call at a time above 1. They must not raise
+// the maximum.
+func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {
 			c := s.Enter(leap.Reading(3200*ms), 1) // at 4 s
@@ -83,7 +83,7 @@ func TestTheMostIsNeverAboveTheTruth(t *testing.T) {
 		leaves[0].Seal(r.at(4 * time.Second))
 		calls(r, leaves[0])
 		r.open(6 * time.Second)
-		if got := most(t, v, r.zero+4); got != 1 {
+		if got := maxInFlight(t, v, r.zero+4); got != 1 {
 			t.Errorf("%s: %d in flight at once", name, got)
 		}
 	}
@@ -96,14 +96,14 @@ func TestTheMostIsNeverAboveTheTruth(t *testing.T) {
 			r.wall = 0
 		}
 		r.open(time.Duration(i+2) * time.Second)
-		if got := most(t, v, r.zero+i); got != 1 {
+		if got := maxInFlight(t, v, r.zero+i); got != 1 {
 			t.Errorf("slewed second %d: %d in flight at once", i, got)
 		}
 	}
 }
 
-// A statistic has several stripes once goroutines have met at it, and the most of each adds up to more than there was at once.
-func TestTheMostOfStripesDoesNotAddUp(t *testing.T) {
+// The sum of the maxima of several stripes exceeds the true maximum, and must not be reported.
+func TestMaxInFlightOfStripesDoesNotAddUp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()
 	r.Grow()
@@ -129,15 +129,15 @@ func TestTheMostOfStripesDoesNotAddUp(t *testing.T) {
 		}
 		r.Seal(time.Duration(i+2) * time.Second)
 		if n := r.second(t, i+1).InFlightMax; n > 4 {
-			t.Errorf("second %d: %d in flight at once, with %d stripes and room for 4", i+1, n, r.Stripes())
+			t.Errorf("second %d: %d maximum in flight, with %d stripes and a semaphore of 4", i+1, n, r.Stripes())
 		}
 	}
 	stop.Store(true)
 	wg.Wait()
 }
 
-// Where there are counters, which only a limit on concurrency needs, calls enter by one stripe again, and the most is exact.
-func TestTheMostIsExactWhereThereAreCounters(t *testing.T) {
+// With counters, which limits on concurrency set, all calls enter by one stripe, and the maximum is exact.
+func TestMaxInFlightIsExactWithCounters(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()
 	r.Grow()
@@ -158,6 +158,6 @@ func TestTheMostIsExactWhereThereAreCounters(t *testing.T) {
 	wg.Wait()
 	r.Seal(2 * time.Second)
 	if got := r.second(t, 1).InFlightMax; got != n || counter.Load() != 0 {
-		t.Errorf("%d in flight at once, want %d; %d are", got, n, counter.Load())
+		t.Errorf("maximum in flight %d, want %d; now %d", got, n, counter.Load())
 	}
 }

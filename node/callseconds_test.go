@@ -13,12 +13,13 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// total is what all calls have spent, in nanoseconds; it must be whole microseconds, which a float64 has.
+// total returns the call-seconds of all calls, rounded to microseconds, because a float64 is not exact to the
+// nanosecond.
 func total(r *rig, now time.Duration) time.Duration {
 	return time.Duration(math.Round(r.Snapshot(now, nil).InFlightSeconds*1e6)) * time.Microsecond
 }
 
-// spent adds up what calls spent in the seconds from from to before to.
+// spent returns the call-seconds of the seconds [from, to).
 func spent(v *node.View, from, to int64) (sum time.Duration) {
 	for _, m := range v.AppendSeconds(nil, from, to) {
 		sum += m.InFlightTime
@@ -26,7 +27,7 @@ func spent(v *node.View, from, to int64) (sum time.Duration) {
 	return sum
 }
 
-// Little's law, to the nanosecond: over all seconds, calls spend the time that they take.
+// Little's law, to the nanosecond: over all seconds, call-seconds equal response times.
 func TestSecondsAddUpToResponseTimes(t *testing.T) {
 	for _, buckets := range []int{1, 2, 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -36,7 +37,7 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 		for i := range 20_000 {
 			at += time.Duration(random.ExpFloat64() * float64(7*ms))
 			switch {
-			case random.IntN(100) == 0 && i < 19_000: // on a boundary, or beside it
+			case random.IntN(100) == 0 && i < 19_000: // on a boundary, or next to it
 				at = at/(500*ms)*(500*ms) + 500*ms + time.Duration(random.IntN(3)-1)
 			case random.IntN(1000) == 0:
 				at += 5 * time.Second
@@ -57,17 +58,20 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 		first := r.line.At(r.at(at+time.Second)).Index - 500
 		want := r.Snapshot(at+time.Second, nil)
 		sum := spent(r.view, first, first+500)
-		if got := want.Total.RTSum; first > r.zero || sum != got || want.InFlightSeconds != float64(got/time.Second)+(got%time.Second).Seconds() {
-			t.Errorf("%d buckets: calls took %v, and spent %v, in all %v s", buckets, got, sum, want.InFlightSeconds)
+		got := want.Total.RTSum
+		seconds := float64(got/time.Second) + (got % time.Second).Seconds()
+		if first > r.zero || sum != got || want.InFlightSeconds != seconds {
+			t.Errorf("%d buckets: response times of %v, call-seconds of %v, in total %v s",
+				buckets, got, sum, want.InFlightSeconds)
 		}
 	}
 }
 
-// A second in which nothing was recorded has its calls in flight all the same, read when it ends, long after, or never.
-func TestTrapSecondsPassedOver(t *testing.T) {
+// Skipped seconds have their calls in flight, whether they are read when they end, much later, or never.
+func TestTrapSkippedSeconds(t *testing.T) {
 	for name, read := range map[string]bool{"read each second": true, "read at the end": false} {
 		r := newRig(t, node.Options{})
-		long, more := r.Enter(300*ms, 1), r.Enter(1750*ms, 7) // a batch is one in flight
+		long, more := r.Enter(300*ms, 1), r.Enter(1750*ms, 7) // a batch is one call in flight
 		for i := range 200 {
 			if at := time.Duration(i) * time.Second; read && at > 2*time.Second {
 				r.Seal(at)
@@ -98,8 +102,8 @@ func TestTrapSecondsPassedOver(t *testing.T) {
 	}
 }
 
-// A turn between an entry's look at the bucket and its addition puts the call into the next bucket. It has been in flight
-// since its stamp, and no longer.
+// If the bucket turns between the check of an entry and its addition, the call counts in the next bucket. Its
+// call-seconds begin at its stamp.
 func TestTrapATurnWhileACallEnters(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -114,7 +118,7 @@ func TestTrapATurnWhileACallEnters(t *testing.T) {
 		begin := time.Duration(3*i) * time.Second
 		a, b, c := begin+999*ms+123, begin+time.Second, begin+2500*ms
 		r.Seal(begin)
-		r.at(b) // the clock is there, and nobody has turned
+		r.at(b) // the clock is past the boundary, and the statistic has not turned
 		var wg sync.WaitGroup
 		var ready atomic.Int32
 		for w := range writers {
@@ -139,16 +143,17 @@ func TestTrapATurnWhileACallEnters(t *testing.T) {
 		m, next, last := r.second(t, int64(3*i)), r.second(t, int64(3*i+1)), r.second(t, int64(3*i+2))
 		left := begin + time.Second - a
 		before, after := time.Duration(m.Pass), time.Duration(next.Pass)
-		if m.InFlightTime != before*(left-rest(a)) || next.InFlightTime != before*time.Second+after*(time.Second+left-rest(a)) ||
+		if m.InFlightTime != before*(left-rest(a)) ||
+			next.InFlightTime != before*time.Second+after*(time.Second+left-rest(a)) ||
 			last.InFlightTime != writers*(500*ms+rest(a)) || before+after != writers {
 			t.Fatalf("%d calls entered before a turn and %d after it:\n%+v\n%+v\n%+v", before, after, m, next, last)
 		}
 		late += next.Pass
 	}
-	t.Logf("%d of %d calls were turned over", late, writers*rounds)
+	t.Logf("%d of %d calls counted in the next bucket", late, writers*rounds)
 }
 
-// A slewed second is up to a hundredth shorter or longer, and has the time that it took.
+// A slewed second is up to 1 % shorter or longer, and has the call-seconds of its true length.
 func TestTrapSlewedSeconds(t *testing.T) {
 	for _, off := range []time.Duration{-700 * ms, 700 * ms} {
 		r := newRig(t, node.Options{})
@@ -165,7 +170,7 @@ func TestTrapSlewedSeconds(t *testing.T) {
 			if !ok {
 				t.Fatalf("second %d cannot be read", i)
 			}
-			// Calls of 1.7 ms each 2.9 ms beside the long one, in a second that is a hundredth longer or shorter.
+			// A call of 1.7 ms every 2.9 ms and the long call, in a second that is 1 % longer or shorter.
 			want := 1.5862 * (1 - 0.01*float64(off)/float64(700*ms))
 			if got := m.InFlightAvg(); i < 19 && (got < want-0.001 || got > want+0.001) {
 				t.Errorf("off %v: %v in flight in second %d", off, got, i)
@@ -184,9 +189,9 @@ func TestTrapSlewedSeconds(t *testing.T) {
 	}
 }
 
-// What Exit takes for the moment of the entry is another where that was changed. The rest of the tick must not be.
+// For these calls, the entry that Exit uses differs from the stamp in the call word. The rounding must be corrected.
 func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
-	const odd = 12345 // in no tick's place
+	const odd = 12345 // not a multiple of a tick
 	for name, tc := range map[string]struct {
 		exit func(r *rig) (exit func(leap.Reading, bool, node.Code) int64)
 		took time.Duration
@@ -230,15 +235,18 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	}
 }
 
-// An exit that was stamped before its entry takes nothing from other calls, and one that was stamped before the second that is open
-// takes back what sealed seconds have too much.
+// An exit that was stamped before its entry subtracts nothing from other calls. An exit that was stamped before the
+// open second subtracts the time that sealed seconds have too much.
 func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls func(r *rig)
 		want  [2]time.Duration
 	}{
-		"in the same second":   {func(r *rig) { r.call(300*ms, -200*ms, false) }, [2]time.Duration{}},
-		"in the second before": {func(r *rig) { r.Seal(time.Second); r.call(1300*ms, -500*ms, false) }, [2]time.Duration{}},
+		"in the same second": {func(r *rig) { r.call(300*ms, -200*ms, false) }, [2]time.Duration{}},
+		"in the second before": {func(r *rig) {
+			r.Seal(time.Second)
+			r.call(1300*ms, -500*ms, false)
+		}, [2]time.Duration{}},
 		"after a turn": {func(r *rig) {
 			c := r.Enter(300*ms, 1)
 			r.Seal(1500 * ms)
@@ -257,9 +265,9 @@ func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	}
 }
 
-// The total goes on while a call is in flight, never falls, and is what the seconds add up to. What was told is not taken
-// back by an exit whose stamp is older: the total stands still until it was made up for.
-func TestTheTotalNeverFalls(t *testing.T) {
+// The total of call-seconds grows while a call is in flight, never falls, and equals the sum over the seconds. After an
+// exit with an older stamp, the total pauses until it has caught up.
+func TestCallSecondsNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	long := r.Enter(200*ms, 1)
 	for at := 200 * ms; at < 5*time.Second; at += 50 * ms {
@@ -267,10 +275,10 @@ func TestTheTotalNeverFalls(t *testing.T) {
 			t.Fatalf("at %v calls spent %v", at, got)
 		}
 	}
-	told := total(r, 5200*ms)
+	reported := total(r, 5200*ms)
 	long.Exit(5100*ms, false, 0)
-	if got := total(r, 5200*ms); got < told || got > told+4*time.Microsecond {
-		t.Errorf("the call left before it was told of: %v after %v", got, told)
+	if got := total(r, 5200*ms); got < reported || got > reported+4*time.Microsecond {
+		t.Errorf("after an exit with an older stamp: %v after %v", got, reported)
 	}
 	r.Seal(6 * time.Second)
 	if got := r.second(t, 5).InFlightTime; got != 100*ms+rest(200*ms) {
@@ -279,11 +287,11 @@ func TestTheTotalNeverFalls(t *testing.T) {
 	other := r.Enter(6100*ms+1, 1) // in the middle of a tick
 	before := r.Snapshot(6100*ms+1, nil).InFlightSeconds
 	if before < r.Snapshot(6*time.Second, nil).InFlightSeconds {
-		t.Error("a call that has just entered takes from the total")
+		t.Error("a call that has just entered lowers the total")
 	}
 	other.Exit(6100*ms+1, false, 0)
-	if got := total(r, 7*time.Second); got != told {
-		t.Errorf("calls spent %v, and had spent %v", got, told)
+	if got := total(r, 7*time.Second); got != reported {
+		t.Errorf("calls spent %v, and had spent %v", got, reported)
 	}
 	r.call(8*time.Second, time.Second, false)
 	if got := total(r, 9*time.Second); got != 5900*ms {
@@ -291,8 +299,8 @@ func TestTheTotalNeverFalls(t *testing.T) {
 	}
 }
 
-// A view keeps what the calls of its retired leaves spent.
-func TestTheTotalKeepsRetiredLeaves(t *testing.T) {
+// A view keeps the call-seconds of its removed leaves.
+func TestCallSecondsKeepRetiredLeaves(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(0, 1500*ms, false)
 	if !r.Retire(100*time.Second, r.zero+40) {
@@ -306,8 +314,8 @@ func TestTheTotalKeepsRetiredLeaves(t *testing.T) {
 	}
 }
 
-// Little's law while buckets turn and snapshots are taken under the calls, as fast as they can, wherever a goroutine loses its
-// processor, and while seconds are slewed: not a nanosecond is lost.
+// Little's law under stress: buckets turn and snapshots are taken as fast as possible during the calls, goroutines lose
+// their processor anywhere, and seconds are slewed. Not a nanosecond is lost.
 func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	const writers = 8
 	turns := int64(300)
@@ -319,11 +327,11 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		Mono: func() time.Duration { return time.Duration(clock.Load()) },
 		Wall: func() time.Time { return epoch.Add(time.Duration(clock.Load() + stepped.Load())) },
 	})
-	shape, err := node.NewShape(line, node.Options{SampleCount: 10})
+	config, err := node.NewConfig(line, node.Options{SampleCount: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	s, v := node.New(config, 0), node.NewView(config, 0)
 	v.Add(s)
 
 	var wg sync.WaitGroup
@@ -356,7 +364,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		})
 	}
 	first := line.At(0).Index
-	next, sum, told := first, time.Duration(0), 0.0
+	next, sum, reported := first, time.Duration(0), 0.0
 	read := func() {
 		now := line.Now()
 		s.Seal(now)
@@ -368,10 +376,10 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 			}
 			sum += m.InFlightTime
 		}
-		if got := v.Snapshot(now, nil).InFlightSeconds; got < told {
-			t.Fatalf("calls spent %v after %v", got, told)
+		if got := v.Snapshot(now, nil).InFlightSeconds; got < reported {
+			t.Fatalf("calls spent %v after %v", got, reported)
 		} else {
-			told = got
+			reported = got
 		}
 	}
 	begin := time.Now()
@@ -383,7 +391,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // slewed for 30 seconds
 		}
 		for range 7 {
-			clock.Add(int64(43*ms) + 1001) // all places in a tick
+			clock.Add(int64(43*ms) + 1001) // all positions in a tick
 			runtime.Gosched()
 			if next%8 == 0 {
 				read()
@@ -393,7 +401,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	}
 	stop.Store(true)
 	wg.Wait()
-	const last = 20 * time.Minute // in which calls take back what was told too much
+	const last = 20 * time.Minute // long enough to catch up with the reported total
 	c := s.Enter(line.Now(), 1)
 	for range last / time.Second {
 		clock.Add(int64(time.Second))
@@ -406,8 +414,8 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	for _, d := range took {
 		want += d
 	}
-	if want != sum || told != float64(want/time.Second)+(want%time.Second).Seconds() {
-		t.Errorf("calls took %v; seconds add up to %v, %v off, and the total is %v", want, sum, sum-want, told)
+	if want != sum || reported != float64(want/time.Second)+(want%time.Second).Seconds() {
+		t.Errorf("calls took %v; seconds add up to %v, %v off, and the total is %v", want, sum, sum-want, reported)
 	}
 	t.Logf("%v in %d seconds", want, next-first)
 }

@@ -2,24 +2,26 @@ package node_test
 
 import "time"
 
-// spells is what the calls of one statistic spend, in readings, by second: it integrates each call for itself whenever the statistic
-// goes from one bucket to another.
+// spells is the oracle of the call-seconds of one statistic. It integrates each call separately whenever the statistic
+// turns.
 type spells struct {
 	stays  map[*stay]bool
 	within map[int64]time.Duration // by second
-	late   map[int64]time.Duration // what of that was spent before the second's buckets
+	late   map[int64]time.Duration // the part of within before the buckets of the second
 	second int64                   // that is open
 	total  time.Duration
 }
 
-// stay is a call in flight, with the reading up to which it was integrated.
+// stay is a call in flight, with the reading of its last integration.
 type stay struct{ until time.Duration }
 
 func newSpells(second int64) spells {
-	return spells{stays: map[*stay]bool{}, within: map[int64]time.Duration{}, late: map[int64]time.Duration{}, second: second}
+	return spells{
+		stays: map[*stay]bool{}, within: map[int64]time.Duration{}, late: map[int64]time.Duration{}, second: second,
+	}
 }
 
-// rest is how much a call counts less until it leaves.
+// rest returns the rounding of a call's stamp, which is missing until the call leaves.
 func rest(stamp time.Duration) time.Duration { return -stamp & 4095 }
 
 func (s *spells) add(second int64, d time.Duration) {
@@ -27,10 +29,10 @@ func (s *spells) add(second int64, d time.Duration) {
 	s.total += d
 }
 
-// more adds to what calls spend in the open second.
+// more adds call-seconds to the open second.
 func (s *spells) more(d time.Duration) { s.add(s.second, d) }
 
-// came is a call that is in flight from a reading on, in a bucket that starts at the reading start.
+// came adds a call that is in flight from the reading at on, in a bucket that starts at the reading start.
 func (s *spells) came(at, start time.Duration) *stay {
 	x := &stay{until: at}
 	s.stays[x] = true
@@ -38,14 +40,14 @@ func (s *spells) came(at, start time.Duration) *stay {
 	return x
 }
 
-// went is a call that left at a reading.
+// went removes a call that left at a reading.
 func (s *spells) went(x *stay, at time.Duration) {
 	s.more(at - x.until)
 	delete(s.stays, x)
 }
 
-// pass goes on from the end of a bucket, by the clock and on the line, to the begin of a later one. What it takes by the clock
-// beyond the line goes to that one's second; and so does what would be less than nothing in the second that is over.
+// pass moves from the end of a bucket (reading and line time) to the start of a later one. The second of the later
+// bucket gets the difference between clock and line, and the negative remainder of the second that ends.
 func (s *spells) pass(end, from, begin, to time.Duration) {
 	next := int64(to / time.Second)
 	for x := range s.stays {
@@ -66,7 +68,7 @@ func (s *spells) pass(end, from, begin, to time.Duration) {
 	}
 }
 
-// until is what calls have spent by the reading now.
+// until returns the call-seconds up to the reading now.
 func (s *spells) until(now time.Duration) time.Duration {
 	sum := s.total
 	for x := range s.stays {

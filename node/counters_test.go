@@ -11,16 +11,16 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Counters know the calls in flight of all their statistics, at every moment: in whatever way they entered, before or after
-// they were told, those that wait included.
-func TestToldCountersAgainstOracle(t *testing.T) {
+// Counters equal the calls in flight of their statistics at all times, waiting calls included: for calls of all kinds,
+// from before and after SetCounters.
+func TestCountersAgainstOracle(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		r := newRig(t, node.Options{})
 		now := r.line.Now()
-		stats := []*node.Statistic{node.New(r.shape, now), node.New(r.shape, now)}
+		stats := []*node.Statistic{node.New(r.config, now), node.New(r.config, now)}
 		counters := [3]atomic.Int64{}
-		told := [2][3]bool{}
+		following := [2][3]bool{}
 		type inFlight struct {
 			of   int
 			call *node.Call
@@ -44,7 +44,7 @@ func TestToldCountersAgainstOracle(t *testing.T) {
 				c := s.Resume(now, 2)
 				calls = append(calls, inFlight{of: i, call: &c})
 			case 4:
-				bucket := r.line.At(now).Line(now).Truncate(500*ms) + 500*ms
+				bucket := r.line.At(now).LineTime(now).Truncate(500*ms) + 500*ms
 				if l, ok := s.Occupy(now, bucket, 1); ok {
 					calls = append(calls, inFlight{of: i, loan: &l})
 				}
@@ -57,7 +57,7 @@ func TestToldCountersAgainstOracle(t *testing.T) {
 				if x.loan != nil && !x.loan.Cancel(now) {
 					c, ok := x.loan.Call(now, now)
 					if !ok {
-						t.Fatal("a loan can neither be given back nor pass")
+						t.Fatal("a loan can neither be canceled nor become a call")
 					}
 					x.call = &c
 				}
@@ -69,7 +69,7 @@ func TestToldCountersAgainstOracle(t *testing.T) {
 			case 7:
 				var list []*atomic.Int64
 				for w := range counters {
-					if told[i][w] = random.IntN(2) == 0; told[i][w] {
+					if following[i][w] = random.IntN(2) == 0; following[i][w] {
 						list = append(list, &counters[w])
 					}
 				}
@@ -83,26 +83,26 @@ func TestToldCountersAgainstOracle(t *testing.T) {
 			for w := range counters {
 				var want int64
 				for _, x := range calls {
-					if told[x.of][w] {
+					if following[x.of][w] {
 						want++
 					}
 				}
 				if got := counters[w].Load(); got != want {
-					t.Fatalf("seed %d: watcher %d knows of %d in flight, want %d", seed, w, got, want)
+					t.Fatalf("seed %d: counter %d is %d, want %d", seed, w, got, want)
 				}
 			}
 		}
 	}
 }
 
-// Watchers come and go while calls enter without a lock: no call is told twice, or never.
-func TestWatchersUnderWriters(t *testing.T) {
+// Counters are set and removed while calls enter without a lock: each call is counted exactly once.
+func TestCountersUnderConcurrentCalls(t *testing.T) {
 	line := leap.NewTimeline(leap.Clock{})
-	shape, err := node.NewShape(line, node.Options{})
+	config, err := node.NewConfig(line, node.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := node.New(shape, line.Now())
+	s := node.New(config, line.Now())
 	var counters [2]atomic.Int64
 	length := 2 * time.Second
 	if testing.Short() {
@@ -157,7 +157,7 @@ func TestWatchersUnderWriters(t *testing.T) {
 	}
 	for w := range counters {
 		if got := counters[w].Load(); got != want || want == 0 {
-			t.Errorf("watcher %d knows of %d in flight, want %d", w, got, want)
+			t.Errorf("counter %d is %d, want %d", w, got, want)
 		}
 	}
 	for g := range kept {
@@ -167,7 +167,7 @@ func TestWatchersUnderWriters(t *testing.T) {
 	}
 	for w := range counters {
 		if got := counters[w].Load(); got != 0 {
-			t.Errorf("watcher %d knows of %d in flight when all have left", w, got)
+			t.Errorf("counter %d is %d after all calls have left", w, got)
 		}
 	}
 }

@@ -1,0 +1,86 @@
+package leap
+
+import "time"
+
+// Names and indexes are converted in both directions:
+//
+//	index     100    101    102         103    104          105    106
+//	name      05     06     07    ...   37     38     ...   07     08
+//	runs      |----- run 1 -----|       |- run 2 -|         |- run 3: floor 38 ...
+//	                     wall clock + 29 s             wall clock - 10 min: repeats until 39
+//
+// Seconds 105 and 106 have names up to the floor of their run, so these names are not valid.
+
+// WallTime returns the wall-clock second that the second with this index represents, in UTC. It returns false for a
+// second that is marked [Second.Repeat]: totals include its events, but its record must not be exported. It also
+// returns false for a second before the line began, and may return false for a second more than two hours ago.
+func (t *Timeline) WallTime(index int64) (time.Time, bool) {
+	r := t.runOf(index)
+	name := r.name + index - r.index
+	if name <= r.floor || index < r.index {
+		return time.Time{}, false
+	}
+	return time.Unix(name, 0).UTC(), true
+}
+
+// WallTimeAtOrAfter returns the name of the second with this index or, without one, of the first later second with a
+// name: the inverse of [Timeline.IndexAtOrAfter]. A future second gets the name that it will have if the clock does not
+// step. For a second before the line began or, if the clock has stepped since, more than two hours ago,
+// WallTimeAtOrAfter returns the name of the oldest known second.
+func (t *Timeline) WallTimeAtOrAfter(index int64) time.Time {
+	r := t.runOf(index)
+	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
+}
+
+// runOf returns the run of the second with this index. For a second whose run was dropped it returns the oldest run,
+// which begins after that second. The search starts with the newest run, because most callers ask for recent seconds.
+func (t *Timeline) runOf(index int64) run {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := len(t.runs) - 1
+	for i > 0 && t.runs[i].index > index {
+		i--
+	}
+	return t.runs[i]
+}
+
+// IndexAtOrAfter returns the index of the first second whose name is not before the wall-clock time at. Seconds without
+// a name are skipped, see [Timeline.WallTime]. For a future time it returns the index that the second will have if the
+// clock does not step. For a time before the line began or, if the clock has stepped since, more than two hours ago, it
+// returns the index of the oldest known second.
+func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
+	name := min(max(at.Unix(), -1<<60), 1<<60) // keeps all sums within an int64
+	if at.Nanosecond() > 0 {
+		name++
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, r := range t.runs {
+		from := max(r.name, r.floor+1, name)
+		index := r.index + from - r.name
+		if i == len(t.runs)-1 || index < t.runs[i+1].index {
+			return index
+		}
+	}
+	return 0 // unreachable: the last run returns
+}
+
+// LineTime returns the line time at the reading now: Index seconds plus the elapsed part of this second. A reading
+// outside of the second is moved to its nearer end. The result is a time.Duration and not a Reading, because an [Array]
+// takes times since an epoch.
+func (s Second) LineTime(now Reading) time.Duration {
+	length := s.End.Sub(s.Start)
+	part := min(max(now.Sub(s.Start), 0), length-1)
+	return time.Duration(s.Index)*time.Second + part*time.Second/length
+}
+
+// ReadingAt returns the first reading of the given line time, which must not be before the second. For a time after the
+// end of the second, the result is an estimate that assumes seconds of the usual length.
+func (s Second) ReadingAt(line time.Duration) Reading {
+	length := s.End.Sub(s.Start)
+	part := line - time.Duration(s.Index)*time.Second
+	if part > time.Second {
+		return s.End.Add(part - time.Second)
+	}
+	return s.Start.Add((part*length + time.Second - 1) / time.Second)
+}

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// stripeSet holds the stripes that a contended statistic has in addition to its first one, and the seed that
+// distributes goroutines over them. A set is never changed, only replaced. New calls do not use the first stripe,
+// because it shares its cache lines with fields that every writer reads. Calls that entered by it leave by it.
+//
+// Every call reads the set. It fills three cache lines, so the allocator places it at the start of a line and puts
+// nothing else there. Next to memory that a goroutine writes to, each call of all other goroutines would miss the
+// cache.
+type stripeSet struct {
+	mask  uint64 // number of stripes minus one; the number is a power of two
+	seed  uint64 // odd; two goroutines that share a stripe under one seed use different ones under most others
+	tries int    // number of seeds that these stripes had before
+	slots [stripeLimit]*stripe
+	_     [40]byte
+}
+
+// list returns the stripes of the set; a nil set is empty.
+func (m *stripeSet) list() []*stripe {
+	if m == nil {
+		return nil
+	}
+	return m.slots[:m.mask+1]
+}
+
+// The stripes are rebalanced if, within one bucket, goroutines found the lock of a stripe taken at least minContended
+// times, and in more than one of callsPerContended calls. Two processors that do nothing but share a stripe find it
+// locked in every fifth call. If one call in a thousand waits, waiting costs less than more stripes would.
+const (
+	minContended      = 32
+	callsPerContended = 256
+	maxBackoff        = 10 // how often the number of meetings may double
+)
+
+// maxTries is the number of new seeds that are tried before stripes are added. Two goroutines that share one of two
+// stripes need another seed, not more stripes.
+const maxTries = 2
+
+// stripeLimit is the largest number of stripes of a statistic, however many processors there are. A turn locks all
+// stripes, each stripe takes memory, and on many processors each goroutine does other work most of the time.
+const stripeLimit = 16
+
+// maxStripes returns the largest number of stripes on this machine: twice the number of processors, rounded up to a
+// power of two. Goroutines choose a stripe by hashing, and two processors should rarely choose the same one.
+func maxStripes() int {
+	n := 2
+	for n < 2*runtime.GOMAXPROCS(0) && n < stripeLimit {
+		n *= 2
+	}
+	return n
+}
+
+// pick returns a stripe for the calling goroutine. It distinguishes goroutines by the addresses of their stacks, whose
+// distance is at least 2 KiB. The choice affects only the maximum in flight: it is exact with a single stripe. A
+// statistic with counters uses its first stripe only: a limit on concurrency serializes entries anyway.
+func (s *Statistic) pick() *stripe {
+	more := s.extra.Load()
+	if more == nil || s.first.hasCounters() {
+		return &s.first
+	}
+	var here byte
+	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.seed
+	return more.slots[hash>>32&more.mask%stripeLimit]
+}
+
+// noteContention counts that a goroutine found mu locked, and decides whether the stripes need rebalancing. mu must be
+// held.
+func (st *stripe) noteContention() {
+	st.contended++
+	if st.contended < minContended<<st.backoff {
+		return
+	}
+	if st.needsRebalance = st.exited-st.contendedFrom <= uint32(st.contended)*callsPerContended; !st.needsRebalance {
+		st.resetContention()
+	}
+}
+
+// resetContention starts the count of contention from 0. mu must be held.
+func (st *stripe) resetContention() {
+	st.contended, st.needsRebalance, st.contendedFrom = 0, false, st.exited
+}
+
+// rebalance adds stripes, or changes the seed, if st is contended.
+func (s *Statistic) rebalance(st *stripe) {
+	st.mu.Lock()
+	often := st.needsRebalance
+	more := s.extra.Load()
+	all := len(more.list()) >= maxStripes()
+	if often {
+		st.resetContention()
+		if all && st.backoff < maxBackoff {
+			st.backoff++ // with more goroutines than stripes, no seed helps
+		}
+	}
+	st.mu.Unlock()
+	switch {
+	case !often: // another goroutine has rebalanced
+	case more == nil, !all && more.tries == maxTries:
+		s.grow(more)
+	default:
+		next := *more
+		next.seed, next.tries = nextSeed(more.seed), min(more.tries+1, maxTries)
+		s.extra.CompareAndSwap(more, &next)
+	}
+}
+
+// grow doubles the number of stripes, at first from one to two, unless another goroutine has replaced the set that the
+// caller has seen. Old stripes keep their counts and their calls in flight. New stripes begin in the open bucket.
+func (s *Statistic) grow(seen *stripeSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lockStripes()
+	defer s.unlockStripes()
+	old := s.extra.Load().list()
+	n := max(2*len(old), 2)
+	if s.extra.Load() != seen || n > maxStripes() {
+		return
+	}
+	more := &stripeSet{mask: uint64(n - 1), seed: firstSeed}
+	for i := copy(more.slots[:], old); i < n; i++ {
+		st := new(paddedStripe)
+		st.owner, st.config = s, s.first.config
+		st.end.Store(s.first.end.Load())
+		st.length.Store(s.first.length.Load())
+		st.mu.Lock() // unlockStripes unlocks it
+		more.slots[i] = &st.stripe
+	}
+	s.extra.Store(more)
+}
+
+// firstSeed is 2^64 divided by the golden ratio, as in Fibonacci hashing.
+const firstSeed = 0x9e3779b97f4a7c15
+
+// nextSeed returns the next number of a linear congruential generator (Knuth's MMIX), made odd.
+func nextSeed(seed uint64) uint64 { return seed*6364136223846793005 + 1442695040888963407 | 1 }

@@ -1,0 +1,188 @@
+package node
+
+import (
+	"math"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// This file has the end mark of the open bucket and the turn to the next one. The package comment describes the states
+// of the end mark, and the order in which both sides access it.
+
+// slowPathBit is the bit of an end mark that makes calls enter under the lock of the stripe. Statistics with counters
+// set it, and closedMark contains it.
+const slowPathBit = 1
+
+// closedMark is the end mark of all stripes during a turn, and of a retired statistic. Every reading is later than it,
+// so every writer takes a lock.
+const closedMark = math.MinInt64 | slowPathBit
+
+// endMark returns the end mark for the open bucket: twice the reading of its end, plus slowPathBit if s has counters.
+func (s *Statistic) endMark() int64 {
+	m := int64(s.end) << 1
+	if s.counters != nil {
+		m |= slowPathBit
+	}
+	return m
+}
+
+// endOf returns the reading of an end mark.
+func endOf(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
+
+// bucketEnd returns the end of the open bucket.
+func (st *stripe) bucketEnd() leap.Reading { return endOf(st.end.Load()) }
+
+// hasCounters reports whether the statistic has counters.
+func (st *stripe) hasCounters() bool {
+	mark := st.end.Load()
+	return mark&slowPathBit != 0 && mark != closedMark
+}
+
+// canEnterLockFree reports whether a call with the stamp now may enter without the lock: the end mark has no
+// slowPathBit, and now lies in the open bucket.
+func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
+	return mark&slowPathBit == 0 && uint64(endOf(mark)-now-1) < uint64(st.length.Load())
+}
+
+// reconcileEnter finishes a call that entered by st without the lock while the end mark changed. If s was retired,
+// reconcileEnter takes the call back and returns true. Otherwise the call stays, in the bucket that is open now;
+// reconcileEnter records a late stamp and reports the call to the counters.
+func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retired() {
+		st.entered.Add(-entryWord(now))
+		return true
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.effectiveEntry(now)
+	st.updateCounters()
+	return false
+}
+
+// turn turns the statistic to the reading now. It releases the lock of st while it does, and returns with the lock
+// held.
+func (st *stripe) turn(now leap.Reading) {
+	st.mu.Unlock()
+	st.owner.Seal(now)
+	st.mu.Lock()
+}
+
+// Seal turns s to the reading now. All seconds before the second of now then have their records. If there is nothing to
+// do, Seal costs a lock and a comparison.
+func (s *Statistic) Seal(now leap.Reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+}
+
+// advance turns s to the reading now, unless s is there or later. It moves the open bucket into the window, seals the
+// seconds that have ended, and opens the bucket of now:
+//
+//	bucket k            skipped buckets                  bucket of now
+//	|--- fold --->|--- skipTo (calls in flight only) --->|--- openBucket
+//	              ^ loans from skipped buckets are applied in their own bucket
+//
+// For a reading that the clock has not reached, advance uses the current one: a reader must not open a bucket before
+// the calls get there. A retired statistic does not move. mu must be held.
+func (s *Statistic) advance(now leap.Reading) {
+	if now < s.end || s.retired() {
+		return
+	}
+	if now = min(now, s.first.config.line.Now()); now < s.end {
+		return
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	for st := range s.stripes {
+		st.end.Store(closedMark) // calls that enter from here on without a lock may count in the next bucket
+	}
+	s.fold()
+	next := s.first.config.line.At(now)
+	at := s.first.config.second.Start(next.LineTime(now))
+	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
+		// The bucket of this loan has already ended. Its passes belong to it anyway.
+		s.skipTo(loan.at)
+		s.applyLoan(loan)
+		s.fold()
+	}
+	s.skipTo(at)
+	s.openBucket(next, now)
+	if loan, ok := s.nextLoan(at); ok {
+		s.applyLoan(loan)
+	}
+}
+
+// openBucket opens the bucket of the reading now in the given second. If seconds in between were slewed, it adds the
+// difference to the call-seconds of the calls in flight. mu and all stripe locks must be held, except during Init.
+func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
+	window := &s.first.config.second
+	s.second = second.Index
+	s.start = window.Start(second.LineTime(now))
+	begin, end := second.ReadingAt(s.start), second.ReadingAt(s.start+window.Length())
+	slewed := begin.Sub(s.end.Add(-window.Length()))
+	s.end = end
+	for st := range s.stripes {
+		st.length.Store(int32(end - begin))
+		st.end.Store(s.endMark())
+		more := time.Duration(st.inFlightAtStart) * slewed
+		s.inFlightTime += more
+		st.lateEntry += max(more, 0)
+	}
+	if r := s.history; r != emptyHistory {
+		r.windowPasses = 0
+		for _, b := range r.window.Window(s.start, time.Second) {
+			r.windowPasses = saturate(r.windowPasses, b.Pass)
+		}
+	}
+}
+
+// skipTo moves s from the bucket that was folded to the bucket that starts at the line time at, and seals the open
+// second if at is in a later one. The calls in flight spent the whole time in between; their call-seconds go to the
+// skipped seconds. mu and all stripe locks must be held.
+func (s *Statistic) skipTo(at time.Duration) {
+	length := s.first.config.second.Length()
+	from, index := s.start+length, secondIndex(at)
+	var inFlight int64
+	for st := range s.stripes {
+		inFlight += int64(st.inFlightAtStart)
+	}
+	if index > s.second {
+		s.inFlightTime += time.Duration(inFlight) * (secondStart(s.second+1) - from)
+		s.seal(index)
+		if inFlight > 0 {
+			s.history.inFlightTime.add(callTime{seconds: times(inFlight, index-s.second-1)})
+		}
+		s.second, from = index, secondStart(index)
+	}
+	s.inFlightTime += time.Duration(inFlight) * (at - from)
+	s.start, s.end = at, s.end.Add(at-s.start) // openBucket corrects the end for slewed seconds
+	for st := range s.stripes {
+		st.length.Store(int32(length))
+	}
+}
+
+// fold moves the counts of the open bucket from the stripes into the window. If there is nothing to move, it opens no
+// bucket in the window, which keeps idle statistics small. mu and all stripe locks must be held.
+func (s *Statistic) fold() {
+	var sum Counts
+	slewed := time.Duration(s.first.length.Load()) > s.first.config.second.Length()+1
+	for st := range s.stripes {
+		c, spent := st.closeBucket(s.end)
+		sum.add(&c)
+		if s.inFlightTime += spent; slewed {
+			st.lateEntry += max(spent, 0)/100 + 1
+		}
+	}
+	sum.OccupiedPass = s.history.occupied
+	if sum.Idle() {
+		return
+	}
+	r := s.ensureHistory()
+	r.occupied = 0
+	r.window.Open(s.start).add(&sum)
+	r.total.add(&sum)
+	r.rtSum += sum.RTSum
+}

@@ -1,0 +1,166 @@
+package node
+
+import (
+	"math"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. It leaves through its entry stripe; no stripe thus
+// has a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and ending it has
+// no effect.
+type Call struct {
+	_       noCopy
+	st      *stripe
+	entered leap.Reading // changed by Backdate, under the stripe's lock
+	batch   batch
+}
+
+// batch is the weight of a Call: the number of calls that it represents, and a note for the caller. They share a struct
+// because the compiler keeps a struct in registers only if it has at most four fields and four words, and a
+// collector.Entry is a Call and a pointer.
+type batch struct {
+	n    uint32 // 0 after the first exit; guarded by the stripe's lock
+	note uint32
+}
+
+// clampBatch limits n to [1, 2^32-1].
+func clampBatch(n int64) int64 { return min(max(n, 1), math.MaxUint32) }
+
+// noCopy makes go vet report copies.
+type noCopy struct{}
+
+func (*noCopy) Lock() {}
+
+func (*noCopy) Unlock() {}
+
+// IsZero reports whether c is the zero Call of a retired statistic.
+func (c *Call) IsZero() bool { return c.st == nil }
+
+// Enter records an admitted call at the reading now: n passes and one call in flight. It clamps n to [1, 2^32-1]. If
+// the statistic is retired, Enter records nothing and returns the zero Call.
+func (s *Statistic) Enter(now leap.Reading, n int64) Call {
+	st := s.pick()
+	mark := st.end.Load()
+	if n > 1 || !st.canEnterLockFree(mark, now) { // a batch, the first call of a bucket, or a stamp from another bucket
+		if b := s.Hold(now); !b.IsZero() {
+			return b.Enter(n)
+		}
+		return Call{}
+	}
+	// If another goroutine turns the bucket here, the call counts in the next bucket, like all calls with late stamps.
+	st.entered.Add(entryWord(now))
+	if st.end.Load() != mark && s.reconcileEnter(st, now) {
+		return Call{}
+	}
+	return Call{st: st, entered: now, batch: batch{n: 1}}
+}
+
+// Resume records the start of a call whose pass was counted in another process. The call is in flight from the reading
+// now, and adds no pass.
+func (s *Statistic) Resume(now leap.Reading, n int64) Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	s.lockStripes()
+	defer s.unlockStripes()
+	if s.retired() {
+		return Call{}
+	}
+	s.ensureHistory() // without a history, no record would show the call in flight
+	s.first.addInFlight(1, s.first.effectiveEntry(now))
+	s.first.open.inFlightTime -= tickRemainder(now) // Exit adds it
+	s.first.updateCounters()
+	return Call{st: &s.first, entered: now, batch: batch{n: uint32(clampBatch(n))}}
+}
+
+// End calls [Call.Exit] with the current reading of the timeline.
+func (c *Call) End(failed bool, code Code) int64 {
+	if c.st == nil {
+		return 0
+	}
+	return c.Exit(c.st.config.line.Now(), failed, code)
+}
+
+// SetNote stores a note of the caller in c. The caller must be the only goroutine that uses c.
+func (c *Call) SetNote(n uint32) { c.batch.note = n }
+
+// Note returns the note of SetNote, or 0.
+func (c *Call) Note() uint32 { return c.batch.note }
+
+// Entered returns the start of the response time.
+func (c *Call) Entered() leap.Reading { return c.entered }
+
+// Backdate moves the start of the response time to an earlier reading. The calls in flight of past seconds do not
+// change.
+func (c *Call) Backdate(to leap.Reading) {
+	st := c.st
+	if st == nil || to >= c.entered {
+		return
+	}
+	st.lock()
+	defer st.unlock()
+	if c.batch.n == 0 {
+		return
+	}
+	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to) // Exit will add the remainder of to
+	st.rtExcess += c.entered.Sub(to)
+	c.entered = to
+}
+
+// Exit records the end of the call at the reading now as one change: n completions, their response time, n exceptions
+// if failed, the code (0 for none), and one call less in flight. Only the first Exit of a Call counts, from any
+// goroutine. Exit returns the number of completions that it recorded. If now is before the entry, the response time is
+// 0.
+func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
+	st := c.st
+	if st == nil {
+		return 0
+	}
+	rt := elapsed(c.entered, now)
+	cell := st.config.layout.cell(rt)
+	if !st.mu.TryLock() { // stripe.lock, inlined by hand
+		st.lockContended()
+	}
+	n := int64(c.batch.n)
+	if n == 0 {
+		st.unlock()
+		return 0
+	}
+	c.batch.n = 0
+	end := st.end.Load()
+	if now >= endOf(end) {
+		st.turn(now)
+		end = st.end.Load()
+	}
+	st.complete(rt, cell, n, failed, code)
+	if n > 1 { // n response times, but only one call in flight
+		st.rtExcess += rt * time.Duration(n-1)
+	}
+	if inFlight := st.inFlightNow(); inFlight > st.maxInFlight {
+		st.maxInFlight = inFlight
+	}
+	st.exited++
+	st.open.inFlightTime += tickRemainder(c.entered) - max(int64(endOf(end)-max(now, c.entered)), 0)
+	if end&slowPathBit != 0 {
+		st.updateCounters()
+	}
+	often := st.needsRebalance // stripe.unlock, inlined by hand
+	st.mu.Unlock()
+	if often {
+		st.owner.rebalance(st)
+	}
+	return n
+}
+
+// elapsed returns the time between two readings, from 0 to the largest time.Duration.
+func elapsed(from, to leap.Reading) time.Duration {
+	if to <= from {
+		return 0
+	}
+	if rt := to.Sub(from); rt > 0 {
+		return rt
+	}
+	return math.MaxInt64
+}

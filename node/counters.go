@@ -1,0 +1,58 @@
+package node
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// SetCounters makes counters follow the number of calls in flight and waiting. Each counter gets the current number,
+// and changes with each later entry and exit. One counter may follow several statistics. Counters of an earlier
+// SetCounters that are not in the list lose the share of s. A limit on concurrency thus reads one number, not many
+// statistics. Without counters, calls pay nothing. SetCounters does nothing if s is retired.
+func (s *Statistic) SetCounters(list ...*atomic.Int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var before []*atomic.Int64
+	if s.counters != nil {
+		before = *s.counters
+	}
+	if s.retired() || slices.Equal(before, list) {
+		return
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	var counted int64
+	for st := range s.stripes {
+		counted += int64(int32(st.reported))
+		st.reported = 0
+	}
+	for _, counter := range before {
+		counter.Add(-counted)
+	}
+	if s.counters = nil; len(list) > 0 {
+		own := slices.Clone(list)
+		s.counters = &own
+	}
+	for st := range s.stripes {
+		st.end.Store(s.endMark())
+		st.updateCounters()
+	}
+}
+
+// updateCounters adds the change of the calls in flight since the last update to the counters. mu must be held.
+func (st *stripe) updateCounters() {
+	s := st.owner
+	if s.counters == nil {
+		return
+	}
+	inFlight := uint32(st.inFlightNow())
+	if st == &s.first {
+		inFlight += s.borrowers
+	}
+	if n := int32(inFlight - st.reported); n != 0 {
+		for _, counter := range *s.counters {
+			counter.Add(int64(n))
+		}
+		st.reported = inFlight
+	}
+}

@@ -1,0 +1,152 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"sort"
+	"time"
+)
+
+// Native buckets follow Prometheus's schema 3: bucket i holds the response times in (2^((i-1)/8), 2^(i/8)] seconds.
+// There are eight buckets for each doubling, each 9.05 % wide.
+const (
+	NativeSchema = 3
+	perDoubling  = 1 << NativeSchema
+	nativeMin    = -239 // holds 1 ns
+	nativeMax    = 265  // holds the longest time.Duration
+)
+
+// maxBounds limits the classic buckets: each one is a series for each resource.
+const maxBounds = 64
+
+// DefaultBounds returns the default classic bounds: client_golang's, and three below them.
+func DefaultBounds() []time.Duration {
+	return []time.Duration{
+		500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond,
+		5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+		100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+		time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
+	}
+}
+
+// layout divides response times into cells at every bound of the native and of the classic histogram. A response time
+// is counted once, in its cell. Both histograms are sums of cells, and exact:
+//
+//	native bucket   |------- 30 -------|------- 31 -------|------- 32 -------|
+//	classic bound                 |                                   |
+//	cell            |    57       | 58 |       59         |    60     |  61  |
+//
+// Cell 0 holds only response times of 0: Prometheus's zero bucket.
+//
+// A layout never changes and is safe for concurrent use. A process has one, of some 14 KiB.
+type layout struct {
+	bounds []time.Duration
+	upper  []int64  // upper[c] is the longest response time of cell c, in ns
+	native []int16  // native[c] is the native bucket that contains cell c
+	first  []uint16 // by octave and step of a response time: its cell, or one of the cells before; see layout.cell
+}
+
+// layout.cell looks up a response time in layout.first by its octave (power of two) and by one of 32 steps within it. A
+// step is at most 3.1 % wide, so at most one native bound falls into it.
+const (
+	steps    = 32
+	stepBits = 5
+)
+
+// newLayout returns the layout for the given classic bounds, which must be positive and ascending, at most 64. The
+// error names every invalid bound.
+func newLayout(bounds []time.Duration) (*layout, error) {
+	var errs []error
+	if len(bounds) > maxBounds {
+		errs = append(errs, fmt.Errorf("node: %d histogram bounds; at most %d are allowed", len(bounds), maxBounds))
+	}
+	for i, b := range bounds {
+		if b <= 0 {
+			errs = append(errs, fmt.Errorf("node: histogram bound %v is not positive", b))
+		} else if i > 0 && b <= bounds[i-1] {
+			errs = append(errs, fmt.Errorf("node: histogram bound %v does not ascend from %v", b, bounds[i-1]))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	l := &layout{bounds: bounds, upper: []int64{0}, native: []int16{0}}
+	rest := bounds
+	for i := nativeMin; i <= nativeMax; i++ {
+		top := nativeUpper(i)
+		for len(rest) > 0 && int64(rest[0]) <= top {
+			if int64(rest[0]) < top {
+				l.add(int64(rest[0]), i)
+			}
+			rest = rest[1:]
+		}
+		l.add(top, i)
+	}
+	l.first = make([]uint16, 64*steps)
+	for octave := range 63 {
+		for s := range steps {
+			low := int64(steps | s)
+			if octave >= stepBits {
+				low <<= octave - stepBits
+			} else {
+				low >>= stepBits - octave
+			}
+			l.first[octave*steps+s] = uint16(sort.Search(len(l.upper), func(c int) bool { return l.upper[c] >= low }))
+		}
+	}
+	return l, nil
+}
+
+// add appends a cell.
+func (l *layout) add(upper int64, native int) {
+	l.upper = append(l.upper, upper)
+	l.native = append(l.native, int16(native))
+}
+
+// nativeUpper returns the longest response time, in ns, that Prometheus counts in native bucket i. The comparison uses
+// float64 seconds, like an observation.
+func nativeUpper(i int) int64 {
+	bound := NativeBound(i)
+	ns := bound * 1e9
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	d := time.Duration(ns)
+	for d.Seconds() > bound {
+		d--
+	}
+	for (d + 1).Seconds() <= bound {
+		d++
+	}
+	return int64(d)
+}
+
+// NativeBound returns the upper bound of native bucket i in seconds: 2^(i/8).
+func NativeBound(i int) float64 {
+	// 2^(k/8 - 1), equal to client_golang's values to the last bit.
+	fractions := [perDoubling]float64{
+		0.5, 0.5452538663326288, 0.5946035575013605, 0.6484197773255048,
+		0.7071067811865475, 0.7711054127039704, 0.8408964152537144, 0.9170040432046711,
+	}
+	return math.Ldexp(fractions[i&(perDoubling-1)], i>>NativeSchema+1)
+}
+
+// cell returns the cell of a response time, which must not be negative.
+func (l *layout) cell(rt time.Duration) int {
+	ns := int64(rt)
+	if ns == 0 {
+		return 0
+	}
+	octave := bits.Len64(uint64(ns)) - 1
+	step := uint64(ns) << (63 - octave) >> (63 - stepBits) & (steps - 1)
+	c := int(l.first[octave*steps+int(step)])
+	// Compare without a branch, because the result is unpredictable. The loop handles classic bounds close to a native
+	// one, and almost never runs.
+	c += int(uint64(l.upper[c]-ns) >> 63)
+	for ns > l.upper[c] {
+		c++
+	}
+	return c
+}

@@ -1,0 +1,150 @@
+package node
+
+import (
+	"math/bits"
+	"time"
+)
+
+// record is the record of a sealed second in a statistic. Its slides are stored with it: the passes of each window of
+// one second that ended with one of its buckets. The last slide is Pass. Slides of several statistics can be added up;
+// peaks cannot.
+type record struct {
+	Counts
+	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
+	maxInFlight               int64         // maximum in flight; with several stripes a lower bound, see minConcurrency
+	inFlightTime              time.Duration // call-seconds
+	lateEntry                 time.Duration // upper bound of the part of inFlightTime that was spent before the second
+}
+
+// append packs the slides except the last one, and the record:
+//
+//	Pass | slides | Complete, in flight, maximum, mask of rare fields | lengths of the times | rare fields | times
+//	kPass  kSlide                 four numbers with kMost               four with kMost       kMost         bits
+//
+// Each field is coded as the difference from a prediction made from earlier fields. Rare fields are stored only if they
+// are not zero. Response-time sums and call-seconds cannot be predicted and take most of the space.
+func (r *record) append(b []byte, slides []int64) []byte {
+	w := bitWriter{b: b}
+	w = w.code(uint64(r.Pass), kPass)
+	for _, v := range slides[:len(slides)-1] {
+		w = w.code(zigzag(r.Pass-v), kSlide)
+	}
+	rare := [...]uint64{
+		uint64(r.Exception), uint64(r.Block), uint64(r.lateEntry), uint64(r.OccupiedPass),
+		zigzag(r.inFlight - r.expectedInFlight()),
+	}
+	var which uint64
+	for i, v := range rare {
+		if v != 0 {
+			which |= 1 << i
+		}
+	}
+	spans := [...]uint64{
+		uint64(r.RTMin), uint64(r.RTMax - r.RTMin), uint64(r.RTSum) - r.minRTSum(),
+		zigzag(int64(r.inFlightTime - r.RTSum)),
+	}
+	flight := [...]uint64{
+		zigzag(r.Complete - r.Pass), uint64(r.inFlightAtStart),
+		uint64(r.maxInFlight - max(r.inFlightAtStart, r.inFlight)), which,
+	}
+	for _, v := range flight {
+		w = w.code(v, kMost)
+	}
+	var n [4]int
+	for i, v := range spans {
+		n[i] = bits.Len64(v)
+		w = w.code(zigzag(int64(n[i]-r.expectedBits(i, &n))), kMost)
+	}
+	for _, v := range rare {
+		if v != 0 {
+			w = w.code(v-1, kMost)
+		}
+	}
+	for i, v := range spans {
+		w = w.putRemainder(v, n[i])
+	}
+	return w.end()
+}
+
+// unpack reads a record with the given number of slides. It adds the slides to sums unless sums is nil.
+func (r *record) unpack(b []byte, slides int64, sums []int64) {
+	in := readBits(b)
+	r.Pass = int64(in.code(kPass))
+	for i := range slides - 1 {
+		v := r.Pass - unzigzag(in.code(kSlide))
+		if sums != nil {
+			sums[i] = saturate(sums[i], v)
+		}
+	}
+	if sums != nil {
+		sums[slides-1] = saturate(sums[slides-1], r.Pass)
+	}
+	all := in.readEight()
+	flight, lengths := all[:4], all[4:]
+	r.Complete = r.Pass + unzigzag(flight[0])
+	r.inFlightAtStart = int64(flight[1])
+	r.inFlight = r.expectedInFlight()
+	var rare [5]uint64
+	for which := flight[3]; which != 0; which &= which - 1 {
+		rare[bits.TrailingZeros64(which)] = in.code(kMost) + 1
+	}
+	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
+	r.inFlight += unzigzag(rare[4])
+	r.maxInFlight = max(r.inFlightAtStart, r.inFlight) + int64(flight[2])
+	r.lateEntry = time.Duration(rare[2])
+	var n [4]int
+	var spans [4]uint64
+	for i := range spans {
+		n[i] = r.expectedBits(i, &n) + int(unzigzag(lengths[i]))
+		spans[i] = in.readRemainder(n[i])
+	}
+	r.RTMin = time.Duration(spans[0])
+	r.RTMax = r.RTMin + time.Duration(spans[1])
+	r.RTSum = time.Duration(r.minRTSum() + spans[2])
+	r.inFlightTime = r.RTSum + time.Duration(unzigzag(spans[3]))
+}
+
+// Rice parameters: about the number of random bits of passes, of the difference of a slide, and of other numbers.
+const (
+	kPass  = 5
+	kSlide = 3
+	kMost  = 1
+)
+
+// expectedInFlight returns the calls in flight at the end of the second, if every pass and every completion belongs to
+// a separate call.
+func (r *record) expectedInFlight() int64 { return r.inFlightAtStart + r.Pass - r.Complete }
+
+// minRTSum returns the sum of response times if all calls were as short as the shortest one.
+func (r *record) minRTSum() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
+
+// expectedBits predicts the number of bits of the i-th time of a record; n has the bits of the times before it. The
+// shortest response time takes milliseconds. The longest one is a multiple of it. Call-seconds and response times
+// differ by the time that calls spent in other seconds.
+func (r *record) expectedBits(i int, n *[4]int) int {
+	switch {
+	case i == 3 && r.Complete > 0:
+		return max(n[0], n[1])
+	case i == 3 && (r.inFlightAtStart > 0 || r.Pass > 0):
+		return bits.Len64(uint64(time.Second))
+	case i == 0 && r.Complete > 0:
+		return 23
+	case i == 1 && r.Complete > 1:
+		return n[0] + 4
+	case i == 2 && r.Complete > 1:
+		return n[1] + bits.Len64(uint64(r.Complete)) - 2
+	}
+	return 0
+}
+
+// onlySlides reports whether a packed record has slides but no events: its second was idle, and the second before it
+// was not.
+func onlySlides(b []byte, slides int64) bool {
+	in := readBits(b)
+	if in.code(kPass) > 0 {
+		return false
+	}
+	var rec record
+	rec.unpack(b, slides, nil)
+	return rec == record{}
+}

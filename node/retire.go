@@ -1,0 +1,59 @@
+package node
+
+import (
+	"math"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// Retire closes s to new calls and reports whether it did. It fails if, at the reading now, a call is in flight or
+// waiting, or if s recorded anything in the second since or later. The records of a retired statistic stay readable and
+// never change. The caller must then remove s from its views with [View.Remove], which keeps the totals.
+func (s *Statistic) Retire(now leap.Reading, since int64) bool {
+	s.lockAllAt(now)
+	defer s.unlockAll()
+	if s.retired() || s.second < since || s.lastUsed() >= since {
+		return false
+	}
+	for st := range s.stripes {
+		st.end.Store(closedMark)
+	}
+	if s.lastUsed() >= since { // a call entered without a lock before it could see the new end mark
+		for st := range s.stripes {
+			st.end.Store(s.endMark())
+		}
+		return false
+	}
+	s.end = math.MaxInt64
+	return true
+}
+
+// LastUsed returns the index of the last second with activity: the open second while a call is in flight or waiting,
+// the first second if nothing was ever recorded.
+func (s *Statistic) LastUsed(now leap.Reading) int64 {
+	s.lockAllAt(now)
+	defer s.unlockAll()
+	return s.lastUsed()
+}
+
+// lastUsed is LastUsed without turning. All locks must be held.
+func (s *Statistic) lastUsed() int64 {
+	for st := range s.stripes {
+		entered := st.entered.Load()
+		if entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
+			return s.second
+		}
+	}
+	r := s.history
+	if len(r.loans) > 0 {
+		return s.second
+	}
+	// Buckets of the open second that have ended are in the window. Only buckets with counts are there.
+	for range r.window.Window(s.start, s.start-secondStart(s.second)+r.window.Length()) {
+		return s.second
+	}
+	return max(s.since, r.seconds.lastSecond)
+}
+
+// retired reports whether s is retired. mu or all stripe locks must be held.
+func (s *Statistic) retired() bool { return s.end == math.MaxInt64 }

@@ -1,0 +1,136 @@
+package node
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// seal creates the record of the open second; next is the index of the next open second. Only seconds with events get a
+// record. A second without one was idle. mu and all stripe locks must be held.
+func (s *Statistic) seal(next int64) {
+	r := s.history
+	if r == emptyHistory {
+		return // nothing was counted, and no call is in flight
+	}
+	rec := record{inFlightAtStart: int64(s.inFlightAtStart)}
+	for st := range s.stripes {
+		inFlight := st.inFlightAtStart // of the next bucket: closeBucket has run
+		rec.maxInFlight = max(rec.maxInFlight, int64(st.maxInFlight), int64(inFlight))
+		rec.inFlight += int64(inFlight)
+		rec.lateEntry += st.lateEntry
+		st.maxInFlight, st.lateEntry = 0, 0
+	}
+	// Late exits and rounded entries may make the sum negative. Earlier seconds then have too much, and the remainder
+	// is subtracted from later ones.
+	rec.inFlightTime = max(s.inFlightTime, 0)
+	s.inFlightTime -= rec.inFlightTime
+	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
+	if s.extra.Load() != nil {
+		rec.maxInFlight = minConcurrency(
+			rec.maxInFlight, rec.inFlightAtStart, rec.inFlight, rec.inFlightTime, rec.lateEntry)
+	}
+	s.inFlightAtStart = int32(rec.inFlight)
+	start := secondStart(s.second)
+	for _, b := range r.window.Window(start+time.Second-1, time.Second) {
+		rec.Counts.add(b)
+	}
+	var scratch [8]int64
+	slides := r.slides(scratch[:0], start, s.first.config.perSec)
+	if rec != (record{}) || slices.Max(slides) > 0 {
+		s.store(start, &rec, slides)
+	}
+	// Even if the next second is idle, sliding windows that end in it contain passes of this one.
+	if after := secondStart(s.second + 1); s.second+1 < next {
+		slides := r.slides(scratch[:0], after, s.first.config.perSec)
+		if slices.Max(slides) > 0 {
+			idle := idleSecond(rec.inFlight)
+			s.store(after, &idle, slides)
+		}
+	}
+}
+
+// store packs the record of the second that starts at the line time start, together with the response times that the
+// stripes hold.
+func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
+	var scratch [256]byte
+	r, config, index := s.history, s.first.config, secondIndex(start)
+	r.histograms.drop(secondIndex(start-config.opts.Histograms) + 1)
+	if rec.Complete > 0 {
+		r.histograms.add(index, s.packCells(scratch[:0], rec))
+	}
+	if last := r.seconds.drop(secondIndex(start - config.opts.History)); last != nil {
+		if r.activeDropped = r.seconds.dropped; onlySlides(last, config.perSec) {
+			r.activeDropped--
+		}
+	}
+	r.seconds.add(index, rec.append(scratch[:0], slides))
+	slides[len(slides)-1] = rec.Pass // without the limit maxSlidePasses
+	r.peak.add(index, slides)
+}
+
+// maxSlidePasses limits the passes of a bucket in slides, which keeps their sums within an int64.
+const maxSlidePasses = math.MaxInt64 / 1024
+
+// slides appends the passes of each one-second window that ends with one of the buckets of the second at start:
+//
+//	second      |------- 8 -------|------- 9 -------|     4 buckets in a second
+//	bucket      | 1 | 0 | 2 | 3 | 4 | 0 | 1 | 5 |
+//	slide of 9:      |  0 + 2 + 3 + 4  |          = 9
+//	                     |  2 + 3 + 4 + 0  |      = 9
+//	                         |  3 + 4 + 0 + 1  |  = 8
+//	                             | 4 + 0 + 1 + 5 | = 10, the passes of second 9
+func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64 {
+	length := r.window.Length()
+	passes := func(at time.Duration) int64 {
+		if b := r.window.At(at); b != nil {
+			return min(b.Pass, maxSlidePasses)
+		}
+		return 0
+	}
+	var sum int64
+	for i := 1 - buckets; i < buckets; i++ {
+		at := start + time.Duration(i)*length
+		sum += passes(at)
+		if i < 0 {
+			continue
+		}
+		to = append(to, sum)
+		sum -= passes(at - time.Duration(buckets-1)*length)
+	}
+	return to
+}
+
+// peak caches the highest slide of the records from a second on. Each new record updates it. When its second leaves the
+// window, it is computed again. Without the cache, each snapshot of a busy statistic would unpack a minute of records
+// and take ten times as long. Of equal slides the latest one stays in the window for the longest time, so the cache
+// keeps it.
+type peak struct {
+	passes int64
+	second int64 // the last second with this slide
+	from   int64 // the peak covers the records from this second on
+}
+
+// add updates the peak with the slides of the next record.
+func (p *peak) add(second int64, slides []int64) {
+	if passes := slices.Max(slides); passes >= p.passes {
+		p.passes, p.second = passes, second
+	}
+}
+
+// minutePeak returns the highest slide of the records in the seconds [from, to). It uses slides as scratch memory, see
+// eachSecond. mu must be held.
+func (s *Statistic) minutePeak(from, to int64, slides []int64) int64 {
+	r := s.history
+	kept := r.seconds.lastSecond < to
+	if kept && r.peak.from <= from && from <= r.peak.second {
+		return r.peak.passes
+	}
+	p := peak{from: from, second: math.MaxInt64} // without records the peak of 0 stays valid
+	perSec := s.first.config.perSec
+	s.eachSecond(from, to, slides, func(i int64, _ record) { p.add(i, slides[(i-from)*perSec:(i-from+1)*perSec]) })
+	if kept {
+		r.peak = p
+	}
+	return p.passes
+}

@@ -1,0 +1,111 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// Snapshot holds the values of a view at one instant. Values are plain and comparable.
+type Snapshot struct {
+	// Total has all events since the view began.
+	Total Counts
+	// InFlight is the number of calls in flight.
+	InFlight int64
+	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight. Its
+	// growth divided by the elapsed time is the average number of calls in flight. It never falls.
+	InFlightSeconds float64
+	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight it is their
+	// average age, exact to 4.1 µs per call.
+	InFlightElapsed float64
+	// Last is the last complete second. Unlike a window, it has no incomplete bucket.
+	Last MetricNode
+	// Peak is the highest PassPeak of the minute before the current second.
+	Peak int64
+}
+
+// Snapshot reads the view at the reading now. Each leaf is read at its own instant. The totals include removed leaves.
+// Unless h is nil, Snapshot sets it to the histogram of all response times since the view began, read at the same
+// instants: its count is Total.Complete.
+func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
+	return v.SnapshotByCode(now, h, nil)
+}
+
+// SnapshotByCode is Snapshot with completions by code. Unless by is nil, SnapshotByCode sets it to the completions by
+// code since the view began, read at the same instants: their sum is Total.Complete.
+func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
+	open := v.config.line.At(now)
+	leaves, removed := v.leavesAndRemoved()
+	snap, spent := Snapshot{Total: removed.total}, removed.inFlightTime
+	if h != nil {
+		h.reset(v.config.layout)
+		removed.rt.addTo(h.cells, 0)
+	}
+	if by != nil {
+		by.list = append(by.list[:0], removed.codes...)
+	}
+	var scratch [128]int64
+	perSec := int(v.config.perSec)
+	slides := zeros(scratch[:], int(Minute/time.Second)*perSec)
+	first := open.Index - int64(Minute/time.Second)
+	for _, s := range leaves {
+		s.mu.Lock()
+		s.advance(max(now, open.Start))
+		if len(leaves) == 1 { // peaks of one leaf are cached
+			snap.Peak = s.minutePeak(first, open.Index, slides)
+		} else {
+			s.eachSecond(first, open.Index, slides, func(int64, record) {})
+		}
+		s.addTotal(&snap, &spent, h, by)
+		s.mu.Unlock()
+	}
+	snap.InFlightSeconds = v.monotonic(spent).Seconds()
+	snap.Last, _ = v.Second(open.Index - 1)
+	snap.Peak = max(snap.Peak, slices.Max(slides))
+	if h != nil {
+		h.addTotals(&snap.Total)
+	}
+	if by != nil {
+		by.complete(snap.Total.Complete)
+	}
+	return snap
+}
+
+// addTotal adds all counts up to now to snap, and the call-seconds to spent. Unless nil, h gets the response times and
+// by the codes. mu must be held.
+func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
+	s.lockStripes()
+	defer s.unlockStripes()
+	now := s.inFlightTimeNow()
+	spent.add(now)
+	open, inFlight := s.openCounts()
+	if inFlight > 0 {
+		snap.InFlightElapsed += s.inFlightAge(now).Seconds()
+	}
+	open.add(&s.history.total)
+	snap.Total.add(&open)
+	snap.InFlight += inFlight
+	if h != nil {
+		for st := range s.stripes {
+			if st.completions != nil {
+				st.completions.addTo(h.cells, 0)
+			}
+		}
+		s.history.rt.addTo(h.cells, 0)
+	}
+	if by != nil {
+		s.addCodes(&by.list)
+	}
+}
+
+// monotonic returns the call-seconds for a snapshot: the given value, or an earlier one if that was higher. Calls that
+// leave with a stamp from before a snapshot subtract time that the snapshot has reported.
+func (v *View) monotonic(spent callTime) callTime {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.reported.less(spent) {
+		v.reported = spent
+	}
+	return v.reported
+}

@@ -1,0 +1,104 @@
+package node
+
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// tally holds the counts of the open bucket of a stripe. It fills a cache line.
+type tally struct {
+	Pass, Block, Complete, Exception int64 // Pass without the entries that the call word counts
+	RTSum, RTMin, RTMax              time.Duration
+
+	// inFlightTime corrects the call-seconds that follow from the call word; see stripe.inFlightTime. Exits subtract
+	// the rest of the bucket, and add the rounding of their entry.
+	inFlightTime int64
+}
+
+// complete counts n calls of the response time rt each.
+func (t *tally) complete(rt time.Duration, n int64, failed bool) {
+	if t.Complete == 0 || rt < t.RTMin {
+		t.RTMin = rt
+	}
+	if rt > t.RTMax {
+		t.RTMax = rt
+	}
+	sum := int64(rt)
+	if n != 1 {
+		sum = times(sum, n)
+	}
+	t.RTSum = time.Duration(saturate(int64(t.RTSum), sum))
+	t.Complete = saturate(t.Complete, n)
+	if failed {
+		t.Exception = saturate(t.Exception, n)
+	}
+}
+
+// Layout of the call word. The package comment has a drawing. The call-seconds of a bucket are the calls in flight at
+// its start times its length, plus for each entry the time from its stamp to the end of the bucket, minus for each exit
+// the time from its stamp to the end. The entries of a bucket, n calls with a sum of stamps, contribute n*end - sum.
+const (
+	callBits = 26 // so many calls can enter by one stripe in a bucket, and be in flight: 67 million
+	tickBits = 12 // of nanoseconds: 4.1 µs
+	areaBits = 64 - callBits + tickBits
+
+	callMask = 1<<callBits - 1
+	tickMask = 1<<tickBits - 1
+)
+
+// entryWord returns the value that a call adds to the call word when it enters at the reading now: one call, and its
+// stamp in ticks, rounded up.
+func entryWord(now leap.Reading) uint64 {
+	return uint64(now+tickMask)>>tickBits<<callBits + 1
+}
+
+// tickRemainder returns the rounding of a stamp in entryWord. Until the call leaves, its call-seconds are too low by
+// this time.
+func tickRemainder(entered leap.Reading) int64 { return -int64(entered) & tickMask }
+
+// callsIn returns the number of calls in the difference of two call words.
+func callsIn(word uint64) int64 { return int64(word & callMask) }
+
+// inFlightAt returns the calls in flight for a given value of the call word. mu must be held.
+func (st *stripe) inFlightAt(entered uint64) int32 {
+	return int32((uint32(entered) - st.exited) & callMask)
+}
+
+// inFlightNow returns the calls in flight. mu must be held.
+func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
+
+// effectiveEntry returns the start of the time that a call with the stamp now spends in the open bucket: its stamp,
+// however old it is, but not later than the end of the bucket. It records the time before the start of the bucket as
+// late entry. mu must be held.
+func (st *stripe) effectiveEntry(now leap.Reading) leap.Reading {
+	end := st.bucketEnd()
+	st.lateEntry += max(end.Add(-time.Duration(st.length.Load())).Sub(now), 0)
+	return min(now, end)
+}
+
+// enterLocked records an entry at the reading now under the lock. mu must be held.
+func (st *stripe) enterLocked(now leap.Reading) {
+	at := st.effectiveEntry(now)
+	st.open.inFlightTime += tickRemainder(at) - tickRemainder(now)
+	st.rtExcess -= max(now.Sub(at), 0)
+	st.entered.Add(entryWord(at))
+}
+
+// addInFlight adds n calls in flight from a reading on, without passes. Instead of adding to the call word, which would
+// count passes, it lowers exited. mu must be held.
+func (st *stripe) addInFlight(n int64, at leap.Reading) {
+	st.exited -= uint32(n)
+	st.open.inFlightTime += n * int64(st.bucketEnd()-at)
+}
+
+// inFlightTime returns the call-seconds of the open bucket up to the reading end, if all calls in flight stay until
+// then, for a given value of the call word. Late exits and entries correct the time of earlier buckets, so the result
+// may be negative. The intermediate sum wraps; only its low areaBits bits are valid, and they are sign-extended. mu
+// must be held.
+func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
+	since := entered - st.enteredAtStart
+	more := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime
+	more = more << (64 - areaBits) >> (64 - areaBits)
+	return time.Duration(st.inFlightAtStart)*time.Duration(st.length.Load()) + time.Duration(more)
+}
