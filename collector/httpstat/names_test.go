@@ -393,7 +393,7 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, _ := newNames(t, httpstat.NamesOptions{})
-		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "is set aside as "+path+".unreadable: ") {
+		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "renamed to "+path+".unreadable: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if kept, err := os.ReadFile(path + ".unreadable"); err != nil || string(kept) != text {
@@ -431,7 +431,7 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 
 func TestNamesOptionsAreChecked(t *testing.T) {
 	_, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: -1, MaxValues: 1001})
-	for _, want := range []string{"MaxNames is -1", "MaxValues is 1001; 1 to 1000"} {
+	for _, want := range []string{"MaxNames is -1", "MaxValues is 1001; the range is 1 to 1000"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

@@ -28,7 +28,7 @@ func TestAValueThatComesBackBeginsAnew(t *testing.T) {
 	if got := string(p.name(nil, "GET /a/y")); got != "GET /a/y" {
 		t.Errorf("%q", got)
 	}
-	if p.root.find("a").find("x") != nil {
+	if p.root.child("a").child("x") != nil {
 		t.Error("what was there before still is")
 	}
 }
@@ -70,12 +70,12 @@ func TestAnIdleNameRestsWhoeverHasMore(t *testing.T) {
 			n.Name(plain, "192.0.2.2")
 		}
 	}
-	if n.earned.expire(now.Unix()); n.earned.inUse != 5 || n.earned.byName["GET /idle"].by != nil {
+	if n.earned.expire(now.Unix()); n.earned.inUse != 5 || n.earned.byName["GET /idle"].owner != nil {
 		t.Errorf("%d names are in use, want 5", n.earned.inUse)
 	}
 }
 
-// Of names that were saved, all used at one time, those that were called most are remembered longest.
+// Of names that were saved, all used at one time, those that were called most are rememberFactor longest.
 func TestWhichOfTheSavedNamesGoes(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{MaxNames: 1, Now: func() time.Time { return now }})
@@ -83,7 +83,7 @@ func TestWhichOfTheSavedNamesGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var list []savedName
-	for i := range remembered {
+	for i := range rememberFactor {
 		list = append(list, savedName{Name: fmt.Sprint("GET /", i), Calls: uint32(100 * (i + 1)), Last: now.Unix() - 9000})
 	}
 	b, err := json.Marshal(list)
@@ -98,7 +98,7 @@ func TestWhichOfTheSavedNamesGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Learn("GET /new", "192.0.2.1", 200)
-	if n.earned.byName["GET /0"] != nil || n.earned.byName["GET /9"] == nil || len(n.earned.byName) != remembered {
+	if n.earned.byName["GET /0"] != nil || n.earned.byName["GET /9"] == nil || len(n.earned.byName) != rememberFactor {
 		t.Errorf("another one went, of %d", len(n.earned.byName))
 	}
 }
@@ -115,16 +115,16 @@ func TestPathTreeInvariants(t *testing.T) {
 			kept := 0
 			for segment, next := range x.next {
 				if next.order > 0 {
-					if kept++; next.calls < x.floor {
-						t.Errorf("%s/%s has %d calls, below the floor of %d", path, segment, next.calls, x.floor)
+					if kept++; next.calls < x.minCalls {
+						t.Errorf("%s/%s has %d calls, below the lower bound of %d", path, segment, next.calls, x.minCalls)
 					}
 				} else if len(next.next) == 0 {
 					t.Errorf("nothing follows %s/%s", path, segment)
 				}
 				check(next, path+"/"+segment)
 			}
-			if kept != x.kept {
-				t.Errorf("%s has %d values, %d are counted", path, kept, x.kept)
+			if kept != x.tracked {
+				t.Errorf("%s has %d values, %d are counted", path, kept, x.tracked)
 			}
 		}
 		nodes, changes := map[string][]*pathNode{}, 0 // of paths, since the last change
@@ -135,7 +135,7 @@ func TestPathTreeInvariants(t *testing.T) {
 			for path, is := range nodes {
 				at := &p.root
 				for i, segment := range strings.Split(path, "/")[1:] {
-					if at = at.find(segment); i >= len(is) || at != is[i] {
+					if at = at.child(segment); i >= len(is) || at != is[i] {
 						t.Errorf("%s is not at the nodes that were found", path)
 					}
 				}
@@ -154,7 +154,7 @@ func TestPathTreeInvariants(t *testing.T) {
 				check(&p.root, "")
 			}
 		}
-		if n := p.root.withValues(); p.parents != n {
+		if n := p.root.countParents(); p.parents != n {
 			t.Errorf("%d nodes have values, %d are counted", n, p.parents)
 		}
 		p.parents = maxParents // as if they were scarce: all that is not called goes
