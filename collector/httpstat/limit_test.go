@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// A refused request does not reach the handler; it is answered with 429 and Retry-After, and is a block.
+// A refused request does not reach the handler. The response is 429 with Retry-After, and the request is a block.
 func TestLimits(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "/a", Origin: "bot", Count: 2, Strict: true}}); err != nil {
@@ -95,8 +95,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Middleware outside still sees which pattern a request matched.
-func TestPatternIsSeenOutside(t *testing.T) {
+// Outer middleware can read the pattern of the request.
+func TestOuterMiddlewareSeesPattern(t *testing.T) {
 	c := newCollector(t)
 	r := httptest.NewRequest("GET", "/users/7", nil)
 	httpstat.Mux(c, routes()).ServeHTTP(httptest.NewRecorder(), r)
@@ -105,7 +105,7 @@ func TestPatternIsSeenOutside(t *testing.T) {
 	}
 }
 
-// closed notices that a body was closed.
+// closed records that a body was closed.
 type closed struct {
 	io.Reader
 	done bool
@@ -113,7 +113,7 @@ type closed struct {
 
 func (c *closed) Close() error { c.done = true; return nil }
 
-// A call of another service ends when its response was read or closed, whatever it was.
+// An outbound call ends when its response is read to the end or closed, whatever its status.
 func TestTransport(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,13 +14,13 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// roundTrip is a mock.
+// roundTrip is a mock of http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A mock that returned a response without a Body, or none at all, made the client panic, and the call was in flight for
-// ever. net/http takes the first for an empty body where it can, and makes an error of the second.
+// A mock that returned a response without a Body, or no response, made the client panic, and the call stayed in flight
+// forever. net/http treats a missing Body as an empty one if possible, and returns an error for a missing response.
 func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 	errDown := errors.New("down")
 	for name, tc := range map[string]struct {
@@ -28,7 +28,7 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 		mock   http.Response
 		none   bool
 		err    error
-		want   string // is counted
+		want   string // expected counts
 	}{
 		"no body":                {mock: http.Response{StatusCode: 200}, want: "0 exception"},
 		"no body of a failure":   {mock: http.Response{StatusCode: 500}, want: "1 exception"},
@@ -69,14 +69,14 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 	}
 }
 
-// brokenBody is a body that ends in one of its methods.
+// brokenBody is a body with one method that does not return.
 type brokenBody struct{ read, close func() }
 
 func (b brokenBody) Read([]byte) (int, error) { b.read(); return 0, io.EOF }
 func (b brokenBody) Close() error             { b.close(); return nil }
 
-// A body that panicked when it was closed left its call in flight, and so did one that panicked when it was read, if its
-// caller does not close what panics.
+// A body that panicked in Close left its call in flight. So did a body that panicked in Read, if the caller did not
+// close it.
 func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	nothing := func() {}
 	for way, end := range ways {
@@ -112,8 +112,9 @@ func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	}
 }
 
-// A mock that returned the same response each time found it changed, and its body one deeper in wrappings with each call.
-func TestRegressionAMocksOwnResponseWasChanged(t *testing.T) {
+// A mock that returned the same response each time found it modified, with one more wrapper around its body after each
+// call.
+func TestRegressionResponseOfMockWasModified(t *testing.T) {
 	c := newCollector(t)
 	own := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}
 	before := *own
@@ -132,7 +133,7 @@ func TestRegressionAMocksOwnResponseWasChanged(t *testing.T) {
 	want(t, c, map[string]string{"a": "3 pass, 3 complete, 0 exception, 0 in flight"})
 }
 
-// A request without a URL panicked, where net/http returns an error.
+// A request without a URL panicked. net/http returns an error.
 func TestRegressionARequestWithoutAURLPanicked(t *testing.T) {
 	c := newCollector(t)
 	_, got := httpstat.Transport(c, nil, nil).RoundTrip(new(http.Request))
@@ -143,8 +144,8 @@ func TestRegressionARequestWithoutAURLPanicked(t *testing.T) {
 	want(t, c, map[string]string{"GET": "1 pass, 1 complete, 1 exception, 0 in flight"})
 }
 
-// A context and a body that are kept after their calls have ended go on to work, and count nothing more.
-func TestAContextAndABodyOutliveTheirCall(t *testing.T) {
+// A context and a body remain usable after their calls have ended, and count nothing.
+func TestContextAndBodyAfterTheCall(t *testing.T) {
 	c := newCollector(t)
 	var kept context.Context
 	h := httpstat.Route(c, "a", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { kept = r.Context() }))

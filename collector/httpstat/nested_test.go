@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// A service mounted a mux that had middleware of its own, and had 200 inbound calls of 100 requests.
-func TestNestedMiddlewareCountsARequestOnce(t *testing.T) {
+// A service with a mux below another one, each with its own middleware, counted 200 inbound calls for 100 requests.
+func TestNestedMiddlewareCountsOneInboundCall(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// learned learns a plain name so many times.
+// learned calls learn several times.
 func learned(p *pathTree, times int, plain string) {
 	for range times {
 		p.learn(nil, plain)
 	}
 }
 
-// A value that another one pushes out takes what is below it with it: when it comes back, all may be told apart there again.
-func TestAValueThatComesBackBeginsAnew(t *testing.T) {
+// A replaced value loses its subtree. If it becomes tracked again, all values below it can be tracked.
+func TestReplacedValuesLoseTheirSubtree(t *testing.T) {
 	p := newPathTree(1)
 	learned(p, 1, "GET /a/x")
 	learned(p, 10, "GET /b")
@@ -33,8 +33,9 @@ func TestAValueThatComesBackBeginsAnew(t *testing.T) {
 	}
 }
 
-// However many nodes with values there could be, some are kept, and behind a new one nothing is kept apart; values that are not called go.
-func TestNodesAreBounded(t *testing.T) {
+// The number of parents is bounded. When it is reached, no values are tracked below further nodes. Values without calls
+// are dropped.
+func TestParentsAreBounded(t *testing.T) {
 	p := newPathTree(1000)
 	for i := range 1000 {
 		for j := range 10 {
@@ -54,8 +55,8 @@ func TestNodesAreBounded(t *testing.T) {
 	}
 }
 
-// A name that is idle is at rest then, however much others have that are of a host with more.
-func TestAnIdleNameRestsWhoeverHasMore(t *testing.T) {
+// An idle name becomes inactive even if other names of a busier host are in use.
+func TestIdleNamesBecomeInactive(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{Now: func() time.Time { return now }})
 	if err != nil {
@@ -75,8 +76,8 @@ func TestAnIdleNameRestsWhoeverHasMore(t *testing.T) {
 	}
 }
 
-// Of names that were saved, all used at one time, those that were called most are rememberFactor longest.
-func TestWhichOfTheSavedNamesGoes(t *testing.T) {
+// If saved names were last used at the same time, the ones with the most calls are remembered longest.
+func TestEvictionPrefersNamesWithFewCalls(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{MaxNames: 1, Now: func() time.Time { return now }})
 	if err != nil {
@@ -103,9 +104,9 @@ func TestWhichOfTheSavedNamesGoes(t *testing.T) {
 	}
 }
 
-// What the tree derives from its nodes is true after values were pushed out and counts were halved: how many nodes have values, and the
-// calls that none is below. Nodes that stand for many values go when nothing follows them. The nodes of a path are in the tree as long as nothing
-// is said to have changed.
+// The derived values of the tree are correct after replacements and halvings: the number of parents, and the lower
+// bounds of calls. Wildcards without following segments are removed. The nodes of a path stay in the tree as long as
+// changes is constant.
 func TestPathTreeInvariants(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -127,7 +128,7 @@ func TestPathTreeInvariants(t *testing.T) {
 				t.Errorf("%s has %d values, %d are counted", path, kept, x.tracked)
 			}
 		}
-		nodes, changes := map[string][]*pathNode{}, 0 // of paths, since the last change
+		nodes, changes := map[string][]*pathNode{}, 0 // by path, valid until the next change
 		unchanged := func() {
 			if changes != p.changes {
 				clear(nodes)
@@ -157,7 +158,7 @@ func TestPathTreeInvariants(t *testing.T) {
 		if n := p.root.countParents(); p.parents != n {
 			t.Errorf("%d nodes have values, %d are counted", n, p.parents)
 		}
-		p.parents = maxParents // as if they were scarce: all that is not called goes
+		p.parents = maxParents // pretend that the tree is full, so that values without calls are dropped
 		for range 20 {
 			p.halve()
 			unchanged()

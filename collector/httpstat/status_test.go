@@ -23,10 +23,10 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// answered is all calls by code, those without any under "".
+// answered returns the number of calls by code, with "" for calls without a code.
 func answered(t testing.TB, c *collector.Collector) map[string]int64 {
 	t.Helper()
-	counts(t, c) // when all have ended
+	counts(t, c) // waits until all calls have ended
 	all := map[string]int64{}
 	for _, r := range c.Seal().Resources {
 		for code, n := range r.View().Codes() {
@@ -38,7 +38,7 @@ func answered(t testing.TB, c *collector.Collector) map[string]int64 {
 	return all
 }
 
-// answers is a service that answers /STATUS so, and has some ways of its own.
+// answers is a service that responds to /STATUS with that status, and has paths for special responses.
 func answers(w http.ResponseWriter, r *http.Request) {
 	way := strings.TrimPrefix(r.URL.Path, "/")
 	switch way {
@@ -85,10 +85,9 @@ func answers(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A load tool's own counts of the statuses that it got are those of the service, and of the transport that it sends by: with
-// methods without a body, informational answers, answers without one, upgrades, aborted connections and statuses that nobody
-// has registered.
-func TestCodesAreWhatALoadToolCounts(t *testing.T) {
+// The status counts of a load tool equal those of the service and of the transport. This includes methods without a
+// body, informational responses, requests without a response, upgrades, aborted connections, and unregistered statuses.
+func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("http2=", http2), func(t *testing.T) {
 			server, client := newCollector(t), newCollector(t)
@@ -155,8 +154,8 @@ func TestCodesAreWhatALoadToolCounts(t *testing.T) {
 	}
 }
 
-// A client that does not wait for the answer has no status, whatever the service answers.
-func TestTheCodeOfACallThatWasAborted(t *testing.T) {
+// A client call that is canceled before the response has no code, whatever the service sends.
+func TestAbortedCallsHaveNoCode(t *testing.T) {
 	server, client := newCollector(t), newCollector(t)
 	gone := make(chan struct{})
 	srv := httptest.NewServer(httpstat.Route(server, "all", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,7 +181,7 @@ func TestTheCodeOfACallThatWasAborted(t *testing.T) {
 	}
 }
 
-// A request that a limit refused is a block, and not a completion with 429; a 429 of the service is one.
+// A request that a limit refused is a block, not a completion with 429. A 429 of the service is a completion.
 func TestRefusalsHaveNoCode(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "all", Count: 1}}); err != nil {
@@ -203,7 +202,8 @@ func TestRefusalsHaveNoCode(t *testing.T) {
 	}
 }
 
-// A connection that is hijacked has 101, unless a status was written; one that cannot be hijacked is answered.
+// A hijacked request has 101, unless a status was written. A request whose hijack failed has the status of its
+// response.
 func TestTheCodeOfAHijack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
@@ -245,7 +245,7 @@ func hijack(t *testing.T, by func() (net.Conn, *bufio.ReadWriter, error)) {
 	conn.Close()
 }
 
-// Both sides have the same rule, and the same option to change it.
+// Both sides have the same rule for exceptions, and the same option to change it.
 func TestException(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opts []httpstat.Option
@@ -278,8 +278,8 @@ func TestException(t *testing.T) {
 	}
 }
 
-// A function that does not say whether a status is an exception makes it one. The call ends, once, and has its code.
-func TestAnExceptionFunctionThatPanics(t *testing.T) {
+// If the function of Exception panics, the call is an exception. It ends once, and has its code.
+func TestExceptionFunctionPanics(t *testing.T) {
 	for way, end := range ways {
 		server, client := newCollector(t), newCollector(t)
 		broken := httpstat.Exception(func(int) bool { end(); return false })
@@ -299,7 +299,8 @@ func TestAnExceptionFunctionThatPanics(t *testing.T) {
 	}
 }
 
-// What is skipped is served and sent as if the package were not there: no limit refuses it, and what it calls is outermost.
+// Skipped requests are served and sent as if the package were not there: no limit applies to them, and their calls are
+// outermost.
 func TestSkip(t *testing.T) {
 	c, client := newCollector(t), newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Each rule of what identifies a thing, on both sides of its limits.
-func TestTokensBeginWhereWordsEnd(t *testing.T) {
+// Each rule for identifiers is tested on both sides of its limits.
+func TestIdentifierBoundaries(t *testing.T) {
 	for _, tc := range []struct {
 		rule, word, token string
 	}{
