@@ -99,8 +99,8 @@ var errNoStream = errors.New("grpcstat: interceptor returned neither a stream no
 type clientStream struct {
 	grpc.ClientStream
 	*options
-	entry  *collector.Entry
-	single bool        // the response is a single message
+	entry    *collector.Entry
+	single   bool        // the response is a single message
 	stopWait func() bool // stops waiting for the end of the context
 }
 
