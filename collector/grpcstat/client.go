@@ -22,7 +22,8 @@ import (
 func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterceptor {
 	o := apply(c, opts, clientFailed)
 	return func(
-		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
+		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+		invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) (err error) {
 		if o.skips(ctx, method) {
 			return invoker(ctx, method, req, reply, cc, opts...)
@@ -54,7 +55,8 @@ func clientName(method string) string { return "client " + method }
 func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInterceptor {
 	o := apply(c, opts, clientFailed)
 	return func(
-		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		streamer grpc.Streamer, opts ...grpc.CallOption,
 	) (_ grpc.ClientStream, err error) {
 		if o.skips(ctx, method) {
 			return streamer(ctx, desc, cc, method, opts...)

@@ -25,7 +25,9 @@ const (
 // also run for refused calls.
 func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterceptor {
 	o := apply(c, opts, serverFailed)
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any,
+		err error,
+	) {
 		if o.skips(ctx, info.FullMethod) {
 			return handler(ctx, req)
 		}
@@ -43,7 +45,9 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 // is as described at [UnaryServer]. A nil Collector counts nothing.
 func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInterceptor {
 	o := apply(c, opts, serverFailed)
-	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+		handler grpc.StreamHandler,
+	) (err error) {
 		if o.skips(stream.Context(), info.FullMethod) {
 			return handler(srv, stream)
 		}

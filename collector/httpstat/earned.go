@@ -207,7 +207,10 @@ func (n *Names) Load(path string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.opts.Now().Unix()
-	slices.SortStableFunc(list, func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) }) // the most called values take the slots of the tree first
+	slices.SortStableFunc(
+		list,
+		func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) },
+	) // the most called values take the slots of the tree first
 	for _, x := range list {
 		name := collector.CleanName(x.Name)
 		if n.given[name] || n.earned.byName[name] != nil || len(n.earned.byName) >= rememberFactor*n.opts.MaxNames {

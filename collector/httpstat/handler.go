@@ -63,7 +63,11 @@ type Middleware struct {
 // New returns a Middleware. With a nil Collector it counts nothing.
 func New(c *collector.Collector, opts ...Option) *Middleware {
 	s := apply(opts)
-	return &Middleware{settings: s, c: c, always: []collector.CallOption{collector.Inbound(), collector.Entrance(s.entrance)}}
+	return &Middleware{
+		settings: s,
+		c:        c,
+		always:   []collector.CallOption{collector.Inbound(), collector.Entrance(s.entrance)},
+	}
 }
 
 // Serve counts a request as a call of resource ([Unmatched] if empty), and calls next exactly once. If a limit refuses
@@ -115,7 +119,9 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource stri
 }
 
 // handle calls the handler, and ends the call with the recorded status.
-func (m *Middleware) handle(e *collector.Entry, trace string, next http.Handler, recorder *writer, wrapped http.ResponseWriter) {
+func (m *Middleware) handle(
+	e *collector.Entry, trace string, next http.Handler, recorder *writer, wrapped http.ResponseWriter,
+) {
 	err := collector.ErrPanicked // replaced when the handler returns
 	defer func() {               // runs even if the function of Exception panics
 		var code collector.Code // no code if the handler sent no status

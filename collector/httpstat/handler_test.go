@@ -34,10 +34,14 @@ func counts(t testing.TB, c *collector.Collector) map[string]string {
 	got := map[string]string{}
 	for _, r := range c.Seal().Resources {
 		s := r.Snapshot(nil)
-		for deadline := time.Now().Add(10 * time.Second); s.InFlight > 0 && time.Now().Before(deadline); s = r.Snapshot(nil) {
+		deadline := time.Now().Add(10 * time.Second)
+		for ; s.InFlight > 0 && time.Now().Before(deadline); s = r.Snapshot(nil) {
 			time.Sleep(time.Millisecond)
 		}
-		got[r.Name()] = fmt.Sprintf("%d pass, %d complete, %d exception, %d in flight", s.Total.Pass, s.Total.Complete, s.Total.Exception, s.InFlight)
+		got[r.Name()] = fmt.Sprintf(
+			"%d pass, %d complete, %d exception, %d in flight", s.Total.Pass, s.Total.Complete, s.Total.Exception,
+			s.InFlight,
+		)
 	}
 	return got
 }
@@ -88,7 +92,10 @@ func routes() *http.ServeMux {
 	mux.HandleFunc("POST /users/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	mux.HandleFunc("/silent", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/fail", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadGateway) })
-	mux.HandleFunc("/refuse", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) })
+	mux.HandleFunc(
+		"/refuse",
+		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+	)
 	mux.HandleFunc("/twice", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		w.WriteHeader(http.StatusInternalServerError) // superfluous: the client got 200
@@ -133,10 +140,12 @@ func TestMux(t *testing.T) {
 			}
 			// If a connection breaks before the response, net/http's client resends a GET: one or two panics.
 			got := counts(t, c)
-			if p := got["/panic"]; p != "1 pass, 1 complete, 1 exception, 0 in flight" && p != "2 pass, 2 complete, 2 exception, 0 in flight" {
+			if p := got["/panic"]; p != "1 pass, 1 complete, 1 exception, 0 in flight" &&
+				p != "2 pass, 2 complete, 2 exception, 0 in flight" {
 				t.Errorf("/panic: %s", p)
 			}
-			const ok, failed = "1 pass, 1 complete, 0 exception, 0 in flight", "1 pass, 1 complete, 1 exception, 0 in flight"
+			const ok = "1 pass, 1 complete, 0 exception, 0 in flight"
+			const failed = "1 pass, 1 complete, 1 exception, 0 in flight"
 			want(t, c, map[string]string{
 				"GET /users/{id}":  "2 pass, 2 complete, 0 exception, 0 in flight",
 				"POST /users/":     ok,
@@ -187,17 +196,19 @@ func TestStreaming(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		c := newCollector(t)
 		more := make(chan struct{})
-		srv := httptest.NewUnstartedServer(httpstat.Route(c, "stream", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for i := range 3 {
-				fmt.Fprintln(w, "event", i)
-				if i == 0 {
-					w.(http.Flusher).Flush()
-				} else if err := http.NewResponseController(w).Flush(); err != nil {
-					t.Errorf("Flush: %v", err)
+		srv := httptest.NewUnstartedServer(
+			httpstat.Route(c, "stream", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				for i := range 3 {
+					fmt.Fprintln(w, "event", i)
+					if i == 0 {
+						w.(http.Flusher).Flush()
+					} else if err := http.NewResponseController(w).Flush(); err != nil {
+						t.Errorf("Flush: %v", err)
+					}
+					<-more
 				}
-				<-more
-			}
-		})))
+			})),
+		)
 		srv.EnableHTTP2 = http2
 		srv.StartTLS()
 		resp, err := srv.Client().Get(srv.URL)

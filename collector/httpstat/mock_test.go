@@ -30,14 +30,17 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 		err    error
 		want   string // expected counts
 	}{
-		"no body":                {mock: http.Response{StatusCode: 200}, want: "0 exception"},
-		"no body of a failure":   {mock: http.Response{StatusCode: 500}, want: "1 exception"},
-		"no body but a length":   {mock: http.Response{StatusCode: 200, ContentLength: 3}, want: "1 exception"},
-		"a length as HEAD wants": {method: "HEAD", mock: http.Response{StatusCode: 200, ContentLength: 3}, want: "0 exception"},
-		"NoBody":                 {mock: http.Response{StatusCode: 200, Body: http.NoBody}, want: "0 exception"},
-		"nothing":                {none: true, want: "1 exception"},
-		"both":                   {mock: http.Response{StatusCode: 200}, err: errDown, want: "1 exception"},
-		"an error":               {none: true, err: errDown, want: "1 exception"},
+		"no body":              {mock: http.Response{StatusCode: 200}, want: "0 exception"},
+		"no body of a failure": {mock: http.Response{StatusCode: 500}, want: "1 exception"},
+		"no body but a length": {mock: http.Response{StatusCode: 200, ContentLength: 3}, want: "1 exception"},
+		"a length as HEAD wants": {
+			method: "HEAD", mock: http.Response{StatusCode: 200, ContentLength: 3},
+			want: "0 exception",
+		},
+		"NoBody":   {mock: http.Response{StatusCode: 200, Body: http.NoBody}, want: "0 exception"},
+		"nothing":  {none: true, want: "1 exception"},
+		"both":     {mock: http.Response{StatusCode: 200}, err: errDown, want: "1 exception"},
+		"an error": {none: true, err: errDown, want: "1 exception"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mock := roundTrip(func(*http.Request) (*http.Response, error) {
@@ -61,7 +64,8 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 				return fmt.Sprintf("%d %q %v", resp.StatusCode, text, err)
 			}
 			c := newCollector(t)
-			if got, bare := send(httpstat.Transport(c, func(*http.Request) string { return "a" }, mock)), send(mock); got != bare {
+			if got, bare := send(httpstat.Transport(c, func(*http.Request) string { return "a" },
+				mock)), send(mock); got != bare {
 				t.Errorf("with httpstat: %s\nwithout it: %s", got, bare)
 			}
 			want(t, c, map[string]string{"a": "1 pass, 1 complete, " + tc.want + ", 0 in flight"})
@@ -89,10 +93,14 @@ func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 		} {
 			t.Run(place+" "+way, func(t *testing.T) {
 				c := newCollector(t)
-				rt := httpstat.Transport(c, func(*http.Request) string { return "a" }, roundTrip(func(*http.Request) (*http.Response, error) {
-					tc.trip()
-					return &http.Response{StatusCode: 200, Body: brokenBody{tc.read, tc.close}}, nil
-				}))
+				rt := httpstat.Transport(
+					c,
+					func(*http.Request) string { return "a" },
+					roundTrip(func(*http.Request) (*http.Response, error) {
+						tc.trip()
+						return &http.Response{StatusCode: 200, Body: brokenBody{tc.read, tc.close}}, nil
+					}),
+				)
 				got := alone(func() {
 					resp, err := rt.RoundTrip(httptest.NewRequest("GET", "http://example.com/", nil))
 					if err != nil {
@@ -150,9 +158,15 @@ func TestContextAndBodyAfterTheCall(t *testing.T) {
 	var kept context.Context
 	h := httpstat.Route(c, "a", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { kept = r.Context() }))
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-	resp, err := httpstat.Transport(c, func(*http.Request) string { return "b" }, roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}, nil
-	})).RoundTrip(httptest.NewRequest("GET", "http://example.com/", nil).WithContext(kept))
+	resp, err := httpstat.Transport(
+		c,
+		func(*http.Request) string { return "b" },
+		roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}, nil
+		}),
+	).RoundTrip(
+		httptest.NewRequest("GET", "http://example.com/", nil).WithContext(kept),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,5 +174,12 @@ func TestContextAndBodyAfterTheCall(t *testing.T) {
 		_, _ = io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 	}
-	want(t, c, map[string]string{"a": "1 pass, 1 complete, 0 exception, 0 in flight", "b": "1 pass, 1 complete, 0 exception, 0 in flight"})
+	want(
+		t,
+		c,
+		map[string]string{
+			"a": "1 pass, 1 complete, 0 exception, 0 in flight",
+			"b": "1 pass, 1 complete, 0 exception, 0 in flight",
+		},
+	)
 }

@@ -94,7 +94,12 @@ func NewNames(o NamesOptions) (*Names, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, paths: newPathTree(o.MaxValues), earned: newEarnedNames(o.MaxNames)}
+	n := &Names{
+		opts:   o,
+		given:  map[string]bool{Unmatched: true},
+		paths:  newPathTree(o.MaxValues),
+		earned: newEarnedNames(o.MaxNames),
+	}
 	for _, name := range o.Given {
 		n.given[name] = true
 	}
@@ -195,7 +200,9 @@ const pathSize = 128
 // decide returns the name of a request, the options of its call, and a function that records the status of the
 // response, or nil if the name is given. If a limit matches the plain name, and folding to "*" would bypass it, the
 // call keeps the plain name.
-func (n *Names) decide(c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption) (string, []collector.CallOption, func(int)) {
+func (n *Names) decide(
+	c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption,
+) (string, []collector.CallOption, func(int)) {
 	client := r.RemoteAddr
 	if n.opts.Host != nil {
 		client = n.opts.Host(r)
@@ -247,7 +254,8 @@ func (n *Names) Metrics() []collector.Metric {
 		Name: "earned_names", Help: "Earned names in use: names made from paths of successful requests.",
 		Value: read(func(e *earnedNames) int64 { return int64(e.inUse) }),
 	}, {
-		Name: "refused_names_total", Help: "Successful calls whose name was not earned because the table, or the share of their host, was full.",
+		Name:  "refused_names_total",
+		Help:  "Successful calls whose name was not earned because the table, or the share of their host, was full.",
 		Value: read(func(e *earnedNames) int64 { return e.refused }),
 	}}
 }

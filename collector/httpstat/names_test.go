@@ -99,7 +99,8 @@ func (o *oracle) name(plain string, learn bool) string {
 			o.missed[key]++
 			least := ""
 			for x := range kept {
-				if least == "" || kept[x] < kept[least] || kept[x] == kept[least] && o.order[at+"/"+x] > o.order[at+"/"+least] {
+				if least == "" || kept[x] < kept[least] ||
+					kept[x] == kept[least] && o.order[at+"/"+x] > o.order[at+"/"+least] {
 					least = x
 				}
 			}
@@ -178,7 +179,13 @@ func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 				clock2.at = clock.at
 				wide = 2 + r.ExpFloat64()*float64(r.IntN(1000))
 			}
-			plain := fmt.Sprintf("%s /%d/%d/%d", []string{"GET", "POST", "PUT"}[r.IntN(3)], int(r.ExpFloat64()*wide), int(r.ExpFloat64()*5), int(r.ExpFloat64()*3))
+			plain := fmt.Sprintf(
+				"%s /%d/%d/%d",
+				[]string{"GET", "POST", "PUT"}[r.IntN(3)],
+				int(r.ExpFloat64()*wide),
+				int(r.ExpFloat64()*5),
+				int(r.ExpFloat64()*3),
+			)
 			host, status := fmt.Sprintf("10.0.0.%d", r.IntN(9)), []int{200, 200, 404}[r.IntN(3)]
 			if found[plain] == nil && r.IntN(9) > 0 {
 				found[plain] = new(httpstat.Memo)
@@ -202,7 +209,10 @@ func TestEvictedNamesAreEarnedAgain(t *testing.T) {
 	for range 3 {
 		n.Ended("GET /a", "", 200, &found)
 	}
-	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "OTHER", "X"} {
+	for _, method := range []string{
+		"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT",
+		"OTHER", "X",
+	} {
 		c.at = c.at.Add(collector.DefaultHistory + 2*time.Minute)
 		n.Learn(method+" /a", "", 200)
 	}
@@ -272,7 +282,8 @@ func FuzzNames(f *testing.F) {
 			if again, s2 := n.Name(plain, fmt.Sprint(i%3)); again != got || s2 != s {
 				t.Errorf("%q is %q %v, and then %q %v", plain, got, s, again, s2)
 			}
-			if got != collector.CleanName(got) || strings.Count(got, "/") != strings.Count(plain, "/") && len(plain) < 150 {
+			if got != collector.CleanName(got) ||
+				strings.Count(got, "/") != strings.Count(plain, "/") && len(plain) < 150 {
 				t.Errorf("%q is %q", plain, got)
 			}
 		}
@@ -373,7 +384,10 @@ func TestNamesAreSavedAndLoaded(t *testing.T) {
 	if err := next.Load(path); err != nil {
 		t.Fatal(err)
 	}
-	for _, plain := range []string{"POST /jobs/nightly", "GET /a/b", "GET /a/c", "GET /a/d", "GET /a/new", "GET /other"} {
+	for _, plain := range []string{
+		"POST /jobs/nightly", "GET /a/b", "GET /a/c", "GET /a/d", "GET /a/new",
+		"GET /other",
+	} {
 		was, s := n.Name(plain, "")
 		if name, s2 := next.Name(plain, ""); name != was || s2 != s {
 			t.Errorf("%s was %s %v, and is %s %v", plain, was, s, name, s2)
@@ -387,7 +401,8 @@ func TestNamesAreSavedAndLoaded(t *testing.T) {
 // A file that cannot be read is renamed and reported, and costs only the names in it.
 func TestUnreadableNamesFile(t *testing.T) {
 	for name, text := range map[string]string{
-		"torn": `[{"name":"GET /a"`, "empty": "", "other": `{"names":1}`, "numbers": `[{"name":"GET /a","calls":-1}]`, "huge": `[{"name":"GET /a","calls":99999999999}]`,
+		"torn": `[{"name":"GET /a"`, "empty": "", "other": `{"names":1}`, "numbers": `[{"name":"GET /a","calls":-1}]`,
+		"huge": `[{"name":"GET /a","calls":99999999999}]`,
 	} {
 		path := filepath.Join(t.TempDir(), "names.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -416,7 +431,9 @@ func TestUnreadableNamesFile(t *testing.T) {
 		t.Error("it saves where there is no directory")
 	}
 	long := strings.Repeat("x", 500)
-	if err := os.WriteFile(filepath.Join(dir+".unreadable", "long"), []byte(`[{"name":"GET /`+long+`"},{"name":""},{"name":"`+httpstat.Unmatched+`"},{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`), 0o600); err != nil {
+	list := `[{"name":"GET /` + long + `"},{"name":""},{"name":"` + httpstat.Unmatched + `"},` +
+		`{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`
+	if err := os.WriteFile(filepath.Join(dir+".unreadable", "long"), []byte(list), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Load(filepath.Join(dir+".unreadable", "long")); err != nil {
@@ -443,7 +460,10 @@ func TestNamesOptionsValidation(t *testing.T) {
 // limits. A 429 of the package itself earns nothing.
 func TestEarn(t *testing.T) {
 	c := newCollector(t)
-	if err := c.SetLimits([]collector.Limit{{Resource: "GET /*", Count: 3, Strict: true}, {Resource: "POST /login", Count: 1, Strict: true}}); err != nil {
+	if err := c.SetLimits([]collector.Limit{
+		{Resource: "GET /*", Count: 3, Strict: true},
+		{Resource: "POST /login", Count: 1, Strict: true},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	n, _ := newNames(t, httpstat.NamesOptions{})
@@ -461,7 +481,8 @@ func TestEarn(t *testing.T) {
 			statuses[what] = append(statuses[what], w.Code)
 		}
 	}
-	if got := fmt.Sprint(statuses["GET /scan"], statuses["GET /real"], statuses["GET /scan2"], statuses["POST /login"]); got !=
+	if got := fmt.Sprint(statuses["GET /scan"], statuses["GET /real"], statuses["GET /scan2"],
+		statuses["POST /login"]); got !=
 		"[404 404 404 429 429] [200 200 200 429 429] [404 404 404 429 429] [404 429 429 429 429]" {
 		t.Error(got)
 	}
@@ -470,7 +491,9 @@ func TestEarn(t *testing.T) {
 		s := r.Snapshot(nil).Total
 		got[r.Name()] = fmt.Sprintf("%d pass, %d block", s.Pass, s.Block)
 	}
-	if want := "map[GET /real:2 pass, 2 block OTHER /real:9 pass, 0 block POST /login:1 pass, 4 block unmatched:8 pass, 4 block]"; fmt.Sprint(got) != want {
+	want := "map[GET /real:2 pass, 2 block OTHER /real:9 pass, 0 block POST /login:1 pass, 4 block " +
+		"unmatched:8 pass, 4 block]"
+	if fmt.Sprint(got) != want {
 		t.Errorf("got  %v\nwant %s", got, want)
 	}
 	if h := c.Health(); h.Unearned != 12 {
@@ -539,8 +562,20 @@ func TestConcurrentSaves(t *testing.T) {
 // The option Host sets the sender of a request: behind a trusted proxy, the client of the proxy.
 func TestHostOfARequest(t *testing.T) {
 	c := newCollector(t)
-	n, _ := newNames(t, httpstat.NamesOptions{MaxNames: 20, MaxValues: 100, Host: func(r *http.Request) string { return r.Header.Get("X-Real-Ip") }})
-	h := httpstat.Handler(c, httpstat.PathName(0), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), httpstat.Earn(n))
+	n, _ := newNames(
+		t,
+		httpstat.NamesOptions{
+			MaxNames:  20,
+			MaxValues: 100,
+			Host:      func(r *http.Request) string { return r.Header.Get("X-Real-Ip") },
+		},
+	)
+	h := httpstat.Handler(
+		c,
+		httpstat.PathName(0),
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		httpstat.Earn(n),
+	)
 	for i := range 18 {
 		r := httptest.NewRequest("GET", fmt.Sprint("/p", i), nil)
 		r.Header.Set("X-Real-Ip", fmt.Sprintf("2001:db8:0:%x::1", i))

@@ -26,7 +26,8 @@ func TestNestedMiddlewareCountsOneInboundCall(t *testing.T) {
 		service.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	for name, v := range map[string]collector.View{
-		"inbound": c.Inbound(), "process": c.Tree().View(), "mount": c.Resource("/api/").View(), "route": c.Resource("GET /users/{id}").View(),
+		"inbound": c.Inbound(), "process": c.Tree().View(), "mount": c.Resource("/api/").View(),
+		"route":               c.Resource("GET /users/{id}").View(),
 		"origin of the route": c.Resource("GET /users/{id}").Origin("web"),
 	} {
 		if n := v.Snapshot(nil).Total.Complete; n != 100 {

@@ -106,10 +106,12 @@ func Trace(of func(*http.Request) string) Option { return func(s *settings) { s.
 // the form version-id-parent-flags, in hexadecimal digits (https://www.w3.org/TR/trace-context/).
 func TraceParent(r *http.Request) string {
 	part := strings.Split(r.Header.Get("traceparent"), "-")
-	if len(part) < 4 || len(part[0]) != 2 || len(part[1]) != 32 || len(part[3]) != 2 || part[1] == strings.Repeat("0", 32) {
+	if len(part) < 4 || len(part[0]) != 2 || len(part[1]) != 32 || len(part[3]) != 2 ||
+		part[1] == strings.Repeat("0", 32) {
 		return ""
 	}
-	if recorded := strings.ContainsRune("13579bdf", rune(part[3][1])); !recorded || strings.Trim(part[1], "0123456789abcdef") != "" {
+	if recorded := strings.ContainsRune("13579bdf", rune(part[3][1])); !recorded ||
+		strings.Trim(part[1], "0123456789abcdef") != "" {
 		return ""
 	}
 	return part[1]

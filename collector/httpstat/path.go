@@ -134,8 +134,12 @@ func identifies(s []byte) bool {
 
 // date matches a month, a day, or a day with a time, with one of -._ as separator, in either order of the fields.
 var date = regexp.MustCompile(strings.ReplaceAll(
-	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})(?:[Tt][\d:.,+Zz-]+)?|(?:19|20)\d\d[-._]MM)$`,
-	"MM", "(?:0[1-9]|1[0-2])"))
+	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})`+ // day
+		`(?:[Tt][\d:.,+Zz-]+)?`+ // time
+		`|(?:19|20)\d\d[-._]MM)$`, // month
+	"MM",
+	"(?:0[1-9]|1[0-2])",
+))
 
 // isDate runs the regular expression only if a separator is at one of the positions where dates have one. Few segments
 // have one, and the regular expression costs as much as everything else together.

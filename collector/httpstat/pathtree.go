@@ -22,12 +22,12 @@ import (
 // value replaces profile once it has more than twice the calls of profile (see tryPromote). Counts are halved
 // periodically, so that a value that was busy long ago loses its slot.
 //
-// The sketch bounds memory: a value that is called once leaves almost nothing behind. Hosts have no fair share of values.
-// The most called values stay, and the share of names (see earnedNames) bounds the effect of a single host.
+// The sketch bounds memory: a value that is called once leaves almost nothing behind. Hosts have no fair share of
+// values. The most called values stay, and the share of names (see earnedNames) bounds the effect of a single host.
 //
-// The tree contains paths only; all methods share it. A nil *pathNode is a node without values. Nodes are created when a
-// value becomes tracked: one for the value, and one for each wildcard on the path to it. Memory is therefore bounded by
-// maxParents, whatever clients request.
+// The tree contains paths only; all methods share it. A nil *pathNode is a node without values. Nodes are created when
+// a value becomes tracked: one for the value, and one for each wildcard on the path to it. Memory is therefore bounded
+// by maxParents, whatever clients request.
 type pathTree struct {
 	maxValues int // tracked values below one node
 	root      pathNode
@@ -72,8 +72,8 @@ func (x *pathNode) child(segment string) *pathNode {
 	return x.next[segment]
 }
 
-// name appends the plain name to b, with "*" for each value that cannot be tracked. A value that is not tracked but still
-// could be, because its node has a free slot, keeps its own name.
+// name appends the plain name to b, with "*" for each value that cannot be tracked. A value that is not tracked but
+// still could be, because its node has a free slot, keeps its own name.
 func (p *pathTree) name(b []byte, plain string) []byte {
 	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
@@ -102,8 +102,8 @@ func (p *pathTree) full(node *pathNode) bool {
 // hasNoTracked reports whether no value is tracked below a node.
 func (x *pathNode) hasNoTracked() bool { return x == nil || x.tracked == 0 }
 
-// learn counts a successful call, and appends its name to b. If the call changes its own name, because one of its values
-// becomes tracked, or may change it, because all counts are halved, before is the name before the call.
+// learn counts a successful call, and appends its name to b. If the call changes its own name, because one of its
+// values becomes tracked, or may change it, because all counts are halved, before is the name before the call.
 func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
 		before = p.name(nil, plain)
@@ -149,8 +149,8 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	return b, before
 }
 
-// learnAgain counts a call at nodes, the path of an earlier call of the same name. The tree must not have changed since
-// then. It returns false and counts nothing if the caller must use learn.
+// learnAgain counts a call at nodes, the path of an earlier call of the same name. The tree must not have changed
+// since then. It returns false and counts nothing if the caller must use learn.
 func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	if len(nodes) == 0 || p.seen+1 >= halveEvery {
 		return false
@@ -243,7 +243,8 @@ func (x *pathNode) countParents() (n int) {
 func (x *pathNode) least() (least string) {
 	var weakest *pathNode
 	for value, v := range x.next {
-		if v.order > 0 && (weakest == nil || v.calls < weakest.calls || v.calls == weakest.calls && v.order > weakest.order) {
+		if v.order > 0 &&
+			(weakest == nil || v.calls < weakest.calls || v.calls == weakest.calls && v.order > weakest.order) {
 			least, weakest = value, v
 		}
 	}
@@ -259,8 +260,8 @@ func (p *pathTree) halve() {
 	p.halveBelow(&p.root, p.parents > maxParents*3/4)
 }
 
-// halveBelow halves the counts below a node, and removes wildcards without following segments. If dropUnused is true, it
-// also drops tracked values without calls.
+// halveBelow halves the counts below a node, and removes wildcards without following segments. If dropUnused is true,
+// it also drops tracked values without calls.
 func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 	node.minCalls /= 2
 	for segment, x := range node.next {
@@ -278,8 +279,8 @@ func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 // sketch counts many values in little memory: 128 KiB for four rows of 32,768 counters. It is a count-min sketch with
 // conservative update: a value increments one counter in each row, and its count is the lowest of them. The count is
 // never lower than the number of calls since the last halving (counters stop at 255), but it can be higher if other
-// values use the same counters. Measured: after 65,536 values with one call each, no value has a count of four; a single
-// row with four times the memory has up to nine such values. The zero value is empty.
+// values use the same counters. Measured: after 65,536 values with one call each, no value has a count of four; a
+// single row with four times the memory has up to nine such values. The zero value is empty.
 type sketch struct{ rows *[4][1 << 15]uint8 }
 
 // count counts a call of the value with the given path, and returns the number of its calls.

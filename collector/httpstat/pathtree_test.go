@@ -85,7 +85,10 @@ func TestEvictionPrefersNamesWithFewCalls(t *testing.T) {
 	}
 	var list []savedName
 	for i := range rememberFactor {
-		list = append(list, savedName{Name: fmt.Sprint("GET /", i), Calls: uint32(100 * (i + 1)), Last: now.Unix() - 9000})
+		list = append(
+			list,
+			savedName{Name: fmt.Sprint("GET /", i), Calls: uint32(100 * (i + 1)), Last: now.Unix() - 9000},
+		)
 	}
 	b, err := json.Marshal(list)
 	if err != nil {
@@ -117,7 +120,9 @@ func TestPathTreeInvariants(t *testing.T) {
 			for segment, next := range x.next {
 				if next.order > 0 {
 					if kept++; next.calls < x.minCalls {
-						t.Errorf("%s/%s has %d calls, below the lower bound of %d", path, segment, next.calls, x.minCalls)
+						t.Errorf(
+							"%s/%s has %d calls, below the lower bound of %d", path, segment, next.calls, x.minCalls,
+						)
 					}
 				} else if len(next.next) == 0 {
 					t.Errorf("nothing follows %s/%s", path, segment)

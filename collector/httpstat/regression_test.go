@@ -53,7 +53,10 @@ func TestRegressionRequestsWhoseTracePanickedExhaustedALimit(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := c.SetLimits([]collector.Limit{
-					{Resource: "name", Grade: collector.Concurrency, Count: 2}, {Resource: "name", Origin: "full", Count: 0},
+					{Resource: "name", Grade: collector.Concurrency, Count: 2}, {
+						Resource: "name", Origin: "full",
+						Count: 0,
+					},
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -61,10 +64,11 @@ func TestRegressionRequestsWhoseTracePanickedExhaustedALimit(t *testing.T) {
 				h := httpstat.Handler(c, tell("name"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					at("handler")
 					w.WriteHeader(http.StatusInternalServerError)
-				}), httpstat.Trace(tell("trace")), httpstat.Refused(refused), httpstat.Origin(func(r *http.Request) string {
-					at("origin")
-					return r.Header.Get("Client")
-				}))
+				}), httpstat.Trace(tell("trace")), httpstat.Refused(refused),
+					httpstat.Origin(func(r *http.Request) string {
+						at("origin")
+						return r.Header.Get("Client")
+					}))
 				send := func() int {
 					rec := httptest.NewRecorder()
 					r := httptest.NewRequest("GET", "/", nil)
@@ -99,7 +103,12 @@ func TestRegressionRefusedByNilPanicked(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := httptest.NewRecorder()
-	httpstat.Route(c, "a", http.NotFoundHandler(), httpstat.Refused(nil)).ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
+	httpstat.Route(
+		c, "a", http.NotFoundHandler(), httpstat.Refused(nil),
+	).ServeHTTP(
+		rec,
+		httptest.NewRequest("GET", "/", nil),
+	)
 	if rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %v", rec.Code, rec.Header())
 	}

@@ -99,7 +99,10 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 			load.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 			load.Transport = httpstat.Transport(client, func(*http.Request) string { return "all" }, load.Transport)
 
-			ways := []string{"200", "200", "401", "404", "304", "204", "500", "503", "599", "600", "999", "301", "silent", "body", "flush", "early", "twice", "panic", "invalid", "mended", "cut"}
+			ways := []string{
+				"200", "200", "401", "404", "304", "204", "500", "503", "599", "600", "999", "301", "silent", "body",
+				"flush", "early", "twice", "panic", "invalid", "mended", "cut",
+			}
 			if !http2 {
 				ways = append(ways, "upgrade")
 			}
@@ -111,18 +114,21 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 					random := rand.New(rand.NewPCG(uint64(g), 1))
 					for range 200 {
 						way := ways[random.IntN(len(ways))]
-						// A POST is not sent again by net/http's client when its connection breaks; and after a HEAD that
-						// is good it would use a connection that is about to break for another request.
+						// net/http's client does not resend a POST when its connection breaks. After a successful HEAD
+						// it could reuse a connection that is about to break for another request.
 						method := "POST"
 						if !slices.Contains([]string{"panic", "invalid", "cut", "upgrade"}, way) {
 							method = []string{"POST", "POST", "HEAD"}[random.IntN(3)]
 						}
-						ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error {
-							mu.Lock()
-							hints++
-							mu.Unlock()
-							return nil
-						}})
+						ctx := httptrace.WithClientTrace(
+							t.Context(),
+							&httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error {
+								mu.Lock()
+								hints++
+								mu.Unlock()
+								return nil
+							}},
+						)
 						req, err := http.NewRequestWithContext(ctx, method, srv.URL+"/"+way, strings.NewReader("x"))
 						if err != nil {
 							t.Error(err)
@@ -147,7 +153,8 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 			if s := answered(t, client); !maps.Equal(s, got) {
 				t.Errorf("the transport has %v, the load tool %v", s, got)
 			}
-			if len(got) < 14 || hints == 0 || got[""] == 0 || got[collector.OtherCode] == 0 || got["101"] == 0 && !http2 {
+			if len(got) < 14 || hints == 0 || got[""] == 0 || got[collector.OtherCode] == 0 ||
+				got["101"] == 0 && !http2 {
 				t.Errorf("%v, %d informational answers", got, hints)
 			}
 		})
@@ -158,11 +165,13 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 func TestAbortedCallsHaveNoCode(t *testing.T) {
 	server, client := newCollector(t), newCollector(t)
 	gone := make(chan struct{})
-	srv := httptest.NewServer(httpstat.Route(server, "all", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		close(gone)
-		<-r.Context().Done()
-		w.WriteHeader(http.StatusTeapot)
-	})))
+	srv := httptest.NewServer(
+		httpstat.Route(server, "all", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			close(gone)
+			<-r.Context().Done()
+			w.WriteHeader(http.StatusTeapot)
+		})),
+	)
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-gone; cancel() }()
@@ -170,7 +179,10 @@ func TestAbortedCallsHaveNoCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&http.Client{Transport: httpstat.Transport(client, nil, nil)}).Do(req); !errors.Is(err, context.Canceled) {
+	if _, err := (&http.Client{Transport: httpstat.Transport(client, nil, nil)}).Do(req); !errors.Is(
+		err,
+		context.Canceled,
+	) {
 		t.Error(err)
 	}
 	if got, want := answered(t, server), (map[string]int64{"418": 1}); !maps.Equal(got, want) {
@@ -209,8 +221,15 @@ func TestTheCodeOfAHijack(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"refused":       {func(w http.ResponseWriter, _ *http.Request) { _, _, _ = http.NewResponseController(w).Hijack() }, "200"},
-		"by controller": {func(w http.ResponseWriter, _ *http.Request) { hijack(t, http.NewResponseController(w).Hijack) }, "101"},
+		"refused": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _,
+				_ = http.NewResponseController(w).Hijack()
+		}, "200"},
+		"by controller": {func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
+			hijack(t, http.NewResponseController(w).Hijack)
+		}, "101"},
 		"after a status": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			hijack(t, w.(http.Hijacker).Hijack)
@@ -251,10 +270,16 @@ func TestException(t *testing.T) {
 		opts []httpstat.Option
 		want map[int]bool
 	}{
-		"default":       {nil, map[int]bool{200: false, 404: false, 499: false, 500: true, 599: true, 999: true}},
-		"nil":           {[]httpstat.Option{httpstat.Exception(nil)}, map[int]bool{404: false, 500: true}},
-		"OpenTelemetry": {[]httpstat.Option{httpstat.Exception(func(status int) bool { return status >= 400 })}, map[int]bool{302: false, 404: true, 500: true}},
-		"but one":       {[]httpstat.Option{httpstat.Exception(func(status int) bool { return status >= 500 && status != 501 })}, map[int]bool{500: true, 501: false}},
+		"default": {nil, map[int]bool{200: false, 404: false, 499: false, 500: true, 599: true, 999: true}},
+		"nil":     {[]httpstat.Option{httpstat.Exception(nil)}, map[int]bool{404: false, 500: true}},
+		"OpenTelemetry": {
+			[]httpstat.Option{httpstat.Exception(func(status int) bool { return status >= 400 })},
+			map[int]bool{302: false, 404: true, 500: true},
+		},
+		"but one": {[]httpstat.Option{httpstat.Exception(func(status int) bool {
+			return status >= 500 &&
+				status != 501
+		})}, map[int]bool{500: true, 501: false}},
 	} {
 		for status, want := range tc.want {
 			server, client := newCollector(t), newCollector(t)
@@ -284,11 +309,21 @@ func TestExceptionFunctionPanics(t *testing.T) {
 		server, client := newCollector(t), newCollector(t)
 		broken := httpstat.Exception(func(int) bool { end(); return false })
 		alone(func() {
-			httpstat.Route(server, "all", http.HandlerFunc(answers), broken).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/204", nil))
+			httpstat.Route(
+				server, "all", http.HandlerFunc(answers), broken,
+			).ServeHTTP(
+				httptest.NewRecorder(),
+				httptest.NewRequest("GET", "/204", nil),
+			)
 		})
-		rt := httpstat.Transport(client, func(*http.Request) string { return "all" }, roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
-		}), broken)
+		rt := httpstat.Transport(
+			client,
+			func(*http.Request) string { return "all" },
+			roundTrip(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
+			}),
+			broken,
+		)
 		alone(func() { _, _ = rt.RoundTrip(httptest.NewRequest("GET", "http://example.com/", nil)) })
 		for side, c := range map[string]*collector.Collector{"server": server, "client": client} {
 			want(t, c, map[string]string{"all": "1 pass, 1 complete, 1 exception, 0 in flight"})
@@ -348,7 +383,10 @@ func TestSkip(t *testing.T) {
 		}
 	}
 	h := httpstat.Route(c, "all", http.NotFoundHandler(), httpstat.Skip(func(*http.Request) bool { panic("boom") }))
-	if got := alone(func() { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)) }); got != "boom" {
+	if got := alone(func() {
+		h.ServeHTTP(httptest.NewRecorder(),
+			httptest.NewRequest("GET", "/", nil))
+	}); got != "boom" {
 		t.Errorf("the panic that came out is %v", got)
 	}
 	if s := c.Resource("all").Snapshot(nil); s.InFlight != 0 || s.Total.Pass != 0 {

@@ -23,7 +23,12 @@ import (
 // http.RoundTripper, as mocks do. Neither a response nor an error counts as an exception, because http.Client returns
 // an error then. A call whose response has a nil Body ends when next returns; it is an exception if ContentLength is
 // positive.
-func Transport(c *collector.Collector, name func(*http.Request) string, next http.RoundTripper, opts ...Option) http.RoundTripper {
+func Transport(
+	c *collector.Collector,
+	name func(*http.Request) string,
+	next http.RoundTripper,
+	opts ...Option,
+) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
 	}

@@ -71,7 +71,9 @@ func (w *http1) ReadFrom(r io.Reader) (int64, error) {
 
 // wrapWriter wraps w, and copies r with the context ctx. The copy is in recorder.request. The handler gets wrapped,
 // which has the same optional interfaces as w.
-func wrapWriter(ctx context.Context, w http.ResponseWriter, r *http.Request) (recorder *writer, wrapped http.ResponseWriter) {
+func wrapWriter(
+	ctx context.Context, w http.ResponseWriter, r *http.Request,
+) (recorder *writer, wrapped http.ResponseWriter) {
 	_, flush := w.(http.Flusher)
 	_, hijack := w.(http.Hijacker)
 	_, read := w.(io.ReaderFrom)

@@ -58,7 +58,8 @@ func TestParse(t *testing.T) {
 		"yaml": good,
 		"json": `{"limits": [{"resource": "GET /search", "qps": 100},
 			{"resource": "/admin/*", "origin": "mobile", "qps": 20, "concurrency": 5, "strict": true},
-			{"resource": "GET /search", "qps": 80, "concurrency": 4, "dry_run": true}, {"resource": "*", "concurrency": 0}]}`,
+			{"resource": "GET /search", "qps": 80, "concurrency": 4, "dry_run": true},
+			{"resource": "*", "concurrency": 0}]}`,
 	} {
 		if got, err := limitfile.Parse([]byte(text)); err != nil || !equal(got, goodLimits) {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -86,10 +87,14 @@ func TestParseErrors(t *testing.T) {
 		{"limits: [x]", []string{`line 1: a limit is "x"; it must have the fields resource`}},
 		{"limits: []\nlimits: []", []string{"line 2: duplicate field limits"}},
 		{"limits: [}", []string{"did not find"}},
-		{"limits:\n  - qps: 1\n  - resource: a\n  - resource: b\n    qps: -1\n    rps: 3\n    strict: maybe\n", []string{
-			"line 2: limit without a resource", "line 3: limit without qps or concurrency", `line 5: qps is "-1"; it must be a whole number of 0 or more`,
-			`line 6: unknown field "rps"`, `line 7: strict is "maybe"`,
-		}},
+		{
+			"limits:\n  - qps: 1\n  - resource: a\n  - resource: b\n    qps: -1\n    rps: 3\n    strict: maybe\n",
+			[]string{
+				"line 2: limit without a resource", "line 3: limit without qps or concurrency",
+				`line 5: qps is "-1"; it must be a whole number of 0 or more`,
+				`line 6: unknown field "rps"`, `line 7: strict is "maybe"`,
+			},
+		},
 		{"limits: [{resource: a, qps: .nan}]", []string{`qps is ".nan"`}},
 		{"limits: [{resource: a, qps: .inf}]", []string{`qps is ".inf"`}},
 		{"limits: [{resource: a, qps: 1.5}]", []string{`qps is "1.5"`}},
@@ -99,10 +104,22 @@ func TestParseErrors(t *testing.T) {
 		{"limits: [{resource: a, qps: 99999999999999999999}]", []string{"qps is"}},
 		{"limits: [{resource: , qps: 1}]", []string{"resource is empty"}},
 		{"limits: [{resource: a, concurrency: 1, strict: true}]", []string{"strict without qps"}},
-		{"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]", []string{`line 1: duplicate limit "qps a"; the first is in line 1`}},
-		{"limits:\n- {resource: a, qps: 1}\n- {resource: a, qps: 1, dry_run: true}\n- {resource: a, qps: 3, dry_run: true}", []string{`line 4: duplicate limit "qps a"; the first is in line 3`}},
-		{"limits:\n- {resource: a, qps: 1, concurrency: 2}\n- {resource: b, qps: 2}\n- {resource: a, qps: 3}", []string{`line 4: duplicate limit "qps a"; the first is in line 2`}},
-		{"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]", []string{"line 1: resource \"xxx", "line 1: machine-root is a view"}},
+		{
+			"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]",
+			[]string{`line 1: duplicate limit "qps a"; the first is in line 1`},
+		},
+		{"limits:\n- {resource: a, qps: 1}\n- {resource: a, qps: 1, dry_run: true}\n" +
+			"- {resource: a, qps: 3, dry_run: true}", []string{
+			`line 4: duplicate limit "qps a"; the first is in line 3`,
+		}},
+		{
+			"limits:\n- {resource: a, qps: 1, concurrency: 2}\n- {resource: b, qps: 2}\n- {resource: a, qps: 3}",
+			[]string{`line 4: duplicate limit "qps a"; the first is in line 2`},
+		},
+		{
+			"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]",
+			[]string{"line 1: resource \"xxx", "line 1: machine-root is a view"},
+		},
 		{"limits: []\n---\nlimits: []", []string{"a second document"}},
 		{"limits: []\n--- junk\n:::", []string{"line 3"}},
 		{"limits: [{resource: *, qps: 1}]", []string{"need quotes"}},
@@ -130,7 +147,8 @@ func TestParseErrors(t *testing.T) {
 // origin with the name *, which does not exist. Ambiguous values are errors that name the valid values.
 func TestRegressionEmptyOriginLimitedAllOrigins(t *testing.T) {
 	for text, want := range map[string]string{
-		"origin: ''":                       "origin is empty; it must be one name, not a pattern; omit it for all origins together",
+		"origin: ''": "origin is empty; it must be one name, not a pattern; " +
+			"omit it for all origins",
 		`origin: ""`:                       "origin is empty; it must be one name",
 		"origin: ":                         "origin is empty; it must be one name",
 		"origin: ~":                        "origin is empty; it must be one name",
@@ -155,7 +173,8 @@ func TestRegressionEmptyOriginLimitedAllOrigins(t *testing.T) {
 		"dry_run: true, dry_run: true":     "duplicate field dry_run",
 	} {
 		limits, err := limitfile.Parse([]byte("limits: [{resource: a, qps: 1, " + text + "}]"))
-		if err == nil || limits != nil || !strings.Contains(err.Error(), "line 1: "+want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || limits != nil || !strings.Contains(err.Error(), "line 1: "+want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, %v; want %s", text, limits, err, want)
 		}
 	}
@@ -267,7 +286,10 @@ func watch(t *testing.T, path string) {
 		}
 	}
 	write("limits: [{resource: a, qps: 7}]")
-	wait("the change was not loaded", func() bool { return equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) })
+	wait(
+		"the change was not loaded",
+		func() bool { return equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) },
+	)
 
 	write("limits: [{resource: a, qps: -7}]")
 	if err := w.Reload(); err == nil {
@@ -286,7 +308,8 @@ func watch(t *testing.T, path string) {
 		return n
 	}
 	wait("the invalid file is not counted", func() bool { return failures() == 1 })
-	if !equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) || !strings.Contains(log.String(), `qps is \"-7\"`) {
+	if !equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) ||
+		!strings.Contains(log.String(), `qps is \"-7\"`) {
 		t.Errorf("limits %v\n%s", c.Limits(), log.String())
 	}
 	if err := os.Remove(path); err != nil {

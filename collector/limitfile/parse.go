@@ -70,7 +70,8 @@ func Parse(data []byte) ([]collector.Limit, error) {
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0 {
 		return nil, errors.New("the file is empty; it must have a list named limits, or limits: []")
 	} else if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ") + "; names with a : or an * in front need quotes")
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ") +
+			"; names with a : or an * in front need quotes")
 	}
 	p := parser{seen: map[collector.Limit]int{}}
 	p.file(doc.Content[0])
@@ -136,7 +137,7 @@ func (p *parser) entry(n *yaml.Node) {
 		// A Collector takes "" for all origins together, and "*" literally. In a file either is almost certainly a
 		// mistake, so reject both.
 		one := v.Value != "" && !strings.Contains(v.Value, "*")
-		l.Origin = p.text("origin", v, one, "it must be one name, not a pattern; omit it for all origins together")
+		l.Origin = p.text("origin", v, one, "it must be one name, not a pattern; omit it for all origins")
 	}
 	l.DryRun = p.flag("dry_run", fields["dry_run"])
 	strict := p.flag("strict", fields["strict"])

@@ -138,11 +138,13 @@ func (w *Watcher) warn() {
 func (w *Watcher) metrics() []collector.Metric {
 	return []collector.Metric{
 		{
-			Name: "limits_last_reload_timestamp_seconds", Unit: "seconds", Help: "Unix time of the last successful load of the limits file.",
+			Name: "limits_last_reload_timestamp_seconds", Unit: "seconds",
+			Help:  "Unix time of the last successful load of the limits file.",
 			Value: func() float64 { return float64(w.loaded.Load()) },
 		},
 		{
-			Name: "limits_reload_failures_total", Help: "Failed reloads of the limits file. The previous limits stay in force.",
+			Name:  "limits_reload_failures_total",
+			Help:  "Failed reloads of the limits file. The previous limits stay in force.",
 			Value: func() float64 { return float64(w.failures.Load()) },
 		},
 	}

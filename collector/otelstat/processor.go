@@ -164,5 +164,8 @@ func Skip(which func(sdktrace.ReadOnlySpan) bool) Option {
 }
 
 func (o *options) skips(span sdktrace.ReadOnlySpan) bool {
-	return slices.ContainsFunc(o.skip, func(which func(sdktrace.ReadOnlySpan) bool) bool { return which != nil && which(span) })
+	return slices.ContainsFunc(
+		o.skip,
+		func(which func(sdktrace.ReadOnlySpan) bool) bool { return which != nil && which(span) },
+	)
 }

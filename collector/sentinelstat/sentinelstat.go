@@ -123,7 +123,10 @@ func (s *Slot) OnCompleted(ctx *base.EntryContext) {
 	// and its rules would refuse calls forever. Sentinel logs panics of slots; log this one in the same way.
 	defer func() {
 		if v := recover(); v != nil {
-			logging.Error(fmt.Errorf("%v", v), "sentinelstat: panic in Exception or ExceptionClass", "resource", ctx.Resource.Name())
+			logging.Error(
+				fmt.Errorf("%v", v), "sentinelstat: panic in Exception or ExceptionClass", "resource",
+				ctx.Resource.Name(),
+			)
 		}
 	}()
 	entry.Exit(ctx.Err())
