@@ -81,10 +81,18 @@ func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource stri
 	return m.serve(w, r, resource, next)
 }
 
+// serve counts a request. The order of its steps guarantees that each call that enters also exits, exactly once:
+//
+//  1. Options   trace, origin, Names.decide   user functions; a panic counts nothing
+//  2. Enter     check limits, pass            a refused request ends here, with the handler of Refused
+//  3. Wrap      wrapWriter                    records the status
+//  4. Handle    handle                        runs next; exits the call even if next panics
+//  5. Learn     Names.Learn                   only if next returned
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
 	if resource == "" {
 		resource = Unmatched
 	}
+	// m.always is shared by all requests, so copy it before appending. Without options, no copy is necessary.
 	opts := m.always
 	trace := ""
 	if m.trace != nil {
@@ -134,6 +142,7 @@ func (m *Middleware) handle(
 			e.ExitTrace(err, code, trace)
 		}
 	}()
+	// Outer middleware will send the status m.recovered for this panic. Recover to learn the reason, and panic again.
 	defer func() {
 		if recorder.status == 0 && m.recovered != 0 {
 			if reason := recover(); reason != nil { // nil after runtime.Goexit

@@ -164,6 +164,7 @@ func (n *Names) Ended(plain, client string, status int, memo *Memo) (name string
 	if n.given[plain] {
 		return plain, Given
 	}
+	// The call is named as before it was learned: its own success must not change its name.
 	var b [pathSize]byte
 	learned, before := n.paths.learn(b[:0], plain)
 	after, x := n.earned.lookup(learned, plain)

@@ -13,6 +13,7 @@ import (
 // options, which are about incoming requests.
 type Option func(*settings)
 
+// settings holds the values of the options. Functions that are nil are not set.
 type settings struct {
 	origin    func(*http.Request) string
 	entrance  string
@@ -24,6 +25,7 @@ type settings struct {
 	names     *Names
 }
 
+// apply returns the default settings, changed by opts.
 func apply(opts []Option) *settings {
 	s := &settings{entrance: DefaultEntrance, refused: http.HandlerFunc(tooMany), exception: serverError}
 	for _, o := range opts {
@@ -42,6 +44,7 @@ func Exception(is func(status int) bool) Option {
 	return func(s *settings) { s.exception = is }
 }
 
+// serverError is the default rule of Exception.
 func serverError(status int) bool { return status >= http.StatusInternalServerError }
 
 // failure returns the error of a status, or nil if the status is no exception.
@@ -59,6 +62,7 @@ func Skip(which func(*http.Request) bool) Option {
 	return func(s *settings) { s.skip = append(s.skip, which) }
 }
 
+// skips reports whether the function of a Skip option selects r.
 func (s *settings) skips(r *http.Request) bool {
 	return slices.ContainsFunc(s.skip, func(which func(*http.Request) bool) bool { return which != nil && which(r) })
 }
@@ -105,6 +109,8 @@ func Trace(of func(*http.Request) string) Option { return func(s *settings) { s.
 // TraceParent returns the trace id in the header traceparent, if its flags mark the trace as recorded. The header has
 // the form version-id-parent-flags, in hexadecimal digits (https://www.w3.org/TR/trace-context/).
 func TraceParent(r *http.Request) string {
+	// For example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01. An id of zeros is invalid. The lowest bit of
+	// the flags means recorded, so their last digit must be odd.
 	part := strings.Split(r.Header.Get("traceparent"), "-")
 	if len(part) < 4 || len(part[0]) != 2 || len(part[1]) != 32 || len(part[3]) != 2 ||
 		part[1] == strings.Repeat("0", 32) {

@@ -54,6 +54,7 @@ func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	if depth < 1 {
 		depth = DefaultDepth
 	}
+	// left is the number of segments that may still be appended; it is negative if segments were left out.
 	begin, left := len(to), depth
 	for i := 0; i < len(p); {
 		end := i
@@ -105,6 +106,7 @@ func identifies(s []byte) bool {
 	if len(s) > longestWord || isDate(s) || isEmail(s) || isToken(s) {
 		return true
 	}
+	// Count the kinds of characters. letters are the ones that are not hexadecimal.
 	var digits, hex, letters, dashes int
 	for i := range len(s) {
 		switch c := s[i]; {

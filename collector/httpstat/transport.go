@@ -63,7 +63,12 @@ type transport struct {
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. A call ends in one of these places:
+//
+//	RoundTrip   next panics or returns an error
+//	RoundTrip   the response has no body, or status 101
+//	body.Read   the end of the body, an error, or a panic
+//	body.Close  the caller closes the body
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.skips(r) {
 		return t.next.RoundTrip(r)

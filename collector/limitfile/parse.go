@@ -43,6 +43,7 @@ const maxSize = 1 << 20
 
 // Read reads the limits from a file. The error lists all errors in the file.
 func Read(path string) ([]collector.Limit, error) {
+	// Check the file before reading it, so that a wrong path can neither block nor use much memory.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -75,6 +76,7 @@ func Parse(data []byte) ([]collector.Limit, error) {
 	}
 	p := parser{seen: map[collector.Limit]int{}}
 	p.file(doc.Content[0])
+	// A second document would be ignored silently, together with its limits.
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		p.errs = append(p.errs, errors.New("the file has a second document after ---; only one is allowed"))
 	}
@@ -93,6 +95,16 @@ const maxErrors = 20
 // parser collects limits and errors. It walks the nodes of the YAML document instead of decoding into structs. Errors
 // of the decoder name Go types and do not list the valid values. The decoder also cannot reject ambiguous values, such
 // as 010 or an empty origin.
+//
+// One entry can set two limits, because a [collector.Limit] has one grade:
+//
+//   - resource: /admin/*        {Resource: "/admin/*", Grade: QPS, Count: 20, Strict: true}
+//     qps: 20              -->
+//     concurrency: 5            {Resource: "/admin/*", Grade: Concurrency, Count: 5}
+//     strict: true
+//
+// strict applies to qps only; dry_run applies to both. An entry with an error is still added to limits, so that a
+// second entry for the same resource is reported as a duplicate. Parse discards the limits if there is any error.
 type parser struct {
 	limits []collector.Limit
 	seen   map[collector.Limit]int // lines of the limits so far; keys have no count
@@ -104,7 +116,8 @@ func (p *parser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("line %d: "+format, append([]any{n.Line}, args...)...))
 }
 
-// file parses the top level of the document.
+// file parses the top level of the document, which is a mapping with the only field limits. If fields has recorded an
+// error already, for example for a misspelled name, a missing list is not reported as a second error.
 func (p *parser) file(n *yaml.Node) {
 	fields := p.fields(n, "the file", "limits")
 	list := fields["limits"]
@@ -147,6 +160,7 @@ func (p *parser) entry(n *yaml.Node) {
 	case qps == nil && strict:
 		p.errorf(n, "strict without qps")
 	}
+	// The names of the grades are the names of the fields.
 	for _, grade := range []collector.Grade{collector.QPS, collector.Concurrency} {
 		if v := fields[grade.String()]; v != nil {
 			l.Grade, l.Count, l.Strict = grade, p.count(grade.String(), v), strict && grade == collector.QPS
@@ -157,11 +171,13 @@ func (p *parser) entry(n *yaml.Node) {
 
 // add appends a limit, and records an error if it is invalid or a duplicate.
 func (p *parser) add(n *yaml.Node, l collector.Limit) {
+	// A limit without a resource has been reported by entry.
 	if l.Resource != "" {
 		if err := collector.CheckLimits([]collector.Limit{l}); err != nil {
 			p.errorf(n, "%s", strings.ReplaceAll(err.Error(), "limit 1: ", ""))
 		}
 	}
+	// Two limits are duplicates if they differ only in Count and Strict. A limit and its dry run are not.
 	subject := collector.Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade, DryRun: l.DryRun}
 	if line, duplicate := p.seen[subject]; duplicate {
 		p.errorf(n, "duplicate limit %q; the first is in line %d", subject, line)
@@ -179,6 +195,7 @@ func (p *parser) fields(n *yaml.Node, what string, allowed ...string) map[string
 		return nil
 	}
 	fields := map[string]*yaml.Node{}
+	// Content alternates between keys and values.
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch key := n.Content[i]; {
 		case fields[key.Value] != nil:
@@ -220,6 +237,10 @@ func (p *parser) flag(key string, n *yaml.Node) (v bool) {
 }
 
 // count returns the whole number in n. Only the canonical decimal form is valid.
+//
+//	0, 5, 1000           valid
+//	010, 0x10, 1_000     rejected: readers of YAML disagree about the value
+//	5.0, 1e3, -1, .inf   rejected: no whole number, or negative
 func (p *parser) count(key string, n *yaml.Node) int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	// 010 is 8 in YAML 1.1, and 10 in YAML 1.2.
@@ -243,6 +264,7 @@ func describe(n *yaml.Node) string {
 		if n.Tag == "!!null" || n.Value == "" {
 			return "empty"
 		}
+		// A tag can change the meaning of a value, such as !!binary. Show it, because the value alone looks valid.
 		if strings.HasPrefix(n.Tag, "!") && !isScalar(n) {
 			return fmt.Sprintf("%.40q with the tag %.40s", n.Value, n.Tag)
 		}

@@ -60,6 +60,7 @@ func (w *Watcher) Reload() error {
 
 // load sets the limits from the file, and returns their number.
 func (w *Watcher) load() (int, error) {
+	// Take the state before reading: if the file changes during the read, Run sees another state and reloads it.
 	before := w.state()
 	w.read.Store(&before)
 	limits, err := Read(w.path)
@@ -94,6 +95,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
+		// before is the state of the last tick. Report a removal once, when the state changes.
 		now := w.state()
 		switch {
 		case now == nil && before != nil:
@@ -115,13 +117,16 @@ func (w *Watcher) state() os.FileInfo {
 	return info
 }
 
-// same reports whether a and b are the same version of a file, judged without reading it.
+// same reports whether a and b are the same version of a file, judged without reading it: the same file, size and time
+// of modification. An editor that replaces a file creates a new one, so os.SameFile detects this even if the size and
+// the time are equal.
 func same(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // warn logs the limits that match no resource.
 func (w *Watcher) warn() {
+	// A limit without a matching resource has no effect. It is no error, because the resource may be created later.
 	var names []string
 	resources := w.stats.Resources()
 	for _, l := range w.stats.Limits() {
