@@ -46,7 +46,7 @@ type pathNode struct {
 	order    uint64 // position in the order in which values became tracked, or 0 for a wildcard
 	next     map[string]*pathNode
 	tracked  int    // number of nodes in next that are tracked, not wildcards
-	minCalls uint32 // lower bound of the calls of the tracked nodes in next
+	minCalls uint32 // lower bound of the calls of the tracked nodes in next; 0 while a slot is free
 }
 
 const (
@@ -202,7 +202,6 @@ func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 	if node.tracked++; node.tracked == 1 {
 		p.parents++
 	}
-	node.minCalls = min(node.minCalls, calls)
 	p.order++
 	x := node.add(strings.Clone(value))
 	x.calls, x.order = calls, p.order

@@ -129,6 +129,9 @@ func TestPathTreeInvariants(t *testing.T) {
 				}
 				check(next, path+"/"+segment)
 			}
+			if x.tracked < p.maxValues && x.minCalls > 0 {
+				t.Errorf("%s has a free slot and a lower bound of %d", path, x.minCalls)
+			}
 			if kept != x.tracked {
 				t.Errorf("%s has %d values, %d are counted", path, kept, x.tracked)
 			}
@@ -169,5 +172,50 @@ func TestPathTreeInvariants(t *testing.T) {
 			unchanged()
 		}
 		check(&p.root, "")
+	}
+}
+
+// A call with a cached name halves the counts after the same number of calls as any other call.
+func TestCachedCallsHalveCounts(t *testing.T) {
+	n, err := NewNames(NamesOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cache Memo
+	for range halveEvery {
+		n.Ended("GET /a", "192.0.2.1", 200, &cache)
+	}
+	if calls := n.earned.byName["GET /a"].Calls; n.paths.seen != 0 || calls != halveEvery/2 {
+		t.Errorf("%d calls since the counts were halved, want 0; %d calls of the name, want %d", n.paths.seen, calls, halveEvery/2)
+	}
+}
+
+// Counts of values that are not tracked are halved together with counts of tracked values.
+func TestCountsOfAllValuesAreHalved(t *testing.T) {
+	p := newPathTree(1)
+	learned(p, 100, "GET /a")
+	learned(p, 150, "GET /b")
+	p.halve()
+	p.halve()
+	learned(p, 1, "GET /b") // now a has 25 calls, and b 38
+	if got := string(p.name(nil, "GET /b")); got != "GET /*" {
+		t.Errorf("a value with less than twice the calls of the tracked one is named %q", got)
+	}
+}
+
+// Among 65,536 values with one call each, no count reaches four.
+func TestSketchErrors(t *testing.T) {
+	var s sketch
+	highest := uint32(0)
+	for i := range 1 << 16 {
+		highest = max(highest, s.count([]byte(fmt.Sprint("/", i))))
+	}
+	if highest >= 4 {
+		t.Errorf("a value with one call has a count of %d", highest)
+	}
+	for range 1000 {
+		if got := s.count([]byte("/0")); got < 2 || got > 255 {
+			t.Fatalf("a count of %d after two calls or more", got)
+		}
 	}
 }
