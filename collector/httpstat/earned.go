@@ -79,7 +79,7 @@ func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName
 
 // use returns the status of a name, and records a call at the time now. An idle name must become active again first,
 // which fails if the table, or the share of the host, is full.
-func (e *earnedNames) use(x *earnedName, client string, now int64) Standing {
+func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	if x == nil {
 		return Unearned
 	}

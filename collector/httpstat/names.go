@@ -36,12 +36,12 @@ type NamesOptions struct {
 	Now func() time.Time
 }
 
-// Standing is the status of a name, see [Names].
-type Standing uint8
+// NameStatus is the status of a name, see [Names].
+type NameStatus uint8
 
 const (
 	// Unearned means that no call of the name has succeeded yet. Its calls are counted as [Unmatched].
-	Unearned Standing = iota
+	Unearned NameStatus = iota
 	// Earned means that the service has answered a call of the name with success.
 	Earned
 	// Given means that the name comes from code or configuration, not from a request.
@@ -109,7 +109,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 // Name returns the name by which a call is counted and limited, and its status. The plain name consists of a method and
 // a path, as [PathName] makes it. The client is an address with or without a port, or empty if unknown. An unearned
 // name is counted as [Unmatched], unless the Collector has a resource with that name; see [collector.CountedAs].
-func (n *Names) Name(plain, client string) (name string, s Standing) {
+func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
 		return plain, Given
 	}
@@ -133,33 +133,33 @@ func (n *Names) Learn(plain, client string, status int) {
 	n.earn(x, name, client)
 }
 
-// Memo caches the result of [Names.Ended] for one plain name. It is useful for names that repeat often, as in access
-// logs:
+// NameCache caches the result of [Names.Observe] for one plain name. It is useful for names that repeat often, as in
+// access logs:
 //
-//	memo                     earnedNames
-//	├── name    -----------> "GET /users/:id"     its count and its time of last use
-//	├── nodes   -----------> root, users, :id     the nodes of the pathTree that count the call
-//	└── changes              value of Names.changes when the memo was filled
+//	NameCache                earnedNames, pathTree
+//	├── name    -----------> "GET /users/:id"     its count, and the time of its last call
+//	├── nodes   -----------> users, :id           the nodes of the pathTree that count the call
+//	└── changes              value of Names.changes when the cache was filled
 //
-// While changes is equal to that of the Names, the name and the nodes are still valid, and a call updates them without
-// looking up anything. The zero value is an empty cache. A Memo belongs to one Names, one plain name and one goroutine.
-type Memo struct {
+// While Names.changes returns the same value, the name and the nodes are valid, and a call updates them without a
+// lookup. The zero value is an empty cache. A NameCache belongs to one Names, one plain name and one goroutine.
+type NameCache struct {
 	name    *earnedName
 	nodes   []*pathNode // of its path
 	changes int         // of the Names, when they were found
 }
 
-// Ended combines Name and Learn for a call that has ended, as the calls of a log have. It caches its result in memo,
-// unless memo is nil. Until other names change, the next call of the same name then takes a tenth of the time.
-func (n *Names) Ended(plain, client string, status int, memo *Memo) (name string, s Standing) {
+// Observe combines Name and Learn for a call that has ended, as the calls of a log have. It caches its result in cache,
+// unless cache is nil. Until other names change, the next call of the same name then takes a tenth of the time.
+func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if memo != nil && memo.changes == n.changes() && n.paths.learnAgain(memo.nodes) {
-		memo.name.Calls++
-		return memo.name.Name, n.earned.use(memo.name, client, n.opts.Now().Unix())
+	if cache != nil && cache.changes == n.changes() && n.paths.learnAgain(cache.nodes) {
+		cache.name.Calls++
+		return cache.name.Name, n.earned.use(cache.name, client, n.opts.Now().Unix())
 	}
 	if n.given[plain] {
 		return plain, Given
@@ -174,8 +174,8 @@ func (n *Names) Ended(plain, client string, status int, memo *Memo) (name string
 	}
 	s = n.earned.use(was, client, n.opts.Now().Unix())
 	n.earn(x, after, client)
-	if memo != nil && x != nil {
-		*memo = Memo{x, append(memo.nodes[:0], n.paths.path...), n.changes()}
+	if cache != nil && x != nil {
+		*cache = NameCache{x, append(cache.nodes[:0], n.paths.path...), n.changes()}
 	}
 	return name, s
 }
@@ -208,14 +208,14 @@ func (n *Names) decide(
 	if n.opts.Host != nil {
 		client = n.opts.Host(r)
 	}
-	name, standing := n.Name(plain, client)
-	if standing == Given {
+	name, status := n.Name(plain, client)
+	if status == Given {
 		return name, opts, nil
 	}
 	if name != plain && c.Escapes(plain, name) {
-		name, standing = plain, Unearned
+		name, status = plain, Unearned
 	}
-	return name, append(opts, standing.options()...), func(status int) { n.Learn(plain, client, status) }
+	return name, append(opts, status.options()...), func(code int) { n.Learn(plain, client, code) }
 }
 
 // Success reports whether a status proves that the service knows the path: 2xx, 101 or 304. A gateway does not send
@@ -225,7 +225,7 @@ func Success(status int) bool {
 }
 
 // options returns the options of a call whose name has this status.
-func (s Standing) options() []collector.CallOption {
+func (s NameStatus) options() []collector.CallOption {
 	switch s {
 	case Unearned:
 		return []collector.CallOption{collector.CountedAs(Unmatched)}
@@ -237,7 +237,7 @@ func (s Standing) options() []collector.CallOption {
 }
 
 // String returns "unearned", "earned" or "given".
-func (s Standing) String() string {
+func (s NameStatus) String() string {
 	return [...]string{"unearned", "earned", "given"}[min(s, Given)]
 }
 

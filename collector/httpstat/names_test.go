@@ -131,7 +131,7 @@ func TestNamesOracle(t *testing.T) {
 		o := oracle{most, map[string]map[string]int{}, map[string]int{}, map[string]int{}, map[string]bool{}}
 		n, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
 		again, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
-		found := map[string]*httpstat.Memo{}
+		found := map[string]*httpstat.NameCache{}
 		for i := range 3000 {
 			var b strings.Builder
 			b.WriteString([]string{"GET ", "POST "}[r.IntN(2)])
@@ -149,9 +149,9 @@ func TestNamesOracle(t *testing.T) {
 			want := o.name(plain, false)
 			want += map[bool]string{true: " earned", false: " unearned"}[o.earned[want]]
 			got := call(n, plain, "", status)
-			name, s := again.Ended(plain, "", status, found[plain]) // the combined call must agree
+			name, s := again.Observe(plain, "", status, found[plain]) // the combined call must agree
 			if found[plain] == nil && r.IntN(2) == 0 {
-				found[plain] = new(httpstat.Memo)
+				found[plain] = new(httpstat.NameCache)
 			}
 			if got != want || name+" "+s.String() != got {
 				t.Fatalf("seed %d, call %d of %s: got %q, want %q", seed, i, plain, got, want)
@@ -171,7 +171,7 @@ func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 		o := httpstat.NamesOptions{MaxNames: 20, MaxValues: values, Given: []string{"GET /1/1/1"}}
 		want, clock := newNames(t, o)
 		got, clock2 := newNames(t, o)
-		found := map[string]*httpstat.Memo{}
+		found := map[string]*httpstat.NameCache{}
 		wide := 2 + r.ExpFloat64()*100
 		for i := range 100_000 {
 			if r.IntN(1000) == 0 { // change the paths and the time, so that some names become idle
@@ -188,10 +188,10 @@ func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 			)
 			host, status := fmt.Sprintf("10.0.0.%d", r.IntN(9)), []int{200, 200, 404}[r.IntN(3)]
 			if found[plain] == nil && r.IntN(9) > 0 {
-				found[plain] = new(httpstat.Memo)
+				found[plain] = new(httpstat.NameCache)
 			}
 			w := call(want, plain, host, status)
-			name, s := got.Ended(plain, host, status, found[plain])
+			name, s := got.Observe(plain, host, status, found[plain])
 			if g := name + " " + s.String(); g != w {
 				t.Fatalf("seed %d, call %d of %s: got %q, want %q", seed, i, plain, g, w)
 			}
@@ -205,9 +205,9 @@ func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 // An evicted name must be earned again, although its path is still in the tree.
 func TestEvictedNamesAreEarnedAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 1})
-	var found httpstat.Memo
+	var found httpstat.NameCache
 	for range 3 {
-		n.Ended("GET /a", "", 200, &found)
+		n.Observe("GET /a", "", 200, &found)
 	}
 	for _, method := range []string{
 		"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT",
@@ -217,7 +217,7 @@ func TestEvictedNamesAreEarnedAgain(t *testing.T) {
 		n.Learn(method+" /a", "", 200)
 	}
 	c.at = c.at.Add(collector.DefaultHistory + 2*time.Minute)
-	if _, s := n.Ended("GET /a", "", 200, &found); s != httpstat.Unearned {
+	if _, s := n.Observe("GET /a", "", 200, &found); s != httpstat.Unearned {
 		t.Errorf("it is %v", s)
 	}
 }

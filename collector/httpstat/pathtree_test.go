@@ -181,12 +181,13 @@ func TestCachedCallsHalveCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cache Memo
+	var cache NameCache
 	for range halveEvery {
-		n.Ended("GET /a", "192.0.2.1", 200, &cache)
+		n.Observe("GET /a", "192.0.2.1", 200, &cache)
 	}
 	if calls := n.earned.byName["GET /a"].Calls; n.paths.seen != 0 || calls != halveEvery/2 {
-		t.Errorf("%d calls since the counts were halved, want 0; %d calls of the name, want %d", n.paths.seen, calls, halveEvery/2)
+		t.Errorf("%d calls since the counts were halved, want 0; %d calls of the name, want %d",
+			n.paths.seen, calls, halveEvery/2)
 	}
 }
 
