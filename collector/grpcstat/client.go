@@ -41,7 +41,7 @@ func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterce
 // clientName returns the resource of a client's call. The prefix distinguishes it from the served method of a gateway.
 func clientName(method string) string { return "client " + method }
 
-// StreamClient counts the streams of a client. Each is one call. The call ends with the first of these events:
+// StreamClient counts each stream of a client as one call. The call ends with the first of these events:
 //
 //	RecvMsg returns an error, including io.EOF
 //	RecvMsg returns the only message of a response that has one message
@@ -94,7 +94,7 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 	}
 }
 
-// errNoStream is the error of a call for which an inner interceptor returned neither a stream nor an error.
+// errNoStream is the error of a call if an inner interceptor returned neither a stream nor an error.
 var errNoStream = errors.New("grpcstat: interceptor returned neither a stream nor an error")
 
 // clientStream ends its entry when the stream ends.

@@ -20,8 +20,8 @@
 // Limits of the Collector apply to all calls. A server responds to a refused call with ResourceExhausted and a
 // RetryInfo of one second, before the handler runs and before it reads the first message of a stream. A client does not
 // send a refused call. In both places the error has the code ResourceExhausted, and errors.Is finds
-// [collector.ErrBlocked] in it, for outer interceptors and callers. The message of the error, which a server sends to
-// the caller, contains the limit and its current value.
+// [collector.ErrBlocked] in it, for outer interceptors and callers. A server sends the message of the error to the
+// caller; the message contains the limit and its current value.
 //
 // # Codes and exceptions
 //

@@ -31,7 +31,7 @@ func apply(c *collector.Collector, opts []Option, exception func(codes.Code) boo
 
 // Exception sets the codes that are exceptions. The default, or nil, is the table in the documentation of the package.
 // The function runs when a call has ended, and must be safe for concurrent use. A handler that panics or calls
-// runtime.Goexit always counts as an exception. [collector.Options].Exception can still reject any exception.
+// runtime.Goexit always counts as an exception. [collector.Options].Exception can reject any exception.
 func Exception(is func(codes.Code) bool) Option {
 	return func(o *options) {
 		if is != nil {
@@ -41,10 +41,10 @@ func Exception(is func(codes.Code) bool) Option {
 }
 
 // Skip selects calls that are handled or made as if the package were not there, such as the calls of
-// grpc.health.v1.Health. They are not counted, limits do not apply to them, and the calls that they make are outermost.
-// The function runs first, with the full method of the call, and must be safe for concurrent use. If it panics, the
-// panic propagates. With several Skip options, each can skip a call. (A filter of OpenTelemetry is the opposite: it
-// selects the calls to count.)
+// grpc.health.v1.Health. Skipped calls are not counted, limits do not apply to them, and the calls that they make are
+// outermost. The function runs first, with the full method of the call, and must be safe for concurrent use. If it
+// panics, the panic propagates. With several Skip options, each can skip a call. (A filter of OpenTelemetry is the
+// opposite: it selects the calls to count.)
 func Skip(which func(ctx context.Context, method string) bool) Option {
 	return func(o *options) { o.skip = append(o.skip, which) }
 }
@@ -57,8 +57,9 @@ func (o *options) skips(ctx context.Context, method string) bool {
 }
 
 // Origin sets a function that returns the caller. It runs once per call, with the context of the call, before limits
-// are checked. It must be safe for concurrent use, and return few different names: [collector.Options] limits how many
-// are counted separately. An empty name means no origin. If the option is given several times, the last one wins.
+// are checked. The function must be safe for concurrent use, and return few different names: [collector.Options] limits
+// how many are counted separately. An empty name means no origin. If the option is given several times, the last one
+// wins.
 //
 // The context is the context of the outer interceptors. If one of them establishes an identity that f needs, install it
 // before this interceptor.

@@ -11,9 +11,9 @@ import (
 const (
 	// Entrance is the entrance of the calls of a server, and of the calls that they make.
 	Entrance = "grpc"
-	// Unmatched is the resource of streams without a registered method, which grpc.UnknownServiceHandler handles:
-	// clients can invent their names. It is also the resource of the streams of a service that was registered without
-	// an implementation.
+	// Unmatched is the resource of streams without a registered method, which grpc.UnknownServiceHandler handles,
+	// because clients can invent their names, and of the streams of a service that was registered without an
+	// implementation.
 	Unmatched = "unmatched"
 )
 
@@ -41,8 +41,8 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 	}
 }
 
-// StreamServer counts the streams of a server. Each is one call, which lasts until the handler returns. Everything else
-// is as described at [UnaryServer]. A nil Collector counts nothing.
+// StreamServer counts each stream of a server as one call. The call lasts until the handler returns. Everything else is
+// as described at [UnaryServer]. A nil Collector counts nothing.
 func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInterceptor {
 	o := apply(c, opts, serverFailed)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,

@@ -1,4 +1,4 @@
-// Package httpstat counts the requests of HTTP services. It is net/http middleware for package collector.
+// Package httpstat provides net/http middleware that counts the requests of HTTP services with package collector.
 //
 //	mux := http.NewServeMux()
 //	mux.HandleFunc("GET /users/{id}", user)
@@ -12,19 +12,19 @@
 // If the routes of a service are unknown, [PathName] makes names from paths. Clients can invent paths, so such names
 // should be earned: see [Earn] and [Names].
 //
-// [Origin] and [OriginHeader] set the origin of a request, which is its sender. Limits are checked before the handler
-// runs; the response to a refused request is 429. [Transport] counts the calls to other services.
+// [Origin] and [OriginHeader] set the origin of a request: its sender. Limits are checked before the handler runs; the
+// response to a refused request is 429. [Transport] counts the calls to other services.
 //
 //	client := &http.Client{Transport: httpstat.Transport(c, nil, nil)}
 //
 // # Statuses
 //
-// A request is counted with the status of its response: the first one that the handler wrote, except for informational
-// ones. It is 200 if the handler wrote none, and 101 if it hijacked the connection. If a handler panics before it
-// writes a status, the request has no code: net/http closes the connection, and the client gets no response. If it
-// panics later, the request has the status that it wrote, although net/http sends nothing of a short response that was
-// not flushed. For middleware that recovers panics and sends a status, use [Recovered]. A request that a limit refused
-// is a block, not a completion, and has no code.
+// A request is counted with the status of its response: the first final status that the handler wrote, 200 if the
+// handler wrote none, or 101 if it hijacked the connection. If a handler panics before it writes a status, the request
+// has no code: net/http closes the connection, and the client gets no response. If it panics later, the request has the
+// status that it wrote, although net/http sends nothing of a short response that was not flushed. For middleware that
+// recovers panics and sends a status, use [Recovered]. A request that a limit refused is a block, not a completion, and
+// has no code.
 //
 // A status of 500 or more is an exception on both sides, unless [Exception] changes this. A handler that panics is an
 // exception, too, including http.ErrAbortHandler, with which net/http aborts a response. The panic propagates.
@@ -44,8 +44,7 @@
 //	mux.Handle("/api/", httpstat.StripPrefix("/api", users)) // GET /api/users/{id}
 //
 // The modules ginstat, echostat, echov5stat and chistat have middleware with the same options for gin, echo and chi.
-// They are based on [Middleware], which works with any router that determines the route of a request before it calls
-// middleware.
+// All use [Middleware], which works with any router that determines the route of a request before it calls middleware.
 //
 // # Caveats
 //

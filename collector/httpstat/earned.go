@@ -110,6 +110,7 @@ func (e *earnedNames) earn(name, client string, now int64) {
 // change the result.
 func (e *earnedNames) activate(x *earnedName, client string, now int64) bool {
 	address := clientip.OfAddress(client)
+	// expire scans all names, so do it only for a host that would be refused otherwise.
 	if !e.mayActivate(address) {
 		if e.expire(now); !e.mayActivate(address) {
 			return false

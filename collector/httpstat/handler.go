@@ -20,10 +20,9 @@ type StatusError int
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
 
 // Mux counts the requests to mux under the pattern that they match, such as "GET /users/{id}". For a ServeMux below
-// mux, Mux uses the inner pattern, including the prefix if it is behind [StripPrefix]. If the inner ServeMux has its
-// own Mux, both count the request: the inner resource is below the outer one in the call tree, and the request is one
-// inbound call. A nil Collector counts nothing. Mux routes each request twice, because it needs the pattern before the
-// handler runs.
+// mux, Mux uses the inner pattern, including the prefix of [StripPrefix]. If the inner ServeMux has its own Mux, both
+// count the request: the inner resource is below the outer one in the call tree, and the request is one inbound call. A
+// nil Collector counts nothing. Mux routes each request twice, because it needs the pattern before the handler runs.
 func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
 	return Handler(c, func(r *http.Request) string { return pattern(mux, r) }, mux, opts...)
 }
@@ -33,10 +32,10 @@ func Route(c *collector.Collector, resource string, next http.Handler, opts ...O
 	return Handler(c, func(*http.Request) string { return resource }, next, opts...)
 }
 
-// Handler counts the requests to next. The function name returns the resource of a request. It may use everything that
-// is available before next runs. An empty name means [Unmatched]. Calls that next makes with the context of the request
-// are nested below the request. If a limit refuses a request, next does not run, and the response is 429 with
-// Retry-After, see [Refused]. A nil Collector counts nothing.
+// Handler counts the requests to next. The function name returns the resource of a request. Everything that is
+// available before next runs may determine the name. An empty name means [Unmatched]. Calls that next makes with the
+// context of the request are nested below the request. If a limit refuses a request, next does not run, and the
+// response is 429 with Retry-After, see [Refused]. A nil Collector counts nothing.
 func Handler(c *collector.Collector, name func(*http.Request) string, next http.Handler, opts ...Option) http.Handler {
 	if c == nil {
 		return next
@@ -52,8 +51,7 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 }
 
 // Middleware counts the requests that are passed to [Middleware.Serve]. Use it instead of [Handler] for routers that
-// determine the route before they call middleware, as frameworks do. Create it with [New]. It is safe for concurrent
-// use.
+// determine the route before they call middleware, as frameworks do. Create it with [New]; concurrent use is safe.
 type Middleware struct {
 	*settings
 	c      *collector.Collector

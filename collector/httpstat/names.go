@@ -63,9 +63,9 @@ const (
 // A host may earn a name while it has fewer names in use than there are free ones, or fewer than eight. A single host
 // therefore gets at most half of them.
 //
-// Create Names with [NewNames]. It is safe for concurrent use. Its decisions depend only on the calls and their order.
-// Its memory is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock, and less
-// than a microsecond.
+// Create Names with [NewNames]; concurrent use is safe. Decisions depend only on the calls and their order. Its memory
+// is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock, and less than a
+// microsecond.
 type Names struct {
 	opts  NamesOptions
 	given map[string]bool // read-only
@@ -106,9 +106,9 @@ func NewNames(o NamesOptions) (*Names, error) {
 	return n, nil
 }
 
-// Name returns the name by which a call is counted and limited, and its status. The plain name consists of a method and
-// a path, as [PathName] makes it. The client is an address with or without a port, or empty if unknown. An unearned
-// name is counted as [Unmatched], unless the Collector has a resource with that name; see [collector.CountedAs].
+// Name returns the name and its status. Calls are counted and limited under this name. The plain name consists of a
+// method and a path, as [PathName] makes it. The client is an address with or without a port, or empty if unknown. An
+// unearned name is counted as [Unmatched], unless the Collector has a resource of this name; see [collector.CountedAs].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
 		return plain, Given

@@ -9,8 +9,8 @@ import (
 // Option configures how requests are counted. The functions of options, and the function that names requests, run
 // before a request enters, also for requests that a limit then refuses. Only the function of [Exception] runs after the
 // response. If one of the former panics, the panic propagates, and the request is not counted. If the function of
-// Exception panics, the request is an exception. [Transport] supports [Exception] and [Skip] only; it ignores all other
-// options, which are about incoming requests.
+// Exception panics, the request is an exception. [Transport] supports [Exception] and [Skip] only; all other options
+// concern incoming requests.
 type Option func(*settings)
 
 // settings holds the values of the options. Functions that are nil are not set.
@@ -36,7 +36,7 @@ func apply(opts []Option) *settings {
 
 // Exception sets the statuses that are exceptions. The default, or nil, means 500 and more. The function gets the
 // recorded status, see [collector.Entry.ExitCode]. Handlers that panic and calls that end with an error are always
-// exceptions. [collector.Options].Exception can still reject a status: it receives a [StatusError].
+// exceptions. [collector.Options].Exception can reject a status: it receives a [StatusError].
 func Exception(is func(status int) bool) Option {
 	if is == nil {
 		is = serverError
@@ -55,9 +55,10 @@ func (s *settings) failure(status int) error {
 	return nil
 }
 
-// Skip selects requests that are served or sent as if the package were not there, such as requests for /healthz. They
-// are not counted, limits do not apply to them, and the calls that they make are outermost. With several Skip options,
-// each can skip a request. (A filter of OpenTelemetry is the opposite: it selects the requests to count.)
+// Skip selects requests that are served or sent as if the package were not there, such as requests for /healthz.
+// Skipped requests are not counted, limits do not apply to them, and the calls that they make are outermost. With
+// several Skip options, each can skip a request. (A filter of OpenTelemetry is the opposite: it selects the requests to
+// count.)
 func Skip(which func(*http.Request) bool) Option {
 	return func(s *settings) { s.skip = append(s.skip, which) }
 }
@@ -72,7 +73,7 @@ func (s *settings) skips(r *http.Request) bool {
 func Origin(of func(*http.Request) string) Option { return func(s *settings) { s.origin = of } }
 
 // OriginHeader takes the origin from a header of the request. Clients can send any header. The first MaxOrigins values
-// are counted separately, as long as they are in use.
+// are counted separately while they are in use.
 func OriginHeader(name string) Option {
 	return Origin(func(r *http.Request) string { return r.Header.Get(name) })
 }
@@ -96,9 +97,9 @@ func Refused(h http.Handler) Option {
 }
 
 // Recovered sets the status of requests whose handler panicked before it wrote one. Use it inside middleware that
-// recovers panics and sends a status, such as the 500 of most frameworks. It does not apply to http.ErrAbortHandler,
-// which such middleware lets through. The panic propagates as a second one. Without the option, or with 0, such
-// requests have no code.
+// recovers panics and sends a status, such as the 500 of most frameworks. The option does not apply to
+// http.ErrAbortHandler, which such middleware lets through. The panic propagates as a second one. Without the option,
+// or with 0, such requests have no code.
 func Recovered(status int) Option { return func(s *settings) { s.recovered = status } }
 
 // Trace sets a function that returns the trace id of a request, or an empty string. [collector.Collector.Oldest]

@@ -102,6 +102,12 @@ func makePrintable(b []byte) {
 const longestWord = 48
 
 // identifies reports whether a segment looks like an identifier of a single object, see [PathName].
+//
+//	4711                                   digits
+//	2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d   UUID
+//	9fceb02d, not deadbeef                 eight hexadecimal characters, one of them a digit
+//	V1StGXR8Z5jdHi6B                       sixteen characters, two of them digits
+//	2026-01-02, ann@example.com, eyJ….…    date, e-mail address, JSON Web Token
 func identifies(s []byte) bool {
 	if len(s) > longestWord || isDate(s) || isEmail(s) || isToken(s) {
 		return true

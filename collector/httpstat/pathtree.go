@@ -20,14 +20,14 @@ import (
 //
 // In this tree /users/:id/avatar is named /users/:id/*. Its calls are counted in the sketch, under its full path. The
 // value replaces profile once it has more than twice the calls of profile (see tryPromote). Counts are halved
-// periodically, so that a value that was busy long ago loses its slot.
+// periodically: a value that was busy long ago eventually loses its slot.
 //
-// The sketch bounds memory: a value that is called once leaves almost nothing behind. Hosts have no fair share of
-// values. The most called values stay, and the share of names (see earnedNames) bounds the effect of a single host.
+// The sketch bounds memory: a value that is called once uses almost no memory. Hosts have no fair share of values. The
+// most called values stay, and the share of names (see earnedNames) bounds the effect of a single host.
 //
 // The tree contains paths only; all methods share it. A nil *pathNode is a node without values. Nodes are created when
 // a value becomes tracked: one for the value, and one for each wildcard on the path to it. Memory is therefore bounded
-// by maxParents, whatever clients request.
+// by maxParents, for any requests.
 type pathTree struct {
 	maxValues int // tracked values below one node
 	root      pathNode
@@ -72,8 +72,8 @@ func (x *pathNode) child(segment string) *pathNode {
 	return x.next[segment]
 }
 
-// name appends the plain name to b, with "*" for each value that cannot be tracked. A value that is not tracked but
-// still could be, because its node has a free slot, keeps its own name.
+// name appends the plain name to b, with "*" for each value that cannot be tracked. If the node has a free slot, an
+// untracked value keeps its own name.
 func (p *pathTree) name(b []byte, plain string) []byte {
 	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
@@ -275,10 +275,10 @@ func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 	}
 }
 
-// sketch counts many values in little memory: 128 KiB for four rows of 32,768 counters. It is a count-min sketch with
-// conservative update: a value increments one counter in each row, and its count is the lowest of them. The count is
-// never lower than the number of calls since the last halving (counters stop at 255), but it can be higher if other
-// values use the same counters. Measured: after 65,536 values with one call each, no value has a count of four; a
+// sketch counts many values in little memory: 128 KiB for four rows of 32,768 counters. The structure is a count-min
+// sketch with conservative update: a value increments one counter in each row, and its count is the lowest of them. The
+// count is never lower than the number of calls since the last halving (counters stop at 255), but it can be higher if
+// other values use the same counters. Measured: after 65,536 values with one call each, no value has a count of four; a
 // single row with four times the memory has up to nine such values. The zero value is empty.
 type sketch struct{ rows *[4][1 << 15]uint8 }
 

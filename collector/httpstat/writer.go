@@ -41,8 +41,8 @@ func (w *writer) implyOK() {
 }
 
 // These types cover the combinations of interfaces that occur: flusher for net/http's HTTP/2 writer, hijacker for the
-// writers of other middleware, and http1 for net/http's HTTP/1 writer. The HTTP/2 writer also implements http.Pusher,
-// which is left out because browsers no longer support server push.
+// writers of other middleware, and http1 for net/http's HTTP/1 writer. The HTTP/2 writer also implements http.Pusher.
+// The types leave it out, because browsers no longer support server push.
 type (
 	flusher  struct{ writer }
 	hijacker struct{ flusher }
@@ -69,8 +69,8 @@ func (w *http1) ReadFrom(r io.Reader) (int64, error) {
 	return w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
 }
 
-// wrapWriter wraps w, and copies r with the context ctx. The copy is in recorder.request. The handler gets wrapped,
-// which has the same optional interfaces as w.
+// wrapWriter wraps w, and copies r with the context ctx. The copy is in recorder.request. The handler gets wrapped. It
+// has the same optional interfaces as w.
 func wrapWriter(
 	ctx context.Context, w http.ResponseWriter, r *http.Request,
 ) (recorder *writer, wrapped http.ResponseWriter) {

@@ -12,6 +12,12 @@
 //	    qps: 80
 //	    dry_run: true             # refuses no call, and counts the calls that it would refuse
 //
+// A service loads the file with [Watch], and follows its changes with [Watcher.Run]:
+//
+//	w, err := limitfile.Watch(c, "limits.yml", logger)
+//	…
+//	go w.Run(ctx)
+//
 // The file is YAML, so it can also be JSON. Each entry has a resource and at least one of qps and concurrency. These
 // are whole numbers of 0 or more; 0 refuses every call. An origin is a single name; without it, all origins share the
 // limit. See [collector.Limit] for the meaning of the fields.
@@ -21,6 +27,11 @@
 // If a file has errors, it is rejected as a whole, the error lists all of them with their lines, and the previous
 // limits stay in force. A file without a list is an error, too: use an empty list to disable all limits, not an empty
 // file.
+//
+// Errors name the line, the invalid value, and the valid ones:
+//
+//	limits.yml: line 5: qps is "-1"; it must be a whole number of 0 or more
+//	line 7: strict is "maybe"; it must be true or false
 package limitfile
 
 import (
