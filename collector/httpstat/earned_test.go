@@ -71,3 +71,32 @@ func TestLoadBoundsSavedValues(t *testing.T) {
 		t.Errorf("loaded %+v at %d", x.savedName, now.Unix())
 	}
 }
+
+// A success that gives a value its own name again counts as a call of the name before, which therefore stays in use.
+func TestPromotedCallUsesTheNameBefore(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	n, err := NewNames(NamesOptions{MaxValues: 1, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	promotions := 0
+	for _, plain := range []string{"GET /a", "GET /b", "GET /a", "GET /b"} {
+		for range 100 {
+			now = now.Add(time.Second)
+			changes := n.paths.changes
+			name, _ := n.Observe(plain, "192.0.2.1", 200, nil)
+			if n.paths.changes == changes {
+				continue
+			}
+			promotions++
+			if promotions > 1 && (name != "GET /*" || n.earned.byName[name].Last != now.Unix()) {
+				t.Errorf("promotion %d: the call is named %q, last used %d s ago",
+					promotions, name, now.Unix()-n.earned.byName[name].Last)
+			}
+			break
+		}
+	}
+	if promotions != 4 {
+		t.Errorf("%d promotions, want 4", promotions)
+	}
+}
