@@ -67,6 +67,15 @@ const (
 // is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock, and less than a
 // microsecond.
 type Names struct {
+	// The steps of a call, for example of GET /users/4711:
+	//
+	//	PathName           makes the plain name, GET /users/:id
+	//	pathTree.name      folds values without their own name to "*"
+	//	earnedNames.use    returns Earned, or Unearned: count the call as Unmatched
+	//	(the service handles the call)
+	//	pathTree.learn     after a success: counts the values, and may give one its own name
+	//	earnedNames.earn   after a success: earns the name
+
 	opts  NamesOptions
 	given map[string]bool // read-only
 
