@@ -6,7 +6,7 @@
 //
 // Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is its method and
 // chi's pattern, as RoutePattern returns it in a handler: the pattern of all mounted routers on the way, such as "GET
-// /api/users/{id}". Requests that match no route are [httpstat.Unmatched], whatever their method. A HEAD request
+// /api/users/{id}". Requests that match no route are [httpstat.Unmatched], for any method. A HEAD request
 // without its own route gets the name of the GET route, because middleware.GetHead sends it there. Limits are checked
 // before the inner handlers run; the response to a refused request is 429.
 //

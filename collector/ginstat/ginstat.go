@@ -5,7 +5,7 @@
 //
 // Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is its method and
 // gin's FullPath, such as "GET /users/:id". Requests without a FullPath, such as the requests of NoRoute and NoMethod,
-// are [httpstat.Unmatched], whatever their method. Limits are checked before the inner handlers run; the response to a
+// are [httpstat.Unmatched], for any method. Limits are checked before the inner handlers run; the response to a
 // refused request is 429, and the request is aborted.
 //
 // Calls that handlers make with the context of the request are nested below it. This context is g.Request.Context(), or

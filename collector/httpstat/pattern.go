@@ -57,7 +57,7 @@ func (x *stripped) strip(r *http.Request) *http.Request {
 }
 
 // joinPatterns returns the pattern of a ServeMux below another one: prefix and the inner path, with the method and host
-// of the inner pattern, or those of the outer one if the inner one has none.
+// of the inner pattern, or else of the outer one.
 //
 //	outer          prefix   inner              result
 //	/api/          /api     GET /users/{id}    GET /api/users/{id}

@@ -24,10 +24,11 @@
 // the call of sentinel.Entry, so it includes the wait for a throttling rule. A call is an exception if its entry has an
 // error at its Exit, for example from sentinel.TraceError, and the options of the Collector accept the error.
 //
-// A call that a rule refused is a block. Its reason is the kind of the rule in Sentinel's terms, and the ID of the
-// rule. If the rule has no ID, the reason has the resource of the rule instead, unless it is that of the call:
-// "FlowControl", "Isolation two at a time", "System inboundQPS". A batch of n is n passes or n blocks, and n
-// completions, but one call in flight. A batch of 0 is one call. Completions have no code, because Sentinel has none.
+// A call that a rule refused is a block. Its reason is the kind of the rule in Sentinel's terms, and the ID of the rule
+// or, without an ID, the resource of the rule. The reason omits a name that equals the resource of the call. Examples
+// are "FlowControl", "Isolation two at a time" and "System inboundQPS". A batch of n is n passes or n blocks, and n
+// completions, but one call in flight. A batch of 0 is one call. Completions have no code, because Sentinel has no
+// codes.
 //
 // Each call counts once, and concurrency is never negative, even if other slots panic. Sentinel logs such a panic and
 // lets the call continue, with the panic as its error. If a slot panics before this one sees the call, the call passes
