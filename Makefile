@@ -122,8 +122,15 @@ rules: ## the unit tests of the rules for Prometheus, and its configuration, wit
 	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml hours.yaml && \
 	$$promtool check config --syntax-only ../compose/prometheus.yaml && $$promtool check config --syntax-only ../compose/prometheus-2.yaml
 
-lint: ## gofumpt, and in each module go vet, staticcheck and go mod tidy
+# Go files in which lint allows at most 120 columns per line. A tab counts as 4 columns, and a character of several bytes
+# as one: awk removes all bytes but the first. Add a directory when its lines fit.
+SHORT_LINES = 'leap/*.go' 'node/*.go' 'collector/*.go'
+
+lint: ## gofumpt, the length of lines, and in each module go vet, staticcheck and go mod tidy
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+	@LC_ALL=C awk -v max=120 '{ line = $$0; gsub(/\t/, "    ", line); gsub(/[\200-\277]/, "", line) } \
+		length(line) > max { print FILENAME ":" FNR ": longer than " max " columns"; bad = 1 } \
+		END { exit bad }' $$(git ls-files $(SHORT_LINES))
 	@set -e; for m in . $(RELEASED) $(OTHERS); do \
 		(cd $$m; echo "$$m"; go mod tidy -diff; go vet ./...; go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...); \
 	done

@@ -1,42 +1,43 @@
-// Package chistat counts the requests of chi services: middleware on package collector.
+// Package chistat counts the requests of chi services with package collector. Install [Middleware] in a router:
 //
 //	r := chi.NewRouter()
 //	r.Use(middleware.Recoverer, chistat.Middleware(c))
 //	r.Mount("/api", api)
 //
-// The options are those of package httpstat, whose statuses, exceptions and limits hold here, too. The resource of a request is
-// its method and chi's pattern as RoutePattern tells it in a handler, of all routers that are mounted on the way, such as
-// "GET /api/users/{id}". Requests that match no route are [httpstat.Unmatched], whatever their method. HEAD has the name
-// of GET's route if it has none of its own, because middleware.GetHead answers it so. Limits are asked before the handlers
-// behind run: a request that they refuse is answered with 429.
+// Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is its method and
+// chi's pattern, as RoutePattern returns it in a handler: the pattern of all mounted routers on the way, such as "GET
+// /api/users/{id}". Requests that match no route are [httpstat.Unmatched], for any method. A HEAD request
+// without its own route gets the name of the GET route, because middleware.GetHead sends it there. Limits are checked
+// before the inner handlers run; the response to a refused request is 429.
 //
-// What handlers call with r.Context() is nested below the request.
+// Calls that handlers make with r.Context() are nested below the request.
 //
-// # Where it stands
+// # Position
 //
-// In Use of the outermost router it counts everything. Chi runs such middleware before it routes, so the route is searched
-// twice. Middleware that changes what chi routes by, such as StripSlashes, goes outside: inside of it a request is named by
-// the path that it came with. RedirectSlashes, inside, redirects requests that are unmatched.
+// With Use of the outermost router, the middleware counts everything. Chi runs such middleware before it routes, so the
+// route is searched twice. Install middleware that changes the routing, such as StripSlashes, outside; otherwise the
+// request has the name of its original path. Redirects of an inner RedirectSlashes are unmatched.
 //
-// With With, and in a Group, chi has routed already, and nothing is searched; only the routes there are counted. Use of a
-// router that is mounted counts those, and its 404s; there it sees paths as the request came with them. A router that is
-// no chi.Mux is wrapped as a whole: chistat.Middleware(c)(router).
+// With With, and in a Group, chi has routed already, and no search is needed. Only the routes there are counted. With
+// Use of a mounted router, the middleware counts the routes of this router and its 404s; it sees the original paths.
+// Wrap a router that is not a chi.Mux as a whole: chistat.Middleware(c)(router).
 //
-// A handler that is mounted and is no chi.Routes counts for the pattern that it is mounted at, such as "GET /old/*". So does
-// a router behind http.StripPrefix, into which nobody can look; [StripPrefix] is the same, and keeps its routes.
+// A mounted handler that does not implement chi.Routes has the pattern of its mount, such as "GET /old/*". This
+// includes routers behind http.StripPrefix, which hides them. Use [StripPrefix] instead to keep their routes.
 //
 // # Panics
 //
-// The middleware may stand inside or outside of chi's Recoverer. A panic is an exception, with the status that was written, or
-// 500, which Recoverer answers with; http.ErrAbortHandler, which it lets through, has no code. A service without Recoverer,
-// where net/http closes the connection, says httpstat.Recovered(0), and one whose recoverer has another status that one.
+// The middleware works inside or outside of chi's Recoverer. A panic is an exception. Its status is the written one, or
+// 500, the response of Recoverer. http.ErrAbortHandler, which Recoverer lets through, has no code. In a service without
+// Recoverer, where net/http closes the connection, use httpstat.Recovered(0). If the recoverer sends another status,
+// pass this status.
 //
 // # Caveats
 //
-// What middleware outside of this one answers itself, as for CORS, is not counted. A request is counted twice, one below the
-// other, if it passes the middleware twice, as in a router and one that is mounted in it.
+// Responses of outer middleware, such as CORS responses, are not counted. A request that passes the middleware twice,
+// for example in a router and in a mounted router, is counted twice, one call below the other.
 //
-// Chi allows no routes to be added while it routes; one that was added is counted from its first request on.
+// Chi does not allow adding routes while it routes. An added route is counted from its first request on.
 package chistat
 
 import (
@@ -50,22 +51,22 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Middleware counts requests for their route: the method and chi's whole pattern, such as "GET /api/users/{id}", or
-// [httpstat.Unmatched]. One that a limit refuses is answered, and no handler behind this one runs. The options are those of
-// [httpstat.Handler]; a panic that goes on is counted with 500, which chi's Recoverer makes of it, unless the option
-// [httpstat.Recovered] says otherwise. A nil Collector counts nothing.
+// Middleware counts requests under their route: the method and chi's full pattern, such as "GET /api/users/{id}", or
+// [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner handler runs.
+// Middleware takes the options of [httpstat.Handler]. A panic that propagates is counted with 500, the status that
+// chi's Recoverer sends, unless the option [httpstat.Recovered] sets another one. A nil Collector counts nothing.
 //
-// It is safe for concurrent use, and costs what httpstat.Handler does and a search of the routes, because chi runs the
-// middleware of Use before it routes.
+// Middleware is safe for concurrent use. It costs as much as httpstat.Handler plus a search of the routes, because chi
+// runs the middleware of Use before it routes.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) func(http.Handler) http.Handler {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next http.Handler) http.Handler {
-		routes, _ := next.(chi.Routes) // of a router that is wrapped as a whole
+		routes, _ := next.(chi.Routes) // set if a router is wrapped as a whole
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Serve(w, r, route(routes, r), next) })
 	}
 }
 
-// StripPrefix is http.StripPrefix for a router that is mounted, whose routes are found then:
+// StripPrefix is http.StripPrefix for a mounted router. Unlike http.StripPrefix, it keeps the routes visible:
 //
 //	r.Mount("/api", chistat.StripPrefix("/api", users))
 func StripPrefix(prefix string, router chi.Router) http.Handler {
@@ -77,12 +78,12 @@ type (
 		routes
 		http.Handler
 	}
-	routes = chi.Routes // whose own name is that of a method of it
+	routes = chi.Routes // alias, because the field name Routes would hide the method Routes
 )
 
-// route is the name of the route that a request matches.
+// route returns the name of the route that a request matches.
 func route(routes chi.Routes, r *http.Request) string {
-	method, path := r.Method, r.URL.RawPath // chi routes by it where it is set
+	method, path := r.Method, r.URL.RawPath // chi routes by RawPath if it is set
 	if path == "" {
 		path = r.URL.Path
 	}
@@ -91,7 +92,7 @@ func route(routes chi.Routes, r *http.Request) string {
 			method = at.RouteMethod
 		}
 		if n := len(at.RoutePatterns); n > 0 && !strings.HasSuffix(at.RoutePatterns[n-1], "*") {
-			return method + " " + at.RoutePattern() // it has been routed
+			return method + " " + at.RoutePattern() // chi has routed already
 		} else if n == 0 && at.RoutePath != "" {
 			path = at.RoutePath
 		}
@@ -105,7 +106,7 @@ func route(routes chi.Routes, r *http.Request) string {
 	if pattern := find(routes, method, path); pattern != "" {
 		return method + " " + pattern
 	}
-	if method == http.MethodHead { // which middleware.GetHead has routes of GET answer
+	if method == http.MethodHead { // middleware.GetHead uses the GET routes
 		if pattern := find(routes, http.MethodGet, path); pattern != "" {
 			return http.MethodGet + " " + pattern
 		}
@@ -113,12 +114,13 @@ func route(routes chi.Routes, r *http.Request) string {
 	return httpstat.Unmatched
 }
 
-var found = sync.Pool{New: func() any { return chi.NewRouteContext() }}
+// contexts recycles the routing contexts of find.
+var contexts = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 
-// find is the pattern that a path matches, as chi tells it when it has routed; empty if there is none.
+// find returns the pattern that a path matches, in the form that chi reports after routing, or an empty string.
 func find(routes chi.Routes, method, path string) string {
-	x := found.Get().(*chi.Context)
-	defer found.Put(x)
+	x := contexts.Get().(*chi.Context)
+	defer contexts.Put(x)
 	x.Reset()
 	if path == "" {
 		path = "/"

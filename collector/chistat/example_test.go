@@ -22,7 +22,10 @@ func Example() {
 	}
 	service := chi.NewRouter()
 	service.Use(middleware.Recoverer, chistat.Middleware(c))
-	service.Get("/users/{id}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "user ", chi.URLParam(r, "id")) })
+	service.Get(
+		"/users/{id}",
+		func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "user ", chi.URLParam(r, "id")) },
+	)
 
 	for _, target := range []string{"/users/7", "/users/8", "/users/9", "/nobody"} {
 		w := httptest.NewRecorder()

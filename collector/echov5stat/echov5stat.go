@@ -1,37 +1,39 @@
-// Package echov5stat counts the requests of services with version 5 of echo: middleware on package collector. For version 4 there
-// is package echostat.
+// Package echov5stat counts the requests of echo services (version 5) with package collector. It has one function,
+// [Middleware]. For version 4 use package echostat.
 //
 //	e := echo.New()
 //	e.Use(middleware.Recover(), echov5stat.Middleware(c))
 //
-// The options are those of package httpstat, whose statuses, exceptions and limits hold here, too. The resource of a request is
-// the method and path of its route, such as "GET /users/:id", for HEAD, too, where AutoHandleHEAD has GET's route answer; the
-// method is the request's own for routes of Any, OTHER if HTTP does not define it. Requests that match no route are
-// [httpstat.Unmatched]: those that echo answers itself with 404, 405, or 204 for OPTIONS, and those of RouteNotFound. Limits
-// are asked before the handlers behind run: a request that they refuse is answered with 429.
+// Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is the method and
+// path of its route, such as "GET /users/:id". This includes HEAD requests that the GET route handles because of
+// AutoHandleHEAD. Routes of Any use the method of the request, or OTHER if HTTP does not define it. Requests that match
+// no route are [httpstat.Unmatched]: requests that echo itself answers with 404, 405, or 204 for OPTIONS, and requests
+// of RouteNotFound routes. Limits are checked before the inner handlers run; the response to a refused request is 429.
 //
-// What handlers call with ec.Request().Context() is nested below the request.
+// Calls that handlers make with ec.Request().Context() are nested below the request.
 //
 // # Errors
 //
-// Echo asks its HTTPErrorHandler what an error means after all middleware has returned. This one asks it at once, and counts
-// what it answers, as echo's RequestLogger does. So middleware outside has the error, but the response is written
-// already: what turns errors into others goes inside. A handler of your own must look whether the response is committed, as echo's
-// does, because it is asked again with an error that goes on.
+// Echo calls its HTTPErrorHandler after all middleware has returned, to convert an error into a response. This
+// middleware calls it immediately, and counts the status of the response, as echo's RequestLogger does. Outer
+// middleware therefore gets the error after the response was written. Install middleware that converts errors inside. A
+// custom HTTPErrorHandler must check if the response is committed, as echo's handler does, because it is called again
+// when the error reaches echo.
 //
 // # Panics
 //
-// The middleware may stand inside or outside of echo's Recover. A panic is an exception, with the status that was written, or
-// 500, which Recover answers with; http.ErrAbortHandler, which it lets through, has no code. A service without Recover, where
-// net/http closes the connection, says httpstat.Recovered(0), and one whose recoverer has another status that one.
+// The middleware works inside or outside of echo's Recover. A panic is an exception. Its status is the written one, or
+// 500, the response of Recover. http.ErrAbortHandler, which Recover lets through, has no code. In a service without
+// Recover, where net/http closes the connection, use httpstat.Recovered(0). If the recoverer sends another status, pass
+// this status.
 //
 // # Caveats
 //
-// It is for Use, of an Echo, a group or a route, not for Pre, which runs before a route is known. A router of your own must tell
-// the route by Context.InitializeRoute. Hosts are not part of names.
+// Install it with Use on an Echo, a group or a route, not with Pre: echo runs Pre before it knows the route. A custom
+// router must set the route with Context.InitializeRoute. Hosts are not part of names.
 //
-// What middleware outside of this one answers itself, as for CORS, is not counted. A request is counted twice if its route has the
-// middleware twice.
+// Responses of outer middleware, such as CORS responses, are not counted. A request is counted twice if its route has
+// the middleware twice.
 package echov5stat
 
 import (
@@ -43,15 +45,15 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Middleware counts requests for their route: the method and path that it was registered with, such as "GET /users/:id", or
-// [httpstat.Unmatched]. One that a limit refuses is answered, and no handler behind this one runs. The options are those of
-// [httpstat.Handler]; a panic that goes on is counted with 500, which echo's Recover makes of it, unless the option
-// [httpstat.Recovered] says otherwise. A nil Collector counts nothing.
+// Middleware counts requests under their route: the method and path of its registration, such as "GET /users/:id", or
+// [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner handler runs.
+// Middleware takes the options of [httpstat.Handler]. A panic that propagates is counted with 500, the status that
+// echo's Recover sends, unless the option [httpstat.Recovered] sets another one. A nil Collector counts nothing.
 //
-// An error from the handlers behind is given to echo's HTTPErrorHandler at once, because the status is its to choose, and
-// returned, as by echo's RequestLogger.
+// If an inner handler returns an error, the middleware passes it to echo's HTTPErrorHandler immediately, because the
+// handler chooses the status. Then it returns the error, as echo's RequestLogger does.
 //
-// It is safe for concurrent use, and costs what httpstat.Handler does, a name and a little more.
+// Middleware is safe for concurrent use. It costs as much as httpstat.Handler plus a name and a little more.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.MiddlewareFunc {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -74,7 +76,7 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.Middleware
 	}
 }
 
-// route is the name of the route that a request matches.
+// route returns the name of the route that a request matches.
 func route(ec *echo.Context) string {
 	switch x := ec.RouteInfo(); x.Method {
 	case "", echo.RouteNotFound:

@@ -1,32 +1,33 @@
-// Package ginstat counts the requests of gin services: middleware on package collector.
+// Package ginstat counts the requests of gin services with package collector. It has one function, [Middleware].
 //
 //	engine := gin.Default()
 //	engine.Use(ginstat.Middleware(c))
 //
-// The options are those of package httpstat, whose statuses, exceptions and limits hold here, too. The resource of a request is
-// its method and gin's FullPath, such as "GET /users/:id"; requests without one, so those that NoRoute and NoMethod answer, are
-// [httpstat.Unmatched], whatever their method. Limits are asked before the handlers behind run: a request that they
-// refuse is answered with 429, and aborted.
+// Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is its method and
+// gin's FullPath, such as "GET /users/:id". Requests without a FullPath, such as the requests of NoRoute and NoMethod,
+// are [httpstat.Unmatched], for any method. Limits are checked before the inner handlers run; the response to a
+// refused request is 429, and the request is aborted.
 //
-// What handlers call with the request's context is nested below it: g.Request.Context(), and the gin.Context itself where
-// the engine's ContextWithFallback is on.
+// Calls that handlers make with the context of the request are nested below it. This context is g.Request.Context(), or
+// the gin.Context itself if the engine has ContextWithFallback.
 //
 // # Panics
 //
-// The middleware may stand inside or outside of gin's Recovery. A panic is an exception, with the status that was written, or
-// 500, which Recovery answers with. A service without Recovery, where net/http closes the connection, says
-// httpstat.Recovered(0), and one whose recoverer has another status that one. Recovery takes http.ErrAbortHandler for a
-// connection that is broken, and gin answers with the status that was set; inside of it this is an exception without a code.
+// The middleware works inside or outside of gin's Recovery. A panic is an exception. Its status is the written one, or
+// 500, the response of Recovery. In a service without Recovery, where net/http closes the connection, use
+// httpstat.Recovered(0). If the recoverer sends another status, pass this status. Recovery treats http.ErrAbortHandler
+// as a broken connection, and gin responds with the status that was set; if the middleware is inside of Recovery, this
+// is an exception without a code.
 //
 // # Caveats
 //
-// Gin answers redirects for a slash at the end (RedirectTrailingSlash) and of RedirectFixedPath before any middleware:
-// they are not counted. What middleware outside of this one answers itself, as for CORS, is not, either.
+// Gin sends the redirects of RedirectTrailingSlash and RedirectFixedPath before any middleware runs; these are not
+// counted. Responses of outer middleware, such as CORS responses, are not counted either.
 //
-// A request that is routed again by HandleContext is counted for both routes, one below the other. So is one whose route has the
-// middleware twice.
+// A request that HandleContext routes again is counted for both routes, one below the other. So is a request whose
+// route has the middleware twice.
 //
-// Gin allows no routes to be added while it routes; one that was added is counted from its first request on.
+// Gin does not allow adding routes while it routes. An added route is counted from its first request on.
 package ginstat
 
 import (
@@ -40,30 +41,30 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Middleware counts requests for their route: the method and gin's pattern, such as "GET /users/:id", or
-// [httpstat.Unmatched]. One that a limit refuses is answered, and no handler behind this one runs. The options are those of
-// [httpstat.Handler]; a panic that goes on is counted with 500, which gin's Recovery makes of it, unless the option
-// [httpstat.Recovered] says otherwise. A nil Collector counts nothing.
+// Middleware counts requests under their route: the method and gin's pattern, such as "GET /users/:id", or
+// [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner handler runs.
+// Middleware takes the options of [httpstat.Handler]. A panic that propagates is counted with 500, the status that
+// gin's Recovery sends, unless the option [httpstat.Recovered] sets another one. A nil Collector counts nothing.
 //
-// It is safe for concurrent use, and costs what httpstat.Handler does, a name and a little more.
+// Middleware is safe for concurrent use. It costs as much as httpstat.Handler plus a name and a little more.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(g *gin.Context) {
 		name := httpstat.Unmatched
 		if route := g.FullPath(); route != "" {
-			name = g.Request.Method + " " + route // a method that has routes
+			name = g.Request.Method + " " + route // a route matched, so the method is not an invented one
 		}
-		outside := g.Writer
-		if !m.Serve(outside, g.Request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {
-			w := &response{ResponseWriter: outside, counted: counted}
-			g.Writer, g.Request = w, r // the request stays as the handlers behind leave it, as in gin
+		original := g.Writer
+		if !m.Serve(original, g.Request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {
+			w := &response{ResponseWriter: original, counted: counted}
+			g.Writer, g.Request = w, r // like gin, g keeps the request that inner handlers set
 			returned := false
 			defer func() {
 				if g.Writer == w {
-					g.Writer = outside
+					g.Writer = original
 				}
 				if returned || w.Written() {
-					w.tell()
+					w.reportStatus()
 				}
 			}()
 			g.Next()
@@ -74,24 +75,26 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 	}
 }
 
-// response is gin's writer while the handlers behind run. Gin keeps the status of a response until its body begins, or all
-// handlers have returned, and does not know of connections that were taken over.
+// response is gin's writer while the inner handlers run. Gin keeps the status of a response until the body begins or
+// all handlers have returned, and does not detect hijacked connections.
 type response struct {
 	gin.ResponseWriter
-	counted http.ResponseWriter // by which the status is told
+	counted http.ResponseWriter // records the status
 }
 
-// tell tells the status that the client gets, which is gin's own already. Informational ones are followed by the one that net/http implies.
-func (w *response) tell() {
+// reportStatus passes the status of the response to counted. The status is gin's own, so the client has it anyway.
+// Informational statuses are ignored, because net/http sends a final one after them.
+func (w *response) reportStatus() {
 	if status := w.Status(); status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		w.counted.WriteHeader(status)
 	}
 }
 
-// Hijack implements http.Hijacker. A response that has begun has its status; any other is a switch of the protocol.
+// Hijack implements http.Hijacker. If the response has begun, it has its status; otherwise the call is a switch of
+// protocols (101).
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.Written() {
-		w.tell()
+		w.reportStatus()
 	}
 	return http.NewResponseController(w.counted).Hijack()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/collector/grpcstat"
 )
 
-// What an interceptor costs: the call itself costs nothing.
+// The handler does nothing, so the result is the cost of the interceptor.
 func BenchmarkUnaryServer(b *testing.B) {
 	info := &grpc.UnaryServerInfo{FullMethod: unary}
 	for name, tc := range map[string]struct {
@@ -44,7 +44,7 @@ func BenchmarkUnaryClient(b *testing.B) {
 	}
 }
 
-// What an interceptor adds to a whole call, both sides in this process.
+// The result is the cost of the interceptor for a complete call, with both sides in this process.
 func BenchmarkCall(b *testing.B) {
 	for name, c := range map[string]*collector.Collector{"bare": nil, "counted": newCollector(b, collector.Options{})} {
 		conn := dial(b, serve(b, nil, inServer(c)...), inClient(c)...)

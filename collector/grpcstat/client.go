@@ -14,15 +14,16 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// UnaryClient counts the unary calls that a client makes. Those that a limit refuses end at once, with
+// UnaryClient counts the unary calls of a client. A call that a limit refuses ends immediately with
 // [collector.ErrBlocked]. A nil Collector counts nothing.
 //
-// An interceptor is safe for concurrent use, and one will do for any number of clients. It costs what
-// [collector.Collector.Enter] does.
+// An interceptor is safe for concurrent use, and any number of clients can share one. It costs as much as
+// [collector.Collector.Enter].
 func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterceptor {
 	o := apply(c, opts, clientFailed)
 	return func(
-		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
+		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+		invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) (err error) {
 		if o.skips(ctx, method) {
 			return invoker(ctx, method, req, reply, cc, opts...)
@@ -32,24 +33,30 @@ func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterce
 			return refusal{err}
 		}
 		defer func() { o.exit(&entry, err) }()
-		err = collector.ErrPanicked // unless it returns
+		err = collector.ErrPanicked // replaced when invoker returns
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 }
 
-// clientName is the resource of a client's calls: a process may serve the same method, as a gateway does.
+// clientName returns the resource of a client's call. The prefix distinguishes it from the served method of a gateway.
 func clientName(method string) string { return "client " + method }
 
-// StreamClient counts the streams that a client opens: each is one call. It lasts until the stream has reported how it
-// ended, which is an error from RecvMsg, io.EOF included, or the one message of a stream that has but one for an answer;
-// or an error from SendMsg, other than io.EOF; or until its context ends or its connection is closed, whichever is
-// first. One that a limit refuses is not opened. A nil Collector counts nothing.
+// StreamClient counts each stream of a client as one call. The call ends with the first of these events:
 //
-// It costs what [UnaryClient] does, and a few allocations to watch all that.
+//	RecvMsg returns an error, including io.EOF
+//	RecvMsg returns the only message of a response that has one message
+//	SendMsg, CloseSend or Header returns an error other than io.EOF
+//	the context of the stream ends
+//	the connection of the stream is closed
+//
+// A stream that a limit refuses is not opened. A nil Collector counts nothing.
+//
+// It costs as much as [UnaryClient] plus a few allocations to observe these events.
 func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInterceptor {
 	o := apply(c, opts, clientFailed)
 	return func(
-		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		streamer grpc.Streamer, opts ...grpc.CallOption,
 	) (_ grpc.ClientStream, err error) {
 		if o.skips(ctx, method) {
 			return streamer(ctx, desc, cc, method, opts...)
@@ -58,7 +65,7 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 		if err != nil {
 			return nil, refusal{err}
 		}
-		s := &clientStream{options: o, entry: &entry, forget: func() bool { return false }}
+		s := &clientStream{options: o, entry: &entry, stopWait: func() bool { return false }}
 		defer func() {
 			switch {
 			case err != nil:
@@ -67,15 +74,15 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 				s.end(errNoStream)
 			}
 		}()
-		err = collector.ErrPanicked // unless it returns
-		s.one = !desc.ServerStreams
-		s.forget = context.AfterFunc(ctx, func() { s.aside(status.FromContextError(ctx.Err()).Err()) })
-		// A stream that is not read any more ends with its connection. Before that this is the end of an attempt only,
-		// and interceptors between here and there may make another.
+		err = collector.ErrPanicked // replaced when streamer returns
+		s.single = !desc.ServerStreams
+		s.stopWait = context.AfterFunc(ctx, func() { s.endInBackground(status.FromContextError(ctx.Err()).Err()) })
+		// If the stream is no longer read, the call ends with the connection. While the connection is open, OnFinish
+		// reports the end of one attempt only, and inner interceptors may start another one.
 		opts = append(slices.Clip(opts), grpc.OnFinish(func(err error) {
 			if cc.GetState() == connectivity.Shutdown {
-				s.forget()
-				s.aside(err)
+				s.stopWait()
+				s.endInBackground(err)
 			}
 		}))
 		stream, err := streamer(ctx, desc, cc, method, opts...)
@@ -87,27 +94,27 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 	}
 }
 
-// errNoStream is the error of a call whose stream an interceptor further in left out, without an error.
-var errNoStream = errors.New("grpcstat: neither a stream nor an error")
+// errNoStream is the error of a call if an inner interceptor returned neither a stream nor an error.
+var errNoStream = errors.New("grpcstat: interceptor returned neither a stream nor an error")
 
-// clientStream exits its entry when the stream ends.
+// clientStream ends its entry when the stream ends.
 type clientStream struct {
 	grpc.ClientStream
 	*options
-	entry  *collector.Entry
-	one    bool        // one message is the whole answer
-	forget func() bool // the context
+	entry    *collector.Entry
+	single   bool        // the response is a single message
+	stopWait func() bool // stops waiting for the end of the context
 }
 
-// end ends the call, with nothing more to wait for. Only the first end counts.
+// end ends the call, and stops waiting for the context. Only the first end has an effect.
 func (s *clientStream) end(err error) {
-	s.forget()
+	s.stopWait()
 	s.exit(s.entry, err)
 }
 
-// aside ends the call in a goroutine that is nobody's: of the context, or of gRPC. A panic of the functions that
-// [collector.Options] have would end the process there. It ends with its goroutine.
-func (s *clientStream) aside(err error) {
+// endInBackground ends the call in a goroutine of the context or of gRPC. A panic in a function of [collector.Options]
+// would terminate the process there, so endInBackground recovers it.
+func (s *clientStream) endInBackground(err error) {
 	defer func() { _ = recover() }()
 	s.exit(s.entry, err)
 }
@@ -115,13 +122,13 @@ func (s *clientStream) aside(err error) {
 func (s *clientStream) RecvMsg(m any) (err error) {
 	defer func() {
 		switch {
-		case err == io.EOF, err == nil && s.one:
+		case err == io.EOF, err == nil && s.single:
 			s.end(nil)
 		case err != nil:
 			s.end(err)
 		}
 	}()
-	err = collector.ErrPanicked // unless it returns
+	err = collector.ErrPanicked // replaced when RecvMsg returns
 	return s.ClientStream.RecvMsg(m)
 }
 
@@ -143,7 +150,7 @@ func (s *clientStream) Header() (_ metadata.MD, err error) {
 	return s.ClientStream.Header()
 }
 
-// sent ends the call if sending failed. With io.EOF it is RecvMsg that knows why.
+// sent ends the call if sending failed. If the error is io.EOF, RecvMsg returns the reason.
 func (s *clientStream) sent(err *error) {
 	if *err != nil && *err != io.EOF {
 		s.end(*err)

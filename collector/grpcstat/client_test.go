@@ -19,7 +19,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// open opens a duplex stream and gets the first answer.
+// open opens a duplex stream and receives the first response.
 func open(t *testing.T, ctx context.Context, conn *grpc.ClientConn) pb.TestService_FullDuplexCallClient {
 	t.Helper()
 	stream, err := pb.NewTestServiceClient(conn).FullDuplexCall(ctx)
@@ -35,8 +35,8 @@ func open(t *testing.T, ctx context.Context, conn *grpc.ClientConn) pb.TestServi
 	return stream
 }
 
-// Nobody reads these streams to their ends.
-func TestStreamsThatNobodyReadsAnyMore(t *testing.T) {
+// Streams that are not read to their end also end their calls.
+func TestUnreadStreamsEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end       func(stream pb.TestService_FullDuplexCallClient, conn *grpc.ClientConn, cancel func())
 		timeout   time.Duration
@@ -80,7 +80,7 @@ func TestStreamsThatNobodyReadsAnyMore(t *testing.T) {
 	}
 }
 
-// The ends that follow the first are no ends of the call.
+// Only the first end of a stream ends its call.
 func TestAStreamEndsOnce(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	conn := dial(t, serve(t, nil), inClient(c)...)
@@ -89,7 +89,7 @@ func TestAStreamEndsOnce(t *testing.T) {
 	if err := stream.CloseSend(); err != nil {
 		t.Error(err)
 	}
-	flying(t, c, duplex, 1) // there may be more to read
+	flying(t, c, duplex, 1) // more messages may follow
 	for range 3 {
 		if _, err := stream.Recv(); err != io.EOF {
 			t.Error(err)
@@ -104,8 +104,8 @@ func TestAStreamEndsOnce(t *testing.T) {
 	want(t, c, map[string]counts{duplex: {pass: 1}})
 }
 
-// A context that goes on must not remember every stream there was.
-func TestAStreamThatEndedIsForgotten(t *testing.T) {
+// A long-lived context does not keep references to streams that have ended.
+func TestEndedStreamsAreReleased(t *testing.T) {
 	type key struct{}
 	conn := dial(t, serve(t, nil), inClient(newCollector(t, collector.Options{}))...)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,7 +127,7 @@ func TestAStreamThatEndedIsForgotten(t *testing.T) {
 	}
 }
 
-// A send that fails because the stream has ended does not know how: that is RecvMsg's.
+// If sending fails because the stream has ended, the reason comes from RecvMsg.
 func TestAFailedSendWaitsForTheStatus(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	refuse := func(context.Context, string) error { return status.Error(codes.FailedPrecondition, "no") }
@@ -151,8 +151,9 @@ func TestAFailedSendWaitsForTheStatus(t *testing.T) {
 	want(t, c, map[string]counts{duplex: {pass: 1}})
 }
 
-// Such a stream needs no second read, for which the context may never end.
-func TestAnAnswerOfOneMessageIsTheEnd(t *testing.T) {
+// A stream with a single response message ends with this message. It needs no second read, and its context may never
+// end.
+func TestSingleResponseEndsTheCall(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	conn := dial(t, serve(t, nil), inClient(c)...)
 	stream, err := pb.NewTestServiceClient(conn).StreamingInputCall(context.Background())
@@ -193,15 +194,17 @@ func TestACallThatCannotBeSent(t *testing.T) {
 		if err := call(t.Context(), nobody, method); status.Code(err) != codes.Unavailable {
 			t.Errorf("%s to nobody: %v", method, err)
 		}
-		if err := call(metadata.AppendToOutgoingContext(t.Context(), "Bad Key", ""), open, method); status.Code(err) != codes.Internal {
+		if err := call(metadata.AppendToOutgoingContext(t.Context(), "Bad Key", ""), open, method); status.Code(
+			err,
+		) != codes.Internal {
 			t.Errorf("%s with bad metadata: %v", method, err)
 		}
 	}
 	want(t, c, one(counts{pass: 4, exception: 2}))
 }
 
-// Streams that end in all ways at once: in the end what passed has completed, and nothing is in flight.
-func TestManyStreamsThatEndAnyhow(t *testing.T) {
+// Streams end in all ways concurrently. Finally, all passes have completed, and no call is in flight.
+func TestConcurrentStreamEnds(t *testing.T) {
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	conn := dial(t, serve(t, nil, inServer(server)...), inClient(client)...)
 	const workers, each = 16, 60
@@ -217,7 +220,7 @@ func TestManyStreamsThatEndAnyhow(t *testing.T) {
 				}
 				_ = stream.Send(new(pb.StreamingOutputCallRequest))
 				switch rand.IntN(4) {
-				case 0: // left to the timeout
+				case 0: // ends by timeout
 					time.AfterFunc(time.Second, cancel)
 					continue
 				case 1:
@@ -246,11 +249,14 @@ func TestManyStreamsThatEndAnyhow(t *testing.T) {
 	}
 }
 
-// A gateway takes calls and makes the same ones; both were one resource, with twice the calls.
+// A gateway that serves and calls the same method had one resource with twice the calls.
 func TestAGatewayHasTwoResources(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	behind := dial(t, serve(t, nil), inClient(c)...)
-	conn := dial(t, serve(t, func(ctx context.Context, method string) error { return call(ctx, behind, method) }, inServer(c)...))
+	conn := dial(
+		t,
+		serve(t, func(ctx context.Context, method string) error { return call(ctx, behind, method) }, inServer(c)...),
+	)
 	if err := call(t.Context(), conn, unary); err != nil {
 		t.Fatal(err)
 	}

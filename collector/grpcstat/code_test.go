@@ -20,7 +20,7 @@ import (
 	"github.com/windowstat/windowstat/collector/grpcstat"
 )
 
-// answered is all calls by code, when all have ended.
+// answered returns the number of calls by code. It waits until all calls have ended.
 func answered(t *testing.T, c *collector.Collector) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -37,9 +37,9 @@ func answered(t *testing.T, c *collector.Collector) map[string]int64 {
 	return all
 }
 
-// Two thousand missing manifests were "pass 2000, exception 0". What a load tool counts by code is what both sides have,
-// whichever kind the method is, and under gRPC's own names.
-func TestCodesAreWhatALoadToolCounts(t *testing.T) {
+// Both sides count the same codes as a load tool, for each kind of method, under gRPC's names. Two thousand missing
+// manifests had been "pass 2000, exception 0".
+func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	handle := func(ctx context.Context, _ string) error {
 		md, _ := metadata.FromIncomingContext(ctx)
@@ -62,7 +62,11 @@ func TestCodesAreWhatALoadToolCounts(t *testing.T) {
 				if random.IntN(20) == 0 {
 					answer = "plain"
 				}
-				err := call(metadata.AppendToOutgoingContext(t.Context(), "answer", answer), conn, methods[random.IntN(len(methods))])
+				err := call(
+					metadata.AppendToOutgoingContext(t.Context(), "answer", answer),
+					conn,
+					methods[random.IntN(len(methods))],
+				)
 				code := status.Code(err).String()
 				if status.Code(err) > codes.Unauthenticated {
 					code = collector.OtherCode
@@ -85,9 +89,9 @@ func TestCodesAreWhatALoadToolCounts(t *testing.T) {
 	}
 }
 
-// A call that is cancelled has the code that the client's library gives it, one that panics has none, and one that a limit
-// refuses is no completion.
-func TestCodesOfWhatDoesNotEndWell(t *testing.T) {
+// A canceled call has the code that gRPC's library gives it, a call that panics has none, and a refused call is no
+// completion.
+func TestCodesOfAbortedCalls(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -103,7 +107,12 @@ func TestCodesOfWhatDoesNotEndWell(t *testing.T) {
 	intercept := grpcstat.UnaryServer(c)
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = intercept(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "a"}, func(context.Context, any) (any, error) { panic("boom") })
+		_, _ = intercept(
+			t.Context(),
+			nil,
+			&grpc.UnaryServerInfo{FullMethod: "a"},
+			func(context.Context, any) (any, error) { panic("boom") },
+		)
 	}()
 	if got := answered(t, c); !maps.Equal(got, map[string]int64{"": 1}) {
 		t.Errorf("panicked: %v", got)
@@ -124,19 +133,27 @@ func TestCodesOfWhatDoesNotEndWell(t *testing.T) {
 	}
 }
 
-// Each side has its rule for exceptions, and both have the option to change it.
+// Each side has its own rule for exceptions, and both support the option Exception.
 func TestException(t *testing.T) {
 	notOK := grpcstat.Exception(func(c codes.Code) bool { return c != codes.OK })
 	for name, tc := range map[string]struct {
 		code   codes.Code
 		opts   []grpcstat.Option
-		failed [2]bool // server, client
+		failed [2]bool // on the server, on the client
 	}{
-		"default":            {codes.NotFound, nil, [2]bool{}},
-		"nil":                {codes.ResourceExhausted, []grpcstat.Option{grpcstat.Exception(nil)}, [2]bool{false, true}},
+		"default": {codes.NotFound, nil, [2]bool{}},
+		"nil": {
+			codes.ResourceExhausted,
+			[]grpcstat.Option{grpcstat.Exception(nil)},
+			[2]bool{false, true},
+		},
 		"all but OK":         {codes.NotFound, []grpcstat.Option{notOK}, [2]bool{true, true}},
 		"all but OK, and OK": {codes.OK, []grpcstat.Option{notOK}, [2]bool{}},
-		"none":               {codes.Internal, []grpcstat.Option{grpcstat.Exception(func(codes.Code) bool { return false })}, [2]bool{}},
+		"none": {
+			codes.Internal,
+			[]grpcstat.Option{grpcstat.Exception(func(codes.Code) bool { return false })},
+			[2]bool{},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sides := [2]*collector.Collector{newCollector(t, collector.Options{}), newCollector(t, collector.Options{})}
@@ -161,14 +178,20 @@ func TestException(t *testing.T) {
 	intercept := grpcstat.UnaryServer(c, grpcstat.Exception(func(codes.Code) bool { panic("boom") }))
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = intercept(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "a"}, func(context.Context, any) (any, error) { return nil, nil })
+		_, _ = intercept(
+			t.Context(),
+			nil,
+			&grpc.UnaryServerInfo{FullMethod: "a"},
+			func(context.Context, any) (any, error) { return nil, nil },
+		)
 	}()
-	if s := c.Resource("a").Snapshot(nil); s.Total.Exception != 1 || s.InFlight != 0 || !maps.Equal(answered(t, c), map[string]int64{"OK": 1}) {
+	if s := c.Resource("a").Snapshot(nil); s.Total.Exception != 1 || s.InFlight != 0 ||
+		!maps.Equal(answered(t, c), map[string]int64{"OK": 1}) {
 		t.Errorf("%+v", s)
 	}
 }
 
-// What is skipped is not counted, on either side, and no limit refuses it.
+// Skipped calls are not counted on either side, and no limit refuses them.
 func TestSkip(t *testing.T) {
 	skip := []grpcstat.Option{
 		grpcstat.Skip(func(_ context.Context, method string) bool { return method == unary || method == duplex }),
@@ -178,7 +201,10 @@ func TestSkip(t *testing.T) {
 	sides := [2]*collector.Collector{newCollector(t, collector.Options{}), newCollector(t, collector.Options{})}
 	conn := dial(t, serve(t, nil, inServer(sides[0], skip...)...), inClient(sides[1], skip...)...)
 	for _, c := range sides {
-		if err := c.SetLimits([]collector.Limit{{Resource: unary, Count: 0}, {Resource: duplex, Count: 0}}); err != nil {
+		if err := c.SetLimits([]collector.Limit{
+			{Resource: unary, Count: 0},
+			{Resource: duplex, Count: 0},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -193,7 +219,7 @@ func TestSkip(t *testing.T) {
 	for i, c := range sides {
 		want := map[string]int64{"OK": 2}
 		if i == 0 {
-			want["OK"] = 3 // the context's value is known to the client alone
+			want["OK"] = 3 // the server does not see the value in the context
 		}
 		if got := answered(t, c); !maps.Equal(got, want) {
 			t.Errorf("side %d: %v, want %v", i, got, want)

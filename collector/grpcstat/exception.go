@@ -24,32 +24,32 @@ func serverFailed(c codes.Code) bool {
 // clientFailed reports whether a code that a client gets means that the call failed.
 func clientFailed(c codes.Code) bool { return c == codes.ResourceExhausted || serverFailed(c) }
 
-// exit ends a call that ended with err, under its code. To know that is to ask methods of the error, such as that of a nil
-// pointer in it: the call ends, too, if they do not return.
+// exit ends a call with the error err, under the code of err. To find the code, it calls methods of err. If one panics,
+// for example because err contains a nil pointer, the call ends anyway, as an exception.
 func (o *options) exit(entry *collector.Entry, err error) {
-	counted, code := collector.ErrPanicked, collector.Code{} // unless they return
+	counted, code := collector.ErrPanicked, collector.Code{} // replaced when the methods of err return
 	defer func() { entry.ExitCode(counted, code) }()
-	if err == collector.ErrPanicked { // nobody was answered
+	if err == collector.ErrPanicked { // no response was sent
 		return
 	}
 	s, ok := status.FromError(err)
 	if !ok {
-		s = status.FromContextError(err) // as gRPC's server does
+		s = status.FromContextError(err) // the same conversion as in gRPC's server
 	}
-	answer := s.Code()
-	code = collector.GRPCCode(uint32(answer))
-	if failed := o.exception(answer); !failed {
+	grpcCode := s.Code()
+	code = collector.GRPCCode(uint32(grpcCode))
+	if failed := o.exception(grpcCode); !failed {
 		err = nil
 	}
 	counted = err
 }
 
-// refusal is the error of a call that a limit refused: package collector's, with a gRPC status.
+// refusal is the error of a refused call: the error of package collector with a gRPC status.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// GRPCStatus is what gRPC sends, and what status.FromError finds.
+// GRPCStatus returns the status that gRPC sends, and that status.FromError finds.
 func (r refusal) GRPCStatus() *status.Status {
 	s := status.New(codes.ResourceExhausted, r.Error())
 	if with, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)}); err == nil {

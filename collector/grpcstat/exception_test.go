@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// documented reads the table of codes in the package's documentation.
+// documented reads the table of codes in the documentation of the package.
 func documented(t *testing.T) map[string][2]bool {
 	t.Helper()
 	text, err := os.ReadFile("doc.go")
@@ -56,7 +56,7 @@ func TestExceptionsAreAsDocumented(t *testing.T) {
 			t.Errorf("%v is not in the table", code)
 		}
 		if !ok {
-			row = [2]bool{true, true} // a number that is none
+			row = [2]bool{true, true} // not a valid code
 		}
 		server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 		handle := func(context.Context, string) error { return status.Error(code, "as asked") }
@@ -72,8 +72,8 @@ func TestExceptionsAreAsDocumented(t *testing.T) {
 	}
 }
 
-// Handlers return any error; what gRPC sends for it decides. The Collector sees the error itself.
-func TestErrorsOfHandlersThatAreNoStatus(t *testing.T) {
+// A handler may return any error. The code is the one that gRPC sends for it, and the Collector gets the error itself.
+func TestHandlerErrorsWithoutStatus(t *testing.T) {
 	errOurs := errors.New("ours")
 	for _, tc := range []struct {
 		err       error
@@ -81,13 +81,13 @@ func TestErrorsOfHandlersThatAreNoStatus(t *testing.T) {
 		exception bool
 	}{
 		{errors.New("x"), codes.Unknown, true},
-		{fmt.Errorf("wrapped: %w", errOurs), codes.Unknown, false}, // which Options ignore
+		{fmt.Errorf("wrapped: %w", errOurs), codes.Unknown, false}, // rejected by the options
 		{fmt.Errorf("wrapped: %w", status.Error(codes.NotFound, "x")), codes.NotFound, false},
 		{fmt.Errorf("wrapped: %w", status.Error(codes.Internal, "x")), codes.Internal, true},
 		{context.Canceled, codes.Canceled, false},
 		{fmt.Errorf("wrapped: %w", context.Canceled), codes.Canceled, false},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, true},
-		{collector.ErrBlocked, codes.Unknown, false}, // which never is one
+		{collector.ErrBlocked, codes.Unknown, false}, // never an exception
 	} {
 		var classes []error
 		c := newCollector(t, collector.Options{

@@ -16,22 +16,32 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// An interceptor further in may panic, fail where gRPC does not, or try again; the call is what it makes of it.
-func TestInterceptorsFurtherIn(t *testing.T) {
+// An inner interceptor may panic, fail where gRPC does not, or retry. The call has the result of this interceptor.
+func TestInnerInterceptors(t *testing.T) {
 	errInner := errors.New("inner")
-	failSend := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	failSend := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		next grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
 		stream, err := next(ctx, desc, cc, method, opts...)
 		return failing{stream, errInner}, err
 	}
 	t.Run("panic", func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
-		conn := dial(t, serve(t, nil), append(inClient(c),
-			grpc.WithChainUnaryInterceptor(func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
-				panic("boom")
-			}),
-			grpc.WithChainStreamInterceptor(func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, grpc.Streamer, ...grpc.CallOption) (grpc.ClientStream, error) {
-				panic("boom")
-			}))...)
+		conn := dial(t, serve(t, nil), append(
+			inClient(c),
+			grpc.WithChainUnaryInterceptor(
+				func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
+					panic("boom")
+				},
+			),
+			grpc.WithChainStreamInterceptor(
+				func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, grpc.Streamer,
+					...grpc.CallOption,
+				) (grpc.ClientStream, error) {
+					panic("boom")
+				},
+			),
+		)...)
 		for _, method := range methods {
 			func() {
 				defer func() {
@@ -91,8 +101,11 @@ func TestInterceptorsFurtherIn(t *testing.T) {
 	})
 }
 
-// again is an interceptor that opens a stream until one says more than that it failed.
-func again(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+// again is an interceptor that opens streams until one returns more than an error.
+func again(
+	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, next grpc.Streamer,
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	for {
 		stream, err := next(ctx, desc, cc, method, opts...)
 		if err != nil {
@@ -107,7 +120,7 @@ func again(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, meth
 	}
 }
 
-// failing is a stream that cannot close its sending side, and has no header.
+// failing is a stream whose CloseSend and Header fail.
 type failing struct {
 	grpc.ClientStream
 	err error

@@ -21,16 +21,20 @@ func TestALimitRefusesBeforeTheHandlerRuns(t *testing.T) {
 	var ran atomic.Int64
 	var inside, outside []error
 	watch := []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-			resp, err := next(ctx, req)
-			outside = append(outside, err)
-			return resp, err
-		}),
-		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-			err := next(srv, stream)
-			outside = append(outside, err)
-			return err
-		}),
+		grpc.ChainUnaryInterceptor(
+			func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+				resp, err := next(ctx, req)
+				outside = append(outside, err)
+				return resp, err
+			},
+		),
+		grpc.ChainStreamInterceptor(
+			func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+				err := next(srv, stream)
+				outside = append(outside, err)
+				return err
+			},
+		),
 	}
 	handle := func(context.Context, string) error { ran.Add(1); return nil }
 	conn := dial(t, serve(t, handle, append(watch, inServer(c)...)...))
@@ -38,12 +42,14 @@ func TestALimitRefusesBeforeTheHandlerRuns(t *testing.T) {
 		err := call(t.Context(), conn, method)
 		inside = append(inside, err)
 		s := status.Convert(err)
-		if text := s.Message(); s.Code() != codes.ResourceExhausted || !strings.Contains(text, method) || !strings.Contains(text, "qps /grpc.testing") {
+		if text := s.Message(); s.Code() != codes.ResourceExhausted || !strings.Contains(text, method) ||
+			!strings.Contains(text, "qps /grpc.testing") {
 			t.Errorf("%s: %v", method, err)
 		}
 		if len(s.Details()) != 1 {
 			t.Errorf("%s: details %v", method, s.Details())
-		} else if info, ok := s.Details()[0].(*errdetails.RetryInfo); !ok || info.RetryDelay.AsDuration() != time.Second {
+		} else if info, ok := s.Details()[0].(*errdetails.RetryInfo); !ok ||
+			info.RetryDelay.AsDuration() != time.Second {
 			t.Errorf("%s: details %v", method, s.Details())
 		}
 	}
@@ -68,7 +74,8 @@ func TestALimitRefusesBeforeTheCallIsSent(t *testing.T) {
 	for _, method := range methods {
 		err := call(t.Context(), conn, method)
 		var blocked *collector.BlockedError
-		if !errors.Is(err, collector.ErrBlocked) || status.Code(err) != codes.ResourceExhausted || !errors.As(err, &blocked) {
+		if !errors.Is(err, collector.ErrBlocked) || status.Code(err) != codes.ResourceExhausted ||
+			!errors.As(err, &blocked) {
 			t.Fatalf("%s: %v", method, err)
 		}
 		if blocked.Resource != "client "+method || err.Error() != blocked.Error() {

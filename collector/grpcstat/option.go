@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Option changes how calls are counted. A client takes [Exception] and [Skip]; who calls is a server's to know.
+// Option configures how calls are counted. Clients support [Exception] and [Skip]; [Origin] applies to servers only.
 type Option func(*options)
 
 type options struct {
@@ -20,7 +20,7 @@ type options struct {
 	skip      []func(ctx context.Context, method string) bool
 }
 
-// apply applies the options, to those of a side that has its own rule for exceptions.
+// apply returns the options of a server or client, whose default rule for exceptions is exception.
 func apply(c *collector.Collector, opts []Option, exception func(codes.Code) bool) *options {
 	o := &options{c: c, exception: exception}
 	for _, set := range opts {
@@ -29,9 +29,9 @@ func apply(c *collector.Collector, opts []Option, exception func(codes.Code) boo
 	return o
 }
 
-// Exception tells which codes are exceptions, in the place of those in the package's table, which nil stands for. It is asked
-// when a call has ended, and must be safe for concurrent use. What does not return is an exception whatever it says;
-// [collector.Options].Exception can still say no.
+// Exception sets the codes that are exceptions. The default, or nil, is the table in the documentation of the package.
+// The function runs when a call has ended, and must be safe for concurrent use. A handler that panics or calls
+// runtime.Goexit always counts as an exception. [collector.Options].Exception can reject any exception.
 func Exception(is func(codes.Code) bool) Option {
 	return func(o *options) {
 		if is != nil {
@@ -40,36 +40,38 @@ func Exception(is func(codes.Code) bool) Option {
 	}
 }
 
-// Skip tells which calls are handled or made as if the package were not there, such as those of grpc.health.v1.Health: they are
-// not counted, no limit is asked, and what they call is outermost. It is asked first, with the call's full method, and must be
-// safe for concurrent use; if it panics, that goes on. Of several such options each can skip a call. (A filter of
-// OpenTelemetry says the opposite: which ones to take.)
+// Skip selects calls that are handled or made as if the package were not there, such as the calls of
+// grpc.health.v1.Health. Skipped calls are not counted, limits do not apply to them, and the calls that they make are
+// outermost. The function runs first, with the full method of the call, and must be safe for concurrent use. If it
+// panics, the panic propagates. With several Skip options, each can skip a call. (A filter of OpenTelemetry is the
+// opposite: it selects the calls to count.)
 func Skip(which func(ctx context.Context, method string) bool) Option {
 	return func(o *options) { o.skip = append(o.skip, which) }
 }
 
-// skips reports whether a call is not counted. A nil Collector counts none.
+// skips reports whether a call is skipped. A nil Collector skips all calls.
 func (o *options) skips(ctx context.Context, method string) bool {
 	return o.c == nil || slices.ContainsFunc(o.skip, func(which func(context.Context, string) bool) bool {
 		return which != nil && which(ctx, method)
 	})
 }
 
-// Origin names the caller: f is asked once for each call, before any limit is, with the call's context. It must be safe
-// for concurrent use, and return few different names: [collector.Options] bound how many are kept apart. The empty one is
-// no origin. Of several such options the last counts.
+// Origin sets a function that returns the caller. It runs once per call, with the context of the call, before limits
+// are checked. The function must be safe for concurrent use, and return few different names: [collector.Options] limits
+// how many are counted separately. An empty name means no origin. If the option is given several times, the last one
+// wins.
 //
-// The context is the one that interceptors further out made: where the origin is an identity that one of them
-// establishes, this one goes after it.
+// The context is the context of the outer interceptors. If one of them establishes an identity that f needs, install it
+// before this interceptor.
 func Origin(f func(ctx context.Context) string) Option {
 	return func(o *options) { o.origin = f }
 }
 
-// OriginFromMetadata is [Origin] for callers that name themselves, by the first value of a key of the call's
-// metadata, such as "x-caller"; case does not matter in a key. Without it there is no origin.
+// OriginFromMetadata is [Origin] for callers that send their name, as the first value of a metadata key such as
+// "x-caller". The key is not case-sensitive. Calls without the key have no origin.
 //
-// Any client can send any name. The Collector bounds how long names are and how many, but a limit on one origin holds for
-// those callers only that are honest about it.
+// Clients can send any name. The Collector limits the length and number of names, but a limit on one origin only works
+// for callers that send their real name.
 func OriginFromMetadata(key string) Option {
 	return Origin(func(ctx context.Context) string {
 		if values := metadata.ValueFromIncomingContext(ctx, key); len(values) > 0 {

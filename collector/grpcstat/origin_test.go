@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector/grpcstat"
 )
 
-func TestTheOriginIsWhatTheCallerSays(t *testing.T) {
+func TestOriginFromMetadata(t *testing.T) {
 	c := newCollector(t, collector.Options{}, collector.Limit{Resource: "*", Origin: "greedy", Count: 0})
 	conn := dial(t, serve(t, nil, inServer(c, grpcstat.OriginFromMetadata("X-Caller"))...))
 	for _, method := range methods {
@@ -49,16 +49,19 @@ func TestTheOriginIsWhatTheCallerSays(t *testing.T) {
 	}
 }
 
-// An interceptor further out knows who calls, and an entry of one has an origin already, which stays if nobody says more.
-func TestTheOriginIsWhatAnInterceptorKnows(t *testing.T) {
+// An outer interceptor may establish the caller. If it also enters a call, the origin of this entry is kept unless
+// another one is set.
+func TestOriginFromOuterInterceptor(t *testing.T) {
 	type identity struct{}
 	c := newCollector(t, collector.Options{})
-	outer := grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		md, _ := metadata.FromIncomingContext(ctx)
-		ctx, entry, _ := c.Enter(ctx, "outer", collector.Origin("front"))
-		defer entry.Exit(nil)
-		return next(context.WithValue(ctx, identity{}, strings.Join(md["user"], "")), req)
-	})
+	outer := grpc.ChainUnaryInterceptor(
+		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			md, _ := metadata.FromIncomingContext(ctx)
+			ctx, entry, _ := c.Enter(ctx, "outer", collector.Origin("front"))
+			defer entry.Exit(nil)
+			return next(context.WithValue(ctx, identity{}, strings.Join(md["user"], "")), req)
+		},
+	)
 	who := grpcstat.Origin(func(ctx context.Context) string { return ctx.Value(identity{}).(string) })
 	conn := dial(t, serve(t, nil, append([]grpc.ServerOption{outer}, inServer(c, who)...)...))
 	for range 2 {

@@ -15,15 +15,15 @@ import (
 	"github.com/windowstat/windowstat/collector/grpcstat"
 )
 
-// One story for each defect that this package once had.
+// Each test covers a defect that this package had.
 
-// ways are the ways in which a function may fail to return.
+// ways lists the ways in which a function fails to return.
 var ways = map[string]func(){
 	"panic":  func() { panic("boom") },
 	"Goexit": runtime.Goexit,
 }
 
-// alone runs f in a goroutine of its own until it ends, whichever way, and returns what it panicked with.
+// alone runs f in a separate goroutine until it ends, and returns the value that it panicked with.
 func alone(f func()) (panicked any) {
 	done := make(chan struct{})
 	go func() {
@@ -35,7 +35,7 @@ func alone(f func()) (panicked any) {
 	return panicked
 }
 
-// brokenError does not tell its status, as a nil pointer would not.
+// brokenError panics in GRPCStatus, as a nil pointer would.
 type brokenError struct{ end func() }
 
 func (e brokenError) Error() string { return "broken" }
@@ -45,9 +45,9 @@ func (e brokenError) GRPCStatus() *status.Status {
 	return nil
 }
 
-// An error whose GRPCStatus panicked, a nil pointer in it, left its call in flight: with a limit of two in flight, two such
-// calls, and every later one was refused.
-func TestRegressionErrorsThatPanicUsedALimitUp(t *testing.T) {
+// An error whose GRPCStatus panicked, such as a nil pointer, left its call in flight. With a concurrency limit of two,
+// two such calls were enough to refuse all later ones.
+func TestRegressionErrorsThatPanicExhaustedALimit(t *testing.T) {
 	for way, end := range ways {
 		for side, call := range map[string]func(*collector.Collector, error) error{
 			"UnaryServer": func(c *collector.Collector, err error) error {
@@ -73,7 +73,11 @@ func TestRegressionErrorsThatPanicUsedALimitUp(t *testing.T) {
 			},
 		} {
 			t.Run(side+" "+way, func(t *testing.T) {
-				c := newCollector(t, collector.Options{}, collector.Limit{Resource: "*a", Grade: collector.Concurrency, Count: 2})
+				c := newCollector(
+					t,
+					collector.Options{},
+					collector.Limit{Resource: "*a", Grade: collector.Concurrency, Count: 2},
+				)
 				for range 3 {
 					if got := alone(func() { _ = call(c, brokenError{end}) }); way == "panic" && got != "boom" {
 						t.Errorf("the panic that came out is %v", got)
@@ -88,12 +92,12 @@ func TestRegressionErrorsThatPanicUsedALimitUp(t *testing.T) {
 	}
 }
 
-// fakeServer is a stream that has a context alone.
+// fakeServer is a server stream that has only a context.
 type fakeServer struct{ grpc.ServerStream }
 
 func (fakeServer) Context() context.Context { return context.Background() }
 
-// fakeClient is a stream that does in each method what it is told.
+// fakeClient is a client stream whose methods run the given functions.
 type fakeClient struct {
 	grpc.ClientStream
 	recv, send, closing, header func() error
@@ -104,15 +108,24 @@ func (s *fakeClient) SendMsg(any) error            { return s.send() }
 func (s *fakeClient) CloseSend() error             { return s.closing() }
 func (s *fakeClient) Header() (metadata.MD, error) { return nil, s.header() }
 
-// openWith opens a stream by a client that counts. Interceptors further in make it.
-func openWith(ctx context.Context, c *collector.Collector, stream grpc.ClientStream, err error) (grpc.ClientStream, error) {
-	return grpcstat.StreamClient(c)(ctx, &grpc.StreamDesc{ServerStreams: true}, nil, "a",
-		func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+// openWith opens a stream through the client interceptor. An inner interceptor returns stream and err.
+func openWith(
+	ctx context.Context, c *collector.Collector, stream grpc.ClientStream, err error,
+) (grpc.ClientStream, error) {
+	return grpcstat.StreamClient(c)(
+		ctx,
+		&grpc.StreamDesc{ServerStreams: true},
+		nil,
+		"a",
+		func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream,
+			error,
+		) {
 			return stream, err
-		})
+		},
+	)
 }
 
-// A stream of an interceptor further in that panicked, as one with a message that cannot be encoded does, left its call in
+// A stream of an inner interceptor that panicked, for example for a message that cannot be encoded, left its call in
 // flight until the connection was closed.
 func TestRegressionStreamsThatPanicStayedInFlight(t *testing.T) {
 	for way, end := range ways {
@@ -126,7 +139,12 @@ func TestRegressionStreamsThatPanicStayedInFlight(t *testing.T) {
 			t.Run(method+" "+way, func(t *testing.T) {
 				c := newCollector(t, collector.Options{})
 				got := alone(func() {
-					stream, err := openWith(context.Background(), c, &fakeClient{recv: broken, send: broken, closing: broken, header: broken}, nil)
+					stream, err := openWith(
+						context.Background(),
+						c,
+						&fakeClient{recv: broken, send: broken, closing: broken, header: broken},
+						nil,
+					)
 					if err != nil {
 						t.Error(err)
 					}
@@ -144,9 +162,9 @@ func TestRegressionStreamsThatPanicStayedInFlight(t *testing.T) {
 	}
 }
 
-// A stream that an interceptor further in left out, without an error, was in flight until its context ended, and what the
-// caller got was a stream.
-func TestRegressionAStreamThatIsNil(t *testing.T) {
+// If an inner interceptor returned neither a stream nor an error, the call stayed in flight until its context ended,
+// and the caller got a stream.
+func TestRegressionNilStream(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	if stream, err := openWith(context.Background(), c, nil, nil); stream != nil || err != nil {
 		t.Errorf("%v, %v", stream, err)
@@ -157,7 +175,7 @@ func TestRegressionAStreamThatIsNil(t *testing.T) {
 	want(t, c, map[string]counts{"a": {pass: 1, exception: 1}})
 }
 
-// noDone is a context of somebody's own that does not work.
+// noDone is a user-defined context whose Done method panics.
 type noDone struct {
 	context.Context
 	end func()
@@ -165,7 +183,7 @@ type noDone struct {
 
 func (c noDone) Done() <-chan struct{} { c.end(); return nil }
 
-// A context that panicked when it was watched left a client's stream in flight.
+// A context whose Done method panicked left the stream of a client in flight.
 func TestRegressionAContextThatPanics(t *testing.T) {
 	for way, end := range ways {
 		c := newCollector(t, collector.Options{})
@@ -176,8 +194,8 @@ func TestRegressionAContextThatPanics(t *testing.T) {
 	}
 }
 
-// The process ended with a stream whose deadline passed while nobody read it, if the function that says what is an
-// exception panicked: it ran in a goroutine of the context's, where nobody can recover.
+// If the deadline of an unread stream passed and the function of Exception panicked, the process ended, because the
+// panic was in a goroutine of the context, where no caller can recover it.
 func TestRegressionAnExceptionEndedTheProcess(t *testing.T) {
 	for way, end := range ways {
 		for _, place := range []string{"Exception", "ExceptionClass"} {
@@ -206,16 +224,21 @@ func TestRegressionAnExceptionEndedTheProcess(t *testing.T) {
 	}
 }
 
-// A function for origins that does not return has nothing in flight.
-func TestAnOriginThatPanicsIsNoCall(t *testing.T) {
+// If the function of Origin does not return, no call is in flight.
+func TestOriginFunctionPanics(t *testing.T) {
 	for way, end := range ways {
 		c := newCollector(t, collector.Options{})
 		intercept := grpcstat.UnaryServer(c, grpcstat.Origin(func(context.Context) string { end(); return "" }))
 		got := alone(func() {
-			_, _ = intercept(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "a"}, func(context.Context, any) (any, error) {
-				t.Error("the handler has run")
-				return nil, nil
-			})
+			_, _ = intercept(
+				context.Background(),
+				nil,
+				&grpc.UnaryServerInfo{FullMethod: "a"},
+				func(context.Context, any) (any, error) {
+					t.Error("the handler has run")
+					return nil, nil
+				},
+			)
 		})
 		if way == "panic" && got != "boom" {
 			t.Errorf("the panic that came out is %v", got)

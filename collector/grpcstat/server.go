@@ -9,23 +9,25 @@ import (
 )
 
 const (
-	// Entrance is the entrance of the calls that a server takes, and so the context of all that they call.
+	// Entrance is the entrance of the calls of a server, and of the calls that they make.
 	Entrance = "grpc"
-	// Unmatched is the resource of streams that no method of the server matches, for grpc.UnknownServiceHandler: their
-	// names are anybody's choice. So is it that of the streams of a service that was registered without an
+	// Unmatched is the resource of streams without a registered method, which grpc.UnknownServiceHandler handles,
+	// because clients can invent their names, and of the streams of a service that was registered without an
 	// implementation.
 	Unmatched = "unmatched"
 )
 
-// UnaryServer counts the unary calls that a server takes. Those that a limit refuses end at once, with
+// UnaryServer counts the unary calls of a server. A call that a limit refuses ends immediately; its error is
 // [collector.ErrBlocked] as a gRPC status. A nil Collector counts nothing.
 //
-// An interceptor is safe for concurrent use, and one will do for any number of servers. It costs what
-// [collector.Collector.Enter] does, and what it takes to know the origin. Interceptors further out in the chain are not
-// timed, and run for calls that are refused, too.
+// An interceptor is safe for concurrent use, and any number of servers can share one. It costs as much as
+// [collector.Collector.Enter] plus the function of [Origin]. Outer interceptors are not part of the response time, and
+// also run for refused calls.
 func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterceptor {
 	o := apply(c, opts, serverFailed)
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any,
+		err error,
+	) {
 		if o.skips(ctx, info.FullMethod) {
 			return handler(ctx, req)
 		}
@@ -34,16 +36,18 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 			return nil, refusal{err}
 		}
 		defer func() { o.exit(&entry, err) }()
-		err = collector.ErrPanicked // unless it returns
+		err = collector.ErrPanicked // replaced when handler returns
 		return handler(ctx, req)
 	}
 }
 
-// StreamServer counts the streams that a server takes: each is one call, which lasts until the handler returns. All else
-// is as [UnaryServer] has it. A nil Collector counts nothing.
+// StreamServer counts each stream of a server as one call. The call lasts until the handler returns. Everything else is
+// as described at [UnaryServer]. A nil Collector counts nothing.
 func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInterceptor {
 	o := apply(c, opts, serverFailed)
-	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+		handler grpc.StreamHandler,
+	) (err error) {
 		if o.skips(stream.Context(), info.FullMethod) {
 			return handler(srv, stream)
 		}
@@ -56,12 +60,12 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 			return refusal{err}
 		}
 		defer func() { o.exit(&entry, err) }()
-		err = collector.ErrPanicked // unless it returns
+		err = collector.ErrPanicked // replaced when handler returns
 		return handler(srv, &serverStream{stream, ctx})
 	}
 }
 
-// enter lets a call enter that came in.
+// enter enters an inbound call.
 func (o *options) enter(ctx context.Context, method string) (context.Context, collector.Entry, error) {
 	with := []collector.CallOption{collector.Inbound(), collector.Entrance(Entrance)}
 	if o.origin != nil {
@@ -72,7 +76,7 @@ func (o *options) enter(ctx context.Context, method string) (context.Context, co
 	return o.c.Enter(ctx, method, with...)
 }
 
-// serverStream is a stream whose handler stands below its entry.
+// serverStream is a stream whose context contains the entry, so that calls of the handler are below it.
 type serverStream struct {
 	grpc.ServerStream
 	ctx context.Context

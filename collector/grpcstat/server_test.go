@@ -47,21 +47,25 @@ func TestEveryCallCountsOnceOnEachSide(t *testing.T) {
 	}
 }
 
-// recovering keeps a panic from ending the test, as gRPC does not.
+// recovering recovers panics, which gRPC does not do.
 func recovering() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
-			defer func() { err = fmt.Errorf("recovered: %v", recover()) }()
-			return next(ctx, req)
-		}),
-		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-			defer func() { err = fmt.Errorf("recovered: %v", recover()) }()
-			return next(srv, stream)
-		}),
+		grpc.ChainUnaryInterceptor(
+			func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+				defer func() { err = fmt.Errorf("recovered: %v", recover()) }()
+				return next(ctx, req)
+			},
+		),
+		grpc.ChainStreamInterceptor(
+			func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+				defer func() { err = fmt.Errorf("recovered: %v", recover()) }()
+				return next(srv, stream)
+			},
+		),
 	}
 }
 
-func TestAPanicIsAnExceptionAndGoesOn(t *testing.T) {
+func TestPanicsAreExceptionsAndPropagate(t *testing.T) {
 	var seen atomic.Int64
 	c := newCollector(t, collector.Options{ExceptionClass: func(err error) string {
 		if err == collector.ErrPanicked {
@@ -82,22 +86,27 @@ func TestAPanicIsAnExceptionAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestAGoroutineThatEndsEndsItsCall(t *testing.T) {
+func TestGoexitEndsTheCall(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	intercept := grpcstat.UnaryServer(c)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = intercept(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: unary}, func(context.Context, any) (any, error) {
-			runtime.Goexit()
-			return nil, nil
-		})
+		_, _ = intercept(
+			context.Background(),
+			nil,
+			&grpc.UnaryServerInfo{FullMethod: unary},
+			func(context.Context, any) (any, error) {
+				runtime.Goexit()
+				return nil, nil
+			},
+		)
 	}()
 	<-done
 	want(t, c, map[string]counts{unary: {pass: 1, exception: 1}})
 }
 
-// sketch writes the call tree in one line.
+// sketch returns the call tree as one line.
 func sketch(n *collector.TreeNode) string {
 	s := strings.ReplaceAll(n.Name(), "/grpc.testing.TestService/", "")
 	if list := n.Children(); len(list) > 0 {
@@ -110,7 +119,7 @@ func sketch(n *collector.TreeNode) string {
 	return s
 }
 
-func TestWhatAHandlerCallsStandsBelowIt(t *testing.T) {
+func TestNestedCallsAreBelowTheHandler(t *testing.T) {
 	c, behind := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	back := dial(t, serve(t, nil, inServer(behind)...), inClient(c)...)
 	below := map[string]string{unary: duplex, output: unary, input: output}
@@ -131,7 +140,7 @@ func TestWhatAHandlerCallsStandsBelowIt(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	// What it calls is not what it takes, though the methods are the same.
+	// Served and called methods are separate resources, even if their names are equal.
 	const tree = "machine-root(grpc(" +
 		"EmptyCall(load /EmptyCall(client FullDuplexCall)) " +
 		"FullDuplexCall(load DuplexCall) " +
@@ -147,14 +156,26 @@ func TestWhatAHandlerCallsStandsBelowIt(t *testing.T) {
 	if n := c.Tree().View().Snapshot(nil).Total.Pass; n != 4 {
 		t.Errorf("%d requests", n)
 	}
-	shop, rest := c.Resource(unary).Origin("shop").Snapshot(nil).Total.Pass, c.Resource("client "+unary).Origin("").Snapshot(nil).Total.Pass
+	shop, rest := c.Resource(
+		unary,
+	).Origin(
+		"shop",
+	).Snapshot(
+		nil,
+	).Total.Pass, c.Resource(
+		"client "+unary,
+	).Origin(
+		"",
+	).Snapshot(
+		nil,
+	).Total.Pass
 	if shop != 1 || rest != 1 {
 		t.Errorf("%d calls by shop, %d by nobody", shop, rest)
 	}
 }
 
-// A stranger can ask for any method, and so must not make names.
-func TestMethodsThatDoNotExistMakeNoResources(t *testing.T) {
+// Clients can call any method name, so unknown methods must not create names.
+func TestUnknownMethodsCreateNoResources(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	echo := grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		if err := stream.RecvMsg(new(pb.Empty)); err != nil {
@@ -168,7 +189,9 @@ func TestMethodsThatDoNotExistMakeNoResources(t *testing.T) {
 		if err := with.Invoke(t.Context(), method, new(pb.Empty), new(pb.Empty)); err != nil {
 			t.Error(err)
 		}
-		if err := without.Invoke(t.Context(), method, new(pb.Empty), new(pb.Empty)); status.Code(err) != codes.Unimplemented {
+		if err := without.Invoke(t.Context(), method, new(pb.Empty), new(pb.Empty)); status.Code(
+			err,
+		) != codes.Unimplemented {
 			t.Error(err)
 		}
 	}
@@ -200,7 +223,7 @@ func TestAStreamIsInFlightUntilItsHandlerReturns(t *testing.T) {
 	want(t, c, map[string]counts{duplex: {pass: 1}})
 }
 
-func TestANilCollectorOnlyCallsOn(t *testing.T) {
+func TestNilCollector(t *testing.T) {
 	asked := grpcstat.Origin(func(context.Context) string { t.Error("asked who calls"); return "" })
 	conn := dial(t, serve(t, nil, inServer(nil, asked)...), inClient(nil)...)
 	for _, method := range methods {
@@ -208,7 +231,10 @@ func TestANilCollectorOnlyCallsOn(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	failing := dial(t, serve(t, func(context.Context, string) error { return status.Error(codes.NotFound, "no") }, inServer(nil)...), inClient(nil)...)
+	failing := dial(
+		t,
+		serve(t, func(context.Context, string) error { return status.Error(codes.NotFound, "no") }, inServer(nil)...),
+		inClient(nil)...)
 	for _, method := range methods {
 		if err := call(t.Context(), failing, method); status.Code(err) != codes.NotFound {
 			t.Errorf("%s: %v", method, err)
@@ -216,16 +242,23 @@ func TestANilCollectorOnlyCallsOn(t *testing.T) {
 	}
 }
 
-// A stream is the server's from its headers on: one that the client cancels before its first message has passed and
-// completed, and is no exception, though its method, which gets a request, never ran. A unary call is one when its request
-// has come.
+// A server counts a stream from its headers on. A stream that the client cancels before its first message has passed
+// and completed, and is no exception, although a method with a request never ran. A unary call counts from its request
+// on.
 func TestAStreamIsCountedBeforeItsFirstMessage(t *testing.T) {
 	var ran atomic.Int64
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
-	conn := dial(t, serve(t, func(context.Context, string) error { ran.Add(1); return nil }, inServer(server)...), inClient(client)...)
+	conn := dial(
+		t,
+		serve(t, func(context.Context, string) error { ran.Add(1); return nil }, inServer(server)...),
+		inClient(client)...)
 	for _, method := range []string{output, input, unary} {
 		ctx, cancel := context.WithCancel(t.Context())
-		stream, err := conn.NewStream(ctx, &grpc.StreamDesc{StreamName: "x", ServerStreams: method == output, ClientStreams: method == input}, method)
+		stream, err := conn.NewStream(
+			ctx,
+			&grpc.StreamDesc{StreamName: "x", ServerStreams: method == output, ClientStreams: method == input},
+			method,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,8 @@ const (
 
 var methods = []string{unary, output, input, duplex}
 
-// service does what handle does, in each method: after it the unary method answers, output and input do with one message,
-// and duplex sends back what it gets until there is no more.
+// service runs handle in each method. Then the unary method sends a response, output and input send one message, and
+// duplex echoes messages until the client closes its side.
 type service struct {
 	pb.UnimplementedTestServiceServer
 	handle func(ctx context.Context, method string) error
@@ -47,7 +47,10 @@ func (s *service) EmptyCall(ctx context.Context, _ *pb.Empty) (*pb.Empty, error)
 	return new(pb.Empty), s.do(ctx)
 }
 
-func (s *service) StreamingOutputCall(_ *pb.StreamingOutputCallRequest, stream pb.TestService_StreamingOutputCallServer) error {
+func (s *service) StreamingOutputCall(
+	_ *pb.StreamingOutputCallRequest,
+	stream pb.TestService_StreamingOutputCallServer,
+) error {
 	return errors.Join(s.do(stream.Context()), stream.Send(new(pb.StreamingOutputCallResponse)))
 }
 
@@ -81,7 +84,7 @@ func (s *service) FullDuplexCall(stream pb.TestService_FullDuplexCallServer) err
 	}
 }
 
-// serve starts a server of the service and returns its address.
+// serve starts a server of the service, and returns its address.
 func serve(t testing.TB, handle func(ctx context.Context, method string) error, opts ...grpc.ServerOption) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,7 +114,7 @@ func dial(t testing.TB, address string, opts ...grpc.DialOption) *grpc.ClientCon
 	return conn
 }
 
-// inServer and inClient are the options that count in a Collector.
+// inServer and inClient return the options that install the interceptors.
 func inServer(c *collector.Collector, opts ...grpcstat.Option) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(grpcstat.UnaryServer(c, opts...)),
@@ -126,7 +129,7 @@ func inClient(c *collector.Collector, opts ...grpcstat.Option) []grpc.DialOption
 	}
 }
 
-// call makes a call of one of the methods, to its end, and returns the error that it ended with.
+// call makes a call of one of the methods to its end, and returns its error.
 func call(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	client := pb.NewTestServiceClient(conn)
 	switch method {
@@ -144,7 +147,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, method string) error {
 		if err != nil {
 			return err
 		}
-		_ = stream.Send(new(pb.StreamingInputCallRequest)) // if it fails CloseAndRecv knows why
+		_ = stream.Send(new(pb.StreamingInputCallRequest)) // on failure, CloseAndRecv returns the reason
 		_, err = stream.CloseAndRecv()
 		return err
 	case duplex:
@@ -185,10 +188,10 @@ func newCollector(t testing.TB, o collector.Options, limits ...collector.Limit) 
 	return c
 }
 
-// counts is what is expected of a resource once nothing is in flight.
+// counts holds the expected counts of a resource when no call is in flight.
 type counts struct{ pass, block, exception int64 }
 
-// one is for each method the same.
+// one returns the same counts for each method.
 func one(n counts) map[string]counts {
 	all := map[string]counts{}
 	for _, method := range methods {
@@ -197,7 +200,7 @@ func one(n counts) map[string]counts {
 	return all
 }
 
-// counted is the resource of a method, as a server or as a client has it.
+// counted returns the resource of a method, for a server or for a client.
 func counted(c *collector.Collector, method string) *collector.Resource {
 	for _, r := range c.Resources() {
 		if r.Name() == "client "+method {
@@ -207,24 +210,28 @@ func counted(c *collector.Collector, method string) *collector.Resource {
 	return c.Resource(method)
 }
 
-// want waits until nothing is in flight, because what ends a stream may end the call a moment later, and compares what was
-// counted for each resource. What passed must have completed.
+// want waits until no call is in flight, because a call may end shortly after its stream. Then it compares the counts
+// of each resource. All passes must have completed.
 func want(t *testing.T, c *collector.Collector, want map[string]counts) {
 	t.Helper()
 	got := map[string]string{}
 	for _, r := range c.Seal().Resources {
 		s := r.Snapshot(nil)
 		if _, served := want[r.Name()]; served && counted(c, r.Name()) != r {
-			continue // it was only asked for
+			continue // the resource was created by a lookup
 		}
-		for deadline := time.Now().Add(10 * time.Second); s.InFlight > 0 && time.Now().Before(deadline); s = r.Snapshot(nil) {
+		deadline := time.Now().Add(10 * time.Second)
+		for ; s.InFlight > 0 && time.Now().Before(deadline); s = r.Snapshot(nil) {
 			time.Sleep(time.Millisecond)
 		}
-		got[strings.TrimPrefix(r.Name(), "client ")] = fmt.Sprintf("%d pass, %d block, %d complete, %d exception, %d in flight",
-			s.Total.Pass, s.Total.Block, s.Total.Complete, s.Total.Exception, s.InFlight)
+		got[strings.TrimPrefix(r.Name(), "client ")] = fmt.Sprintf(
+			"%d pass, %d block, %d complete, %d exception, %d in flight", s.Total.Pass, s.Total.Block,
+			s.Total.Complete, s.Total.Exception, s.InFlight,
+		)
 	}
 	for name, w := range want {
-		if w := fmt.Sprintf("%d pass, %d block, %d complete, %d exception, 0 in flight", w.pass, w.block, w.pass, w.exception); got[name] != w {
+		if w := fmt.Sprintf("%d pass, %d block, %d complete, %d exception, 0 in flight", w.pass, w.block, w.pass,
+			w.exception); got[name] != w {
 			t.Errorf("%s: %s; want %s", name, got[name], w)
 		}
 	}
@@ -233,11 +240,12 @@ func want(t *testing.T, c *collector.Collector, want map[string]counts) {
 	}
 }
 
-// flying waits until so many calls of a method are in flight.
+// flying waits until n calls of a method are in flight.
 func flying(t *testing.T, c *collector.Collector, method string, n int64) {
 	t.Helper()
 	r := counted(c, method)
-	for deadline := time.Now().Add(10 * time.Second); r.InFlight() != n && time.Now().Before(deadline); r = counted(c, method) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; r.InFlight() != n && time.Now().Before(deadline); r = counted(c, method) {
 		time.Sleep(time.Millisecond)
 	}
 	if got := r.InFlight(); got != n {

@@ -1,63 +1,63 @@
-// Package httpstat counts the requests of HTTP services: net/http middleware on package collector.
+// Package httpstat provides net/http middleware that counts the requests of HTTP services with package collector.
 //
 //	mux := http.NewServeMux()
 //	mux.HandleFunc("GET /users/{id}", user)
 //	http.ListenAndServe(addr, httpstat.Mux(c, mux))
 //
-// The resource of a request is the route it matches, never its raw path: names must be few. It must be known before
-// the handler runs, because a call passes when it enters. There are three ways to know it: [Mux] looks it up in an
-// http.ServeMux; [Route] wraps one route's handler and is given its name; [Handler] takes a function. Requests that match no
-// route share the name [Unmatched].
+// The resource of a request is the route that it matches, never its raw path, because the number of names must be
+// small. The route must be known before the handler runs, because a call passes when it enters. There are three ways to
+// determine it: [Mux] looks it up in an http.ServeMux, [Route] wraps the handler of one route, and [Handler] takes a
+// function. Requests that match no route share the name [Unmatched].
 //
-// A service whose routes are not known has names made from paths, by [PathName]. Anybody can make up paths, so these names
+// If the routes of a service are unknown, [PathName] makes names from paths. Clients can invent paths, so such names
 // should be earned: see [Earn] and [Names].
 //
-// Who sends a request, its origin, is set by [Origin] or [OriginHeader]. Limits are asked before the handler runs, and
-// a request that they refuse is answered with 429. [Transport] counts the calls to other services.
+// [Origin] and [OriginHeader] set the origin of a request: its sender. Limits are checked before the handler runs; the
+// response to a refused request is 429. [Transport] counts the calls to other services.
 //
 //	client := &http.Client{Transport: httpstat.Transport(c, nil, nil)}
 //
 // # Statuses
 //
-// A request is counted with the status that it was answered with: the first one that the handler wrote, informational ones
-// aside, 200 if it wrote none, 101 for a connection that it hijacked. A handler that panicked before it wrote any has no code:
-// net/http closes the connection, and the client gets nothing. One that panicked later has the status that it wrote, though of
-// a short answer that was not flushed net/http sends nothing either. Behind middleware that recovers panics and answers with a
-// status there is [Recovered]. A request that a limit refused is a block, not a
-// completion, and has no code.
+// A request is counted with the status of its response: the first final status that the handler wrote, 200 if the
+// handler wrote none, or 101 if it hijacked the connection. If a handler panics before it writes a status, the request
+// has no code: net/http closes the connection, and the client gets no response. If it panics later, the request has the
+// status that it wrote, although net/http sends nothing of a short response that was not flushed. For middleware that
+// recovers panics and sends a status, use [Recovered]. A request that a limit refused is a block, not a completion, and
+// has no code.
 //
-// A status of 500 or more is an exception, on both sides, unless [Exception] says otherwise, and so is a handler that panicked
-// (http.ErrAbortHandler included, which is how net/http aborts a response). The panic goes on. OpenTelemetry has the same rule
-// for servers; of clients it takes 400 and more for errors, which is
+// A status of 500 or more is an exception on both sides, unless [Exception] changes this. A handler that panics is an
+// exception, too, including http.ErrAbortHandler, with which net/http aborts a response. The panic propagates.
+// OpenTelemetry has the same rule for servers; for clients it counts 400 and more as errors, which is
 //
 //	httpstat.Exception(func(status int) bool { return status >= 400 })
 //
-// Requests that are not to be counted at all, such as health checks, are for [Skip].
+// [Skip] excludes requests that should not be counted, such as health checks.
 //
-// The response time is the handler's: it ends when the handler returns, for a hijacked connection, too.
+// The response time is the time of the handler. It ends when the handler returns, even if the connection was hijacked.
 //
 // # Routers and frameworks
 //
-// A ServeMux below another one counts with its whole patterns, behind [StripPrefix] instead of http.StripPrefix, too:
+// A ServeMux below another one is counted with its full patterns. Use [StripPrefix] instead of http.StripPrefix to keep
+// them:
 //
 //	mux.Handle("/api/", httpstat.StripPrefix("/api", users)) // GET /api/users/{id}
 //
-// For gin, echo and chi there is a middleware with these options in the modules ginstat, echostat, echov5stat and chistat
-// beside this package. What they are made of is [Middleware], for routers that tell the route of a request when they call
-// a middleware.
+// The modules ginstat, echostat, echov5stat and chistat have middleware with the same options for gin, echo and chi.
+// All use [Middleware], which works with any router that determines the route of a request before it calls middleware.
 //
 // # Caveats
 //
-// A request that passes two of these handlers is one inbound call. It counts for both resources, the inner one below the outer one,
-// so it is twice in a sum over resources.
+// A request that passes two of these handlers is one inbound call. It counts for both resources, the inner one below
+// the outer one, so a sum over resources contains it twice.
 //
-// The status is the one that the handler wrote. Middleware outside that answers in its place, as http.TimeoutHandler does, is
-// not seen; it goes inside.
+// The recorded status is the status that the handler wrote. Outer middleware that replaces the response, as
+// http.TimeoutHandler does, is not visible; install it inside.
 //
-// A handler gets a copy of the request, whose context knows the entry: entries that the handler makes with it are
-// nested below. Middleware outside sees the request without it.
+// A handler gets a copy of the request, whose context contains the entry: entries that the handler makes with this
+// context are nested below it. Outer middleware sees the request without the entry.
 //
-// The ResponseWriter that handlers get implements http.Flusher, http.Hijacker and io.ReaderFrom where net/http's own does, and Unwrap
-// for http.ResponseController. Any other interface of the wrapped writer is reached through Unwrap only, http.Pusher of HTTP/2
-// included.
+// The ResponseWriter that handlers get implements http.Flusher, http.Hijacker and io.ReaderFrom if the ResponseWriter
+// of net/http does, and Unwrap for http.ResponseController. Other interfaces of the wrapped writer, such as http.Pusher
+// of HTTP/2, are only accessible through Unwrap.
 package httpstat

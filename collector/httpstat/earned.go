@@ -14,52 +14,59 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// earnedNames are the names that are earned: those in use, and those that are remembered. A name in use never gives way, because
-// the Collector keeps its resource for as long: a host that has its share gets no more. Names that are idle go, the longest
-// idle first, whatever hosts have.
+// earnedNames holds the earned names: those in use, and those that are only remembered.
+//
+//	          first success                 no call for inUseSeconds
+//	unearned ---------------> earned, in use <----------------------> earned, remembered ---> evicted
+//	                                                 next call                (longest idle first)
+//
+// A name in use is never evicted, because the Collector keeps its resource for the same time. A host that has its share
+// of the names in use gets no further ones. Remembered names belong to no host; if there are too many, the longest idle
+// ones are evicted.
 type earnedNames struct {
-	most    int // in use
-	byName  map[string]*earnedName
-	inUse   int
-	byHost  map[string]*host
-	due     int64 // Unix time before which idle ones are not looked for again
-	refused int64
+	maxInUse   int
+	byName     map[string]*earnedName
+	inUse      int
+	byHost     map[string]*host
+	nextExpiry int64 // Unix time before which expire does nothing
+	refused    int64 // successful calls whose name was not earned
 
-	forgotten int // how often some were
+	evictions int // calls of evict, so that a NameCache can detect them
 }
 
 // earnedName is a name that is earned.
 type earnedName struct {
 	savedName
-	by *host // that earned it, or took it into use again; nil if it is not in use
+	owner *host // host that earned the name, or used it again after it was idle; nil if the name is not in use
 }
 
-// host is a client that has earned names in use.
+// host counts the names in use that a client has earned.
 type host struct {
 	address string
 	names   int
 }
 
-// savedName is what a file has of it.
+// savedName is the part of an earnedName that a file stores.
 type savedName struct {
 	Name  string `json:"name"`
-	Calls uint32 `json:"calls"` // with success, halved now and then
-	Last  int64  `json:"last"`  // Unix time
+	Calls uint32 `json:"calls"` // successful calls, halved periodically
+	Last  int64  `json:"last"`  // Unix time of the last call
 }
 
 const (
-	// usedFor is for how many seconds a name is in use after its last call.
-	usedFor = int64(collector.DefaultHistory / time.Second)
-	// remembered is how many names are remembered for each one that may be in use.
-	remembered = 10
+	// inUseSeconds is the time, in seconds, that a name stays in use after its last call.
+	inUseSeconds = int64(collector.DefaultHistory / time.Second)
+	// rememberFactor is the number of earned names that are kept for each name that may be in use.
+	rememberFactor = 10
 )
 
-func newEarnedNames(most int) *earnedNames {
-	return &earnedNames{most: most, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
+func newEarnedNames(maxInUse int) *earnedNames {
+	return &earnedNames{maxInUse: maxInUse, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
 }
 
-// find cleans the name that the tree has for a plain name, and finds it among those that are earned, whose names are clean.
-func (e *earnedNames) find(b []byte, plain string) (name string, x *earnedName) {
+// lookup returns the clean form of a name of the path tree, and the earned name if it exists. All names in byName are
+// clean.
+func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName) {
 	if x = e.byName[string(b)]; x != nil {
 		return x.Name, x
 	}
@@ -70,113 +77,116 @@ func (e *earnedNames) find(b []byte, plain string) (name string, x *earnedName) 
 	return name, e.byName[name]
 }
 
-// use is the standing of a name, and notes that it is called. One that was idle must find room, as a new one must.
-func (e *earnedNames) use(x *earnedName, client string, now int64) Standing {
+// use returns the status of a name, and records a call at the time now. An idle name must become active again first,
+// which fails if the table, or the share of the host, is full.
+func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	if x == nil {
 		return Unearned
 	}
-	if x.by != nil && x.isIdle(now) {
-		e.end(x)
+	if x.owner != nil && x.isIdle(now) {
+		e.deactivate(x)
 	}
-	if x.by == nil && !e.begin(x, client, now) {
+	if x.owner == nil && !e.activate(x, client, now) {
 		return Unearned
 	}
 	x.Last = max(x.Last, now)
 	return Earned
 }
 
-// earn earns a name with its first call that was answered with success.
+// earn adds a name after its first successful call.
 func (e *earnedNames) earn(name, client string, now int64) {
 	x := &earnedName{savedName: savedName{Name: strings.Clone(name), Calls: 1, Last: now}}
-	if !e.begin(x, client, now) {
+	if !e.activate(x, client, now) {
 		e.refused++
 		return
 	}
-	if len(e.byName) >= remembered*e.most {
-		e.forget()
+	if len(e.byName) >= rememberFactor*e.maxInUse {
+		e.evict()
 	}
 	e.byName[x.Name] = x
 }
 
-// begin takes a name into use, if its client's host may have one more. Idle names are looked for only where they would make a difference.
-func (e *earnedNames) begin(x *earnedName, client string, now int64) bool {
+// activate takes a name into use if the host of its client may have one more. It expires idle names only if that could
+// change the result.
+func (e *earnedNames) activate(x *earnedName, client string, now int64) bool {
 	address := clientip.OfAddress(client)
-	if !e.admits(address) {
-		if e.expire(now); !e.admits(address) {
+	// expire scans all names, so do it only for a host that would be refused otherwise.
+	if !e.mayActivate(address) {
+		if e.expire(now); !e.mayActivate(address) {
 			return false
 		}
 	}
-	if x.by = e.byHost[address]; x.by == nil {
-		x.by = &host{address: strings.Clone(address)}
-		e.byHost[x.by.address] = x.by
+	if x.owner = e.byHost[address]; x.owner == nil {
+		x.owner = &host{address: strings.Clone(address)}
+		e.byHost[x.owner.address] = x.owner
 	}
-	x.by.names++
+	x.owner.names++
 	e.inUse++
 	return true
 }
 
-// admits reports whether a host may have one more name in use. Who is not known has no share.
-func (e *earnedNames) admits(address string) bool {
+// mayActivate reports whether a host may have one more name in use. Unknown hosts have no share.
+func (e *earnedNames) mayActivate(address string) bool {
 	own := 0
 	if h := e.byHost[address]; h != nil && address != "" {
 		own = h.names
 	}
-	return fairshare.MayHave(own, e.inUse, e.most)
+	return fairshare.MayHave(own, e.inUse, e.maxInUse)
 }
 
-// end ends the use of a name, which is remembered.
-func (e *earnedNames) end(x *earnedName) {
-	if x.by.names--; x.by.names == 0 {
-		delete(e.byHost, x.by.address)
+// deactivate ends the use of a name. The name stays remembered.
+func (e *earnedNames) deactivate(x *earnedName) {
+	if x.owner.names--; x.owner.names == 0 {
+		delete(e.byHost, x.owner.address)
 	}
-	x.by = nil
+	x.owner = nil
 	e.inUse--
 }
 
-// expire ends the use of names that are idle. It looks at all names, so it does that once a minute at most.
+// expire deactivates idle names. It scans all names, and therefore at most once a minute.
 func (e *earnedNames) expire(now int64) {
-	if now < e.due {
+	if now < e.nextExpiry {
 		return
 	}
-	e.due = now + 60
+	e.nextExpiry = now + 60
 	for _, x := range e.byName {
-		if x.by != nil && x.isIdle(now) {
-			e.end(x)
+		if x.owner != nil && x.isIdle(now) {
+			e.deactivate(x)
 		}
 	}
 }
 
-func (x *earnedName) isIdle(now int64) bool { return now-x.Last > usedFor }
+func (x *earnedName) isIdle(now int64) bool { return now-x.Last > inUseSeconds }
 
-// forget forgets a tenth of the names, those that have been idle longest, and of these those that were called least.
-func (e *earnedNames) forget() {
+// evict removes a tenth of the names: the longest idle ones, and among equally idle ones those with the fewest calls.
+func (e *earnedNames) evict() {
 	var idle []*earnedName
 	for _, x := range e.byName {
-		if x.by == nil {
+		if x.owner == nil {
 			idle = append(idle, x)
 		}
 	}
 	slices.SortFunc(idle, func(a, b *earnedName) int {
 		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.Name, b.Name))
 	})
-	e.forgotten++
-	for _, x := range idle[:e.most] { // there are nine times as many
+	e.evictions++
+	for _, x := range idle[:e.maxInUse] { // at most a tenth of the names is in use, so enough are idle
 		delete(e.byName, x.Name)
 	}
 }
 
-// age halves what was counted.
-func (e *earnedNames) age() {
+// halve halves the counts of all names.
+func (e *earnedNames) halve() {
 	for _, x := range e.byName {
 		x.Calls /= 2
 	}
 }
 
-// Save writes the earned names to a file, for [Names.Load]: aside first, so that the file is the old one or the new one
-// whatever happens.
+// Save writes the earned names to a file, for [Names.Load]. It replaces the file atomically: after a crash, the file
+// has either the old or the new content.
 func (n *Names) Save(path string) error {
-	n.saving.Lock()
-	defer n.saving.Unlock()
+	n.saveMu.Lock()
+	defer n.saveMu.Unlock()
 	n.mu.Lock()
 	var list []savedName
 	for _, name := range slices.Sorted(maps.Keys(n.earned.byName)) {
@@ -186,21 +196,25 @@ func (n *Names) Save(path string) error {
 	return atomicfile.Replace(path, list)
 }
 
-// Load remembers the names that were saved, as ones that are not in use. No file is none. One that cannot be read is set aside: it is
-// renamed, and the error says so. Names must be earned again then, and nothing else is wrong.
+// Load reads names that Save has written. They become remembered names that are not in use. A missing file is not an
+// error. Load renames a file that it cannot read, and returns an error with the new name. The Names stays usable; names
+// must then be earned again.
 func (n *Names) Load(path string) error {
 	var list []savedName
 	if err := atomicfile.Read(path, &list); err != nil {
-		aside, err := atomicfile.SetAside(path, err)
-		return fmt.Errorf("%s is set aside as %s: %w", path, aside, err)
+		renamed, err := atomicfile.SetAside(path, err)
+		return fmt.Errorf("invalid file %s, renamed to %s: %w", path, renamed, err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.opts.Now().Unix()
-	slices.SortStableFunc(list, func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) }) // who has a place first
+	slices.SortStableFunc(
+		list,
+		func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) },
+	) // the most called values take the slots of the tree first
 	for _, x := range list {
 		name := collector.CleanName(x.Name)
-		if n.given[name] || n.earned.byName[name] != nil || len(n.earned.byName) >= remembered*n.opts.MaxNames {
+		if n.given[name] || n.earned.byName[name] != nil || len(n.earned.byName) >= rememberFactor*n.opts.MaxNames {
 			continue
 		}
 		n.earned.byName[name] = &earnedName{savedName: savedName{name, min(x.Calls, halveEvery), min(x.Last, now)}}

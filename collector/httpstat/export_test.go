@@ -1,4 +1,4 @@
 package httpstat
 
-// CollapsePath is the path in a name of [PathName].
+// CollapsePath returns the path in a name of [PathName].
 func CollapsePath(p string, depth int) string { return string(appendPath(nil, p, depth)) }

@@ -13,29 +13,29 @@ const Unmatched = "unmatched"
 // DefaultEntrance is the entrance of requests without the option [Entrance].
 const DefaultEntrance = "http"
 
-// StatusError is the error that the status of an exception counts as, see [Exception]: what [collector.Options] are asked
-// about.
+// StatusError is the error of a call whose status is an exception, see [Exception]. [collector.Options].Exception
+// receives it.
 type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
 
-// Mux counts the requests to mux for the pattern that they match, such as "GET /users/{id}". A ServeMux below it has its own
-// patterns counted, in full if it is behind [StripPrefix]. One that has a Mux of its own is counted by both: the inner resource stands
-// below the outer one in the call tree, and the request is one of the inbound calls. A nil Collector counts nothing. It routes each request twice,
-// because the pattern must be known before the handler runs.
+// Mux counts the requests to mux under the pattern that they match, such as "GET /users/{id}". For a ServeMux below
+// mux, Mux uses the inner pattern, including the prefix of [StripPrefix]. If the inner ServeMux has its own Mux, both
+// count the request: the inner resource is below the outer one in the call tree, and the request is one inbound call. A
+// nil Collector counts nothing. Mux routes each request twice, because it needs the pattern before the handler runs.
 func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
 	return Handler(c, func(r *http.Request) string { return pattern(mux, r) }, mux, opts...)
 }
 
-// Route counts all requests to next for one resource. A nil Collector counts nothing.
+// Route counts all requests to next as calls of one resource. A nil Collector counts nothing.
 func Route(c *collector.Collector, resource string, next http.Handler, opts ...Option) http.Handler {
 	return Handler(c, func(*http.Request) string { return resource }, next, opts...)
 }
 
-// Handler counts the requests to next for the resource that name gives them, which may depend on anything that is
-// known before next runs. The empty name is [Unmatched]. What next calls with the request's context is nested below it.
-// A request that a limit refuses does not reach next: it is answered with 429 and Retry-After, see [Refused]. A nil
-// Collector counts nothing.
+// Handler counts the requests to next. The function name returns the resource of a request. Everything that is
+// available before next runs may determine the name. An empty name means [Unmatched]. Calls that next makes with the
+// context of the request are nested below the request. If a limit refuses a request, next does not run, and the
+// response is 429 with Retry-After, see [Refused]. A nil Collector counts nothing.
 func Handler(c *collector.Collector, name func(*http.Request) string, next http.Handler, opts ...Option) http.Handler {
 	if c == nil {
 		return next
@@ -50,24 +50,27 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 	})
 }
 
-// Middleware counts the requests that are told to it one by one: [Handler] for routers that know the route of a request only
-// when they call a middleware of their own, as those of frameworks do. It must be made with [New], and is safe for
-// concurrent use.
+// Middleware counts the requests that are passed to [Middleware.Serve]. Use it instead of [Handler] for routers that
+// determine the route before they call middleware, as frameworks do. Create it with [New]; concurrent use is safe.
 type Middleware struct {
 	*settings
 	c      *collector.Collector
-	always []collector.CallOption // of every request
+	always []collector.CallOption // options of every call
 }
 
-// New makes a Middleware. With a nil Collector it counts nothing.
+// New returns a Middleware. With a nil Collector it counts nothing.
 func New(c *collector.Collector, opts ...Option) *Middleware {
 	s := apply(opts)
-	return &Middleware{settings: s, c: c, always: []collector.CallOption{collector.Inbound(), collector.Entrance(s.entrance)}}
+	return &Middleware{
+		settings: s,
+		c:        c,
+		always:   []collector.CallOption{collector.Inbound(), collector.Entrance(s.entrance)},
+	}
 }
 
-// Serve counts a request for a resource, [Unmatched] if empty, and has next handle it, once; or it answers it, and reports
-// false, because a limit refuses it. All else is as [Handler] has it. A framework that keeps the status until it must go out tells it by
-// WriteHeader before next returns.
+// Serve counts a request as a call of resource ([Unmatched] if empty), and calls next exactly once. If a limit refuses
+// the request, Serve sends the response itself and returns false. Everything else is as described at [Handler]. A
+// framework that delays the status must call WriteHeader before next returns.
 func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
 	if m.c == nil || m.skips(r) {
 		next.ServeHTTP(w, r)
@@ -76,10 +79,18 @@ func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource stri
 	return m.serve(w, r, resource, next)
 }
 
+// serve counts a request. The order of its steps guarantees that each call that enters also exits, exactly once:
+//
+//  1. Options   trace, origin, Names.decide   user functions; a panic counts nothing
+//  2. Enter     check limits, pass            a refused request ends here, with the handler of Refused
+//  3. Wrap      wrapWriter                    records the status
+//  4. Handle    handle                        runs next; exits the call even if next panics
+//  5. Learn     Names.Learn                   only if next returned
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
 	if resource == "" {
 		resource = Unmatched
 	}
+	// m.always is shared by all requests, so copy it before appending. Without options, no copy is necessary.
 	opts := m.always
 	trace := ""
 	if m.trace != nil {
@@ -98,28 +109,30 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource stri
 	if m.names != nil {
 		resource, opts, learn = m.names.decide(m.c, resource, r, opts)
 	}
-	// All that tells of a request is asked before it enters: a function that panics or blocks has nothing in flight.
+	// Call all functions of the options before Enter: if one panics or blocks, no call is in flight.
 	ctx, e, err := m.c.Enter(r.Context(), resource, opts...)
 	if err != nil {
 		m.refused.ServeHTTP(w, r)
 		return false
 	}
-	seen, wrapped := watch(ctx, w, r)
-	m.handle(&e, trace, next, seen, wrapped)
+	recorder, wrapped := wrapWriter(ctx, w, r)
+	m.handle(&e, trace, next, recorder, wrapped)
 	if learn != nil {
-		learn(seen.status)
+		learn(recorder.status)
 	}
-	r.Pattern = seen.request.Pattern // for middleware that reads the request afterwards
+	r.Pattern = recorder.request.Pattern // for outer middleware that reads it after the response
 	return true
 }
 
-// handle calls the handler, and ends the call with the status that the request is counted with.
-func (m *Middleware) handle(e *collector.Entry, trace string, next http.Handler, seen *writer, wrapped http.ResponseWriter) {
-	err := collector.ErrPanicked // unless it returns
-	defer func() {               // also if what is asked below panics
-		var code collector.Code // none if it did not get as far
-		if seen.status != 0 {
-			code = collector.HTTPStatus(seen.status)
+// handle calls the handler, and ends the call with the recorded status.
+func (m *Middleware) handle(
+	e *collector.Entry, trace string, next http.Handler, recorder *writer, wrapped http.ResponseWriter,
+) {
+	err := collector.ErrPanicked // replaced when the handler returns
+	defer func() {               // runs even if the function of Exception panics
+		var code collector.Code // no code if the handler sent no status
+		if recorder.status != 0 {
+			code = collector.HTTPStatus(recorder.status)
 		}
 		if trace == "" {
 			e.ExitCode(err, code)
@@ -127,22 +140,23 @@ func (m *Middleware) handle(e *collector.Entry, trace string, next http.Handler,
 			e.ExitTrace(err, code, trace)
 		}
 	}()
+	// Outer middleware will send the status m.recovered for this panic. Recover to learn the reason, and panic again.
 	defer func() {
-		if seen.status == 0 && m.recovered != 0 {
-			if reason := recover(); reason != nil { // it is nil where the goroutine was ended
+		if recorder.status == 0 && m.recovered != 0 {
+			if reason := recover(); reason != nil { // nil after runtime.Goexit
 				if reason != http.ErrAbortHandler {
-					seen.status = m.recovered
+					recorder.status = m.recovered
 				}
 				defer panic(reason)
 			}
 		}
 	}()
-	next.ServeHTTP(wrapped, &seen.request)
-	seen.implied()
-	err = m.failure(seen.status)
+	next.ServeHTTP(wrapped, &recorder.request)
+	recorder.implyOK()
+	err = m.failure(recorder.status)
 }
 
-// tooMany answers a request that was refused. The limit is for a second, so that is when to come again.
+// tooMany responds to a refused request. Limits apply to a second, so clients may retry after one.
 func tooMany(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)

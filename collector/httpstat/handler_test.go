@@ -27,17 +27,21 @@ func newCollector(t testing.TB) *collector.Collector {
 	return c
 }
 
-// counts waits until nothing is in flight, because a client may have its answer before the handler has returned, and
-// says what was counted for each resource.
+// counts returns the counts of each resource. It first waits until no call is in flight, because a client may have the
+// response before the handler returns.
 func counts(t testing.TB, c *collector.Collector) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	for _, r := range c.Seal().Resources {
 		s := r.Snapshot(nil)
-		for deadline := time.Now().Add(10 * time.Second); s.InFlight > 0 && time.Now().Before(deadline); s = r.Snapshot(nil) {
+		deadline := time.Now().Add(10 * time.Second)
+		for ; s.InFlight > 0 && time.Now().Before(deadline); s = r.Snapshot(nil) {
 			time.Sleep(time.Millisecond)
 		}
-		got[r.Name()] = fmt.Sprintf("%d pass, %d complete, %d exception, %d in flight", s.Total.Pass, s.Total.Complete, s.Total.Exception, s.InFlight)
+		got[r.Name()] = fmt.Sprintf(
+			"%d pass, %d complete, %d exception, %d in flight", s.Total.Pass, s.Total.Complete, s.Total.Exception,
+			s.InFlight,
+		)
 	}
 	return got
 }
@@ -55,7 +59,7 @@ func want(t *testing.T, c *collector.Collector, want map[string]string) {
 	}
 }
 
-// serve starts a server and returns a function that sends one request and reads the whole answer.
+// serve starts a server, and returns a function that sends one request and reads the whole response.
 func serve(t *testing.T, h http.Handler, http2 bool) func(method, path string) (string, error) {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(h)
@@ -88,7 +92,10 @@ func routes() *http.ServeMux {
 	mux.HandleFunc("POST /users/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	mux.HandleFunc("/silent", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/fail", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadGateway) })
-	mux.HandleFunc("/refuse", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) })
+	mux.HandleFunc(
+		"/refuse",
+		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+	)
 	mux.HandleFunc("/twice", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		w.WriteHeader(http.StatusInternalServerError) // superfluous: the client got 200
@@ -131,12 +138,14 @@ func TestMux(t *testing.T) {
 					t.Errorf("%s answered %q", path, got)
 				}
 			}
-			// net/http's client sends a GET again whose connection broke before an answer: one or two panics.
+			// If a connection breaks before the response, net/http's client resends a GET: one or two panics.
 			got := counts(t, c)
-			if p := got["/panic"]; p != "1 pass, 1 complete, 1 exception, 0 in flight" && p != "2 pass, 2 complete, 2 exception, 0 in flight" {
+			if p := got["/panic"]; p != "1 pass, 1 complete, 1 exception, 0 in flight" &&
+				p != "2 pass, 2 complete, 2 exception, 0 in flight" {
 				t.Errorf("/panic: %s", p)
 			}
-			const ok, failed = "1 pass, 1 complete, 0 exception, 0 in flight", "1 pass, 1 complete, 1 exception, 0 in flight"
+			const ok = "1 pass, 1 complete, 0 exception, 0 in flight"
+			const failed = "1 pass, 1 complete, 1 exception, 0 in flight"
 			want(t, c, map[string]string{
 				"GET /users/{id}":  "2 pass, 2 complete, 0 exception, 0 in flight",
 				"POST /users/":     ok,
@@ -172,7 +181,7 @@ func TestRouteAndHandler(t *testing.T) {
 	})
 }
 
-func TestNilCollectorServesAsIfItWereNotThere(t *testing.T) {
+func TestNilCollectorOnlyServes(t *testing.T) {
 	mux := routes()
 	if h := httpstat.Mux(nil, mux); h != http.Handler(mux) {
 		t.Error("Mux wraps for nothing")
@@ -182,22 +191,24 @@ func TestNilCollectorServesAsIfItWereNotThere(t *testing.T) {
 	}
 }
 
-// Each event must reach the client while the handler is still running.
+// Each event reaches the client while the handler is running.
 func TestStreaming(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		c := newCollector(t)
 		more := make(chan struct{})
-		srv := httptest.NewUnstartedServer(httpstat.Route(c, "stream", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for i := range 3 {
-				fmt.Fprintln(w, "event", i)
-				if i == 0 {
-					w.(http.Flusher).Flush()
-				} else if err := http.NewResponseController(w).Flush(); err != nil {
-					t.Errorf("Flush: %v", err)
+		srv := httptest.NewUnstartedServer(
+			httpstat.Route(c, "stream", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				for i := range 3 {
+					fmt.Fprintln(w, "event", i)
+					if i == 0 {
+						w.(http.Flusher).Flush()
+					} else if err := http.NewResponseController(w).Flush(); err != nil {
+						t.Errorf("Flush: %v", err)
+					}
+					<-more
 				}
-				<-more
-			}
-		})))
+			})),
+		)
 		srv.EnableHTTP2 = http2
 		srv.StartTLS()
 		resp, err := srv.Client().Get(srv.URL)
@@ -253,7 +264,7 @@ func TestHijack(t *testing.T) {
 	want(t, c, map[string]string{"ws": "2 pass, 2 complete, 0 exception, 0 in flight"})
 }
 
-// Files go out through the wrapped writer's ReadFrom, deadlines can be set, and the status is seen.
+// Files are sent through the ReadFrom of the wrapped writer, deadlines can be set, and the status is recorded.
 func TestReadFromAndDeadlines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte(strings.Repeat("x", 100_000)), 0o600); err != nil {
@@ -275,8 +286,8 @@ func TestReadFromAndDeadlines(t *testing.T) {
 	want(t, c, map[string]string{"file": "1 pass, 1 complete, 0 exception, 0 in flight"})
 }
 
-// A handler must be told the truth about what its writer can do.
-func TestOptionalInterfacesAreThoseOfTheWrappedWriter(t *testing.T) {
+// The wrapped writer has exactly the optional interfaces of the original one.
+func TestWrappedWriterKeepsOptionalInterfaces(t *testing.T) {
 	type all interface {
 		http.ResponseWriter
 		http.Flusher

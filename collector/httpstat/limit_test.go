@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// A refused request does not reach the handler; it is answered with 429 and Retry-After, and is a block.
+// A refused request does not reach the handler. The response is 429 with Retry-After, and the request is a block.
 func TestLimits(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "/a", Origin: "bot", Count: 2, Strict: true}}); err != nil {
@@ -72,7 +72,8 @@ func TestLimits(t *testing.T) {
 		t.Errorf("origins %s", got)
 	}
 	entrance := c.Tree().Children()[0]
-	if entrance.Name() != "front" || len(entrance.Children()) != 1 || entrance.Children()[0].Children()[0].Name() != "below" {
+	if entrance.Name() != "front" || len(entrance.Children()) != 1 ||
+		entrance.Children()[0].Children()[0].Name() != "below" {
 		t.Error("the tree is not front > /a > below")
 	}
 	if in := c.Inbound().Snapshot(nil).Total; in.Pass != 8 || in.Block != 1 {
@@ -85,9 +86,12 @@ func TestRefused(t *testing.T) {
 	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {
 		t.Fatal(err)
 	}
-	h := httpstat.Route(c, "a", http.NotFoundHandler(), httpstat.Refused(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	})))
+	h := httpstat.Route(
+		c, "a", http.NotFoundHandler(),
+		httpstat.Refused(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})),
+	)
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
 	if rec.Code != http.StatusServiceUnavailable {
@@ -95,8 +99,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Middleware outside still sees which pattern a request matched.
-func TestPatternIsSeenOutside(t *testing.T) {
+// Outer middleware can read the pattern of the request.
+func TestOuterMiddlewareSeesPattern(t *testing.T) {
 	c := newCollector(t)
 	r := httptest.NewRequest("GET", "/users/7", nil)
 	httpstat.Mux(c, routes()).ServeHTTP(httptest.NewRecorder(), r)
@@ -105,7 +109,7 @@ func TestPatternIsSeenOutside(t *testing.T) {
 	}
 }
 
-// closed notices that a body was closed.
+// closed records that a body was closed.
 type closed struct {
 	io.Reader
 	done bool
@@ -113,7 +117,7 @@ type closed struct {
 
 func (c *closed) Close() error { c.done = true; return nil }
 
-// A call of another service ends when its response was read or closed, whatever it was.
+// An outbound call ends when its response is read to the end or closed, whatever its status.
 func TestTransport(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +198,8 @@ func TestTransport(t *testing.T) {
 		t.Errorf("%v, body closed: %t", err, body.done)
 	}
 	for name, want := range map[string]string{
-		"/ok": "1 1 0", "/fail": "1 1 1", "/half": "1 1 1", "/wait": "1 1 0", "/hang": "1 1 0", "/down": "1 1 1", "/refused": "0 0 0",
+		"/ok": "1 1 0", "/fail": "1 1 1", "/half": "1 1 1", "/wait": "1 1 0", "/hang": "1 1 0", "/down": "1 1 1",
+		"/refused": "0 0 0",
 	} {
 		s := c.Resource(name).Snapshot(nil)
 		if got := fmt.Sprint(s.Total.Pass, s.Total.Complete, s.Total.Exception); got != want || s.InFlight != 0 {
@@ -222,7 +227,13 @@ func TestTransportNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	want(t, c, map[string]string{"GET " + strings.TrimPrefix(srv.URL, "http://"): "1 pass, 1 complete, 0 exception, 0 in flight"})
+	want(
+		t,
+		c,
+		map[string]string{
+			"GET " + strings.TrimPrefix(srv.URL, "http://"): "1 pass, 1 complete, 0 exception, 0 in flight",
+		},
+	)
 	if httpstat.Transport(nil, nil, nil) != http.DefaultTransport {
 		t.Error("a nil Collector is in the way")
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// recoverer answers panics with 500, but for http.ErrAbortHandler, as those of frameworks do.
+// recoverer is middleware that responds to panics with 500, except for http.ErrAbortHandler, as the recoverers of
+// frameworks do.
 func recoverer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -26,8 +27,8 @@ func recoverer(next http.Handler) http.Handler {
 	})
 }
 
-// A request whose handler panicked, which a recoverer further out answered with 500, had no code.
-func TestPanicsThatARecovererAnswers(t *testing.T) {
+// Without Recovered, a request has no code if its handler panics and outer middleware responds with 500.
+func TestRecovered(t *testing.T) {
 	for _, tc := range []struct {
 		handler string
 		do      func(w http.ResponseWriter)
@@ -55,7 +56,7 @@ func TestPanicsThatARecovererAnswers(t *testing.T) {
 			if want := map[string]int64{tc.code: 1}; !maps.Equal(got, want) {
 				t.Errorf("%s, inside %t: codes %v, want %v", tc.handler, inside, got, want)
 			}
-			// What a recoverer inside has answered with 202 is nobody's failure.
+			// A panic that inner middleware recovers with 202 is not an exception.
 			exceptions := int64(1)
 			if !inside && tc.code == "202" {
 				exceptions = 0
@@ -67,7 +68,7 @@ func TestPanicsThatARecovererAnswers(t *testing.T) {
 	}
 }
 
-// A handler behind Route took four allocations; one is for the context, one for the request and its writer.
+// A request to Route takes two allocations: one for the context, and one for the request and its writer. It was four.
 func TestRouteTakesTwoAllocations(t *testing.T) {
 	c := newCollector(t)
 	h := httpstat.Route(c, "a", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

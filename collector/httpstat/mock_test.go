@@ -14,13 +14,13 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// roundTrip is a mock.
+// roundTrip is a mock of http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A mock that returned a response without a Body, or none at all, made the client panic, and the call was in flight for
-// ever. net/http takes the first for an empty body where it can, and makes an error of the second.
+// A mock that returned a response without a Body, or no response, made the client panic, and the call stayed in flight
+// forever. net/http treats a missing Body as an empty one if possible, and returns an error for a missing response.
 func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 	errDown := errors.New("down")
 	for name, tc := range map[string]struct {
@@ -28,16 +28,19 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 		mock   http.Response
 		none   bool
 		err    error
-		want   string // is counted
+		want   string // expected counts
 	}{
-		"no body":                {mock: http.Response{StatusCode: 200}, want: "0 exception"},
-		"no body of a failure":   {mock: http.Response{StatusCode: 500}, want: "1 exception"},
-		"no body but a length":   {mock: http.Response{StatusCode: 200, ContentLength: 3}, want: "1 exception"},
-		"a length as HEAD wants": {method: "HEAD", mock: http.Response{StatusCode: 200, ContentLength: 3}, want: "0 exception"},
-		"NoBody":                 {mock: http.Response{StatusCode: 200, Body: http.NoBody}, want: "0 exception"},
-		"nothing":                {none: true, want: "1 exception"},
-		"both":                   {mock: http.Response{StatusCode: 200}, err: errDown, want: "1 exception"},
-		"an error":               {none: true, err: errDown, want: "1 exception"},
+		"no body":              {mock: http.Response{StatusCode: 200}, want: "0 exception"},
+		"no body of a failure": {mock: http.Response{StatusCode: 500}, want: "1 exception"},
+		"no body but a length": {mock: http.Response{StatusCode: 200, ContentLength: 3}, want: "1 exception"},
+		"a length as HEAD wants": {
+			method: "HEAD", mock: http.Response{StatusCode: 200, ContentLength: 3},
+			want: "0 exception",
+		},
+		"NoBody":   {mock: http.Response{StatusCode: 200, Body: http.NoBody}, want: "0 exception"},
+		"nothing":  {none: true, want: "1 exception"},
+		"both":     {mock: http.Response{StatusCode: 200}, err: errDown, want: "1 exception"},
+		"an error": {none: true, err: errDown, want: "1 exception"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mock := roundTrip(func(*http.Request) (*http.Response, error) {
@@ -61,7 +64,8 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 				return fmt.Sprintf("%d %q %v", resp.StatusCode, text, err)
 			}
 			c := newCollector(t)
-			if got, bare := send(httpstat.Transport(c, func(*http.Request) string { return "a" }, mock)), send(mock); got != bare {
+			if got, bare := send(httpstat.Transport(c, func(*http.Request) string { return "a" },
+				mock)), send(mock); got != bare {
 				t.Errorf("with httpstat: %s\nwithout it: %s", got, bare)
 			}
 			want(t, c, map[string]string{"a": "1 pass, 1 complete, " + tc.want + ", 0 in flight"})
@@ -69,14 +73,14 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 	}
 }
 
-// brokenBody is a body that ends in one of its methods.
+// brokenBody is a body with one method that does not return.
 type brokenBody struct{ read, close func() }
 
 func (b brokenBody) Read([]byte) (int, error) { b.read(); return 0, io.EOF }
 func (b brokenBody) Close() error             { b.close(); return nil }
 
-// A body that panicked when it was closed left its call in flight, and so did one that panicked when it was read, if its
-// caller does not close what panics.
+// A body that panicked in Close left its call in flight. So did a body that panicked in Read, if the caller did not
+// close it.
 func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	nothing := func() {}
 	for way, end := range ways {
@@ -89,10 +93,14 @@ func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 		} {
 			t.Run(place+" "+way, func(t *testing.T) {
 				c := newCollector(t)
-				rt := httpstat.Transport(c, func(*http.Request) string { return "a" }, roundTrip(func(*http.Request) (*http.Response, error) {
-					tc.trip()
-					return &http.Response{StatusCode: 200, Body: brokenBody{tc.read, tc.close}}, nil
-				}))
+				rt := httpstat.Transport(
+					c,
+					func(*http.Request) string { return "a" },
+					roundTrip(func(*http.Request) (*http.Response, error) {
+						tc.trip()
+						return &http.Response{StatusCode: 200, Body: brokenBody{tc.read, tc.close}}, nil
+					}),
+				)
 				got := alone(func() {
 					resp, err := rt.RoundTrip(httptest.NewRequest("GET", "http://example.com/", nil))
 					if err != nil {
@@ -112,8 +120,9 @@ func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	}
 }
 
-// A mock that returned the same response each time found it changed, and its body one deeper in wrappings with each call.
-func TestRegressionAMocksOwnResponseWasChanged(t *testing.T) {
+// A mock that returned the same response each time found it modified, with one more wrapper around its body after each
+// call.
+func TestRegressionResponseOfMockWasModified(t *testing.T) {
 	c := newCollector(t)
 	own := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}
 	before := *own
@@ -132,7 +141,7 @@ func TestRegressionAMocksOwnResponseWasChanged(t *testing.T) {
 	want(t, c, map[string]string{"a": "3 pass, 3 complete, 0 exception, 0 in flight"})
 }
 
-// A request without a URL panicked, where net/http returns an error.
+// A request without a URL panicked. net/http returns an error.
 func TestRegressionARequestWithoutAURLPanicked(t *testing.T) {
 	c := newCollector(t)
 	_, got := httpstat.Transport(c, nil, nil).RoundTrip(new(http.Request))
@@ -143,15 +152,21 @@ func TestRegressionARequestWithoutAURLPanicked(t *testing.T) {
 	want(t, c, map[string]string{"GET": "1 pass, 1 complete, 1 exception, 0 in flight"})
 }
 
-// A context and a body that are kept after their calls have ended go on to work, and count nothing more.
-func TestAContextAndABodyOutliveTheirCall(t *testing.T) {
+// A context and a body remain usable after their calls have ended, and count nothing.
+func TestContextAndBodyAfterTheCall(t *testing.T) {
 	c := newCollector(t)
 	var kept context.Context
 	h := httpstat.Route(c, "a", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { kept = r.Context() }))
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-	resp, err := httpstat.Transport(c, func(*http.Request) string { return "b" }, roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}, nil
-	})).RoundTrip(httptest.NewRequest("GET", "http://example.com/", nil).WithContext(kept))
+	resp, err := httpstat.Transport(
+		c,
+		func(*http.Request) string { return "b" },
+		roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}, nil
+		}),
+	).RoundTrip(
+		httptest.NewRequest("GET", "http://example.com/", nil).WithContext(kept),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,5 +174,12 @@ func TestAContextAndABodyOutliveTheirCall(t *testing.T) {
 		_, _ = io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 	}
-	want(t, c, map[string]string{"a": "1 pass, 1 complete, 0 exception, 0 in flight", "b": "1 pass, 1 complete, 0 exception, 0 in flight"})
+	want(
+		t,
+		c,
+		map[string]string{
+			"a": "1 pass, 1 complete, 0 exception, 0 in flight",
+			"b": "1 pass, 1 complete, 0 exception, 0 in flight",
+		},
+	)
 }

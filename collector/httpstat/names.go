@@ -17,101 +17,119 @@ const (
 	DefaultMaxValues = 10
 )
 
-// NamesOptions configure [Names]. The zero value is sensible.
+// NamesOptions configures [Names]. The zero value is a sensible configuration.
 type NamesOptions struct {
-	// Given are names that need not be earned, such as the patterns of routes. Give them to [collector.Options], too.
+	// Given lists names that need not be earned, such as the patterns of routes. Pass them to [collector.Options], too.
 	Given []string
-	// MaxNames is how many earned names may be in use at a time, [DefaultMaxNames] if zero: as many as the Collector has
-	// resources. A name is in use for [collector.DefaultHistory] after its last call. Ten times as many are remembered.
+	// MaxNames is the maximum number of earned names in use, [DefaultMaxNames] if zero. Choose the number of resources
+	// of the Collector. A name is in use until [collector.DefaultHistory] after its last call. Names remembers ten
+	// times as many.
 	MaxNames int
-	// MaxValues is how many values of a path segment have names of their own, [DefaultMaxValues] if zero.
+	// MaxValues is the maximum number of values of a path segment that have their own names, [DefaultMaxValues] if
+	// zero.
 	MaxValues int
-	// Host tells the address of the client that sends a request, RemoteAddr if nil. Behind a proxy that is trusted it reads what
-	// that says of the client. An IPv6 address stands for its /64. Empty is a host that is not known, and has no share.
+	// Host returns the address of the client that sends a request; nil means RemoteAddr. Behind a trusted proxy it
+	// should return the address that the proxy reports. An IPv6 address represents its /64. An empty address is an
+	// unknown host without a share of the names.
 	Host func(*http.Request) string
 	// Now replaces the clock.
 	Now func() time.Time
 }
 
-// Standing is what a name is, see [Names].
-type Standing uint8
+// NameStatus is the status of a name, see [Names].
+type NameStatus uint8
 
 const (
-	// Unearned is a name to which the service has not answered with success; its calls are counted for [Unmatched].
-	Unearned Standing = iota
-	// Earned is a name to which it has.
+	// Unearned means that no call of the name has succeeded yet. Its calls are counted as [Unmatched].
+	Unearned NameStatus = iota
+	// Earned means that the service has answered a call of the name with success.
 	Earned
-	// Given is a name that no stranger made.
+	// Given means that the name comes from code or configuration, not from a request.
 	Given
 )
 
-// Names decide which names, made from the words of strangers such as paths, become resources: so that nobody can fill a table
-// by making up paths. It has nothing to say about names that are given.
+// Names decides which names that are made from requests, for example from their paths, become resources. Without this
+// decision, clients could fill a table with invented paths. Given names need no decision.
 //
-// A name is earned when the service has answered it with success: 2xx, 101 or 304. Redirects, 401, 403, 404, 405 and errors
-// earn nothing, because gateways answer so to anything. It stays earned while it is one of the last that were used, also when
-// the Collector has retired its resource, and across restarts with [Names.Save].
+// A name is earned when the service answers it with success: status 2xx, 101 or 304. Redirects, 401, 403, 404, 405 and
+// errors earn nothing, because gateways answer any path with them. A name stays earned while it is among the most
+// recently used ones, even after the Collector has retired its resource, and across restarts with [Names.Save].
 //
-// Behind the same segments of a path, MaxValues values of the next one are kept apart, of those answered with success; any other is "*". Those
-// that are called most keep theirs: another one takes the place of the least called when it has been called more than twice as
-// often. Services that answer everything with success get few names so. No limit is escaped by that: calls for which there is one
-// that is not for the name with "*" keep their own, as unearned ones do.
+// At each position of a path, at most MaxValues successful values keep their own name. All others are named "*". The
+// most called values win: a new value replaces the least called one when it has more than twice as many calls. A
+// service that answers every path with success therefore gets few names. Folding to "*" cannot bypass a limit: a call
+// keeps its full name if a limit other than the one on the "*" name matches it. The same is true for unearned names.
 //
-// A host earns names while it has earned fewer than are left, or fewer than eight: one host alone gets half of them.
+// A host may earn a name while it has fewer names in use than there are free ones, or fewer than eight. A single host
+// therefore gets at most half of them.
 //
-// Names must be made with [NewNames], and are safe for concurrent use. What they decide depends on the calls and
-// their order alone. Memory is bounded by MaxNames, and by a few megabytes for what is counted of paths. A decision takes
-// a lock, and less than a microsecond.
+// Create Names with [NewNames]; concurrent use is safe. Decisions depend only on the calls and their order. Its memory
+// is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock, and less than a
+// microsecond.
 type Names struct {
+	// The steps of a call, for example of GET /users/4711:
+	//
+	//	PathName           makes the plain name, GET /users/:id
+	//	pathTree.name      folds values without their own name to "*"
+	//	earnedNames.use    returns Earned, or Unearned: count the call as Unmatched
+	//	(the service handles the call)
+	//	pathTree.learn     after a success: counts the values, and may give one its own name
+	//	earnedNames.earn   after a success: earns the name
+
 	opts  NamesOptions
-	given map[string]bool
+	given map[string]bool // read-only
 
 	mu     sync.Mutex
 	paths  *pathTree
 	earned *earnedNames
 
-	saving sync.Mutex // one at a time writes aside
+	saveMu sync.Mutex // serializes Save, which writes a temporary file
 }
 
-// NewNames makes Names. The error names every option that is out of range.
+// NewNames returns a Names with the given options. The error lists every option that is out of range.
 func NewNames(o NamesOptions) (*Names, error) {
 	o.MaxNames, o.MaxValues = cmp.Or(o.MaxNames, DefaultMaxNames), cmp.Or(o.MaxValues, DefaultMaxValues)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	var errs []error
-	const most = 1000 // each is looked at when a value is not one of them
+	const maxValues = 1000 // tryPromote scans them all
 	if o.MaxNames < 1 {
-		errs = append(errs, fmt.Errorf("httpstat: MaxNames is %d; at least 1 is needed", o.MaxNames))
+		errs = append(errs, fmt.Errorf("httpstat: MaxNames is %d; the minimum is 1", o.MaxNames))
 	}
-	if o.MaxValues < 1 || o.MaxValues > most {
-		errs = append(errs, fmt.Errorf("httpstat: MaxValues is %d; 1 to %d are allowed", o.MaxValues, most))
+	if o.MaxValues < 1 || o.MaxValues > maxValues {
+		errs = append(errs, fmt.Errorf("httpstat: MaxValues is %d; the range is 1 to %d", o.MaxValues, maxValues))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, paths: newPathTree(o.MaxValues), earned: newEarnedNames(o.MaxNames)}
+	n := &Names{
+		opts:   o,
+		given:  map[string]bool{Unmatched: true},
+		paths:  newPathTree(o.MaxValues),
+		earned: newEarnedNames(o.MaxNames),
+	}
 	for _, name := range o.Given {
 		n.given[name] = true
 	}
 	return n, nil
 }
 
-// Name is the name under which a call is counted, and limited, whose plain name is given: a method and a path as [PathName]
-// makes it. The client is an address, with or without a port; empty if it is not known. An unearned name counts for [Unmatched],
-// unless the Collector has a resource of that name; see [collector.CountedAs].
-func (n *Names) Name(plain, client string) (name string, s Standing) {
+// Name returns the name and its status. Calls are counted and limited under this name. The plain name consists of a
+// method and a path, as [PathName] makes it. The client is an address with or without a port, or empty if unknown. An
+// unearned name is counted as [Unmatched], unless the Collector has a resource of this name; see [collector.CountedAs].
+func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
 		return plain, Given
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var b [pathSize]byte
-	name, x := n.earned.find(n.paths.name(b[:0], plain), plain)
+	name, x := n.earned.lookup(n.paths.name(b[:0], plain), plain)
 	return name, n.earned.use(x, client, n.opts.Now().Unix())
 }
 
-// Learn tells how the service answered a call of the plain name. A status of 0 is no answer.
+// Learn records the status of the response to a call of the plain name. Use 0 if the call got no response.
 func (n *Names) Learn(plain, client string, status int) {
 	if !Success(status) || n.given[plain] {
 		return
@@ -120,55 +138,64 @@ func (n *Names) Learn(plain, client string, status int) {
 	defer n.mu.Unlock()
 	var b [pathSize]byte
 	learned, _ := n.paths.learn(b[:0], plain)
-	name, x := n.earned.find(learned, plain)
+	name, x := n.earned.lookup(learned, plain)
 	n.earn(x, name, client)
 }
 
-// Memo is what Names have found for a plain name that comes again and again, as those of a log do. The zero value is nothing. It is of one
-// Names, one name, and one goroutine.
-type Memo struct {
+// NameCache caches the result of [Names.Observe] for one plain name. It is useful for names that repeat often, as in
+// access logs:
+//
+//	NameCache                earnedNames, pathTree
+//	├── name    -----------> "GET /users/:id"     its count, and the time of its last call
+//	├── nodes   -----------> users, :id           the nodes of the pathTree that count the call
+//	└── changes              value of Names.changes when the cache was filled
+//
+// While Names.changes returns the same value, the name and the nodes are valid, and a call updates them without a
+// lookup. The zero value is an empty cache. A NameCache belongs to one Names, one plain name and one goroutine.
+type NameCache struct {
 	name    *earnedName
 	nodes   []*pathNode // of its path
 	changes int         // of the Names, when they were found
 }
 
-// Ended is Name, and then Learn, in one step: of a call that has ended, as those of a log have. What it finds is kept in memo, unless that is
-// nil: until other names change, the next call of the same name costs a tenth.
-func (n *Names) Ended(plain, client string, status int, memo *Memo) (name string, s Standing) {
+// Observe combines Name and Learn for a call that has ended, as the calls of a log have. It caches its result in cache,
+// unless cache is nil. Until other names change, the next call of the same name then takes a tenth of the time.
+func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if memo != nil && memo.changes == n.changes() && n.paths.again(memo.nodes) {
-		memo.name.Calls++
-		return memo.name.Name, n.earned.use(memo.name, client, n.opts.Now().Unix())
+	if cache != nil && cache.changes == n.changes() && n.paths.learnAgain(cache.nodes) {
+		cache.name.Calls++
+		return cache.name.Name, n.earned.use(cache.name, client, n.opts.Now().Unix())
 	}
 	if n.given[plain] {
 		return plain, Given
 	}
+	// The call is named as before it was learned: its own success must not change its name.
 	var b [pathSize]byte
 	learned, before := n.paths.learn(b[:0], plain)
-	after, x := n.earned.find(learned, plain)
+	after, x := n.earned.lookup(learned, plain)
 	name, was := after, x
 	if before != nil {
-		name, was = n.earned.find(before, plain)
+		name, was = n.earned.lookup(before, plain)
 	}
 	s = n.earned.use(was, client, n.opts.Now().Unix())
 	n.earn(x, after, client)
-	if memo != nil && x != nil {
-		*memo = Memo{x, append(memo.nodes[:0], n.paths.path...), n.changes()}
+	if cache != nil && x != nil {
+		*cache = NameCache{x, append(cache.nodes[:0], n.paths.path...), n.changes()}
 	}
 	return name, s
 }
 
-// changes count what may give a plain name another name.
-func (n *Names) changes() int { return n.paths.changes + n.earned.forgotten }
+// changes returns a counter that increases whenever a plain name may get a different name.
+func (n *Names) changes() int { return n.paths.changes + n.earned.evictions }
 
-// earn counts a call of a name that was answered with success.
+// earn counts a successful call of a name. x is the earned name, or nil if the call may earn it.
 func (n *Names) earn(x *earnedName, name, client string) {
-	if n.paths.seen == 0 { // all counts were halved just now
-		n.earned.age()
+	if n.paths.seen == 0 { // the tree has just halved all counts
+		n.earned.halve()
 	}
 	if x != nil {
 		x.Calls++
@@ -177,33 +204,37 @@ func (n *Names) earn(x *earnedName, name, client string) {
 	n.earned.earn(name, client, n.opts.Now().Unix())
 }
 
-// pathSize is how long most paths are at most: longer ones cost memory with each decision.
+// pathSize is the size of the buffer for a name on the stack. Longer names cost an allocation in each decision.
 const pathSize = 128
 
-// decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the
-// plain name that "*" would hide, the call is limited by that.
-func (n *Names) decide(c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption) (string, []collector.CallOption, func(int)) {
+// decide returns the name of a request, the options of its call, and a function that records the status of the
+// response, or nil if the name is given. If a limit matches the plain name, and folding to "*" would bypass it, the
+// call keeps the plain name.
+func (n *Names) decide(
+	c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption,
+) (string, []collector.CallOption, func(int)) {
 	client := r.RemoteAddr
 	if n.opts.Host != nil {
 		client = n.opts.Host(r)
 	}
-	name, standing := n.Name(plain, client)
-	if standing == Given {
+	name, status := n.Name(plain, client)
+	if status == Given {
 		return name, opts, nil
 	}
 	if name != plain && c.Escapes(plain, name) {
-		name, standing = plain, Unearned
+		name, status = plain, Unearned
 	}
-	return name, append(opts, standing.options()...), func(status int) { n.Learn(plain, client, status) }
+	return name, append(opts, status.options()...), func(code int) { n.Learn(plain, client, code) }
 }
 
-// Success reports whether a status is one that only the service itself gives, because it knows the path: 2xx, 101 or 304.
+// Success reports whether a status proves that the service knows the path: 2xx, 101 or 304. A gateway does not send
+// these statuses for unknown paths.
 func Success(status int) bool {
 	return status >= 200 && status < 300 || status == http.StatusSwitchingProtocols || status == http.StatusNotModified
 }
 
-// options are those of a call with such a name.
-func (s Standing) options() []collector.CallOption {
+// options returns the options of a call whose name has this status.
+func (s NameStatus) options() []collector.CallOption {
 	switch s {
 	case Unearned:
 		return []collector.CallOption{collector.CountedAs(Unmatched)}
@@ -214,12 +245,12 @@ func (s Standing) options() []collector.CallOption {
 	}
 }
 
-// String is "unearned", "earned" or "given".
-func (s Standing) String() string {
+// String returns "unearned", "earned" or "given".
+func (s NameStatus) String() string {
 	return [...]string{"unearned", "earned", "given"}[min(s, Given)]
 }
 
-// Metrics are what Names tell of themselves, for [collector.Collector.Publish].
+// Metrics returns the self-metrics of Names, for [collector.Collector.Publish].
 func (n *Names) Metrics() []collector.Metric {
 	read := func(f func(*earnedNames) int64) func() float64 {
 		return func() float64 {
@@ -230,10 +261,11 @@ func (n *Names) Metrics() []collector.Metric {
 		}
 	}
 	return []collector.Metric{{
-		Name: "earned_names", Help: "Names made from paths that are in use, because the service has answered them with success.",
+		Name: "earned_names", Help: "Earned names in use: names made from paths of successful requests.",
 		Value: read(func(e *earnedNames) int64 { return int64(e.inUse) }),
 	}, {
-		Name: "refused_names_total", Help: "Calls answered with success whose name was not earned, because too many were, or too many by their host.",
+		Name:  "refused_names_total",
+		Help:  "Successful calls whose name was not earned because the table, or the share of their host, was full.",
 		Value: read(func(e *earnedNames) int64 { return e.refused }),
 	}}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// clock is one that tests move.
+// clock is a clock that tests move.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -33,14 +33,15 @@ func newNames(t testing.TB, o httpstat.NamesOptions) (*httpstat.Names, *clock) {
 	return n, c
 }
 
-// call is a call with its answer: how it was named, and how its name stands afterwards.
+// call makes a call and learns its response. It returns the name of the call, and the status of the name afterwards.
 func call(n *httpstat.Names, plain, host string, status int) string {
 	name, s := n.Name(plain, host)
 	n.Learn(plain, host, status)
 	return name + " " + s.String()
 }
 
-// A gateway answers anything with 301, 302, 401, 403, 404, 405 or 5xx; only the service itself answers with success.
+// Gateways respond to any path with 301, 302, 401, 403, 404, 405 or 5xx. Only success comes from the service itself,
+// and earns a name.
 func TestNamesAreEarnedBySuccess(t *testing.T) {
 	n, _ := newNames(t, httpstat.NamesOptions{Given: []string{"GET /users/{id}"}, MaxValues: 1000})
 	for status := range 600 {
@@ -63,10 +64,10 @@ func TestNamesAreEarnedBySuccess(t *testing.T) {
 	}
 }
 
-// oracle is naive: every count is exact, and nothing is bounded or forgotten.
+// oracle is a simple model of Names: all counts are exact, and nothing is bounded or evicted.
 type oracle struct {
 	most   int
-	places map[string]map[string]int // by what stands before: the values that are kept apart, with their calls
+	places map[string]map[string]int // by prefix: calls of the tracked values
 	missed map[string]int            // calls of other values
 	order  map[string]int
 	earned map[string]bool
@@ -98,7 +99,8 @@ func (o *oracle) name(plain string, learn bool) string {
 			o.missed[key]++
 			least := ""
 			for x := range kept {
-				if least == "" || kept[x] < kept[least] || kept[x] == kept[least] && o.order[at+"/"+x] > o.order[at+"/"+least] {
+				if least == "" || kept[x] < kept[least] ||
+					kept[x] == kept[least] && o.order[at+"/"+x] > o.order[at+"/"+least] {
 					least = x
 				}
 			}
@@ -120,8 +122,8 @@ func (o *oracle) name(plain string, learn bool) string {
 	return head + at
 }
 
-// What is decided depends on the calls alone, is what an unbounded bookkeeper decides, and never tells more values of a place apart
-// than it may.
+// Decisions depend only on the calls, equal those of the oracle, and never separate more values per position than
+// allowed.
 func TestNamesOracle(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -129,7 +131,7 @@ func TestNamesOracle(t *testing.T) {
 		o := oracle{most, map[string]map[string]int{}, map[string]int{}, map[string]int{}, map[string]bool{}}
 		n, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
 		again, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
-		found := map[string]*httpstat.Memo{}
+		found := map[string]*httpstat.NameCache{}
 		for i := range 3000 {
 			var b strings.Builder
 			b.WriteString([]string{"GET ", "POST "}[r.IntN(2)])
@@ -147,9 +149,9 @@ func TestNamesOracle(t *testing.T) {
 			want := o.name(plain, false)
 			want += map[bool]string{true: " earned", false: " unearned"}[o.earned[want]]
 			got := call(n, plain, "", status)
-			name, s := again.Ended(plain, "", status, found[plain]) // the same in one step
+			name, s := again.Observe(plain, "", status, found[plain]) // the combined call must agree
 			if found[plain] == nil && r.IntN(2) == 0 {
-				found[plain] = new(httpstat.Memo)
+				found[plain] = new(httpstat.NameCache)
 			}
 			if got != want || name+" "+s.String() != got {
 				t.Fatalf("seed %d, call %d of %s: got %q, want %q", seed, i, plain, got, want)
@@ -161,29 +163,35 @@ func TestNamesOracle(t *testing.T) {
 	}
 }
 
-// A call that has ended is named as if Name and Learn had been called, whatever was found before: while names are idle and forgotten, hosts come
-// and go, and all counts are halved.
-func TestEndedIsNameAndLearn(t *testing.T) {
+// The combined call returns the same names as Name and Learn, whatever the cache holds: while names become idle and are
+// evicted, hosts appear and disappear, and all counts are halved.
+func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 	for seed, values := range []int{2, 10, 100} {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
 		o := httpstat.NamesOptions{MaxNames: 20, MaxValues: values, Given: []string{"GET /1/1/1"}}
 		want, clock := newNames(t, o)
 		got, clock2 := newNames(t, o)
-		found := map[string]*httpstat.Memo{}
+		found := map[string]*httpstat.NameCache{}
 		wide := 2 + r.ExpFloat64()*100
 		for i := range 100_000 {
-			if r.IntN(1000) == 0 { // other paths and other times: some names are called no more
+			if r.IntN(1000) == 0 { // change the paths and the time, so that some names become idle
 				clock.at = clock.at.Add(time.Duration(r.IntN(int(collector.DefaultHistory))))
 				clock2.at = clock.at
 				wide = 2 + r.ExpFloat64()*float64(r.IntN(1000))
 			}
-			plain := fmt.Sprintf("%s /%d/%d/%d", []string{"GET", "POST", "PUT"}[r.IntN(3)], int(r.ExpFloat64()*wide), int(r.ExpFloat64()*5), int(r.ExpFloat64()*3))
+			plain := fmt.Sprintf(
+				"%s /%d/%d/%d",
+				[]string{"GET", "POST", "PUT"}[r.IntN(3)],
+				int(r.ExpFloat64()*wide),
+				int(r.ExpFloat64()*5),
+				int(r.ExpFloat64()*3),
+			)
 			host, status := fmt.Sprintf("10.0.0.%d", r.IntN(9)), []int{200, 200, 404}[r.IntN(3)]
 			if found[plain] == nil && r.IntN(9) > 0 {
-				found[plain] = new(httpstat.Memo)
+				found[plain] = new(httpstat.NameCache)
 			}
 			w := call(want, plain, host, status)
-			name, s := got.Ended(plain, host, status, found[plain])
+			name, s := got.Observe(plain, host, status, found[plain])
 			if g := name + " " + s.String(); g != w {
 				t.Fatalf("seed %d, call %d of %s: got %q, want %q", seed, i, plain, g, w)
 			}
@@ -194,24 +202,27 @@ func TestEndedIsNameAndLearn(t *testing.T) {
 	}
 }
 
-// A name that was forgotten must be earned again, although its path is still in the tree.
-func TestWhatWasFoundIsForgotten(t *testing.T) {
+// An evicted name must be earned again, although its path is still in the tree.
+func TestEvictedNamesAreEarnedAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 1})
-	var found httpstat.Memo
+	var found httpstat.NameCache
 	for range 3 {
-		n.Ended("GET /a", "", 200, &found)
+		n.Observe("GET /a", "", 200, &found)
 	}
-	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "OTHER", "X"} {
+	for _, method := range []string{
+		"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT",
+		"OTHER", "X",
+	} {
 		c.at = c.at.Add(collector.DefaultHistory + 2*time.Minute)
 		n.Learn(method+" /a", "", 200)
 	}
 	c.at = c.at.Add(collector.DefaultHistory + 2*time.Minute)
-	if _, s := n.Ended("GET /a", "", 200, &found); s != httpstat.Unearned {
+	if _, s := n.Observe("GET /a", "", 200, &found); s != httpstat.Unearned {
 		t.Errorf("it is %v", s)
 	}
 }
 
-// saved are the names that are earned, as a file has them.
+// saved returns the earned names in the form of the file.
 func saved(t *testing.T, n *httpstat.Names) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "names")
@@ -225,7 +236,7 @@ func saved(t *testing.T, n *httpstat.Names) string {
 	return string(b)
 }
 
-// values counts the values that are told apart at each place, of all names that calls may get.
+// values counts, for each position, the values that have separate names.
 func checkValues(t *testing.T, n *httpstat.Names, plains []string, most int) {
 	t.Helper()
 	at := map[string]map[string]bool{}
@@ -271,7 +282,8 @@ func FuzzNames(f *testing.F) {
 			if again, s2 := n.Name(plain, fmt.Sprint(i%3)); again != got || s2 != s {
 				t.Errorf("%q is %q %v, and then %q %v", plain, got, s, again, s2)
 			}
-			if got != collector.CleanName(got) || strings.Count(got, "/") != strings.Count(plain, "/") && len(plain) < 150 {
+			if got != collector.CleanName(got) ||
+				strings.Count(got, "/") != strings.Count(plain, "/") && len(plain) < 150 {
 				t.Errorf("%q is %q", plain, got)
 			}
 		}
@@ -279,9 +291,9 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// A single-page application answers everything with success. Those paths that are called have their names all the same, also
-// when they come late, and ten million made-up ones have one.
-func TestBusyValuesKeepTheirNames(t *testing.T) {
+// A single-page application responds to every path with success. The paths that are really called get names anyway,
+// even if they appear late, and ten million invented paths share one name.
+func TestBusyValuesKeepNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{})
 	late := 0
 	for i := range 300_000 {
@@ -319,9 +331,9 @@ func metric(n *httpstat.Names, name string) float64 {
 	return -1
 }
 
-// A scanner on one host, or with a /64 of addresses, earned all the names that there are room for; a shop's own clients came
-// to nothing.
-func TestOneHostLeavesNamesToOthers(t *testing.T) {
+// A scanner on one host, or with a /64 of addresses, earned all available names, and the names of real clients were
+// refused.
+func TestHostsShareNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	for i := range 5000 {
 		host := fmt.Sprintf("[2001:db8::%x]:443", i)
@@ -339,7 +351,7 @@ func TestOneHostLeavesNamesToOthers(t *testing.T) {
 	if metric(n, "refused_names_total") == 0 {
 		t.Error("nobody is refused")
 	}
-	c.at = c.at.Add(10*time.Minute + time.Second) // idle ones make room
+	c.at = c.at.Add(10*time.Minute + time.Second) // idle names free their slots
 	for i := range 45 {
 		call(n, fmt.Sprintf("GET /new%d", i), "192.0.2.1", 200)
 		if _, s := n.Name(fmt.Sprintf("GET /new%d", i), ""); s != httpstat.Earned {
@@ -351,8 +363,8 @@ func TestOneHostLeavesNamesToOthers(t *testing.T) {
 	}
 }
 
-// Names outlive the process: a job that runs once a day is counted under its name by the next one, too, and who is called most
-// at a crowded place is known.
+// Names survive a restart. A job that runs once a day keeps its name in the next process, and the call counts decide
+// which values get the slots of a full position.
 func TestNamesAreSavedAndLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names.json")
 	n, _ := newNames(t, httpstat.NamesOptions{MaxValues: 2})
@@ -372,7 +384,10 @@ func TestNamesAreSavedAndLoaded(t *testing.T) {
 	if err := next.Load(path); err != nil {
 		t.Fatal(err)
 	}
-	for _, plain := range []string{"POST /jobs/nightly", "GET /a/b", "GET /a/c", "GET /a/d", "GET /a/new", "GET /other"} {
+	for _, plain := range []string{
+		"POST /jobs/nightly", "GET /a/b", "GET /a/c", "GET /a/d", "GET /a/new",
+		"GET /other",
+	} {
 		was, s := n.Name(plain, "")
 		if name, s2 := next.Name(plain, ""); name != was || s2 != s {
 			t.Errorf("%s was %s %v, and is %s %v", plain, was, s, name, s2)
@@ -383,17 +398,18 @@ func TestNamesAreSavedAndLoaded(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is set aside, said, and costs nothing but what it had.
-func TestNamesThatCannotBeRead(t *testing.T) {
+// A file that cannot be read is renamed and reported, and costs only the names in it.
+func TestUnreadableNamesFile(t *testing.T) {
 	for name, text := range map[string]string{
-		"torn": `[{"name":"GET /a"`, "empty": "", "other": `{"names":1}`, "numbers": `[{"name":"GET /a","calls":-1}]`, "huge": `[{"name":"GET /a","calls":99999999999}]`,
+		"torn": `[{"name":"GET /a"`, "empty": "", "other": `{"names":1}`, "numbers": `[{"name":"GET /a","calls":-1}]`,
+		"huge": `[{"name":"GET /a","calls":99999999999}]`,
 	} {
 		path := filepath.Join(t.TempDir(), "names.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		n, _ := newNames(t, httpstat.NamesOptions{})
-		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "is set aside as "+path+".unreadable: ") {
+		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "renamed to "+path+".unreadable: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if kept, err := os.ReadFile(path + ".unreadable"); err != nil || string(kept) != text {
@@ -415,7 +431,9 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 		t.Error("it saves where there is no directory")
 	}
 	long := strings.Repeat("x", 500)
-	if err := os.WriteFile(filepath.Join(dir+".unreadable", "long"), []byte(`[{"name":"GET /`+long+`"},{"name":""},{"name":"`+httpstat.Unmatched+`"},{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`), 0o600); err != nil {
+	list := `[{"name":"GET /` + long + `"},{"name":""},{"name":"` + httpstat.Unmatched + `"},` +
+		`{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`
+	if err := os.WriteFile(filepath.Join(dir+".unreadable", "long"), []byte(list), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Load(filepath.Join(dir+".unreadable", "long")); err != nil {
@@ -429,20 +447,23 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestNamesOptionsAreChecked(t *testing.T) {
+func TestNamesOptionsValidation(t *testing.T) {
 	_, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: -1, MaxValues: 1001})
-	for _, want := range []string{"MaxNames is -1", "MaxValues is 1001; 1 to 1000"} {
+	for _, want := range []string{"MaxNames is -1", "MaxValues is 1001; the range is 1 to 1000"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
 	}
 }
 
-// A path that nobody answers with success counts once and wholly for unmatched; the first success earns its name, for its
-// limits too, and our own 429 does not.
+// A path that was never answered with success counts as unmatched only. The first success earns the name, also for its
+// limits. A 429 of the package itself earns nothing.
 func TestEarn(t *testing.T) {
 	c := newCollector(t)
-	if err := c.SetLimits([]collector.Limit{{Resource: "GET /*", Count: 3, Strict: true}, {Resource: "POST /login", Count: 1, Strict: true}}); err != nil {
+	if err := c.SetLimits([]collector.Limit{
+		{Resource: "GET /*", Count: 3, Strict: true},
+		{Resource: "POST /login", Count: 1, Strict: true},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	n, _ := newNames(t, httpstat.NamesOptions{})
@@ -460,7 +481,8 @@ func TestEarn(t *testing.T) {
 			statuses[what] = append(statuses[what], w.Code)
 		}
 	}
-	if got := fmt.Sprint(statuses["GET /scan"], statuses["GET /real"], statuses["GET /scan2"], statuses["POST /login"]); got !=
+	if got := fmt.Sprint(statuses["GET /scan"], statuses["GET /real"], statuses["GET /scan2"],
+		statuses["POST /login"]); got !=
 		"[404 404 404 429 429] [200 200 200 429 429] [404 404 404 429 429] [404 429 429 429 429]" {
 		t.Error(got)
 	}
@@ -469,7 +491,9 @@ func TestEarn(t *testing.T) {
 		s := r.Snapshot(nil).Total
 		got[r.Name()] = fmt.Sprintf("%d pass, %d block", s.Pass, s.Block)
 	}
-	if want := "map[GET /real:2 pass, 2 block OTHER /real:9 pass, 0 block POST /login:1 pass, 4 block unmatched:8 pass, 4 block]"; fmt.Sprint(got) != want {
+	want := "map[GET /real:2 pass, 2 block OTHER /real:9 pass, 0 block POST /login:1 pass, 4 block " +
+		"unmatched:8 pass, 4 block]"
+	if fmt.Sprint(got) != want {
 		t.Errorf("got  %v\nwant %s", got, want)
 	}
 	if h := c.Health(); h.Unearned != 12 {
@@ -477,8 +501,9 @@ func TestEarn(t *testing.T) {
 	}
 }
 
-// Somebody who guessed passwords was limited, until ten other paths were called more than the login, which was counted as "*" then.
-func TestNoLimitIsEscapedByTheStar(t *testing.T) {
+// A client that guessed passwords was limited, until ten other paths had more calls than the login path, which was then
+// counted as "*".
+func TestFoldingDoesNotBypassLimits(t *testing.T) {
 	for _, limited := range []string{"POST /login", "POST /log*", "*/login", "*"} {
 		c := newCollector(t)
 		if err := c.SetLimits([]collector.Limit{{Resource: limited, Count: 3, Strict: true}}); err != nil {
@@ -499,7 +524,7 @@ func TestNoLimitIsEscapedByTheStar(t *testing.T) {
 				passed[path]++
 			}
 		}
-		for _, path := range []string{"/a", "/b", "/c"} { // of which c is "*"
+		for _, path := range []string{"/a", "/b", "/c"} { // c is named "*"
 			send("POST", path, "")
 		}
 		for i := range 50 {
@@ -511,8 +536,8 @@ func TestNoLimitIsEscapedByTheStar(t *testing.T) {
 	}
 }
 
-// Two savers at once wrote the same file aside, and one found it gone.
-func TestNamesAreSavedTwiceAtOnce(t *testing.T) {
+// Two concurrent calls of Save used the same temporary file, and one found it removed.
+func TestConcurrentSaves(t *testing.T) {
 	n, _ := newNames(t, httpstat.NamesOptions{})
 	call(n, "GET /a", "", 200)
 	path := filepath.Join(t.TempDir(), "names")
@@ -534,11 +559,23 @@ func TestNamesAreSavedTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// Who sends a request is what the option says: behind a proxy that is trusted, not the proxy.
+// The option Host sets the sender of a request: behind a trusted proxy, the client of the proxy.
 func TestHostOfARequest(t *testing.T) {
 	c := newCollector(t)
-	n, _ := newNames(t, httpstat.NamesOptions{MaxNames: 20, MaxValues: 100, Host: func(r *http.Request) string { return r.Header.Get("X-Real-Ip") }})
-	h := httpstat.Handler(c, httpstat.PathName(0), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), httpstat.Earn(n))
+	n, _ := newNames(
+		t,
+		httpstat.NamesOptions{
+			MaxNames:  20,
+			MaxValues: 100,
+			Host:      func(r *http.Request) string { return r.Header.Get("X-Real-Ip") },
+		},
+	)
+	h := httpstat.Handler(
+		c,
+		httpstat.PathName(0),
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		httpstat.Earn(n),
+	)
 	for i := range 18 {
 		r := httptest.NewRequest("GET", fmt.Sprint("/p", i), nil)
 		r.Header.Set("X-Real-Ip", fmt.Sprintf("2001:db8:0:%x::1", i))
@@ -561,9 +598,9 @@ func BenchmarkNames(b *testing.B) {
 	}
 }
 
-// A patient scanner earned some names every ten minutes, and came back with all of them at once. Names that were idle must find
-// room, too.
-func TestAPatientScannerDoesNotComeBackWithAllItsNames(t *testing.T) {
+// A patient scanner earned a few names every ten minutes, and then used all of them at once. An idle name needs a free
+// share, too, when it is used again.
+func TestIdleNamesNeedAFreeShareAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	scan := func(i int) { call(n, fmt.Sprintf("GET /s%d", i), "192.0.2.66", 200) }
 	for round := range 10 {

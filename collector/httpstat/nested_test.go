@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// A service mounted a mux that had middleware of its own, and had 200 inbound calls of 100 requests.
-func TestNestedMiddlewareCountsARequestOnce(t *testing.T) {
+// A service with a mux below another one, each with its own middleware, counted 200 inbound calls for 100 requests.
+func TestNestedMiddlewareCountsOneInboundCall(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,8 @@ func TestNestedMiddlewareCountsARequestOnce(t *testing.T) {
 		service.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	for name, v := range map[string]collector.View{
-		"inbound": c.Inbound(), "process": c.Tree().View(), "mount": c.Resource("/api/").View(), "route": c.Resource("GET /users/{id}").View(),
+		"inbound": c.Inbound(), "process": c.Tree().View(), "mount": c.Resource("/api/").View(),
+		"route":               c.Resource("GET /users/{id}").View(),
 		"origin of the route": c.Resource("GET /users/{id}").Origin("web"),
 	} {
 		if n := v.Snapshot(nil).Total.Complete; n != 100 {

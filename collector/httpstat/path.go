@@ -8,27 +8,30 @@ import (
 	"strings"
 )
 
-// DefaultDepth is how many segments of a path a name keeps by default.
+// DefaultDepth is the default number of path segments in a name.
 const DefaultDepth = 4
 
-// PathName returns a name function for services whose routes are not known: the [Method] and the path, without
-// what identifies a single thing: its segments that look like identifiers become ":id", empty ones go, "." and ".." are resolved as
-// the service behind may, and all beyond the depth becomes "*". Identifiers are numbers, UUIDs, hexadecimal strings of eight or
-// more characters with a digit, other strings of sixteen or more letters, digits, - and _ with at least two digits and at most
-// one separator, dates, e-mail addresses, JSON Web Tokens, and anything longer than 48 bytes. Control characters and | become _.
-// A depth below 1 is [DefaultDepth].
+// PathName returns a name function for services whose routes are unknown. A name consists of the [Method] and the path,
+// without the parts that identify a single object. A segment that looks like an identifier becomes ":id". Empty
+// segments are removed, and "." and ".." are resolved, as the service may do. All segments beyond depth become one "*".
+// Control characters and | become _. If depth is below 1, it is [DefaultDepth].
+//
+// Identifiers are numbers, UUIDs, dates, e-mail addresses, JSON Web Tokens, hexadecimal strings of eight or more
+// characters with a digit, and segments longer than 48 bytes. Other strings of letters, digits, - and _ are identifiers
+// if they have sixteen or more characters, at least two digits, and at most one separator.
 //
 //	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
 //
-// Such names are a guess: a path with words in place of identifiers makes a resource for each word, up to the
-// Collector's limit, and anybody can make up paths. With [Earn] only those do that the service answers with success.
+// Such names are a guess. A path with words as identifiers makes a resource for each word, up to the limit of the
+// Collector, and clients can invent paths. With [Earn], only names that the service answers with success become
+// resources.
 func PathName(depth int) func(*http.Request) string {
 	return func(r *http.Request) string {
 		return Method(r.Method) + " " + string(appendPath(nil, r.URL.Path, depth))
 	}
 }
 
-// Method is a method that HTTP defines, and OTHER for all others, which anybody can make up.
+// Method returns m if HTTP defines it, GET if it is empty, and OTHER for all other methods, which clients can invent.
 func Method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -41,16 +44,17 @@ func Method(m string) string {
 	}
 }
 
-// AppendPathName appends the name of [PathName] for a method and a path, as logs have them.
+// AppendPathName appends the name that [PathName] makes from a method and a path, for readers of logs.
 func AppendPathName(to, method, path []byte, depth int) []byte {
 	return appendPath(append(append(to, Method(string(method))...), ' '), path, depth)
 }
 
-// appendPath appends a path as [PathName] has it.
+// appendPath appends the path of a name as described at [PathName].
 func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	if depth < 1 {
 		depth = DefaultDepth
 	}
+	// left is the number of segments that may still be appended; it is negative if segments were left out.
 	begin, left := len(to), depth
 	for i := 0; i < len(p); {
 		end := i
@@ -66,7 +70,7 @@ func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 			return appendPath(to[:begin], path.Clean("/"+string(p)), depth)
 		}
 		if left--; left < 0 {
-			continue // there may be ".."
+			continue // do not stop: a ".." may follow
 		}
 		to = append(to, '/')
 		at := len(to)
@@ -84,7 +88,8 @@ func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	return to
 }
 
-// makePrintable replaces control characters and |, so that names that differ in these alone are one name in every format.
+// makePrintable replaces control characters and |, so that names that differ
+// only in these characters are one name in every output format.
 func makePrintable(b []byte) {
 	for i, c := range b {
 		if c < ' ' || c == '|' || c == 0x7f {
@@ -93,13 +98,21 @@ func makePrintable(b []byte) {
 	}
 }
 
-// longestWord is the length from which a segment is no word.
+// longestWord is the maximum length of a segment that can be a word; longer ones are identifiers.
 const longestWord = 48
 
+// identifies reports whether a segment looks like an identifier of a single object, see [PathName].
+//
+//	4711                                   digits
+//	2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d   UUID
+//	9fceb02d, not deadbeef                 eight hexadecimal characters, one of them a digit
+//	V1StGXR8Z5jdHi6B                       sixteen characters, two of them digits
+//	2026-01-02, ann@example.com, eyJ….…    date, e-mail address, JSON Web Token
 func identifies(s []byte) bool {
 	if len(s) > longestWord || isDate(s) || isEmail(s) || isToken(s) {
 		return true
 	}
+	// Count the kinds of characters. letters are the ones that are not hexadecimal.
 	var digits, hex, letters, dashes int
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -127,24 +140,30 @@ func identifies(s []byte) bool {
 	}
 }
 
-// date is a month, a day, or a day with a time, separated by one of -._ in either order.
+// date matches a month, a day, or a day with a time, with one of -._ as separator, in either order of the fields.
 var date = regexp.MustCompile(strings.ReplaceAll(
-	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})(?:[Tt][\d:.,+Zz-]+)?|(?:19|20)\d\d[-._]MM)$`,
-	"MM", "(?:0[1-9]|1[0-2])"))
+	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})`+ // day
+		`(?:[Tt][\d:.,+Zz-]+)?`+ // time
+		`|(?:19|20)\d\d[-._]MM)$`, // month
+	"MM",
+	"(?:0[1-9]|1[0-2])",
+))
 
-// isDate asks only where a separator may be one of a date's, as it is in few segments: a regular expression costs as much as all else.
+// isDate runs the regular expression only if a separator is at one of the positions where dates have one. Few segments
+// have one, and the regular expression costs as much as everything else together.
 func isDate(s []byte) bool {
-	return len(s) >= len("2006-01") && (separates(s[2]) || separates(s[4])) && date.Match(s)
+	return len(s) >= len("2006-01") && (isSeparator(s[2]) || isSeparator(s[4])) && date.Match(s)
 }
 
-func separates(c byte) bool { return c == '-' || c == '.' || c == '_' }
+func isSeparator(c byte) bool { return c == '-' || c == '.' || c == '_' }
 
 func isEmail(s []byte) bool {
 	i := bytes.LastIndexByte(s, '@')
 	return i > 0 && bytes.Contains(bytes.Trim(s[i+1:], "."), []byte("."))
 }
 
-// isToken reports whether a segment looks like a JSON Web Token, whose first part is that of a JSON object.
+// isToken reports whether a segment looks like a JSON Web Token. The first part of a token is a base64-encoded JSON
+// object, and therefore starts with eyJ.
 func isToken(s []byte) bool {
 	dots := bytes.Count(s, []byte("."))
 	return bytes.HasPrefix(s, []byte("eyJ")) && (dots == 2 || dots == 4)

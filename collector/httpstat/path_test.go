@@ -14,9 +14,13 @@ import (
 
 var discard = log.New(io.Discard, "", 0)
 
-// A service resolves dots in paths, and so must the names: whoever adds some would have another resource, and no limit.
+// Names resolve dots in paths, because services do. Otherwise clients could add dots to get another resource without a
+// limit.
 func TestDotsAreResolved(t *testing.T) {
-	for _, path := range []string{"/./admin", "/x/../admin", "/a/b/c/d/../../../../admin", "/../../admin", "//admin/.", "/x/../../admin/"} {
+	for _, path := range []string{
+		"/./admin", "/x/../admin", "/a/b/c/d/../../../../admin", "/../../admin",
+		"//admin/.", "/x/../../admin/",
+	} {
 		if got := httpstat.CollapsePath(path, 2); got != "/admin" {
 			t.Errorf("%s is %s", path, got)
 		}
@@ -101,7 +105,8 @@ func FuzzCollapsePath(f *testing.F) {
 		if depth < 1 {
 			depth = httpstat.DefaultDepth
 		}
-		if !strings.HasPrefix(got, "/") || strings.Contains(got, "//") || strings.Count(got, "/") > depth+1 || len(got) > (depth+1)*49 {
+		if !strings.HasPrefix(got, "/") || strings.Contains(got, "//") || strings.Count(got, "/") > depth+1 ||
+			len(got) > (depth+1)*49 {
 			t.Errorf("CollapsePath(%q, %d) = %q", path, depth, got)
 		}
 		if again := httpstat.CollapsePath(got, depth+1); again != got {
@@ -110,9 +115,12 @@ func FuzzCollapsePath(f *testing.F) {
 	})
 }
 
-// Paths are collapsed as they are; path.Clean says which are the same.
+// Paths that path.Clean considers equal have equal names.
 func FuzzPathsOfBytes(f *testing.F) {
-	for _, p := range []string{"/", "", "//a//b/", "/a/./b/../c", "a/b/c/d/e/f/../../..", "/users/4711/", "/x|y\x00", "/..", "/a/b/c/d/.."} {
+	for _, p := range []string{
+		"/", "", "//a//b/", "/a/./b/../c", "a/b/c/d/e/f/../../..", "/users/4711/",
+		"/x|y\x00", "/..", "/a/b/c/d/..",
+	} {
 		f.Add(p, 3)
 	}
 	f.Fuzz(func(t *testing.T, p string, depth int) {

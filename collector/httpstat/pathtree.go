@@ -6,134 +6,152 @@ import (
 	"strings"
 )
 
-// pathTree has the segments of the paths that were answered with success, as they are named. Behind each node a few values are kept apart,
-// those that are called most. What is called where no more can be kept is counted in a sketch, in which a value that comes once and never
-// again leaves next to nothing behind. Hosts have no shares here: of values those that are called most stay, and what a host can do with that
-// is bounded by its share of names.
+// pathTree counts successful calls per path segment, and decides which values of a segment keep their own name. A node
+// tracks the values below it that have the most calls, at most maxValues of them. All other values share the node "*".
+// Here maxValues is 2, and the numbers are calls:
 //
-// The tree is of paths alone: all methods share it. A node that is not made yet is nil. Nodes are made when a value is kept apart, that of the
-// value and those on the way to it that stand for many values. So memory is bounded by maxParents, whatever strangers ask for.
+//	root
+//	└── users                  tracked, 90
+//	    ├── :id                wildcard, made by PathName from identifiers
+//	    │   ├── orders         tracked, 40
+//	    │   ├── profile        tracked, 30
+//	    │   └── *              wildcard: every other value, such as /users/:id/avatar
+//	    └── search             tracked, 20
+//
+// In this tree /users/:id/avatar is named /users/:id/*. Its calls are counted in the sketch, under its full path. The
+// value replaces profile once it has more than twice the calls of profile (see tryPromote). Counts are halved
+// periodically: a value that was busy long ago eventually loses its slot.
+//
+// The sketch bounds memory: a value that is called once uses almost no memory. Hosts have no fair share of values. The
+// most called values stay, and the share of names (see earnedNames) bounds the effect of a single host.
+//
+// The tree contains paths only; all methods share it. A nil *pathNode is a node without values. Nodes are created when
+// a value becomes tracked: one for the value, and one for each wildcard on the path to it. Memory is therefore bounded
+// by maxParents, for any requests.
 type pathTree struct {
-	most    int // values behind a node
-	root    pathNode
-	parents int // nodes with values behind them
-	sketch  sketch
-	seen    int    // successes since all counts were halved
-	order   uint64 // of values
+	maxValues int // tracked values below one node
+	root      pathNode
+	parents   int // nodes with tracked values below them, at most maxParents
+	sketch    sketch
+	seen      int    // successful calls since all counts were halved
+	order     uint64 // number of values that became tracked
 
-	changes int         // of what is in the tree
-	path    []*pathNode // that the last call was counted at; none if one of its values was not in the tree
+	changes int         // incremented when the tree changes, so that a NameCache can detect it
+	path    []*pathNode // nodes that the last learn counted, or empty if a value was not in the tree
 }
 
-// pathNode is a segment, and what follows it in paths: values that are kept apart, and segments that stand for many values.
+// pathNode is one segment of a path, with the segments that follow it.
 type pathNode struct {
-	calls uint32 // with success, halved now and then
-	order uint64 // of its admission, 0 if it stands for many values
-	next  map[string]*pathNode
-	kept  int    // how many of these are kept apart
-	floor uint32 // none of those has fewer calls
+	calls    uint32 // successful calls, halved periodically
+	order    uint64 // position in the order in which values became tracked, or 0 for a wildcard
+	next     map[string]*pathNode
+	tracked  int    // number of nodes in next that are tracked, not wildcards
+	minCalls uint32 // lower bound of the calls of the tracked nodes in next; 0 while a slot is free
 }
 
 const (
 	maxParents = 4096
-	// halveEvery is after how many successes all counts are halved, so that what was busy once does not stay so.
+	// halveEvery is the number of successful calls after which all counts are halved.
 	halveEvery = 1 << 16
-	// someCalls is how many more calls than twice as many a value needs to push another one out.
-	someCalls = 4
+	// promoteMargin is the number of calls that a new value needs in addition to twice the calls of the value that it
+	// replaces. It prevents values with few calls from replacing each other all the time.
+	promoteMargin = 4
 )
 
-// newPathTree makes a tree that keeps so many values apart behind each node.
-func newPathTree(most int) *pathTree { return &pathTree{most: most} }
+// newPathTree returns a tree that tracks at most maxValues values below each node.
+func newPathTree(maxValues int) *pathTree { return &pathTree{maxValues: maxValues} }
 
-// fixedValue reports whether a segment stands for many values already.
-func fixedValue(s string) bool { return s == "*" || s == ":id" }
+// isWildcard reports whether a segment already represents many values.
+func isWildcard(s string) bool { return s == "*" || s == ":id" }
 
-// find is the node of a segment that follows; nil if there is none.
-func (x *pathNode) find(segment string) *pathNode {
+// child returns the node of a following segment, or nil.
+func (x *pathNode) child(segment string) *pathNode {
 	if x == nil {
 		return nil
 	}
 	return x.next[segment]
 }
 
-// name appends the plain name with "*" for each value that is not kept apart. One that may be is its own name, before it is.
+// name appends the plain name to b, with "*" for each value that cannot be tracked. If the node has a free slot, an
+// untracked value keeps its own name.
 func (p *pathTree) name(b []byte, plain string) []byte {
-	head, path, more := strings.Cut(plain, "/")
+	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
 		return append(b, plain...)
 	}
-	b = append(b, head...)
-	for at := &p.root; more; {
+	b = append(b, method...)
+	for node := &p.root; more; {
 		var value string
 		value, path, more = strings.Cut(path, "/")
-		next := at.find(value)
-		if next == nil && p.full(at) && !fixedValue(value) {
+		next := node.child(value)
+		if next == nil && p.full(node) && !isWildcard(value) {
 			value = "*"
-			next = at.find(value)
+			next = node.child(value)
 		}
 		b = append(append(b, '/'), value...)
-		at = next
+		node = next
 	}
 	return b
 }
 
-// full reports whether no further value can be kept apart behind a node.
-func (p *pathTree) full(at *pathNode) bool {
-	return at.fresh() && p.parents >= maxParents || at != nil && at.kept >= p.most
+// full reports whether no further value can be tracked below a node without replacing another one.
+func (p *pathTree) full(node *pathNode) bool {
+	return node.hasNoTracked() && p.parents >= maxParents || node != nil && node.tracked >= p.maxValues
 }
 
-// fresh reports whether no value is kept apart behind a node.
-func (x *pathNode) fresh() bool { return x == nil || x.kept == 0 }
+// hasNoTracked reports whether no value is tracked below a node.
+func (x *pathNode) hasNoTracked() bool { return x == nil || x.tracked == 0 }
 
-// learn counts a call that was answered with success, and appends its name. If a value of it is kept apart only from now on, the name before
-// that is returned, too.
+// learn counts a successful call, and appends its name to b. If the call changes its own name, because one of its
+// values becomes tracked, or may change it, because all counts are halved, before is the name before the call.
 func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
 		before = p.name(nil, plain)
 		p.halve()
 	}
 	p.path = p.path[:0]
-	head, path, more := strings.Cut(plain, "/")
+	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
 		return append(b, plain...), before
 	}
-	b = append(b, head...)
-	begin, known := len(b), true
-	for at := &p.root; more; {
+	b = append(b, method...)
+	begin, found := len(b), true // found: each value was in the tree
+	for node := &p.root; more; {
 		var value string
 		value, path, more = strings.Cut(path, "/")
 		end := len(b)
 		b = append(append(b, '/'), value...)
-		next := at.find(value)
+		next := node.child(value)
 		switch {
 		case next != nil:
 			next.calls++
-		case !fixedValue(value):
-			known = false
-			calls := p.contest(at, b[begin:])
+		case !isWildcard(value):
+			found = false
+			calls := p.tryPromote(node, b[begin:])
 			if calls == 0 {
 				b = append(b[:end], "/*"...)
-				next = at.find("*")
+				next = node.child("*")
 				break
 			}
 			if before == nil {
 				before = p.name(nil, plain)
 			}
-			next = p.admit(b[begin:end], value, calls)
+			next = p.track(b[begin:end], value, calls)
 		}
 		if next != nil {
 			p.path = append(p.path, next)
 		}
-		at = next
+		node = next
 	}
-	if !known {
+	if !found {
 		p.path = p.path[:0]
 	}
 	return b, before
 }
 
-// again counts a call at the nodes at which one of the same name was counted, since which nothing has changed. It reports false if learn must.
-func (p *pathTree) again(nodes []*pathNode) bool {
+// learnAgain counts a call at nodes, the path of an earlier call of the same name. The tree must not have changed
+// since then. It returns false and counts nothing if the caller must use learn.
+func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	if len(nodes) == 0 || p.seen+1 >= halveEvery {
 		return false
 	}
@@ -144,52 +162,53 @@ func (p *pathTree) again(nodes []*pathNode) bool {
 	return true
 }
 
-// contest counts a call of a value that is not kept apart, by the path that ends with it. It returns the calls with which the value is to be kept
-// apart, because fewer than most are or another one is called so much less, and 0 if it is not.
-func (p *pathTree) contest(at *pathNode, path []byte) (calls uint32) {
-	if !p.full(at) {
+// tryPromote counts a call of a value that is not tracked below node; path ends with the value. If the value should
+// become tracked, because a slot is free or because it has enough calls to replace the least called value, tryPromote
+// returns its calls. Otherwise it returns 0.
+func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
+	if !p.full(node) {
 		return 1
 	}
-	if at.fresh() { // there are maxParents
+	if node.hasNoTracked() { // the tree has maxParents parents already
 		return 0
 	}
-	// Nearly all that comes here comes seldom, so the values are not compared for it.
+	// Most values that get here are rare, and minCalls rejects them without a scan of the tracked values.
 	calls = p.sketch.count(path)
-	if calls < 2*at.floor+someCalls {
+	if calls < 2*node.minCalls+promoteMargin {
 		return 0
 	}
-	if at.floor = at.next[at.least()].calls; calls < 2*at.floor+someCalls {
+	if node.minCalls = node.next[node.least()].calls; calls < 2*node.minCalls+promoteMargin {
 		return 0
 	}
 	return calls
 }
 
-// admit keeps a value apart. It pushes out the one that is called least if most are. Nodes that are missing on the way stand for many values.
-func (p *pathTree) admit(before []byte, value string, calls uint32) *pathNode {
+// track makes value a tracked value below the path prefix. If the slots of the node are full, value replaces the least
+// called one. Nodes that are missing in prefix are created as wildcards.
+func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 	p.changes++
-	at := &p.root
-	for _, segment := range strings.Split(string(before), "/")[1:] {
-		next := at.find(segment)
+	node := &p.root
+	for _, segment := range strings.Split(string(prefix), "/")[1:] {
+		next := node.child(segment)
 		if next == nil {
-			next = at.add(segment)
+			next = node.add(segment)
 		}
-		at = next
+		node = next
 	}
-	// What was told apart below a value that goes would be found there again when it comes back, with counts that are old.
-	if at.kept >= p.most {
-		p.drop(at, at.least())
+	// drop removes the whole subtree: if the value became tracked again later, the counts below it would be outdated.
+	if node.tracked >= p.maxValues {
+		p.drop(node, node.least())
 	}
-	if at.kept++; at.kept == 1 {
+	if node.tracked++; node.tracked == 1 {
 		p.parents++
 	}
-	at.floor = min(at.floor, calls)
 	p.order++
-	x := at.add(strings.Clone(value))
+	x := node.add(strings.Clone(value))
 	x.calls, x.order = calls, p.order
 	return x
 }
 
-// add makes the node of a segment that follows.
+// add creates the node of a following segment.
 func (x *pathNode) add(segment string) *pathNode {
 	if x.next == nil {
 		x.next = map[string]*pathNode{}
@@ -199,75 +218,79 @@ func (x *pathNode) add(segment string) *pathNode {
 	return next
 }
 
-// drop forgets a value, and all that follows it.
-func (p *pathTree) drop(at *pathNode, value string) {
-	p.parents -= at.next[value].withValues()
-	delete(at.next, value)
-	if at.kept--; at.kept == 0 {
+// drop removes a tracked value and its subtree.
+func (p *pathTree) drop(node *pathNode, value string) {
+	p.parents -= node.next[value].countParents()
+	delete(node.next, value)
+	if node.tracked--; node.tracked == 0 {
 		p.parents--
 	}
 }
 
-// withValues counts the nodes with values behind them, from this one on.
-func (x *pathNode) withValues() (n int) {
-	if x.kept > 0 {
+// countParents returns the number of nodes with tracked values in the subtree of x, including x.
+func (x *pathNode) countParents() (n int) {
+	if x.tracked > 0 {
 		n++
 	}
 	for _, next := range x.next {
-		n += next.withValues()
+		n += next.countParents()
 	}
 	return n
 }
 
-// least is the value that is called least; of equals the one that came last.
+// least returns the tracked value with the fewest calls. Among equal ones it is the value that became tracked last.
 func (x *pathNode) least() (least string) {
 	var weakest *pathNode
 	for value, v := range x.next {
-		if v.order > 0 && (weakest == nil || v.calls < weakest.calls || v.calls == weakest.calls && v.order > weakest.order) {
+		if v.order > 0 &&
+			(weakest == nil || v.calls < weakest.calls || v.calls == weakest.calls && v.order > weakest.order) {
 			least, weakest = value, v
 		}
 	}
 	return least
 }
 
-// halve halves all counts. Near maxParents those values go that nothing was called at; a value that comes again is kept
-// again, unless there are too many.
+// halve halves all counts. If the tree has more than three quarters of maxParents parents, it also drops the tracked
+// values whose count reaches 0. A dropped value becomes tracked again with its next call if a slot is free.
 func (p *pathTree) halve() {
 	p.seen = 0
 	p.changes++
 	p.sketch.halve()
-	p.age(&p.root, p.parents > maxParents*3/4)
+	p.halveBelow(&p.root, p.parents > maxParents*3/4)
 }
 
-// age halves the counts behind a node. One that stands for many values goes when nothing follows it any more.
-func (p *pathTree) age(at *pathNode, scarce bool) {
-	at.floor /= 2
-	for segment, x := range at.next {
+// halveBelow halves the counts below a node, and removes wildcards without following segments. If dropUnused is true,
+// it also drops tracked values without calls.
+func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
+	node.minCalls /= 2
+	for segment, x := range node.next {
 		x.calls /= 2
-		p.age(x, scarce)
+		p.halveBelow(x, dropUnused)
 		switch {
-		case x.order > 0 && x.calls == 0 && scarce:
-			p.drop(at, segment)
+		case x.order > 0 && x.calls == 0 && dropUnused:
+			p.drop(node, segment)
 		case x.order == 0 && len(x.next) == 0:
-			delete(at.next, segment)
+			delete(node.next, segment)
 		}
 	}
 }
 
-// sketch counts many values in little memory: a count-min sketch with conservative update. It may say more than there were,
-// never less since it was halved. Of 65,536 values that came once it takes none for one that came four times, where one row of
-// four times the memory takes up to nine. Its zero value is empty.
+// sketch counts many values in little memory: 128 KiB for four rows of 32,768 counters. The structure is a count-min
+// sketch with conservative update: a value increments one counter in each row, and its count is the lowest of them. The
+// count is never lower than the number of calls since the last halving (counters stop at 255), but it can be higher if
+// other values use the same counters. Measured: after 65,536 values with one call each, no value has a count of four; a
+// single row with four times the memory has up to nine such values. The zero value is empty.
 type sketch struct{ rows *[4][1 << 15]uint8 }
 
-// count counts a value, by its path, and returns how often it came.
+// count counts a call of the value with the given path, and returns the number of its calls.
 func (s *sketch) count(path []byte) uint32 {
 	if s.rows == nil {
 		s.rows = new([4][1 << 15]uint8)
 	}
-	f := fnv.New64a() // the same in every process, so that the same calls get the same names
+	f := fnv.New64a() // not seeded: the same calls get the same names in every process
 	_, _ = f.Write(path)
 	h := f.Sum64()
-	h ^= h >> 29 // the low bits of FNV are the better ones
+	h ^= h >> 29 // mix the high bits in; the low bits of FNV are better distributed
 	step := h>>32 | 1
 	var cells [4]*uint8
 	least := uint8(math.MaxUint8)

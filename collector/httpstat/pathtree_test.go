@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// learned learns a plain name so many times.
+// learned calls learn several times.
 func learned(p *pathTree, times int, plain string) {
 	for range times {
 		p.learn(nil, plain)
 	}
 }
 
-// A value that another one pushes out takes what is below it with it: when it comes back, all may be told apart there again.
-func TestAValueThatComesBackBeginsAnew(t *testing.T) {
+// A replaced value loses its subtree. If it becomes tracked again, all values below it can be tracked.
+func TestReplacedValuesLoseTheirSubtree(t *testing.T) {
 	p := newPathTree(1)
 	learned(p, 1, "GET /a/x")
 	learned(p, 10, "GET /b")
@@ -28,13 +28,14 @@ func TestAValueThatComesBackBeginsAnew(t *testing.T) {
 	if got := string(p.name(nil, "GET /a/y")); got != "GET /a/y" {
 		t.Errorf("%q", got)
 	}
-	if p.root.find("a").find("x") != nil {
+	if p.root.child("a").child("x") != nil {
 		t.Error("what was there before still is")
 	}
 }
 
-// However many nodes with values there could be, some are kept, and behind a new one nothing is kept apart; values that are not called go.
-func TestNodesAreBounded(t *testing.T) {
+// The number of parents is bounded. When it is reached, no values are tracked below further nodes. Values without calls
+// are dropped.
+func TestParentsAreBounded(t *testing.T) {
 	p := newPathTree(1000)
 	for i := range 1000 {
 		for j := range 10 {
@@ -54,8 +55,8 @@ func TestNodesAreBounded(t *testing.T) {
 	}
 }
 
-// A name that is idle is at rest then, however much others have that are of a host with more.
-func TestAnIdleNameRestsWhoeverHasMore(t *testing.T) {
+// An idle name becomes inactive even if other names of a busier host are in use.
+func TestIdleNamesBecomeInactive(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{Now: func() time.Time { return now }})
 	if err != nil {
@@ -70,21 +71,24 @@ func TestAnIdleNameRestsWhoeverHasMore(t *testing.T) {
 			n.Name(plain, "192.0.2.2")
 		}
 	}
-	if n.earned.expire(now.Unix()); n.earned.inUse != 5 || n.earned.byName["GET /idle"].by != nil {
+	if n.earned.expire(now.Unix()); n.earned.inUse != 5 || n.earned.byName["GET /idle"].owner != nil {
 		t.Errorf("%d names are in use, want 5", n.earned.inUse)
 	}
 }
 
-// Of names that were saved, all used at one time, those that were called most are remembered longest.
-func TestWhichOfTheSavedNamesGoes(t *testing.T) {
+// If saved names were last used at the same time, the ones with the most calls are remembered longest.
+func TestEvictionPrefersNamesWithFewCalls(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{MaxNames: 1, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list []savedName
-	for i := range remembered {
-		list = append(list, savedName{Name: fmt.Sprint("GET /", i), Calls: uint32(100 * (i + 1)), Last: now.Unix() - 9000})
+	for i := range rememberFactor {
+		list = append(
+			list,
+			savedName{Name: fmt.Sprint("GET /", i), Calls: uint32(100 * (i + 1)), Last: now.Unix() - 9000},
+		)
 	}
 	b, err := json.Marshal(list)
 	if err != nil {
@@ -98,14 +102,14 @@ func TestWhichOfTheSavedNamesGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Learn("GET /new", "192.0.2.1", 200)
-	if n.earned.byName["GET /0"] != nil || n.earned.byName["GET /9"] == nil || len(n.earned.byName) != remembered {
+	if n.earned.byName["GET /0"] != nil || n.earned.byName["GET /9"] == nil || len(n.earned.byName) != rememberFactor {
 		t.Errorf("another one went, of %d", len(n.earned.byName))
 	}
 }
 
-// What the tree derives from its nodes is true after values were pushed out and counts were halved: how many nodes have values, and the
-// calls that none is below. Nodes that stand for many values go when nothing follows them. The nodes of a path are in the tree as long as nothing
-// is said to have changed.
+// The derived values of the tree are correct after replacements and halvings: the number of parents, and the lower
+// bounds of calls. Wildcards without following segments are removed. The nodes of a path stay in the tree as long as
+// changes is constant.
 func TestPathTreeInvariants(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -115,19 +119,24 @@ func TestPathTreeInvariants(t *testing.T) {
 			kept := 0
 			for segment, next := range x.next {
 				if next.order > 0 {
-					if kept++; next.calls < x.floor {
-						t.Errorf("%s/%s has %d calls, below the floor of %d", path, segment, next.calls, x.floor)
+					if kept++; next.calls < x.minCalls {
+						t.Errorf(
+							"%s/%s has %d calls, below the lower bound of %d", path, segment, next.calls, x.minCalls,
+						)
 					}
 				} else if len(next.next) == 0 {
 					t.Errorf("nothing follows %s/%s", path, segment)
 				}
 				check(next, path+"/"+segment)
 			}
-			if kept != x.kept {
-				t.Errorf("%s has %d values, %d are counted", path, kept, x.kept)
+			if x.tracked < p.maxValues && x.minCalls > 0 {
+				t.Errorf("%s has a free slot and a lower bound of %d", path, x.minCalls)
+			}
+			if kept != x.tracked {
+				t.Errorf("%s has %d values, %d are counted", path, kept, x.tracked)
 			}
 		}
-		nodes, changes := map[string][]*pathNode{}, 0 // of paths, since the last change
+		nodes, changes := map[string][]*pathNode{}, 0 // by path, valid until the next change
 		unchanged := func() {
 			if changes != p.changes {
 				clear(nodes)
@@ -135,7 +144,7 @@ func TestPathTreeInvariants(t *testing.T) {
 			for path, is := range nodes {
 				at := &p.root
 				for i, segment := range strings.Split(path, "/")[1:] {
-					if at = at.find(segment); i >= len(is) || at != is[i] {
+					if at = at.child(segment); i >= len(is) || at != is[i] {
 						t.Errorf("%s is not at the nodes that were found", path)
 					}
 				}
@@ -154,14 +163,60 @@ func TestPathTreeInvariants(t *testing.T) {
 				check(&p.root, "")
 			}
 		}
-		if n := p.root.withValues(); p.parents != n {
+		if n := p.root.countParents(); p.parents != n {
 			t.Errorf("%d nodes have values, %d are counted", n, p.parents)
 		}
-		p.parents = maxParents // as if they were scarce: all that is not called goes
+		p.parents = maxParents // pretend that the tree is full, so that values without calls are dropped
 		for range 20 {
 			p.halve()
 			unchanged()
 		}
 		check(&p.root, "")
+	}
+}
+
+// A call with a cached name halves the counts after the same number of calls as any other call.
+func TestCachedCallsHalveCounts(t *testing.T) {
+	n, err := NewNames(NamesOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cache NameCache
+	for range halveEvery {
+		n.Observe("GET /a", "192.0.2.1", 200, &cache)
+	}
+	if calls := n.earned.byName["GET /a"].Calls; n.paths.seen != 0 || calls != halveEvery/2 {
+		t.Errorf("%d calls since the counts were halved, want 0; %d calls of the name, want %d",
+			n.paths.seen, calls, halveEvery/2)
+	}
+}
+
+// Counts of values that are not tracked are halved together with counts of tracked values.
+func TestCountsOfAllValuesAreHalved(t *testing.T) {
+	p := newPathTree(1)
+	learned(p, 100, "GET /a")
+	learned(p, 150, "GET /b")
+	p.halve()
+	p.halve()
+	learned(p, 1, "GET /b") // now a has 25 calls, and b 38
+	if got := string(p.name(nil, "GET /b")); got != "GET /*" {
+		t.Errorf("a value with less than twice the calls of the tracked one is named %q", got)
+	}
+}
+
+// Among 65,536 values with one call each, no count reaches four.
+func TestSketchErrors(t *testing.T) {
+	var s sketch
+	highest := uint32(0)
+	for i := range 1 << 16 {
+		highest = max(highest, s.count([]byte(fmt.Sprint("/", i))))
+	}
+	if highest >= 4 {
+		t.Errorf("a value with one call has a count of %d", highest)
+	}
+	for range 1000 {
+		if got := s.count([]byte("/0")); got < 2 || got > 255 {
+			t.Fatalf("a count of %d after two calls or more", got)
+		}
 	}
 }

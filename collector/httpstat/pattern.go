@@ -6,22 +6,24 @@ import (
 	"strings"
 )
 
-// StripPrefix is http.StripPrefix, with which a [Mux] knows the whole route where h is an http.ServeMux: for
+// StripPrefix is http.StripPrefix for use with [Mux]. If h is an http.ServeMux, Mux then sees the whole route. With
 //
 //	mux.Handle("/api/", httpstat.StripPrefix("/api", users))
 //
-// a request is counted for "GET /api/users/{id}", and behind http.StripPrefix, which nobody can look into, for "/api/".
+// a request is counted as "GET /api/users/{id}". With http.StripPrefix, whose inner handler is not accessible, it would
+// be counted as "/api/".
 func StripPrefix(prefix string, h http.Handler) http.Handler {
 	return &stripped{Handler: http.StripPrefix(prefix, h), prefix: prefix, next: h}
 }
 
+// stripped is the handler of [StripPrefix], with the fields that pattern needs.
 type stripped struct {
 	http.Handler
 	prefix string
 	next   http.Handler
 }
 
-// pattern is the whole pattern that a request matches, empty if it matches none.
+// pattern returns the full pattern that a request matches, or an empty string.
 func pattern(mux *http.ServeMux, r *http.Request) string {
 	h, outer := mux.Handler(r)
 	prefix := ""
@@ -34,14 +36,14 @@ func pattern(mux *http.ServeMux, r *http.Request) string {
 			prefix, h = prefix+x.prefix, x.next
 			continue
 		case *http.ServeMux:
-			return under(outer, prefix, pattern(x, r))
+			return joinPatterns(outer, prefix, pattern(x, r))
 		}
 		break
 	}
 	return outer
 }
 
-// strip is the request as the handler behind gets it, nil if it gets none.
+// strip returns the request that the inner handler gets, or nil if the prefix does not match.
 func (x *stripped) strip(r *http.Request) *http.Request {
 	path, cut := strings.CutPrefix(r.URL.Path, x.prefix)
 	raw, cutRaw := strings.CutPrefix(r.URL.RawPath, x.prefix)
@@ -54,9 +56,13 @@ func (x *stripped) strip(r *http.Request) *http.Request {
 	return &below
 }
 
-// under is the pattern of a mux below another one's: its path behind the prefix, with its own method and host, or those of the
-// pattern above.
-func under(outer, prefix, inner string) string {
+// joinPatterns returns the pattern of a ServeMux below another one: prefix and the inner path, with the method and host
+// of the inner pattern, or else of the outer one.
+//
+//	outer          prefix   inner              result
+//	/api/          /api     GET /users/{id}    GET /api/users/{id}
+//	GET a.com/     ""       /users/{id}        GET a.com/users/{id}
+func joinPatterns(outer, prefix, inner string) string {
 	if inner == "" {
 		return ""
 	}
@@ -65,7 +71,7 @@ func under(outer, prefix, inner string) string {
 	return cmp.Or(ownMethod, method) + cmp.Or(ownHost, host) + prefix + path
 }
 
-// cutPattern cuts a pattern into its method, with a space behind, its host and its path.
+// cutPattern splits a pattern into its method with a trailing space, its host and its path.
 func cutPattern(pattern string) (method, host, path string) {
 	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
 		method, pattern = pattern[:i]+" ", strings.TrimLeft(pattern[i:], " \t")

@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// All routes of a mux behind a prefix were one resource, /api/.
-func TestAMuxBelowAnotherHasItsWholePatterns(t *testing.T) {
+// All routes of a mux behind a prefix were counted as one resource, /api/.
+func TestInnerMuxHasFullPatterns(t *testing.T) {
 	ok := func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Id", r.PathValue("id")) }
 	users := http.NewServeMux()
 	users.HandleFunc("GET /users/{id}", ok)

@@ -10,15 +10,15 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// One story for each defect that this package once had.
+// Each test covers a defect that this package had.
 
-// ways are the ways in which a function may fail to return. Each runs in a goroutine of its own, as net/http does it.
+// ways lists the ways in which a function fails to return. Each runs in a separate goroutine, as in net/http.
 var ways = map[string]func(){
 	"panic":  func() { panic("boom") },
 	"Goexit": runtime.Goexit,
 }
 
-// alone runs f in a goroutine of its own until it ends, whichever way, and returns what it panicked with.
+// alone runs f in a separate goroutine until it ends, and returns the value that it panicked with.
 func alone(f func()) (panicked any) {
 	done := make(chan struct{})
 	go func() {
@@ -30,9 +30,9 @@ func alone(f func()) (panicked any) {
 	return panicked
 }
 
-// A function for traces that panicked left its request in flight: with a limit of two in flight, two such requests, and
-// every later one was answered with 429. So it must be for no function of the service, whichever way it does not return.
-func TestRegressionRequestsWhoseTracePanickedUsedALimitUp(t *testing.T) {
+// A Trace function that panicked left its request in flight. With a concurrency limit of two, two such requests were
+// enough to refuse all later ones. No function of the service may have this effect, however it fails to return.
+func TestRegressionRequestsWhoseTracePanickedExhaustedALimit(t *testing.T) {
 	for way, end := range ways {
 		for _, place := range []string{"name", "origin", "trace", "handler", "refused", "exception", "class"} {
 			t.Run(place+" "+way, func(t *testing.T) {
@@ -53,7 +53,10 @@ func TestRegressionRequestsWhoseTracePanickedUsedALimitUp(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := c.SetLimits([]collector.Limit{
-					{Resource: "name", Grade: collector.Concurrency, Count: 2}, {Resource: "name", Origin: "full", Count: 0},
+					{Resource: "name", Grade: collector.Concurrency, Count: 2}, {
+						Resource: "name", Origin: "full",
+						Count: 0,
+					},
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -61,10 +64,11 @@ func TestRegressionRequestsWhoseTracePanickedUsedALimitUp(t *testing.T) {
 				h := httpstat.Handler(c, tell("name"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					at("handler")
 					w.WriteHeader(http.StatusInternalServerError)
-				}), httpstat.Trace(tell("trace")), httpstat.Refused(refused), httpstat.Origin(func(r *http.Request) string {
-					at("origin")
-					return r.Header.Get("Client")
-				}))
+				}), httpstat.Trace(tell("trace")), httpstat.Refused(refused),
+					httpstat.Origin(func(r *http.Request) string {
+						at("origin")
+						return r.Header.Get("Client")
+					}))
 				send := func() int {
 					rec := httptest.NewRecorder()
 					r := httptest.NewRequest("GET", "/", nil)
@@ -92,14 +96,19 @@ func TestRegressionRequestsWhoseTracePanickedUsedALimitUp(t *testing.T) {
 	}
 }
 
-// Refused(nil), from a setting that is not there, panicked at the first request that a limit refused.
+// Refused(nil), for example from an unset setting, panicked at the first refused request.
 func TestRegressionRefusedByNilPanicked(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {
 		t.Fatal(err)
 	}
 	rec := httptest.NewRecorder()
-	httpstat.Route(c, "a", http.NotFoundHandler(), httpstat.Refused(nil)).ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
+	httpstat.Route(
+		c, "a", http.NotFoundHandler(), httpstat.Refused(nil),
+	).ServeHTTP(
+		rec,
+		httptest.NewRequest("GET", "/", nil),
+	)
 	if rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %v", rec.Code, rec.Header())
 	}

@@ -23,10 +23,10 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// answered is all calls by code, those without any under "".
+// answered returns the number of calls by code, with "" for calls without a code.
 func answered(t testing.TB, c *collector.Collector) map[string]int64 {
 	t.Helper()
-	counts(t, c) // when all have ended
+	counts(t, c) // waits until all calls have ended
 	all := map[string]int64{}
 	for _, r := range c.Seal().Resources {
 		for code, n := range r.View().Codes() {
@@ -38,7 +38,7 @@ func answered(t testing.TB, c *collector.Collector) map[string]int64 {
 	return all
 }
 
-// answers is a service that answers /STATUS so, and has some ways of its own.
+// answers is a service that responds to /STATUS with that status, and has paths for special responses.
 func answers(w http.ResponseWriter, r *http.Request) {
 	way := strings.TrimPrefix(r.URL.Path, "/")
 	switch way {
@@ -85,10 +85,9 @@ func answers(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A load tool's own counts of the statuses that it got are those of the service, and of the transport that it sends by: with
-// methods without a body, informational answers, answers without one, upgrades, aborted connections and statuses that nobody
-// has registered.
-func TestCodesAreWhatALoadToolCounts(t *testing.T) {
+// The status counts of a load tool equal those of the service and of the transport. This includes methods without a
+// body, informational responses, requests without a response, upgrades, aborted connections, and unregistered statuses.
+func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("http2=", http2), func(t *testing.T) {
 			server, client := newCollector(t), newCollector(t)
@@ -100,7 +99,10 @@ func TestCodesAreWhatALoadToolCounts(t *testing.T) {
 			load.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 			load.Transport = httpstat.Transport(client, func(*http.Request) string { return "all" }, load.Transport)
 
-			ways := []string{"200", "200", "401", "404", "304", "204", "500", "503", "599", "600", "999", "301", "silent", "body", "flush", "early", "twice", "panic", "invalid", "mended", "cut"}
+			ways := []string{
+				"200", "200", "401", "404", "304", "204", "500", "503", "599", "600", "999", "301", "silent", "body",
+				"flush", "early", "twice", "panic", "invalid", "mended", "cut",
+			}
 			if !http2 {
 				ways = append(ways, "upgrade")
 			}
@@ -112,18 +114,21 @@ func TestCodesAreWhatALoadToolCounts(t *testing.T) {
 					random := rand.New(rand.NewPCG(uint64(g), 1))
 					for range 200 {
 						way := ways[random.IntN(len(ways))]
-						// A POST is not sent again by net/http's client when its connection breaks; and after a HEAD that
-						// is good it would use a connection that is about to break for another request.
+						// net/http's client does not resend a POST when its connection breaks. After a successful HEAD
+						// it could reuse a connection that is about to break for another request.
 						method := "POST"
 						if !slices.Contains([]string{"panic", "invalid", "cut", "upgrade"}, way) {
 							method = []string{"POST", "POST", "HEAD"}[random.IntN(3)]
 						}
-						ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error {
-							mu.Lock()
-							hints++
-							mu.Unlock()
-							return nil
-						}})
+						ctx := httptrace.WithClientTrace(
+							t.Context(),
+							&httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error {
+								mu.Lock()
+								hints++
+								mu.Unlock()
+								return nil
+							}},
+						)
 						req, err := http.NewRequestWithContext(ctx, method, srv.URL+"/"+way, strings.NewReader("x"))
 						if err != nil {
 							t.Error(err)
@@ -148,22 +153,25 @@ func TestCodesAreWhatALoadToolCounts(t *testing.T) {
 			if s := answered(t, client); !maps.Equal(s, got) {
 				t.Errorf("the transport has %v, the load tool %v", s, got)
 			}
-			if len(got) < 14 || hints == 0 || got[""] == 0 || got[collector.OtherCode] == 0 || got["101"] == 0 && !http2 {
+			if len(got) < 14 || hints == 0 || got[""] == 0 || got[collector.OtherCode] == 0 ||
+				got["101"] == 0 && !http2 {
 				t.Errorf("%v, %d informational answers", got, hints)
 			}
 		})
 	}
 }
 
-// A client that does not wait for the answer has no status, whatever the service answers.
-func TestTheCodeOfACallThatWasAborted(t *testing.T) {
+// A client call that is canceled before the response has no code, whatever the service sends.
+func TestAbortedCallsHaveNoCode(t *testing.T) {
 	server, client := newCollector(t), newCollector(t)
 	gone := make(chan struct{})
-	srv := httptest.NewServer(httpstat.Route(server, "all", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		close(gone)
-		<-r.Context().Done()
-		w.WriteHeader(http.StatusTeapot)
-	})))
+	srv := httptest.NewServer(
+		httpstat.Route(server, "all", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			close(gone)
+			<-r.Context().Done()
+			w.WriteHeader(http.StatusTeapot)
+		})),
+	)
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-gone; cancel() }()
@@ -171,7 +179,10 @@ func TestTheCodeOfACallThatWasAborted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&http.Client{Transport: httpstat.Transport(client, nil, nil)}).Do(req); !errors.Is(err, context.Canceled) {
+	if _, err := (&http.Client{Transport: httpstat.Transport(client, nil, nil)}).Do(req); !errors.Is(
+		err,
+		context.Canceled,
+	) {
 		t.Error(err)
 	}
 	if got, want := answered(t, server), (map[string]int64{"418": 1}); !maps.Equal(got, want) {
@@ -182,7 +193,7 @@ func TestTheCodeOfACallThatWasAborted(t *testing.T) {
 	}
 }
 
-// A request that a limit refused is a block, and not a completion with 429; a 429 of the service is one.
+// A request that a limit refused is a block, not a completion with 429. A 429 of the service is a completion.
 func TestRefusalsHaveNoCode(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "all", Count: 1}}); err != nil {
@@ -203,14 +214,22 @@ func TestRefusalsHaveNoCode(t *testing.T) {
 	}
 }
 
-// A connection that is hijacked has 101, unless a status was written; one that cannot be hijacked is answered.
+// A hijacked request has 101, unless a status was written. A request whose hijack failed has the status of its
+// response.
 func TestTheCodeOfAHijack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"refused":       {func(w http.ResponseWriter, _ *http.Request) { _, _, _ = http.NewResponseController(w).Hijack() }, "200"},
-		"by controller": {func(w http.ResponseWriter, _ *http.Request) { hijack(t, http.NewResponseController(w).Hijack) }, "101"},
+		"refused": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _,
+				_ = http.NewResponseController(w).Hijack()
+		}, "200"},
+		"by controller": {func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
+			hijack(t, http.NewResponseController(w).Hijack)
+		}, "101"},
 		"after a status": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			hijack(t, w.(http.Hijacker).Hijack)
@@ -245,16 +264,22 @@ func hijack(t *testing.T, by func() (net.Conn, *bufio.ReadWriter, error)) {
 	conn.Close()
 }
 
-// Both sides have the same rule, and the same option to change it.
+// Both sides have the same rule for exceptions, and the same option to change it.
 func TestException(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opts []httpstat.Option
 		want map[int]bool
 	}{
-		"default":       {nil, map[int]bool{200: false, 404: false, 499: false, 500: true, 599: true, 999: true}},
-		"nil":           {[]httpstat.Option{httpstat.Exception(nil)}, map[int]bool{404: false, 500: true}},
-		"OpenTelemetry": {[]httpstat.Option{httpstat.Exception(func(status int) bool { return status >= 400 })}, map[int]bool{302: false, 404: true, 500: true}},
-		"but one":       {[]httpstat.Option{httpstat.Exception(func(status int) bool { return status >= 500 && status != 501 })}, map[int]bool{500: true, 501: false}},
+		"default": {nil, map[int]bool{200: false, 404: false, 499: false, 500: true, 599: true, 999: true}},
+		"nil":     {[]httpstat.Option{httpstat.Exception(nil)}, map[int]bool{404: false, 500: true}},
+		"OpenTelemetry": {
+			[]httpstat.Option{httpstat.Exception(func(status int) bool { return status >= 400 })},
+			map[int]bool{302: false, 404: true, 500: true},
+		},
+		"but one": {[]httpstat.Option{httpstat.Exception(func(status int) bool {
+			return status >= 500 &&
+				status != 501
+		})}, map[int]bool{500: true, 501: false}},
 	} {
 		for status, want := range tc.want {
 			server, client := newCollector(t), newCollector(t)
@@ -278,17 +303,27 @@ func TestException(t *testing.T) {
 	}
 }
 
-// A function that does not say whether a status is an exception makes it one. The call ends, once, and has its code.
-func TestAnExceptionFunctionThatPanics(t *testing.T) {
+// If the function of Exception panics, the call is an exception. It ends once, and has its code.
+func TestExceptionFunctionPanics(t *testing.T) {
 	for way, end := range ways {
 		server, client := newCollector(t), newCollector(t)
 		broken := httpstat.Exception(func(int) bool { end(); return false })
 		alone(func() {
-			httpstat.Route(server, "all", http.HandlerFunc(answers), broken).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/204", nil))
+			httpstat.Route(
+				server, "all", http.HandlerFunc(answers), broken,
+			).ServeHTTP(
+				httptest.NewRecorder(),
+				httptest.NewRequest("GET", "/204", nil),
+			)
 		})
-		rt := httpstat.Transport(client, func(*http.Request) string { return "all" }, roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
-		}), broken)
+		rt := httpstat.Transport(
+			client,
+			func(*http.Request) string { return "all" },
+			roundTrip(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
+			}),
+			broken,
+		)
 		alone(func() { _, _ = rt.RoundTrip(httptest.NewRequest("GET", "http://example.com/", nil)) })
 		for side, c := range map[string]*collector.Collector{"server": server, "client": client} {
 			want(t, c, map[string]string{"all": "1 pass, 1 complete, 1 exception, 0 in flight"})
@@ -299,7 +334,8 @@ func TestAnExceptionFunctionThatPanics(t *testing.T) {
 	}
 }
 
-// What is skipped is served and sent as if the package were not there: no limit refuses it, and what it calls is outermost.
+// Skipped requests are served and sent as if the package were not there: no limit applies to them, and their calls are
+// outermost.
 func TestSkip(t *testing.T) {
 	c, client := newCollector(t), newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {
@@ -347,7 +383,10 @@ func TestSkip(t *testing.T) {
 		}
 	}
 	h := httpstat.Route(c, "all", http.NotFoundHandler(), httpstat.Skip(func(*http.Request) bool { panic("boom") }))
-	if got := alone(func() { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)) }); got != "boom" {
+	if got := alone(func() {
+		h.ServeHTTP(httptest.NewRecorder(),
+			httptest.NewRequest("GET", "/", nil))
+	}); got != "boom" {
 		t.Errorf("the panic that came out is %v", got)
 	}
 	if s := c.Resource("all").Snapshot(nil); s.InFlight != 0 || s.Total.Pass != 0 {

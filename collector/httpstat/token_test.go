@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Each rule of what identifies a thing, on both sides of its limits.
-func TestTokensBeginWhereWordsEnd(t *testing.T) {
+// Each rule for identifiers is tested on both sides of its limits.
+func TestIdentifierBoundaries(t *testing.T) {
 	for _, tc := range []struct {
 		rule, word, token string
 	}{
@@ -17,7 +17,10 @@ func TestTokensBeginWhereWordsEnd(t *testing.T) {
 		{"a token has 16 characters", "mnopqrstuvwxy12", "mnopqrstuvwxyz12"},
 		{"a token has 2 digits", "summersaleoffer2", "summersaleoffe12"},
 		{"a token has 1 separator", "summer-sale_of12", "summer-saleoff12"},
-		{"a UUID has its separators in their places", "2c5ea4c04-067-11e9-8bad-9b1deb4d3b7d", "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"},
+		{
+			"a UUID has its separators in their places", "2c5ea4c04-067-11e9-8bad-9b1deb4d3b7d",
+			"2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d",
+		},
 		{"a UUID has no other letters", "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7g", "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7f"},
 		{"a word has 48 bytes", strings.Repeat("x", 48), strings.Repeat("x", 49)},
 		{"a number has digits alone", "4.7", "47"},

@@ -9,20 +9,26 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Transport counts the requests that next sends, http.DefaultTransport if nil: the calls of other services, for the
-// resource that name gives them; nil stands for method and host, such as "GET api.example.com". They are
-// [collector.Outbound], nested below the entry of the request's context.
+// Transport counts the requests that next sends: the calls of other services. If next is nil, it is
+// http.DefaultTransport. The function name returns the resource of a request; nil means method and host, such as "GET
+// api.example.com". The calls are [collector.Outbound], nested below the entry in the context of the request.
 //
-// A call ends when its response was read to the end or closed, and is counted with the response's status, without a code
-// where next returned an error. It fails with a status of 500 or more, or what [Exception] says, an error of next or one while
-// reading; not if the caller's context was cancelled. A response that is never closed stays in flight, and
-// keeps its connection, too. A call that a limit refuses is not sent: the error is [collector.ErrBlocked]. A nil
+// A call ends when its response is read to the end or closed, and is counted with the status of the response, or
+// without a code if next returned an error. It fails with a status of 500 or more (see [Exception]), if next returns an
+// error, or if reading fails; but not if the caller canceled the context. A response that is never closed stays in
+// flight, and keeps its connection. A call that a limit refuses is not sent: the error is [collector.ErrBlocked]. A nil
 // Collector counts nothing.
 //
-// What next returns is what the caller gets, but for the body: also where next breaks the contract of http.RoundTripper, as
-// mocks do. No response without an error is an exception, because http.Client makes an error of it. A response without a
-// Body is over when it is there; it is an exception where its ContentLength says that there is one.
-func Transport(c *collector.Collector, name func(*http.Request) string, next http.RoundTripper, opts ...Option) http.RoundTripper {
+// The caller gets the result of next unchanged, except for the body. This holds even if next breaks the contract of
+// http.RoundTripper, as mocks do. Neither a response nor an error counts as an exception, because http.Client returns
+// an error then. A call whose response has a nil Body ends when next returns; it is an exception if ContentLength is
+// positive.
+func Transport(
+	c *collector.Collector,
+	name func(*http.Request) string,
+	next http.RoundTripper,
+	opts ...Option,
+) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
 	}
@@ -37,18 +43,19 @@ func Transport(c *collector.Collector, name func(*http.Request) string, next htt
 
 func methodAndHost(r *http.Request) string {
 	method := cmp.Or(r.Method, http.MethodGet)
-	if r.URL == nil { // which is for next to complain of
+	if r.URL == nil { // next reports this error
 		return method
 	}
 	return method + " " + r.URL.Host
 }
 
-// What http.Client makes an error of, though next returned none.
+// http.Client fails with an error in these cases, although next returned none.
 var (
-	errNoResponse = errors.New("httpstat: neither a response nor an error")
-	errNoBody     = errors.New("httpstat: a response without the body that its length speaks of")
+	errNoResponse = errors.New("httpstat: RoundTripper returned neither a response nor an error")
+	errNoBody     = errors.New("httpstat: response has a ContentLength but no body")
 )
 
+// transport is the http.RoundTripper of [Transport].
 type transport struct {
 	*settings
 	c    *collector.Collector
@@ -56,7 +63,12 @@ type transport struct {
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. A call ends in one of these places:
+//
+//	RoundTrip   next panics or returns an error
+//	RoundTrip   the response has no body, or status 101
+//	body.Read   the end of the body, an error, or a panic
+//	body.Close  the caller closes the body
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.skips(r) {
 		return t.next.RoundTrip(r)
@@ -64,11 +76,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, e, err := t.c.Enter(r.Context(), t.name(r), collector.Outbound())
 	if err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // a RoundTripper always does
+			_ = r.Body.Close() // the contract of http.RoundTripper requires it
 		}
 		return nil, err
 	}
-	failed, over := collector.ErrPanicked, true // unless next returns
+	failed, over := collector.ErrPanicked, true // replaced when next returns
 	var code collector.Code
 	defer func() {
 		if over {
@@ -89,29 +101,29 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if failed == nil && resp.Body == nil && resp.ContentLength > 0 && r.Method != http.MethodHead {
 		failed = errNoBody
 	}
-	// After a switch of the protocol no response follows, and a response without a body has been read.
+	// A response with status 101 or without a body needs no reading, so the call has ended.
 	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == nil || resp.Body == http.NoBody {
 		return resp, nil
 	}
 	over = false
-	counted := *resp // next may keep its own, and return it again
+	counted := *resp // a copy, because next may keep and reuse its response
 	counted.Body = &body{ReadCloser: resp.Body, entry: &e, code: code, err: failed}
 	return &counted, nil
 }
 
-// CloseIdleConnections closes those of the wrapped transport: http.Client asks for it.
+// CloseIdleConnections closes the idle connections of the wrapped transport. http.Client calls it.
 func (t *transport) CloseIdleConnections() {
 	if x, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		x.CloseIdleConnections()
 	}
 }
 
-// body is a response's body whose end is the end of the call.
+// body wraps the body of a response, and ends the call at the end of the body.
 type body struct {
 	io.ReadCloser
 	entry *collector.Entry
 	code  collector.Code
-	err   error // what the call failed with already
+	err   error // error of the status, which takes precedence over errors of reading
 }
 
 func (b *body) Read(p []byte) (n int, err error) {
@@ -124,19 +136,19 @@ func (b *body) Read(p []byte) (n int, err error) {
 			b.end(err)
 		}
 	}()
-	err = collector.ErrPanicked // unless it returns
+	err = collector.ErrPanicked // replaced when Read returns
 	return b.ReadCloser.Read(p)
 }
 
 func (b *body) Close() error {
-	failed := collector.ErrPanicked // unless it returns
+	failed := collector.ErrPanicked // replaced when Close returns
 	defer func() { b.end(failed) }()
 	err := b.ReadCloser.Close()
-	failed = nil // reading to the end is not everybody's wish
+	failed = nil // callers may close a body before its end
 	return err
 }
 
-// end ends the call; only the first time counts.
+// end ends the call. Only the first call of end has an effect.
 func (b *body) end(err error) {
 	if b.err != nil {
 		err = b.err

@@ -8,12 +8,12 @@ import (
 	"net/http"
 )
 
-// writer passes everything on and remembers the status. It implements no optional interface itself: a handler that
-// asks for one must be told the truth, so the types below add those that the wrapped writer has. The request that goes
-// with the response is beside it, so that both are one allocation.
+// writer forwards all calls, and records the status. It implements no optional interface itself, because handlers
+// detect the abilities of a writer by type assertions. The types below add the interfaces that the wrapped writer has.
+// The request that the handler gets is in the same struct, to save an allocation.
 type writer struct {
 	http.ResponseWriter
-	status  int // of the response; 0 while no header was written
+	status  int // of the response; 0 before the header is written
 	request http.Request
 }
 
@@ -21,27 +21,28 @@ type writer struct {
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *writer) WriteHeader(status int) {
-	w.ResponseWriter.WriteHeader(status) // which panics for one that has not three digits
-	// Only the first counts, and informational ones come before it. 101 is final.
+	w.ResponseWriter.WriteHeader(status) // panics if status does not have three digits
+	// Record the first final status. Informational ones (1xx) precede it, but 101 is final.
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status
 	}
 }
 
 func (w *writer) Write(b []byte) (int, error) {
-	w.implied()
+	w.implyOK()
 	return w.ResponseWriter.Write(b)
 }
 
-// implied notes the status that goes out if none was set before the body begins.
-func (w *writer) implied() {
+// implyOK records status 200 if the handler starts the body without a status, as net/http does.
+func (w *writer) implyOK() {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
 }
 
-// The combinations that occur: net/http's writer of HTTP/2, other middleware's writers, and net/http's of HTTP/1. That of HTTP/2 can push,
-// too, which browsers do not take any more.
+// These types cover the combinations of interfaces that occur: flusher for net/http's HTTP/2 writer, hijacker for the
+// writers of other middleware, and http1 for net/http's HTTP/1 writer. The HTTP/2 writer also implements http.Pusher.
+// The types leave it out, because browsers no longer support server push.
 type (
 	flusher  struct{ writer }
 	hijacker struct{ flusher }
@@ -51,42 +52,45 @@ type (
 func (w *flusher) Flush() { _ = w.FlushError() }
 
 func (w *flusher) FlushError() error {
-	w.implied()
+	w.implyOK()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 func (w *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
 	if err == nil && w.status == 0 {
-		w.status = http.StatusSwitchingProtocols // what is said on the connection is between its two ends
+		w.status = http.StatusSwitchingProtocols // the hijacked connection may switch to any protocol
 	}
 	return conn, buf, err
 }
 
 func (w *http1) ReadFrom(r io.Reader) (int64, error) {
-	w.implied()
+	w.implyOK()
 	return w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
 }
 
-// watch wraps w, and copies r with another context. What the handler gets has the optional interfaces that w has.
-func watch(ctx context.Context, w http.ResponseWriter, r *http.Request) (seen *writer, wrapped http.ResponseWriter) {
+// wrapWriter wraps w, and copies r with the context ctx. The copy is in recorder.request. The handler gets wrapped. It
+// has the same optional interfaces as w.
+func wrapWriter(
+	ctx context.Context, w http.ResponseWriter, r *http.Request,
+) (recorder *writer, wrapped http.ResponseWriter) {
 	_, flush := w.(http.Flusher)
 	_, hijack := w.(http.Hijacker)
 	_, read := w.(io.ReaderFrom)
 	switch {
 	case flush && hijack && read:
 		x := new(http1)
-		seen, wrapped = &x.writer, x
+		recorder, wrapped = &x.writer, x
 	case flush && hijack:
 		x := new(hijacker)
-		seen, wrapped = &x.writer, x
+		recorder, wrapped = &x.writer, x
 	case flush:
 		x := new(flusher)
-		seen, wrapped = &x.writer, x
+		recorder, wrapped = &x.writer, x
 	default:
-		seen = new(writer)
-		wrapped = seen
+		recorder = new(writer)
+		wrapped = recorder
 	}
-	seen.ResponseWriter, seen.request = w, *r.WithContext(ctx)
-	return seen, wrapped
+	recorder.ResponseWriter, recorder.request = w, *r.WithContext(ctx)
+	return recorder, wrapped
 }

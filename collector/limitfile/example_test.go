@@ -13,9 +13,9 @@ import (
 	"github.com/windowstat/windowstat/collector/limitfile"
 )
 
-// The limits of a service are those of a file, now and whenever it changes.
+// A service loads its limits from a file, and reloads them when the file changes.
 func Example() {
-	// The clock of the example; leave Now out for the real one.
+	// A fixed clock for the example; omit Now to use the real one.
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {

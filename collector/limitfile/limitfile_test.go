@@ -58,7 +58,8 @@ func TestParse(t *testing.T) {
 		"yaml": good,
 		"json": `{"limits": [{"resource": "GET /search", "qps": 100},
 			{"resource": "/admin/*", "origin": "mobile", "qps": 20, "concurrency": 5, "strict": true},
-			{"resource": "GET /search", "qps": 80, "concurrency": 4, "dry_run": true}, {"resource": "*", "concurrency": 0}]}`,
+			{"resource": "GET /search", "qps": 80, "concurrency": 4, "dry_run": true},
+			{"resource": "*", "concurrency": 0}]}`,
 	} {
 		if got, err := limitfile.Parse([]byte(text)); err != nil || !equal(got, goodLimits) {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -71,25 +72,29 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Every mistake is named, with its line, and all of them at once.
-func TestMistakes(t *testing.T) {
+// Parse reports all errors together, each with its line.
+func TestParseErrors(t *testing.T) {
 	for _, tc := range []struct {
 		text string
 		want []string
 	}{
 		{"", []string{"the file is empty"}},
 		{"# nothing", []string{"the file is empty"}},
-		{"limits:", []string{"line 1: limits is empty; a list is needed"}},
-		{"- a", []string{"line 1: the file is a list; fields are needed: limits"}},
-		{"limit: []", []string{`line 1: there is no field "limit"; the fields are limits`}},
-		{"limits: {a: b}", []string{"limits is a group of fields"}},
-		{"limits: [x]", []string{`line 1: a limit is "x"; fields are needed`}},
-		{"limits: []\nlimits: []", []string{"limits is there twice"}},
+		{"limits:", []string{"line 1: limits is empty; it must be a list"}},
+		{"- a", []string{"line 1: the file is a list; it must have the fields limits"}},
+		{"limit: []", []string{`line 1: unknown field "limit"; the fields are limits`}},
+		{"limits: {a: b}", []string{"limits is a mapping"}},
+		{"limits: [x]", []string{`line 1: a limit is "x"; it must have the fields resource`}},
+		{"limits: []\nlimits: []", []string{"line 2: duplicate field limits"}},
 		{"limits: [}", []string{"did not find"}},
-		{"limits:\n  - qps: 1\n  - resource: a\n  - resource: b\n    qps: -1\n    rps: 3\n    strict: maybe\n", []string{
-			"line 2: a limit without a resource", "line 3: a limit of nothing", `line 5: qps is "-1"; a whole number of 0 or more`,
-			`line 6: there is no field "rps"`, `line 7: strict is "maybe"`,
-		}},
+		{
+			"limits:\n  - qps: 1\n  - resource: a\n  - resource: b\n    qps: -1\n    rps: 3\n    strict: maybe\n",
+			[]string{
+				"line 2: limit without a resource", "line 3: limit without qps or concurrency",
+				`line 5: qps is "-1"; it must be a whole number of 0 or more`,
+				`line 6: unknown field "rps"`, `line 7: strict is "maybe"`,
+			},
+		},
 		{"limits: [{resource: a, qps: .nan}]", []string{`qps is ".nan"`}},
 		{"limits: [{resource: a, qps: .inf}]", []string{`qps is ".inf"`}},
 		{"limits: [{resource: a, qps: 1.5}]", []string{`qps is "1.5"`}},
@@ -99,15 +104,27 @@ func TestMistakes(t *testing.T) {
 		{"limits: [{resource: a, qps: 99999999999999999999}]", []string{"qps is"}},
 		{"limits: [{resource: , qps: 1}]", []string{"resource is empty"}},
 		{"limits: [{resource: a, concurrency: 1, strict: true}]", []string{"strict without qps"}},
-		{"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]", []string{`line 1: "qps a" is limited in line 1 already`}},
-		{"limits:\n- {resource: a, qps: 1}\n- {resource: a, qps: 1, dry_run: true}\n- {resource: a, qps: 3, dry_run: true}", []string{`line 4: "qps a" is limited in line 3 already`}},
-		{"limits:\n- {resource: a, qps: 1, concurrency: 2}\n- {resource: b, qps: 2}\n- {resource: a, qps: 3}", []string{`line 4: "qps a" is limited in line 2 already`}},
-		{"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]", []string{"line 1: resource \"xxx", "line 1: machine-root is a view"}},
+		{
+			"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]",
+			[]string{`line 1: duplicate limit "qps a"; the first is in line 1`},
+		},
+		{"limits:\n- {resource: a, qps: 1}\n- {resource: a, qps: 1, dry_run: true}\n" +
+			"- {resource: a, qps: 3, dry_run: true}", []string{
+			`line 4: duplicate limit "qps a"; the first is in line 3`,
+		}},
+		{
+			"limits:\n- {resource: a, qps: 1, concurrency: 2}\n- {resource: b, qps: 2}\n- {resource: a, qps: 3}",
+			[]string{`line 4: duplicate limit "qps a"; the first is in line 2`},
+		},
+		{
+			"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]",
+			[]string{"line 1: resource \"xxx", "line 1: machine-root is a view"},
+		},
 		{"limits: []\n---\nlimits: []", []string{"a second document"}},
 		{"limits: []\n--- junk\n:::", []string{"line 3"}},
 		{"limits: [{resource: *, qps: 1}]", []string{"need quotes"}},
 		{"limits: [{resource: a: b, qps: 1}]", []string{"need quotes"}},
-		{"a: &x [*x]\nlimits: []", []string{`no field "a"`}},
+		{"a: &x [*x]\nlimits: []", []string{`unknown field "a"`}},
 		{"limits: &x [*x]", []string{"a limit is an alias"}},
 	} {
 		got, err := limitfile.Parse([]byte(tc.text))
@@ -117,49 +134,51 @@ func TestMistakes(t *testing.T) {
 		}
 		for _, want := range tc.want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%q: the error does not say %q:\n%v", tc.text, want, err)
+				t.Errorf("%q: the error does not contain %q:\n%v", tc.text, want, err)
 			}
 		}
 		if n := strings.Count(err.Error(), "\n") + 1; n != len(tc.want) {
-			t.Errorf("%q: %d mistakes, want %d:\n%v", tc.text, n, len(tc.want), err)
+			t.Errorf("%q: %d errors, want %d:\n%v", tc.text, n, len(tc.want), err)
 		}
 	}
 }
 
-// An empty origin, from a template whose variable was not set, limited all origins together, and a * limited an origin of
-// that name, which is nobody. What can be read in two ways is a mistake, and the error says what is allowed.
-func TestRegressionAnEmptyOriginLimitedEverybody(t *testing.T) {
+// An empty origin, for example from a template with an unset variable, limited all origins together, and * limited an
+// origin with the name *, which does not exist. Ambiguous values are errors that name the valid values.
+func TestRegressionEmptyOriginLimitedAllOrigins(t *testing.T) {
 	for text, want := range map[string]string{
-		"origin: ''":                       "origin is empty; one name is needed, no pattern; without the field the limit is for all origins together",
-		`origin: ""`:                       "origin is empty; one name is needed",
-		"origin: ":                         "origin is empty; one name is needed",
-		"origin: ~":                        "origin is empty; one name is needed",
-		"origin: '*'":                      `origin is "*"; one name is needed, no pattern`,
-		"origin: mobile-*":                 `origin is "mobile-*"; one name is needed, no pattern`,
-		"origin: [a, b]":                   "origin is a list; one name is needed",
-		"origin: !!binary aGVsbG8=":        `origin is "aGVsbG8=" with the tag !!binary; one name`,
-		"origin: a, origin: b":             "origin is there twice",
-		"concurrency: ":                    "concurrency is empty; a whole number",
-		"concurrency: 010":                 `concurrency is "010"; a whole number`,
-		"concurrency: 0x10":                `concurrency is "0x10"; a whole number`,
-		"concurrency: 1_000":               `concurrency is "1_000"; a whole number`,
-		"concurrency: 5.0":                 `concurrency is "5.0"; a whole number`,
-		"concurrency: !rate 5":             `concurrency is "5" with the tag !rate; a whole number`,
-		"concurrency: true":                `concurrency is "true"; a whole number`,
-		"concurrency: 9223372036854775808": `concurrency is "9223372036854775808"; a whole number`,
-		"strict: ":                         "strict is empty; true or false is needed",
-		"strict: 'true'":                   `strict is "true"; true or false is needed`,
-		"strict: []":                       "strict is a list; true or false is needed",
-		"dry_run: ":                        "dry_run is empty; true or false is needed",
-		"dry_run: 'yes'":                   `dry_run is "yes"; true or false is needed`,
-		"dry_run: true, dry_run: true":     "dry_run is there twice",
+		"origin: ''": "origin is empty; it must be one name, not a pattern; " +
+			"omit it for all origins",
+		`origin: ""`:                       "origin is empty; it must be one name",
+		"origin: ":                         "origin is empty; it must be one name",
+		"origin: ~":                        "origin is empty; it must be one name",
+		"origin: '*'":                      `origin is "*"; it must be one name, not a pattern`,
+		"origin: mobile-*":                 `origin is "mobile-*"; it must be one name, not a pattern`,
+		"origin: [a, b]":                   "origin is a list; it must be one name",
+		"origin: !!binary aGVsbG8=":        `origin is "aGVsbG8=" with the tag !!binary; it must be one name`,
+		"origin: a, origin: b":             "duplicate field origin",
+		"concurrency: ":                    "concurrency is empty; it must be a whole number",
+		"concurrency: 010":                 `concurrency is "010"; it must be a whole number`,
+		"concurrency: 0x10":                `concurrency is "0x10"; it must be a whole number`,
+		"concurrency: 1_000":               `concurrency is "1_000"; it must be a whole number`,
+		"concurrency: 5.0":                 `concurrency is "5.0"; it must be a whole number`,
+		"concurrency: !rate 5":             `concurrency is "5" with the tag !rate; it must be a whole number`,
+		"concurrency: true":                `concurrency is "true"; it must be a whole number`,
+		"concurrency: 9223372036854775808": `concurrency is "9223372036854775808"; it must be a whole number`,
+		"strict: ":                         "strict is empty; it must be true or false",
+		"strict: 'true'":                   `strict is "true"; it must be true or false`,
+		"strict: []":                       "strict is a list; it must be true or false",
+		"dry_run: ":                        "dry_run is empty; it must be true or false",
+		"dry_run: 'yes'":                   `dry_run is "yes"; it must be true or false`,
+		"dry_run: true, dry_run: true":     "duplicate field dry_run",
 	} {
 		limits, err := limitfile.Parse([]byte("limits: [{resource: a, qps: 1, " + text + "}]"))
-		if err == nil || limits != nil || !strings.Contains(err.Error(), "line 1: "+want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || limits != nil || !strings.Contains(err.Error(), "line 1: "+want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, %v; want %s", text, limits, err, want)
 		}
 	}
-	// These are names like any other, quoted or not.
+	// These are valid names, quoted or not.
 	for _, name := range []string{"404", "true", "1.50", "2020-01-01", "' '", "_other", "null-device", "'null'"} {
 		limits, err := limitfile.Parse([]byte("limits: [{resource: a, qps: 1, origin: " + name + "}]"))
 		if err != nil || len(limits) != 1 || limits[0].Origin != strings.Trim(name, "'") {
@@ -168,10 +187,10 @@ func TestRegressionAnEmptyOriginLimitedEverybody(t *testing.T) {
 	}
 }
 
-// A file that is nothing but mistakes does not fill the log.
-func TestManyMistakes(t *testing.T) {
+// The number of reported errors is bounded.
+func TestManyErrors(t *testing.T) {
 	_, err := limitfile.Parse([]byte("limits:\n" + strings.Repeat("- x\n", 1000)))
-	if err == nil || strings.Count(err.Error(), "\n") != 20 || !strings.HasSuffix(err.Error(), "and 980 mistakes more") {
+	if err == nil || strings.Count(err.Error(), "\n") != 20 || !strings.HasSuffix(err.Error(), "and 980 more errors") {
 		t.Error(err)
 	}
 }
@@ -182,7 +201,7 @@ func TestReadIsBounded(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "limits.yml")
 	if _, err := limitfile.Read(path); err == nil {
-		t.Error("a file that is not there")
+		t.Error("a missing file is no error")
 	}
 	if err := os.WriteFile(path, []byte("limits: []\n"+strings.Repeat("#", 1<<20)), 0o644); err != nil {
 		t.Fatal(err)
@@ -202,7 +221,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// buffer is a log that can be read while it is written.
+// buffer is a log that can be read concurrently.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -220,7 +239,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// The file is read again when it changes and when somebody asks; a bad file, or none, changes nothing.
+// The file is reloaded when it changes and by Reload. An invalid or missing file changes no limit.
 func TestWatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yml")
 	synctest.Test(t, func(t *testing.T) { watch(t, path) })
@@ -245,7 +264,7 @@ func watch(t *testing.T, path string) {
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	write("limits: nonsense")
 	if _, err := limitfile.Watch(c, path, logger); err == nil {
-		t.Fatal("a bad file")
+		t.Fatal("an invalid file is no error")
 	}
 	write(good)
 	w, err := limitfile.Watch(c, path, logger)
@@ -267,11 +286,14 @@ func watch(t *testing.T, path string) {
 		}
 	}
 	write("limits: [{resource: a, qps: 7}]")
-	wait("a change is not seen", func() bool { return equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) })
+	wait(
+		"the change was not loaded",
+		func() bool { return equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) },
+	)
 
 	write("limits: [{resource: a, qps: -7}]")
 	if err := w.Reload(); err == nil {
-		t.Error("a mistake is no error")
+		t.Error("an invalid file is no error")
 	}
 	published := func(name string) (v float64, ok bool) {
 		for _, m := range c.Metrics() {
@@ -285,8 +307,9 @@ func watch(t *testing.T, path string) {
 		n, _ := published("limits_reload_failures_total")
 		return n
 	}
-	wait("a mistake is not counted", func() bool { return failures() == 1 })
-	if !equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) || !strings.Contains(log.String(), `qps is \"-7\"`) {
+	wait("the invalid file is not counted", func() bool { return failures() == 1 })
+	if !equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) ||
+		!strings.Contains(log.String(), `qps is \"-7\"`) {
 		t.Errorf("limits %v\n%s", c.Limits(), log.String())
 	}
 	if err := os.Remove(path); err != nil {
@@ -297,15 +320,15 @@ func watch(t *testing.T, path string) {
 	}
 	wait("a missing file is not counted", func() bool { return failures() == 2 })
 	write("limits: []")
-	wait("an empty list is not read", func() bool { return len(c.Limits()) == 0 })
+	wait("the empty list was not loaded", func() bool { return len(c.Limits()) == 0 })
 	if at, ok := published("limits_last_reload_timestamp_seconds"); !ok || at <= 0 {
-		t.Errorf("read last at %v", at)
+		t.Errorf("last load at %v", at)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
 	if _, ok := published("limits_last_reload_timestamp_seconds"); ok {
-		t.Error("the metrics of a Watcher that has ended are still there")
+		t.Error("the metrics exist after Run has returned")
 	}
 }

@@ -1,25 +1,37 @@
-// Package limitfile reads the limits of a Collector from a file, and reads them again when it changes.
+// Package limitfile reads the limits of a Collector from a file, and reloads them when the file changes.
 //
 //	limits:
 //	  - resource: GET /search     # a name
 //	    qps: 100
-//	  - resource: /admin/*        # a pattern: * stands for any run of characters, none and / included
-//	    origin: mobile            # the calls of one origin; without it, of all together
+//	  - resource: /admin/*        # a pattern: * matches any characters, also none, and also /
+//	    origin: mobile            # calls of one origin; without it, all origins together
 //	    qps: 20
 //	    concurrency: 5
-//	    strict: true              # in any second, not only in those that begin when a bucket does
+//	    strict: true              # in any second, not only in seconds that begin with a bucket
 //	  - resource: GET /search
 //	    qps: 80
-//	    dry_run: true             # refuses nothing, and counts what it would refuse
+//	    dry_run: true             # refuses no call, and counts the calls that it would refuse
 //
-// The file is YAML, and so may be JSON. Each entry has a resource, and qps or concurrency or both, whole numbers of 0 or
-// more; 0 refuses every call. An origin is one name; where there is none, all origins share the limit. See
-// [collector.Limit] for what they mean.
+// A service loads the file with [Watch], and follows its changes with [Watcher.Run]:
 //
-// A name with ": " in it, or with a * in front, needs quotes: "db: load user", "*".
+//	w, err := limitfile.Watch(c, "limits.yml", logger)
+//	…
+//	go w.Run(ctx)
 //
-// A file with a mistake is refused whole, with its mistakes and their lines in the error, and the limits that were
-// in force stay. So is one without a list: limits are switched off by an empty one, not by an empty file.
+// The file is YAML, so it can also be JSON. Each entry has a resource and at least one of qps and concurrency. These
+// are whole numbers of 0 or more; 0 refuses every call. An origin is a single name; without it, all origins share the
+// limit. See [collector.Limit] for the meaning of the fields.
+//
+// A name with ": " in it, or with a * at the start, needs quotes: "db: load user", "*".
+//
+// If a file has errors, it is rejected as a whole, the error lists all of them with their lines, and the previous
+// limits stay in force. A file without a list is an error, too: use an empty list to disable all limits, not an empty
+// file.
+//
+// Errors name the line, the invalid value, and the valid ones:
+//
+//	limits.yml: line 5: qps is "-1"; it must be a whole number of 0 or more
+//	line 7: strict is "maybe"; it must be true or false
 package limitfile
 
 import (
@@ -37,16 +49,17 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// maxSize is how long a file may be, in bytes.
+// maxSize is the maximum size of a file in bytes.
 const maxSize = 1 << 20
 
-// Read reads the limits from a file. The error names every mistake in it.
+// Read reads the limits from a file. The error lists all errors in the file.
 func Read(path string) ([]collector.Limit, error) {
+	// Check the file before reading it, so that a wrong path can neither block nor use much memory.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular(): // to read from a pipe is to wait
+	case !info.Mode().IsRegular(): // reading from a pipe could block
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	case info.Size() > maxSize:
 		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxSize)
@@ -62,22 +75,24 @@ func Read(path string) ([]collector.Limit, error) {
 	return limits, err
 }
 
-// Parse reads the limits from the text of a file. The error names every mistake in it, with its line.
+// Parse parses the text of a file. The error lists all errors in the text, with their lines.
 func Parse(data []byte) ([]collector.Limit, error) {
 	var doc, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0 {
-		return nil, errors.New("the file is empty; a list named limits is needed, [] for none")
+		return nil, errors.New("the file is empty; it must have a list named limits, or limits: []")
 	} else if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ") + "; names with a : or an * in front need quotes")
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ") +
+			"; names with a : or an * in front need quotes")
 	}
 	p := parser{seen: map[collector.Limit]int{}}
 	p.file(doc.Content[0])
+	// A second document would be ignored silently, together with its limits.
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		p.errs = append(p.errs, errors.New("there is a second document after ---; one is all that is read"))
+		p.errs = append(p.errs, errors.New("the file has a second document after ---; only one is allowed"))
 	}
-	if len(p.errs) > maxMistakes {
-		p.errs = append(p.errs[:maxMistakes:maxMistakes], fmt.Errorf("and %d mistakes more", len(p.errs)-maxMistakes))
+	if len(p.errs) > maxErrors {
+		p.errs = append(p.errs[:maxErrors:maxErrors], fmt.Errorf("and %d more errors", len(p.errs)-maxErrors))
 	}
 	if err := errors.Join(p.errs...); err != nil {
 		return nil, err
@@ -85,30 +100,44 @@ func Parse(data []byte) ([]collector.Limit, error) {
 	return p.limits, nil
 }
 
-// maxMistakes is how many mistakes are reported.
-const maxMistakes = 20
+// maxErrors is the maximum number of reported errors.
+const maxErrors = 20
 
-// parser collects limits and mistakes. It walks the nodes of the document and decodes nothing into structs: their errors name types
-// of Go, and know neither what is allowed nor which of two meanings a value such as 010 or an empty origin has.
+// parser collects limits and errors. It walks the nodes of the YAML document instead of decoding into structs. Errors
+// of the decoder name Go types and do not list the valid values. The decoder also cannot reject ambiguous values, such
+// as 010 or an empty origin.
+//
+// One entry can set two limits, because a [collector.Limit] has one grade:
+//
+//   - resource: /admin/*        {Resource: "/admin/*", Grade: QPS, Count: 20, Strict: true}
+//     qps: 20              -->
+//     concurrency: 5            {Resource: "/admin/*", Grade: Concurrency, Count: 5}
+//     strict: true
+//
+// strict applies to qps only; dry_run applies to both. An entry with an error is still added to limits, so that a
+// second entry for the same resource is reported as a duplicate. Parse discards the limits if there is any error.
 type parser struct {
 	limits []collector.Limit
-	seen   map[collector.Limit]int // line of each, without its count
+	seen   map[collector.Limit]int // lines of the limits so far; keys have no count
 	errs   []error
 }
 
-func (p *parser) wrong(n *yaml.Node, format string, args ...any) {
+// errorf records an error in the line of n.
+func (p *parser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("line %d: "+format, append([]any{n.Line}, args...)...))
 }
 
+// file parses the top level of the document, which is a mapping with the only field limits. If fields has recorded an
+// error already, for example for a misspelled name, a missing list is not reported as a second error.
 func (p *parser) file(n *yaml.Node) {
 	fields := p.fields(n, "the file", "limits")
 	list := fields["limits"]
 	switch {
 	case list == nil && len(p.errs) > 0:
 	case list == nil:
-		p.wrong(n, "there is no list named limits")
+		p.errorf(n, "the list named limits is missing")
 	case list.Kind != yaml.SequenceNode:
-		p.wrong(list, "limits is %s; a list is needed, [] for none", kind(list))
+		p.errorf(list, "limits is %s; it must be a list, or []", describe(list))
 	default:
 		for _, entry := range list.Content {
 			p.entry(entry)
@@ -116,7 +145,7 @@ func (p *parser) file(n *yaml.Node) {
 	}
 }
 
-// entry reads one entry, which may be two limits.
+// entry parses one entry, which results in one or two limits.
 func (p *parser) entry(n *yaml.Node) {
 	fields := p.fields(n, "a limit", "resource", "origin", "qps", "concurrency", "strict", "dry_run")
 	if fields == nil {
@@ -124,24 +153,25 @@ func (p *parser) entry(n *yaml.Node) {
 	}
 	var l collector.Limit
 	if v := fields["resource"]; v != nil {
-		l.Resource = p.text("resource", v, true, "a name is needed")
+		l.Resource = p.text("resource", v, true, "it must be a name")
 	} else {
-		p.wrong(n, "a limit without a resource; * is for all")
+		p.errorf(n, "limit without a resource; use * for all resources")
 	}
 	if v := fields["origin"]; v != nil {
-		// To a Collector the empty origin is all together, and a * is a * like any other; who writes either into a file means
-		// something else.
+		// A Collector takes "" for all origins together, and "*" literally. In a file either is almost certainly a
+		// mistake, so reject both.
 		one := v.Value != "" && !strings.Contains(v.Value, "*")
-		l.Origin = p.text("origin", v, one, "one name is needed, no pattern; without the field the limit is for all origins together")
+		l.Origin = p.text("origin", v, one, "it must be one name, not a pattern; omit it for all origins")
 	}
 	l.DryRun = p.flag("dry_run", fields["dry_run"])
 	strict := p.flag("strict", fields["strict"])
 	switch qps := fields["qps"]; {
 	case qps == nil && fields["concurrency"] == nil:
-		p.wrong(n, "a limit of nothing; qps or concurrency is needed")
+		p.errorf(n, "limit without qps or concurrency")
 	case qps == nil && strict:
-		p.wrong(n, "strict without qps")
+		p.errorf(n, "strict without qps")
 	}
+	// The names of the grades are the names of the fields.
 	for _, grade := range []collector.Grade{collector.QPS, collector.Concurrency} {
 		if v := fields[grade.String()]; v != nil {
 			l.Grade, l.Count, l.Strict = grade, p.count(grade.String(), v), strict && grade == collector.QPS
@@ -150,35 +180,39 @@ func (p *parser) entry(n *yaml.Node) {
 	}
 }
 
-// add adds a limit, if there is nothing wrong with it.
+// add appends a limit, and records an error if it is invalid or a duplicate.
 func (p *parser) add(n *yaml.Node, l collector.Limit) {
+	// A limit without a resource has been reported by entry.
 	if l.Resource != "" {
 		if err := collector.CheckLimits([]collector.Limit{l}); err != nil {
-			p.wrong(n, "%s", strings.ReplaceAll(err.Error(), "limit 1: ", ""))
+			p.errorf(n, "%s", strings.ReplaceAll(err.Error(), "limit 1: ", ""))
 		}
 	}
+	// Two limits are duplicates if they differ only in Count and Strict. A limit and its dry run are not.
 	subject := collector.Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade, DryRun: l.DryRun}
-	if line, twice := p.seen[subject]; twice {
-		p.wrong(n, "%q is limited in line %d already", subject, line)
+	if line, duplicate := p.seen[subject]; duplicate {
+		p.errorf(n, "duplicate limit %q; the first is in line %d", subject, line)
 	}
 	p.seen[subject] = n.Line
 	p.limits = append(p.limits, l)
 }
 
-// fields returns the fields of a mapping that are known, nil if it is none.
-func (p *parser) fields(n *yaml.Node, what string, known ...string) map[string]*yaml.Node {
-	names := strings.Join(known, ", ")
+// fields returns the values of a mapping by field name. If n is not a mapping, it returns nil. Fields that are not in
+// allowed are errors.
+func (p *parser) fields(n *yaml.Node, what string, allowed ...string) map[string]*yaml.Node {
+	names := strings.Join(allowed, ", ")
 	if n.Kind != yaml.MappingNode {
-		p.wrong(n, "%s is %s; fields are needed: %s", what, kind(n), names)
+		p.errorf(n, "%s is %s; it must have the fields %s", what, describe(n), names)
 		return nil
 	}
 	fields := map[string]*yaml.Node{}
+	// Content alternates between keys and values.
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch key := n.Content[i]; {
 		case fields[key.Value] != nil:
-			p.wrong(key, "%s is there twice", key.Value)
-		case !slices.Contains(known, key.Value):
-			p.wrong(key, "there is no field %.40q; the fields are %s", key.Value, names)
+			p.errorf(key, "duplicate field %s", key.Value)
+		case !slices.Contains(allowed, key.Value):
+			p.errorf(key, "unknown field %.40q; the fields are %s", key.Value, names)
 		default:
 			fields[key.Value] = n.Content[i+1]
 		}
@@ -186,17 +220,18 @@ func (p *parser) fields(n *yaml.Node, what string, known ...string) map[string]*
 	return fields
 }
 
-// text reads a name, if that is ok.
-func (p *parser) text(key string, n *yaml.Node, ok bool, needed string) string {
-	if !name(n) || !ok {
-		p.wrong(n, "%s is %s; %s", key, kind(n), needed)
-		return "?" // one mistake is enough
+// text returns the string in n. If ok is false or n is not a scalar, it records an error.
+func (p *parser) text(key string, n *yaml.Node, ok bool, want string) string {
+	if !isScalar(n) || !ok {
+		p.errorf(n, "%s is %s; %s", key, describe(n), want)
+		return "?" // not "", which would cause a second error
 	}
 	return n.Value
 }
 
-// name reports whether a value is a plain one, quoted or not: YAML takes 404 and true for no text, but names they can be.
-func name(n *yaml.Node) bool {
+// isScalar reports whether n is a scalar that can be a name, quoted or not. YAML tags 404 and true as numbers and
+// booleans, but they are valid names.
+func isScalar(n *yaml.Node) bool {
 	switch n.Tag {
 	case "!!str", "!!int", "!!float", "!!bool", "!!timestamp":
 		return n.Kind == yaml.ScalarNode
@@ -204,29 +239,34 @@ func name(n *yaml.Node) bool {
 	return false
 }
 
-// flag reads true or false; false if there is none.
+// flag returns the boolean in n, or false if n is nil.
 func (p *parser) flag(key string, n *yaml.Node) (v bool) {
 	if n != nil && (n.Tag != "!!bool" || n.Decode(&v) != nil) {
-		p.wrong(n, "%s is %s; true or false is needed", key, kind(n))
+		p.errorf(n, "%s is %s; it must be true or false", key, describe(n))
 	}
 	return v
 }
 
+// count returns the whole number in n. Only the canonical decimal form is valid.
+//
+//	0, 5, 1000           valid
+//	010, 0x10, 1_000     rejected: readers of YAML disagree about the value
+//	5.0, 1e3, -1, .inf   rejected: no whole number, or negative
 func (p *parser) count(key string, n *yaml.Node) int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
-	// 010 is 8 to some readers of YAML, and 10 to others.
-	if !name(n) || err != nil || v < 0 || strconv.FormatInt(v, 10) != n.Value {
-		p.wrong(n, "%s is %s; a whole number of 0 or more is needed", key, kind(n))
+	// 010 is 8 in YAML 1.1, and 10 in YAML 1.2.
+	if !isScalar(n) || err != nil || v < 0 || strconv.FormatInt(v, 10) != n.Value {
+		p.errorf(n, "%s is %s; it must be a whole number of 0 or more", key, describe(n))
 		return 0
 	}
 	return v
 }
 
-// kind describes a value in an error.
-func kind(n *yaml.Node) string {
+// describe returns a description of a value for errors.
+func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
-		return "a group of fields"
+		return "a mapping"
 	case yaml.SequenceNode:
 		return "a list"
 	case yaml.AliasNode:
@@ -235,7 +275,8 @@ func kind(n *yaml.Node) string {
 		if n.Tag == "!!null" || n.Value == "" {
 			return "empty"
 		}
-		if strings.HasPrefix(n.Tag, "!") && !name(n) {
+		// A tag can change the meaning of a value, such as !!binary. Show it, because the value alone looks valid.
+		if strings.HasPrefix(n.Tag, "!") && !isScalar(n) {
 			return fmt.Sprintf("%.40q with the tag %.40s", n.Value, n.Tag)
 		}
 		return fmt.Sprintf("%.40q", n.Value)

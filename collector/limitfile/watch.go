@@ -13,52 +13,54 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Watcher keeps the limits of a Collector as a file has them. It must be made with [Watch], and publishes metrics about the
-// file until [Watcher.Run] has returned. It is safe for concurrent use.
+// Watcher keeps the limits of a Collector in sync with a file. Create it with [Watch]. It publishes metrics about the
+// file until [Watcher.Run] returns. It is safe for concurrent use.
 type Watcher struct {
 	stats  *collector.Collector
 	path   string
 	logger *slog.Logger
 
-	withdraw func() // takes the metrics away
+	unpublish func() // removes the metrics
 
-	read     atomic.Pointer[os.FileInfo] // of the file before it was last read
-	loaded   atomic.Int64                // Unix time at which limits were last taken from the file
+	read     atomic.Pointer[os.FileInfo] // state of the file before the last load
+	loaded   atomic.Int64                // Unix time of the last successful load
 	failures atomic.Int64
 }
 
 const (
-	pollInterval = time.Second // of the file's state
-	warnAfter    = time.Minute // limits that match nothing are reported so long after the file was read
+	pollInterval = time.Second // between two checks of the file
+	warnAfter    = time.Minute // from a reload to the warning about limits that match nothing
 )
 
-// Watch sets the limits from a file, in the place of all there were. If it cannot be read or has a mistake, that is the
-// error, and nothing is set. Then [Watcher.Run] follows the file.
+// Watch replaces all limits of a Collector by those in a file. If the file cannot be read or has an error, Watch
+// returns the error and changes no limit. Call [Watcher.Run] to follow changes of the file.
 func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, error) {
 	w := &Watcher{stats: c, path: path, logger: cmp.Or(logger, slog.Default())}
 	n, err := w.load()
 	if err != nil {
 		return nil, err
 	}
-	w.withdraw = c.Publish(w.metrics()...)
-	w.logger.Info("limits were read", "file", path, "limits", n)
+	w.unpublish = c.Publish(w.metrics()...)
+	w.logger.Info("loaded limits", "file", path, "limits", n)
 	return w, nil
 }
 
-// Reload reads the file and sets the limits; on an error they stay as they were. The error is logged, too.
+// Reload reads the file and sets the limits. On an error the limits stay unchanged, and the error is logged and
+// returned.
 func (w *Watcher) Reload() error {
 	n, err := w.load()
 	if err != nil {
 		w.failures.Add(1)
-		w.logger.Error("limits were not read again; the old ones stay", "file", w.path, "err", err)
+		w.logger.Error("cannot reload limits; keeping the previous ones", "file", w.path, "err", err)
 		return err
 	}
-	w.logger.Info("limits were read again", "file", w.path, "limits", n)
+	w.logger.Info("reloaded limits", "file", w.path, "limits", n)
 	return nil
 }
 
-// load sets the limits from the file, and returns how many there are.
+// load sets the limits from the file, and returns their number.
 func (w *Watcher) load() (int, error) {
+	// Take the state before reading: if the file changes during the read, Run sees another state and reloads it.
 	before := w.state()
 	w.read.Store(&before)
 	limits, err := Read(w.path)
@@ -72,27 +74,34 @@ func (w *Watcher) load() (int, error) {
 	return len(limits), nil
 }
 
-// Run reads the file again whenever it has changed, until ctx ends. A change counts when the file has been the same for a
-// second, so that a half-written one is left alone; that it is gone counts when it is there again. A minute after each
-// reading, limits that match no resource are logged, once: they may be misspelt.
+// Run reloads the file whenever it changes, until ctx ends. It reloads a changed file only when the file has stayed the
+// same for a second, to skip files that are only partly written. If the file is removed, the limits stay until it
+// exists again. A minute after each reload, Run logs once the limits that match no resource, because their names may be
+// misspelled.
+//
+//	time          file               Run, once a second
+//	0 s           A                  state = last state = state at the last reload: nothing to do
+//	1 s           B is written       state differs from the last state: wait
+//	2 s           B                  state = last state, but not the state at the last reload: reload
 func (w *Watcher) Run(ctx context.Context) error {
-	defer w.withdraw()
+	defer w.unpublish()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	before := *w.read.Load()
-	warned := int64(0) // of the limits that were loaded then
+	warned := int64(0) // load time of the limits that were last checked by warn
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
+		// before is the state of the last tick. Report a removal once, when the state changes.
 		now := w.state()
 		switch {
 		case now == nil && before != nil:
-			w.logger.Warn("the file of limits is gone; the limits stay", "file", w.path)
+			w.logger.Warn("limits file was removed; keeping the limits", "file", w.path)
 		case now != nil && !same(now, *w.read.Load()) && same(now, before):
-			_ = w.Reload() // it has been logged
+			_ = w.Reload() // logs its error
 		}
 		before = now
 		if loaded := w.loaded.Load(); loaded != warned && time.Since(time.Unix(loaded, 0)) >= warnAfter {
@@ -102,19 +111,22 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// state is what the file looks like from outside, nil if it is not there.
+// state returns the file's information, or nil if the file does not exist.
 func (w *Watcher) state() os.FileInfo {
 	info, _ := os.Stat(w.path)
 	return info
 }
 
-// same reports whether two are the same file, as far as can be seen without reading it.
+// same reports whether a and b are the same version of a file, judged without reading it: the same file, size and time
+// of modification. An editor that replaces a file creates a new one, so os.SameFile detects this even if the size and
+// the time are equal.
 func same(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// warn logs the limits that match nothing.
+// warn logs the limits that match no resource.
 func (w *Watcher) warn() {
+	// A limit without a matching resource has no effect. It is no error, because the resource may be created later.
 	var names []string
 	resources := w.stats.Resources()
 	for _, l := range w.stats.Limits() {
@@ -127,15 +139,17 @@ func (w *Watcher) warn() {
 	}
 }
 
-// metrics are those that a Watcher publishes about its file.
+// metrics returns the metrics of the Watcher.
 func (w *Watcher) metrics() []collector.Metric {
 	return []collector.Metric{
 		{
-			Name: "limits_last_reload_timestamp_seconds", Unit: "seconds", Help: "Unix time at which limits were last taken from the file.",
+			Name: "limits_last_reload_timestamp_seconds", Unit: "seconds",
+			Help:  "Unix time of the last successful load of the limits file.",
 			Value: func() float64 { return float64(w.loaded.Load()) },
 		},
 		{
-			Name: "limits_reload_failures_total", Help: "Reloads of the file of limits that failed, because it could not be read or had a mistake; the old limits stayed.",
+			Name:  "limits_reload_failures_total",
+			Help:  "Failed reloads of the limits file. The previous limits stay in force.",
 			Value: func() float64 { return float64(w.failures.Load()) },
 		},
 	}

@@ -8,16 +8,18 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// attributes are those of a span that say how its call ended, by OpenTelemetry's semantic conventions, present and past.
+// attributes holds the attributes of a span that describe the result of its call. The keys come from OpenTelemetry's
+// current and former semantic conventions.
 type attributes struct {
-	status    int64  // of HTTP; 0 for none
-	grpc      int64  // below 0 for none
-	system    string // of RPC
-	response  string // of RPC, whatever the system
+	status    int64  // HTTP status, or 0
+	grpc      int64  // gRPC code, or negative
+	system    string // RPC system
+	response  string // RPC status code of any system
 	errorType string
 }
 
-func read(list []attribute.KeyValue) attributes {
+// readAttributes extracts the attributes that code and OnEnd need.
+func readAttributes(list []attribute.KeyValue) attributes {
 	a := attributes{grpc: -1}
 	for i := range list {
 		switch v := list[i].Value; list[i].Key {
@@ -38,7 +40,7 @@ func read(list []attribute.KeyValue) attributes {
 	return a
 }
 
-// code is how the call was answered. What is no number of the protocol is [collector.OtherCode].
+// code returns the code of the call. It is [collector.OtherCode] if the number is not a number of the protocol.
 func (a *attributes) code() collector.Code {
 	switch {
 	case a.grpc >= 0:
@@ -51,11 +53,11 @@ func (a *attributes) code() collector.Code {
 	return collector.Code{}
 }
 
-// grpcCode is the code with a name as gRPC's specification writes it, such as NOT_FOUND.
+// grpcCode returns the code with the given name in the spelling of gRPC's specification, such as NOT_FOUND.
 func grpcCode(name string) collector.Code {
 	name = strings.ReplaceAll(name, "_", "")
 	if strings.EqualFold(name, "cancelled") {
-		name = "canceled" // as its Go library has it
+		name = "canceled" // the spelling of gRPC's Go library
 	}
 	for n := uint32(0); ; n++ {
 		code := collector.GRPCCode(n)

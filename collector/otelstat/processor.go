@@ -1,41 +1,44 @@
-// Package otelstat counts the spans of a service that traces with OpenTelemetry: a SpanProcessor on package collector.
+// Package otelstat counts the spans of a service that traces with OpenTelemetry. It provides a SpanProcessor for
+// package collector.
 //
 //	provider := trace.NewTracerProvider(
 //		trace.WithSpanProcessor(otelstat.NewProcessor(c)),
-//		trace.WithSampler(trace.AlwaysRecord(sampler)), // counts all, exports those that the sampler takes
+//		trace.WithSampler(trace.AlwaysRecord(sampler)), // count all spans, export sampled ones
 //		trace.WithBatcher(exporter),
 //	)
 //
 // # Sampling
 //
-// The SDK tells processors of spans that are recorded, and a sampler that drops a span keeps it from being counted. So a service
-// that samples wraps its sampler, as above, in the SDK's AlwaysRecord: then every span is counted, and those that the sampler
-// takes are exported, as before. A call is counted here with the id of its trace as an exemplar if its trace is sampled.
+// The SDK passes only recorded spans to processors, so spans that a sampler drops are not counted. A service that
+// samples should wrap its sampler in AlwaysRecord of the SDK, as above. Then all spans are counted, and sampled spans
+// are exported as before. If the trace of a call is sampled, its id is an exemplar.
 //
 // # What is counted
 //
-// A span has its final name only when it ends: that of otelhttp gets the route's after the handler has run. So a call is counted
-// when its span ends, under the name that it has then, in the second in which End is called: it passes and completes, with the
-// span's duration, in one change. Its begin is in no second, and nothing is known of what was in flight: concurrency reads as 0,
-// no limit refuses such a call, and limits on concurrency do not know it. Use a middleware for these. A span that
-// never ends is never counted, and nothing is kept for it; one that ends twice is one call. A timestamp that is given to End
-// changes the duration, not the second; where it is before the begin, the duration is 0.
+// A span has its final name only when it ends: otelhttp, for example, sets the route after the handler has run. A call
+// is therefore counted when its span ends, under its final name, in the second of the call of End. It passes and
+// completes, with the duration of the span, in one step.
 //
-// Spans of the kinds server and consumer are inbound calls, by [Entrance]; those of the kinds client and producer are outbound.
-// A span with a parent in the same process is a part of that: it is in its resource's numbers, not in those of the entrance or
-// the process. There is no call tree: a processor does not know of the entries above a span.
+// The start of the call is not in any second, and the calls in flight are unknown. Concurrency reads as 0, limits do
+// not refuse such calls, and limits on concurrency do not include them. Use middleware if you need these features. A
+// span that never ends is never counted, and uses no memory here. A span that ends twice is one call. A timestamp
+// passed to End changes the duration, not the second. If it is before the start, the duration is 0.
 //
-// The code of a call is the attribute http.response.status_code, or http.status_code; of gRPC rpc.grpc.status_code, or
-// rpc.response.status_code with rpc.system (or rpc.system.name) grpc. A call whose span has the status Error is an exception,
-// of type [*Error], by which [collector.Options].Exception and ExceptionClass can tell which; [Exception] puts another rule in the
-// place of the status. A span that was never given the status Error is none, whatever its events are: a panic is an exception if
-// the instrumentation says so, as those of HTTP and gRPC do.
+// Spans of the kinds server and consumer are inbound calls, by [Entrance]; spans of the kinds client and producer are
+// outbound. A span with a parent in the same process is a part of the parent's call: it counts for its resource, not
+// for the entrance or the process. There is no call tree, because a processor does not see the entries above a span.
+//
+// The code of an HTTP call is the attribute http.response.status_code or http.status_code. The code of a gRPC call is
+// rpc.grpc.status_code, or rpc.response.status_code if rpc.system or rpc.system.name is grpc. A call is an exception if
+// its span has the status Error. Its error is an [*Error], which [collector.Options].Exception and ExceptionClass can
+// examine. [Exception] sets another rule. Events of a span are ignored: a panic is an exception only if the
+// instrumentation sets the status Error, as HTTP and gRPC instrumentation does.
 //
 // # Names
 //
-// The names of spans are few, by OpenTelemetry's conventions. Where a service makes them of what strangers send, such as paths, the
-// Collector's limits hold: what is beyond them is counted for [collector.Other]. [Skip] leaves spans out, such as those of health checks,
-// or all that are internal.
+// By OpenTelemetry's conventions, spans have few names. If a service makes names from requests, such as from paths, the
+// limits of the Collector hold: calls beyond them are counted as [collector.Other]. [Skip] excludes spans, such as
+// health checks or all internal spans.
 package otelstat
 
 import (
@@ -52,9 +55,10 @@ import (
 // Entrance is the entrance of spans of the kinds server and consumer.
 const Entrance = "otel"
 
-// NewProcessor returns a processor that counts every span that ends, see the package's documentation. It is safe for concurrent
-// use, keeps nothing of a span, and starts nothing: ForceFlush and Shutdown have nothing to do. Beside what the SDK takes to show a span
-// to a processor, a call costs some hundred nanoseconds, and the id of a trace that is sampled an allocation. With a nil Collector it counts nothing.
+// NewProcessor returns a processor that counts every span that ends, see the documentation of the package. It is safe
+// for concurrent use, stores nothing per span, and starts no goroutine, so ForceFlush and Shutdown do nothing. In
+// addition to the cost of the SDK, a call costs a few hundred nanoseconds, and one allocation for the id if the trace
+// is sampled. With a nil Collector the processor counts nothing.
 func NewProcessor(c *collector.Collector, opts ...Option) sdktrace.SpanProcessor {
 	p := &processor{c: c}
 	for _, set := range opts {
@@ -63,6 +67,7 @@ func NewProcessor(c *collector.Collector, opts ...Option) sdktrace.SpanProcessor
 	return p
 }
 
+// processor is the SpanProcessor of [NewProcessor].
 type processor struct {
 	c *collector.Collector
 	options
@@ -70,9 +75,9 @@ type processor struct {
 
 // Error is the error of a call whose span failed.
 type Error struct {
-	// Type is the span's attribute error.type, empty if it has none.
+	// Type is the attribute error.type of the span, or empty.
 	Type string
-	// Description is that of the span's status.
+	// Description is the description of the span's status.
 	Description string
 }
 
@@ -90,12 +95,12 @@ func (p *processor) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 func (p *processor) Shutdown(context.Context) error                  { return nil }
 func (p *processor) ForceFlush(context.Context) error                { return nil }
 
-// OnEnd counts the call.
+// OnEnd counts the call of a span.
 func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	if p.c == nil || p.skips(span) {
 		return
 	}
-	a := read(span.Attributes())
+	a := readAttributes(span.Attributes())
 	parent := span.Parent()
 	call := collector.Ended{
 		RT:     span.EndTime().Sub(span.StartTime()),
@@ -124,7 +129,7 @@ func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	p.c.Record(span.Name(), call, with...)
 }
 
-// failed reports whether the call is an exception, unless the Collector's options say no.
+// failed reports whether the call is an exception. The options of the Collector may reject it.
 func (p *processor) failed(span sdktrace.ReadOnlySpan) bool {
 	if p.exception != nil {
 		return p.exception(span)
@@ -132,31 +137,35 @@ func (p *processor) failed(span sdktrace.ReadOnlySpan) bool {
 	return span.Status().Code == codes.Error
 }
 
-// Option changes how spans are counted. Its function is called when a span ends, must be safe for concurrent use, and must not
-// keep the span; if it panics, that goes on to who ends the span, and the call is not counted.
+// Option configures how spans are counted. Its function runs when a span ends, must be safe for concurrent use, and
+// must not keep the span. If it panics, the panic propagates to the caller of End, and the call is not counted.
 type Option func(*options)
 
 type options struct {
 	origin    func(sdktrace.ReadOnlySpan) string // nil without the option
-	exception func(sdktrace.ReadOnlySpan) bool   // nil for the status
+	exception func(sdktrace.ReadOnlySpan) bool   // nil selects spans with the status Error
 	skip      []func(sdktrace.ReadOnlySpan) bool
 }
 
-// Origin tells who calls, of an attribute of the span for one; empty is nobody in particular.
+// Origin sets a function that returns the caller, for example from an attribute of the span. An empty value means no
+// origin.
 func Origin(of func(sdktrace.ReadOnlySpan) string) Option {
 	return func(o *options) { o.origin = of }
 }
 
-// Exception tells which spans are exceptions, in the place of those with the status Error, which nil stands for.
+// Exception sets the spans that are exceptions. The default, or nil, selects spans with the status Error.
 func Exception(is func(sdktrace.ReadOnlySpan) bool) Option {
 	return func(o *options) { o.exception = is }
 }
 
-// Skip tells which spans are not counted. Of several such options each can skip a span.
+// Skip selects spans that are not counted. With several Skip options, each can skip a span.
 func Skip(which func(sdktrace.ReadOnlySpan) bool) Option {
 	return func(o *options) { o.skip = append(o.skip, which) }
 }
 
 func (o *options) skips(span sdktrace.ReadOnlySpan) bool {
-	return slices.ContainsFunc(o.skip, func(which func(sdktrace.ReadOnlySpan) bool) bool { return which != nil && which(span) })
+	return slices.ContainsFunc(
+		o.skip,
+		func(which func(sdktrace.ReadOnlySpan) bool) bool { return which != nil && which(span) },
+	)
 }

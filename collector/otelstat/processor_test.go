@@ -20,19 +20,25 @@ import (
 	"github.com/windowstat/windowstat/collector/otelstat"
 )
 
-// newTracer makes a collector, and a tracer whose spans it counts.
-func newTracer(t testing.TB, o collector.Options, sampler sdktrace.Sampler, opts ...otelstat.Option) (*collector.Collector, trace.Tracer, *tracetest.InMemoryExporter) {
+// newTracer returns a collector, a tracer whose spans it counts, and the exported spans.
+func newTracer(
+	t testing.TB, o collector.Options, sampler sdktrace.Sampler, opts ...otelstat.Option,
+) (*collector.Collector, trace.Tracer, *tracetest.InMemoryExporter) {
 	t.Helper()
 	c, err := collector.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	exported := tracetest.NewInMemoryExporter()
-	p := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithSpanProcessor(otelstat.NewProcessor(c, opts...)), sdktrace.WithSyncer(exported))
+	p := sdktrace.NewTracerProvider(
+		sdktrace.WithSampler(sampler),
+		sdktrace.WithSpanProcessor(otelstat.NewProcessor(c, opts...)),
+		sdktrace.WithSyncer(exported),
+	)
 	return c, p.Tracer("test"), exported
 }
 
-// codesOf are the completed calls of a view by code.
+// codesOf returns the completed calls of a view by code.
 func codesOf(v collector.View) map[string]int64 {
 	all := map[string]int64{}
 	for code, n := range v.Codes() {
@@ -48,7 +54,7 @@ func TestASpanCountsInTheSecondOfItsEnd(t *testing.T) {
 		c, tracer, _ := newTracer(t, collector.Options{}, sdktrace.AlwaysSample())
 		_, span := tracer.Start(t.Context(), "HTTP GET", trace.WithSpanKind(trace.SpanKindServer))
 		time.Sleep(2300 * time.Millisecond)
-		span.SetName("GET /users/{id}") // as the middleware of HTTP does, when the route is known
+		span.SetName("GET /users/{id}") // as HTTP middleware does after routing
 		span.SetAttributes(attribute.Int("http.response.status_code", 200))
 		end := time.Now().Truncate(time.Second)
 		span.End()
@@ -65,7 +71,10 @@ func TestASpanCountsInTheSecondOfItsEnd(t *testing.T) {
 				want = 1
 			}
 			if m.Pass != want || m.Complete != want || m.InFlight != 0 || m.InFlightMax != 0 || m.InFlightTime != 0 {
-				t.Errorf("second %v: %+v, want %d calls that passed and completed, and nothing in flight", m.Start, m, want)
+				t.Errorf(
+					"second %v: %+v, want %d calls that passed and completed, and nothing in flight", m.Start, m,
+					want,
+				)
 			}
 		}
 		total := r.Snapshot(nil).Total
@@ -119,16 +128,48 @@ func TestCodesAndExceptions(t *testing.T) {
 		failed bool
 	}{
 		{"HTTP", []attribute.KeyValue{attribute.Int("http.response.status_code", 404)}, codes.Unset, "404", false},
-		{"HTTP before the conventions were stable", []attribute.KeyValue{attribute.Int("http.status_code", 503)}, codes.Error, "503", true},
-		{"made-up status", []attribute.KeyValue{attribute.Int("http.response.status_code", 999)}, codes.Unset, "other", false},
-		{"status that is no number", []attribute.KeyValue{attribute.String("http.response.status_code", "404")}, codes.Unset, "", false},
-		{"negative status", []attribute.KeyValue{attribute.Int64("http.response.status_code", -1<<63)}, codes.Unset, "other", false},
+		{
+			"HTTP before the conventions were stable",
+			[]attribute.KeyValue{attribute.Int("http.status_code", 503)},
+			codes.Error, "503", true,
+		},
+		{
+			"made-up status",
+			[]attribute.KeyValue{attribute.Int("http.response.status_code", 999)},
+			codes.Unset,
+			"other", false,
+		},
+		{
+			"status that is no number",
+			[]attribute.KeyValue{attribute.String("http.response.status_code", "404")},
+			codes.Unset, "", false,
+		},
+		{
+			"negative status",
+			[]attribute.KeyValue{attribute.Int64("http.response.status_code", -1<<63)},
+			codes.Unset,
+			"other", false,
+		},
 		{"gRPC", []attribute.KeyValue{attribute.Int("rpc.grpc.status_code", 5)}, codes.Unset, "NotFound", false},
 		{"gRPC OK", []attribute.KeyValue{attribute.Int("rpc.grpc.status_code", 0)}, codes.Unset, "OK", false},
-		{"gRPC by name", []attribute.KeyValue{attribute.String("rpc.system.name", "grpc"), attribute.String("rpc.response.status_code", "DEADLINE_EXCEEDED")}, codes.Error, "DeadlineExceeded", true},
-		{"gRPC cancelled", []attribute.KeyValue{attribute.String("rpc.system", "grpc"), attribute.String("rpc.response.status_code", "CANCELLED")}, codes.Unset, "Canceled", false},
-		{"gRPC made up", []attribute.KeyValue{attribute.Int64("rpc.grpc.status_code", 1<<62)}, codes.Unset, "other", false},
-		{"another RPC", []attribute.KeyValue{attribute.String("rpc.system.name", "jsonrpc"), attribute.String("rpc.response.status_code", "OK")}, codes.Unset, "", false},
+		{"gRPC by name", []attribute.KeyValue{
+			attribute.String("rpc.system.name", "grpc"),
+			attribute.String("rpc.response.status_code", "DEADLINE_EXCEEDED"),
+		}, codes.Error, "DeadlineExceeded", true},
+		{"gRPC cancelled", []attribute.KeyValue{
+			attribute.String("rpc.system", "grpc"),
+			attribute.String("rpc.response.status_code", "CANCELLED"),
+		}, codes.Unset, "Canceled", false},
+		{
+			"gRPC made up",
+			[]attribute.KeyValue{attribute.Int64("rpc.grpc.status_code", 1<<62)},
+			codes.Unset, "other",
+			false,
+		},
+		{"another RPC", []attribute.KeyValue{
+			attribute.String("rpc.system.name", "jsonrpc"),
+			attribute.String("rpc.response.status_code", "OK"),
+		}, codes.Unset, "", false},
 		{"none, an error", nil, codes.Error, "", true},
 		{"none, well", nil, codes.Ok, "", false},
 	} {
@@ -149,7 +190,7 @@ func TestCodesAndExceptions(t *testing.T) {
 	}
 }
 
-func TestWhatASpanFailedWithIsKnownToTheOptions(t *testing.T) {
+func TestOptionsGetTheSpanError(t *testing.T) {
 	class := func(err error) string {
 		var e *otelstat.Error
 		if errors.As(err, &e) {
@@ -158,7 +199,14 @@ func TestWhatASpanFailedWithIsKnownToTheOptions(t *testing.T) {
 		return "?"
 	}
 	var seen error
-	c, tracer, _ := newTracer(t, collector.Options{ExceptionClass: class, Exception: func(err error) bool { seen = err; return err.Error() != "gone" }}, sdktrace.AlwaysSample())
+	c, tracer, _ := newTracer(
+		t,
+		collector.Options{
+			ExceptionClass: class,
+			Exception:      func(err error) bool { seen = err; return err.Error() != "gone" },
+		},
+		sdktrace.AlwaysSample(),
+	)
 	for description, kind := range map[string]string{"connection refused": "dial", "gone": "client"} {
 		_, span := tracer.Start(t.Context(), "call")
 		span.SetStatus(codes.Error, description)
@@ -170,8 +218,8 @@ func TestWhatASpanFailedWithIsKnownToTheOptions(t *testing.T) {
 	}
 }
 
-// Spans that end badly: each is one call at most, with a duration that is not negative.
-func TestSpansThatEndBadly(t *testing.T) {
+// Spans that end in unusual ways are at most one call each, and their duration is never negative.
+func TestUnusualSpanEnds(t *testing.T) {
 	c, tracer, _ := newTracer(t, collector.Options{}, sdktrace.AlwaysSample())
 	start := func(name string, at time.Time) trace.Span {
 		_, span := tracer.Start(t.Context(), name, trace.WithTimestamp(at))
@@ -207,7 +255,10 @@ func TestSpansThatEndBadly(t *testing.T) {
 			t.Errorf("%s took %v", r.Name(), s.Total.RTSum)
 		}
 	}
-	want := map[string]string{"twice": "1 1 0", "before it began": "1 1 0", "long ago": "1 1 0", "in other goroutines": "1 1 0", "panics": "1 1 0"}
+	want := map[string]string{
+		"twice": "1 1 0", "before it began": "1 1 0", "long ago": "1 1 0", "in other goroutines": "1 1 0",
+		"panics": "1 1 0",
+	}
 	if !maps.Equal(got, want) {
 		t.Errorf("passed, completed, in flight: %v, want %v", got, want)
 	}
@@ -219,7 +270,8 @@ func TestSpansThatEndBadly(t *testing.T) {
 	}
 }
 
-// The SDK tells processors nothing of spans that are dropped; with its AlwaysRecord all are counted, and no more exported.
+// The SDK does not pass dropped spans to processors. With AlwaysRecord, all spans are counted, and no additional ones
+// are exported.
 func TestSampling(t *testing.T) {
 	for _, tc := range []struct {
 		name                        string
@@ -287,7 +339,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestANilCollectorCountsNothing(t *testing.T) {
+func TestNilCollectorCountsNothing(t *testing.T) {
 	p := otelstat.NewProcessor(nil)
 	_, span := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p)).Tracer("x").Start(t.Context(), "call")
 	span.End()
@@ -296,7 +348,7 @@ func TestANilCollectorCountsNothing(t *testing.T) {
 	}
 }
 
-// Passes on QPS are used up by spans, which no limit refuses.
+// Spans use the quota of QPS limits, but are never refused.
 func TestLimitsCountSpans(t *testing.T) {
 	c, tracer, _ := newTracer(t, collector.Options{}, sdktrace.AlwaysSample())
 	if err := c.SetLimits([]collector.Limit{{Resource: "call", Count: 3}}); err != nil {
@@ -329,7 +381,9 @@ func BenchmarkSpan(b *testing.B) {
 			tracer := sdktrace.NewTracerProvider(opts...).Tracer("bench")
 			b.ReportAllocs()
 			for b.Loop() {
-				_, span := tracer.Start(context.Background(), "GET /users/{id}", trace.WithSpanKind(trace.SpanKindServer))
+				_, span := tracer.Start(
+					context.Background(), "GET /users/{id}", trace.WithSpanKind(trace.SpanKindServer),
+				)
 				span.SetAttributes(attribute.Int("http.response.status_code", 200))
 				span.End()
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/alibaba/sentinel-golang/core/flow"
 )
 
-// What the slot costs is the difference.
+// The cost of the slot is the difference between the two results.
 func BenchmarkEntry(b *testing.B) {
 	_, with := newChain(b)
 	without := sentinel.BuildDefaultSlotChain()

@@ -40,7 +40,10 @@ func ExampleNewSlot() {
 	})
 
 	s := c.Resource("checkout").Snapshot(nil)
-	fmt.Printf("%d passed, %d completed, %d failed, %d in flight\n", s.Total.Pass, s.Total.Complete, s.Total.Exception, s.InFlight)
+	fmt.Printf(
+		"%d passed, %d completed, %d failed, %d in flight\n", s.Total.Pass, s.Total.Complete, s.Total.Exception,
+		s.InFlight,
+	)
 	for reason, n := range c.Resource("checkout").Blocks() {
 		fmt.Printf("%d blocked: %s\n", n, reason)
 	}

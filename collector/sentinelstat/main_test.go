@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/collector/sentinelstat"
 )
 
-// Sentinel logs to the home directory, and measures the machine every second, unless it is told otherwise.
+// By default, Sentinel logs to the home directory and samples the machine every second; disable both.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "sentinelstat")
 	if err != nil {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newChain makes Sentinel's default chain with a slot for a new Collector.
+// newChain returns Sentinel's default chain with a slot for a new Collector.
 func newChain(t testing.TB) (*collector.Collector, *base.SlotChain) {
 	t.Helper()
 	c, err := collector.New(collector.Options{})
@@ -43,7 +43,7 @@ func newChain(t testing.TB) (*collector.Collector, *base.SlotChain) {
 	return c, chain
 }
 
-// enter asks Sentinel, which must admit the call.
+// enter makes a call that Sentinel must admit.
 func enter(t testing.TB, chain *base.SlotChain, resource string, opts ...sentinel.EntryOption) *base.SentinelEntry {
 	t.Helper()
 	e, blocked := sentinel.Entry(resource, append(opts, sentinel.WithSlotChain(chain))...)
@@ -53,7 +53,7 @@ func enter(t testing.TB, chain *base.SlotChain, resource string, opts ...sentine
 	return e
 }
 
-// refused asks Sentinel, which must refuse the call.
+// refused makes a call that Sentinel must refuse.
 func refused(t testing.TB, chain *base.SlotChain, resource string, opts ...sentinel.EntryOption) {
 	t.Helper()
 	if e, blocked := sentinel.Entry(resource, append(opts, sentinel.WithSlotChain(chain))...); blocked == nil {
@@ -62,7 +62,7 @@ func refused(t testing.TB, chain *base.SlotChain, resource string, opts ...senti
 	}
 }
 
-// counts says what was counted for a resource.
+// counts returns the counts of a resource as text.
 func counts(c *collector.Collector, resource string) string {
 	s := c.Resource(resource).Snapshot(nil)
 	return fmt.Sprintf("%d pass, %d block, %d complete, %d exception, %d in flight",

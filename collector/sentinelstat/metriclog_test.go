@@ -17,16 +17,18 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// item is what Sentinel's reader makes of a row.
+// item converts a row into the item that Sentinel's reader returns.
 func item(r metriclog.Row) base.MetricItem {
 	return base.MetricItem{
 		Resource: r.Resource, Timestamp: uint64(r.Start.UnixMilli()),
-		PassQps: uint64(r.Pass), BlockQps: uint64(r.Block), CompleteQps: uint64(r.Success), ErrorQps: uint64(r.Exception),
+		PassQps: uint64(
+			r.Pass,
+		), BlockQps: uint64(r.Block), CompleteQps: uint64(r.Success), ErrorQps: uint64(r.Exception),
 		AvgRt: uint64(r.RT.Milliseconds()), OccupiedPassQps: uint64(r.OccupiedPass), Concurrency: uint32(r.Concurrency),
 	}
 }
 
-// search returns the rows of a range of seconds as Sentinel's items.
+// search returns the rows of a range of seconds as Sentinel items.
 func search(t *testing.T, dir string, from, to time.Time, resource string) (items []base.MetricItem) {
 	t.Helper()
 	q := metriclog.Query{From: from, To: to}
@@ -60,7 +62,8 @@ func same(t *testing.T, what string, got []*base.MetricItem, want []base.MetricI
 	}
 }
 
-// Sentinel's own searcher finds in our log, over several files and midnight, what ours finds, and its reader takes every line.
+// Sentinel's searcher finds the same rows in the metric log as windowstat's, across several files and midnight, and its
+// reader parses every line.
 func TestSentinelReadsTheMetricLog(t *testing.T) {
 	dir := t.TempDir()
 	midnight := time.Date(2026, 1, 3, 0, 0, 0, 0, time.Local)
@@ -126,7 +129,10 @@ func TestSentinelReadsTheMetricLog(t *testing.T) {
 	for from := -1; from < 101; from += 3 {
 		for _, resource := range []string{"", "GET /3", collector.InboundTotal, "nobody"} {
 			from, to := begin.Add(time.Duration(from)*time.Second), begin.Add(time.Duration(from+20)*time.Second)
-			s, err := metric.NewDefaultMetricSearcher(dir, "shop-metrics.log") // a new one: one that has searched before goes wrong with several files
+			s, err := metric.NewDefaultMetricSearcher(
+				dir,
+				"shop-metrics.log",
+			) // a used one fails with several files
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,20 +145,33 @@ func TestSentinelReadsTheMetricLog(t *testing.T) {
 	}
 }
 
-// Our searcher finds all that Sentinel's writer writes, also the first second of a day, which it enters into the
-// index of the day before.
-func TestTheSearcherReadsSentinelsLog(t *testing.T) {
+// The searcher of windowstat finds all rows of Sentinel's writer, including the first second of a day, which Sentinel
+// writes to the index of the previous day.
+func TestSearcherReadsSentinelLog(t *testing.T) {
 	w, err := metric.NewDefaultMetricLogWriterOfApp(2000, 100, "shop")
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now().Truncate(24 * time.Hour).Add(46 * time.Hour) // tomorrow: what is older than the writer is not written
+	begin := time.Now().Truncate(
+		24 * time.Hour,
+	).Add(
+		46 * time.Hour,
+	) // tomorrow, because the writer ignores older items
 	var want []base.MetricItem
 	for i := range 40 {
-		at := begin.Add(time.Duration(i) * 10 * time.Minute) // past midnight, wherever this runs or not
+		at := begin.Add(time.Duration(i) * 10 * time.Minute) // crosses midnight in most time zones
 		var items []*base.MetricItem
 		for j := range i%5 + 1 {
-			items = append(items, &base.MetricItem{Resource: fmt.Sprint("GET /", j), Timestamp: uint64(at.UnixMilli()), PassQps: uint64(i), AvgRt: 7, Concurrency: 2})
+			items = append(
+				items,
+				&base.MetricItem{
+					Resource:    fmt.Sprint("GET /", j),
+					Timestamp:   uint64(at.UnixMilli()),
+					PassQps:     uint64(i),
+					AvgRt:       7,
+					Concurrency: 2,
+				},
+			)
 			want = append(want, *items[j])
 		}
 		if err := w.Write(uint64(at.UnixMilli()), items); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/collector/sentinelstat"
 )
 
-// broken is a slot of every kind that panics in one of its methods.
+// broken is a slot of every kind that panics in one method.
 type broken struct {
 	in    string
 	order uint32
@@ -36,8 +36,9 @@ func (b *broken) Check(ctx *base.EntryContext) (result *base.TokenResult) {
 	return nil
 }
 
-// Sentinel itself counts a completion without a pass then, and concurrency falls below zero for ever.
-func TestASlotThatPanicsDoesNotUpsetTheCounts(t *testing.T) {
+// Without the slot's correction, Sentinel counts a completion without a pass in this case, and concurrency stays below
+// zero.
+func TestCountsWithPanickingSlots(t *testing.T) {
 	const calls = 3
 	for _, tc := range []struct {
 		name          string
@@ -47,22 +48,26 @@ func TestASlotThatPanicsDoesNotUpsetTheCounts(t *testing.T) {
 		{
 			"preparing",
 			broken{in: "Prepare"},
-			"0 pass, 0 block, 0 complete, 0 exception, 0 in flight", "1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
+			"0 pass, 0 block, 0 complete, 0 exception, 0 in flight",
+			"1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
 		},
 		{
 			"checking",
 			broken{in: "Check", order: 9000},
-			"0 pass, 0 block, 0 complete, 0 exception, 0 in flight", "1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
+			"0 pass, 0 block, 0 complete, 0 exception, 0 in flight",
+			"1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
 		},
 		{
 			"counting passes",
 			broken{in: "OnEntryPassed"},
-			"1 pass, 0 block, 0 complete, 0 exception, 1 in flight", "1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
+			"1 pass, 0 block, 0 complete, 0 exception, 1 in flight",
+			"1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
 		},
 		{
 			"counting completions",
 			broken{in: "OnCompleted"},
-			"1 pass, 0 block, 0 complete, 0 exception, 1 in flight", "1 pass, 0 block, 1 complete, 0 exception, 0 in flight",
+			"1 pass, 0 block, 0 complete, 0 exception, 1 in flight",
+			"1 pass, 0 block, 1 complete, 0 exception, 0 in flight",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -87,8 +92,8 @@ func TestASlotThatPanicsDoesNotUpsetTheCounts(t *testing.T) {
 	}
 }
 
-// Sentinel lets a call go on that it refused, if it cannot count it.
-func TestABlockThatAnotherSlotPanicsOnIsOneBlock(t *testing.T) {
+// If a slot panics, Sentinel lets a refused call continue.
+func TestBlockCountsOnceIfAnotherSlotPanics(t *testing.T) {
 	c, chain := newChain(t)
 	chain.AddStatSlot(&broken{in: "OnEntryBlocked"})
 	allow(t, "half refused", flow.Rule{})
@@ -96,8 +101,8 @@ func TestABlockThatAnotherSlotPanicsOnIsOneBlock(t *testing.T) {
 	want(t, c, "half refused", "0 pass, 1 block, 0 complete, 0 exception, 0 in flight")
 }
 
-// The contexts of calls that panicked are pooled, too.
-func TestCallsAfterAPanicAreCountedAsEver(t *testing.T) {
+// Sentinel also pools the contexts of calls that panicked.
+func TestCallsAfterAPanic(t *testing.T) {
 	c, chain := newChain(t)
 	bad, worse := newChain(t)
 	worse.AddRuleCheckSlot(&broken{in: "Check"})
@@ -109,7 +114,7 @@ func TestCallsAfterAPanicAreCountedAsEver(t *testing.T) {
 	want(t, c, "good", "100 pass, 0 block, 100 complete, 0 exception, 0 in flight")
 }
 
-// A limitation, see the package's caveats.
+// This is a documented limitation; see the caveats of the package.
 func TestAnExitHandlerThatPanicsLeavesTheCallInFlight(t *testing.T) {
 	c, chain := newChain(t)
 	e := enter(t, chain, "handler")
@@ -118,8 +123,8 @@ func TestAnExitHandlerThatPanicsLeavesTheCallInFlight(t *testing.T) {
 	want(t, c, "handler", "1 pass, 0 block, 0 complete, 0 exception, 1 in flight")
 }
 
-// A function of the Collector's Options that panicked kept Sentinel's own statistics from hearing that calls ended: a rule
-// for two at a time refused every call after the second.
+// A panic in a function of the Collector's options hid the end of calls from Sentinel's own statistics. A rule for two
+// concurrent calls then refused every call after the second.
 func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
 	const name = "exception panics"
 	c, err := collector.New(collector.Options{Exception: func(error) bool { panic("boom") }})
@@ -128,7 +133,10 @@ func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
 	}
 	chain := sentinel.BuildDefaultSlotChain()
 	chain.AddStatSlot(sentinelstat.NewSlot(c))
-	if _, err := isolation.LoadRules([]*isolation.Rule{{Resource: name, MetricType: isolation.Concurrency, Threshold: 2}}); err != nil {
+	if _, err := isolation.LoadRules([]*isolation.Rule{{
+		Resource: name, MetricType: isolation.Concurrency,
+		Threshold: 2,
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = isolation.ClearRules() }()
@@ -141,8 +149,8 @@ func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
 	want(t, c, name, "3 pass, 0 block, 3 complete, 3 exception, 0 in flight")
 }
 
-// A context that Sentinel did not make, and has no place for what slots know, left its call in flight.
-func TestRegressionAContextWithoutData(t *testing.T) {
+// A context without a Data map, which Sentinel did not create, left its call in flight.
+func TestRegressionContextWithoutData(t *testing.T) {
 	c, _ := newChain(t)
 	slot := sentinelstat.NewSlot(c)
 	ctx := base.NewEmptyEntryContext()

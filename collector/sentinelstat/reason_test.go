@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector/sentinelstat"
 )
 
-// blocked checks for what reasons calls of a resource were refused.
+// blocked checks the reasons of the blocks of a resource.
 func blocked(t *testing.T, c *collector.Collector, resource string, want map[string]int64) {
 	t.Helper()
 	if got := maps.Collect(c.Resource(resource).Blocks()); !maps.Equal(got, want) {
@@ -67,8 +67,9 @@ func TestCircuitBreakersAreReasons(t *testing.T) {
 func TestHotspotRulesAreReasons(t *testing.T) {
 	c, chain := newChain(t)
 	if _, err := hotspot.LoadRulesOfResource("hotspot", []*hotspot.Rule{{
-		ID: "by user", Resource: "hotspot", MetricType: hotspot.QPS, DurationInSec: 1, SpecificItems: map[any]int64{"bob": 0},
-		Threshold: 1000,
+		ID: "by user", Resource: "hotspot", MetricType: hotspot.QPS, DurationInSec: 1,
+		SpecificItems: map[any]int64{"bob": 0},
+		Threshold:     1000,
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestSystemRulesAreReasons(t *testing.T) {
 	blocked(t, c, "system", map[string]int64{"System inboundQPS": 1, "System full": 1})
 }
 
-// own is a rule of somebody's own, checked by a slot of their own.
+// own is a user-defined rule, checked by a user-defined slot.
 type own struct {
 	kind base.BlockType
 	rule base.SentinelRule
@@ -113,18 +114,18 @@ func (r rule) ResourceName() string {
 	return string(r)
 }
 
-func TestRulesOfOnesOwnAreReasons(t *testing.T) {
+func TestUserDefinedRulesAreReasons(t *testing.T) {
 	const quota, unknown = base.BlockType(100), base.BlockType(101)
-	_ = base.RegistryBlockType(quota, "Quota") // registered already the second time
+	_ = base.RegistryBlockType(quota, "Quota") // fails if the test runs again
 	c, _ := newChain(t)
 	for _, o := range []own{
 		{quota, rule("tenants")},
-		{quota, rule("own")}, // the resource itself
+		{quota, rule("own")}, // same resource as the call
 		{quota, nil},
 		{unknown, nil},
 		{base.BlockTypeUnknown, nil},
 		{quota, rule("broken")},
-		{base.BlockTypeFlow, (*flow.Rule)(nil)}, // as of a throttling checker without an owner
+		{base.BlockTypeFlow, (*flow.Rule)(nil)}, // from a throttling checker without a rule
 	} {
 		d, chain := newChain(t)
 		chain.AddRuleCheckSlot(o)
@@ -146,7 +147,7 @@ func TestABlockWithoutAnErrorHasNoReason(t *testing.T) {
 	blocked(t, c, "no reason", map[string]int64{collector.Unspecified: 1})
 }
 
-// Rule IDs may be anybody's choice, and change whenever rules are loaded.
+// Rule IDs may be arbitrary, and change when rules are reloaded.
 func TestReasonsAreBounded(t *testing.T) {
 	c, chain := newChain(t)
 	for i := range 100 {

@@ -17,11 +17,11 @@ import (
 
 var errFailed = errors.New("failed")
 
-// allow loads a flow rule for a resource, for as long as the test runs.
+// allow loads a flow rule for a resource until the test ends.
 func allow(t testing.TB, resource string, rule flow.Rule) {
 	t.Helper()
 	rule.Resource = resource
-	_ = flow.ClearRulesOfResource(resource) // a rule that differs in its ID alone would not be loaded
+	_ = flow.ClearRulesOfResource(resource) // Sentinel ignores a rule that differs only in its ID
 	if _, err := flow.LoadRulesOfResource(resource, []*flow.Rule{&rule}); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAnEntryWithAnErrorIsAnException(t *testing.T) {
 	want(t, c, "traced", "3 pass, 0 block, 3 complete, 3 exception, 0 in flight")
 }
 
-func TestOptionsSayWhichErrorsAreExceptions(t *testing.T) {
+func TestOptionsSelectExceptions(t *testing.T) {
 	c, err := collector.New(collector.Options{
 		Exception:      collector.Ignore(errFailed),
 		ExceptionClass: func(err error) string { return err.Error() },
@@ -114,8 +114,8 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	want(t, c, "twice", "2 pass, 0 block, 2 complete, 0 exception, 0 in flight")
 }
 
-// Contexts are pooled: the next call has the one on which the error is set.
-func TestAnErrorAfterTheExitIsNotTheNextCalls(t *testing.T) {
+// Sentinel pools contexts: the next call gets the context that has the error.
+func TestErrorAfterExitDoesNotAffectTheNextCall(t *testing.T) {
 	c, chain := newChain(t)
 	for range 100 {
 		e := enter(t, chain, "late")
@@ -139,12 +139,13 @@ func TestWaitingForAThrottlingRuleIsPartOfTheResponseTime(t *testing.T) {
 		e.Exit()
 		took = max(took, time.Since(begin))
 	}
-	if rt := c.Resource("throttled").Snapshot(nil).Total.RTMax; rt < waited-2*time.Millisecond || rt > took+2*time.Millisecond {
+	if rt := c.Resource("throttled").Snapshot(nil).Total.RTMax; rt < waited-2*time.Millisecond ||
+		rt > took+2*time.Millisecond {
 		t.Errorf("the longest response time is %v; the longest wait was %v, the longest call %v", rt, waited, took)
 	}
 }
 
-// Sentinel's start times have milliseconds, and would make short calls look half a millisecond long.
+// Sentinel's start times have a resolution of a millisecond, which would make short calls half a millisecond too long.
 func TestShortCallsAreMeasuredExactly(t *testing.T) {
 	c, chain := newChain(t)
 	const calls = 1000
@@ -153,7 +154,7 @@ func TestShortCallsAreMeasuredExactly(t *testing.T) {
 		begin := time.Now()
 		enter(t, chain, "short").Exit()
 		took := time.Since(begin)
-		if most += took; took >= time.Millisecond { // may look as if it had waited
+		if most += took; took >= time.Millisecond { // may be counted as a wait
 			most += time.Millisecond
 		}
 	}
@@ -162,7 +163,7 @@ func TestShortCallsAreMeasuredExactly(t *testing.T) {
 	}
 }
 
-// stepping is a clock of Sentinel's that is set at each reading.
+// stepping is a Sentinel clock that is set before each reading.
 type stepping struct {
 	util.Clock
 	ms, step uint64
@@ -173,7 +174,7 @@ func (s *stepping) CurrentTimeMillis() uint64 {
 	return s.ms
 }
 
-func TestAClockThatCrossesAMillisecondOrGoesBackIsNoWait(t *testing.T) {
+func TestClockRoundingIsNoWait(t *testing.T) {
 	defer util.SetClock(util.NewRealClock())
 	for name, step := range map[string]uint64{"crosses": 1, "goes back": ^uint64(59_999)} {
 		c, err := collector.New(collector.Options{})
@@ -191,7 +192,7 @@ func TestAClockThatCrossesAMillisecondOrGoesBackIsNoWait(t *testing.T) {
 	}
 }
 
-func TestSentinelsOwnStatisticsStay(t *testing.T) {
+func TestSentinelStatisticsRemain(t *testing.T) {
 	_, chain := newChain(t)
 	e := enter(t, chain, "theirs")
 	if n := stat.GetResourceNode("theirs").CurrentConcurrency(); n != 1 {

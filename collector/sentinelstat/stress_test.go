@@ -12,7 +12,7 @@ import (
 	"github.com/alibaba/sentinel-golang/core/flow"
 )
 
-// sometimes is a slot that panics on calls with a flag, before or after others hear of them.
+// sometimes is a slot that panics for calls with a flag, before or after other slots see them.
 type sometimes struct{ order uint32 }
 
 func (s sometimes) Order() uint32 { return s.order }
@@ -33,10 +33,11 @@ func (s sometimes) Check(ctx *base.EntryContext) *base.TokenResult {
 	return nil
 }
 
-// tally is what the callers saw.
+// tally holds the results that the callers saw.
 type tally struct{ calls, pass, block, exception atomic.Int64 }
 
-// Many goroutines call several resources, some of which refuse a part, in batches, with errors, and with slots that panic.
+// Many goroutines call several resources, in batches, with errors, with rules that refuse some calls, and with slots
+// that panic. All counts equal those of the callers.
 func TestEveryCallIsAPassOrABlock(t *testing.T) {
 	const workers, resources = 8, 4
 	calls := 5000
@@ -47,7 +48,7 @@ func TestEveryCallIsAPassOrABlock(t *testing.T) {
 	chain.AddRuleCheckSlot(sometimes{0})
 	chain.AddStatSlot(sometimes{9000})
 	name := func(i int) string { return fmt.Sprint("stress ", i) }
-	for i := range resources - 1 { // all calls of the last may pass
+	for i := range resources - 1 { // the last resource has no rule
 		allow(t, name(i), flow.Rule{Threshold: float64(2000 * i), StatIntervalInMs: 1000})
 	}
 	var seen [resources]tally
@@ -82,7 +83,8 @@ func TestEveryCallIsAPassOrABlock(t *testing.T) {
 		defer close(watched)
 		for {
 			for i := range resources {
-				if s := c.Resource(name(i)).Snapshot(nil); s.InFlight < 0 || s.InFlight > workers || s.Total.Complete > s.Total.Pass {
+				if s := c.Resource(name(i)).Snapshot(nil); s.InFlight < 0 || s.InFlight > workers ||
+					s.Total.Complete > s.Total.Pass {
 					t.Errorf("%s: %s", name(i), counts(c, name(i)))
 				}
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// chiRecoverer is chi's, with a log that keeps quiet.
+// chiRecoverer is chi's Recoverer without log output.
 func chiRecoverer(next http.Handler) http.Handler {
 	return middleware.RequestLogger(chiQuiet{})(middleware.Recoverer(next))
 }
@@ -38,7 +38,7 @@ func chiUsers() chi.Router {
 	return r
 }
 
-// chiService is a router of everything, with middleware where use puts it.
+// chiService returns a router with all kinds of routes, and installs middleware with use.
 func chiService(use func(chi.Router)) chi.Router {
 	r := chi.NewRouter()
 	use(r)
@@ -75,7 +75,7 @@ var chiRequests = []chiRequest{
 	{"MADEUP", "/users/7", 405, httpstat.Unmatched},
 }
 
-// checkChi sends requests, each to a service of its own, and compares answers and names.
+// checkChi sends each request to a new service, and compares the response and the name.
 func checkChi(t *testing.T, handler func(c *collector.Collector) http.Handler, requests []chiRequest) {
 	t.Helper()
 	for _, x := range requests {
@@ -95,13 +95,13 @@ func TestChiRoutes(t *testing.T) {
 	}, chiRequests)
 }
 
-func TestChiRoutesOfARouterThatIsWrapped(t *testing.T) {
+func TestChiWrappedRouter(t *testing.T) {
 	checkChi(t, func(c *collector.Collector) http.Handler {
 		return chistat.Middleware(c)(chiService(func(chi.Router) {}))
 	}, chiRequests)
 }
 
-// Behind With and Group chi has routed, and in a mounted router in part.
+// Behind With and Group chi has routed completely, and in a mounted router partly.
 func TestChiRoutesOfGroupsAndMountedRouters(t *testing.T) {
 	checkChi(t, func(c *collector.Collector) http.Handler {
 		m := chistat.Middleware(c)
@@ -126,8 +126,8 @@ func TestChiRoutesOfGroupsAndMountedRouters(t *testing.T) {
 	})
 }
 
-// Routers with middleware that changes what chi routes by: outside it is known, and GetHead inside, too.
-func TestChiRoutesThatMiddlewareChanges(t *testing.T) {
+// Middleware that changes the routing is respected if it is outside, and so is an inner GetHead.
+func TestChiRoutesChangedByMiddleware(t *testing.T) {
 	for _, head := range []string{"outside", "inside"} {
 		checkChi(t, func(c *collector.Collector) http.Handler {
 			return chiService(func(r chi.Router) {
@@ -137,11 +137,17 @@ func TestChiRoutesThatMiddlewareChanges(t *testing.T) {
 				}
 				r.Use(use...)
 			})
-		}, []chiRequest{{"HEAD", "/users/7", 200, "GET /users/{id:[0-9]+}"}, {"HEAD", "/api/users/7", 200, "GET /api/users/{id}"}})
+		}, []chiRequest{{"HEAD", "/users/7", 200, "GET /users/{id:[0-9]+}"}, {
+			"HEAD", "/api/users/7", 200,
+			"GET /api/users/{id}",
+		}})
 	}
 	checkChi(t, func(c *collector.Collector) http.Handler {
 		return chiService(func(r chi.Router) { r.Use(middleware.StripSlashes, chistat.Middleware(c)) })
-	}, []chiRequest{{"GET", "/users/7/", 200, "GET /users/{id:[0-9]+}"}, {"GET", "/api/users/7/", 200, "GET /api/users/{id}"}})
+	}, []chiRequest{{"GET", "/users/7/", 200, "GET /users/{id:[0-9]+}"}, {
+		"GET", "/api/users/7/", 200,
+		"GET /api/users/{id}",
+	}})
 	checkChi(t, func(c *collector.Collector) http.Handler {
 		r := chi.NewRouter()
 		r.Use(middleware.StripSlashes)
@@ -162,8 +168,8 @@ func TestChiRoutesThatMiddlewareChanges(t *testing.T) {
 	}, []chiRequest{{"GET", "/users/7/", 301, httpstat.Unmatched}})
 }
 
-// A route that is added while the service runs, as some do, is found.
-func TestChiRoutesThatAreAddedLate(t *testing.T) {
+// A route that is added while the service runs is found.
+func TestChiRoutesAddedAtRuntime(t *testing.T) {
 	c := newCollector(t)
 	r := chiService(func(r chi.Router) { r.Use(chistat.Middleware(c)) })
 	send := serve(t, r)
@@ -193,10 +199,12 @@ var chiFramework = framework[func(http.Handler) http.Handler, http.HandlerFunc]{
 		return r
 	},
 	param: "{id}",
-	own: []answer[http.HandlerFunc]{{name: "another middleware's writer", status: 201, handle: func(w http.ResponseWriter, r *http.Request) {
-		middleware.Compress(5)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusCreated)
-			_, _ = io.WriteString(w, "x")
-		})).ServeHTTP(w, r)
-	}}},
+	own: []answer[http.HandlerFunc]{
+		{name: "another middleware's writer", status: 201, handle: func(w http.ResponseWriter, r *http.Request) {
+			middleware.Compress(5)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusCreated)
+				_, _ = io.WriteString(w, "x")
+			})).ServeHTTP(w, r)
+		}},
+	},
 }

@@ -55,28 +55,36 @@ func TestEchoRoutes(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
 		}
 	}
-	e.GET("/late/:id", ok) // while it serves, as some do, though not while it routes
+	e.GET("/late/:id", ok) // added while the service runs, but not while echo routes
 	send("GET", "/late/7")
 	wantCounted(t, c, map[string]string{
-		"GET /users/:id": "200: 2", "PUT /any": "200: 1", "GET /api/v1/files/*": "200: 1", "GET /away": "302: 1", "GET /late/:id": "200: 1",
-		"GET /admin/*": "404: 1", "OTHER /admin/*": "404: 1", httpstat.Unmatched: "204: 1, 404: 1, 405: 3",
+		"GET /users/:id": "200: 2", "PUT /any": "200: 1", "GET /api/v1/files/*": "200: 1", "GET /away": "302: 1",
+		"GET /late/:id": "200: 1",
+		"GET /admin/*":  "404: 1", "OTHER /admin/*": "404: 1", httpstat.Unmatched: "204: 1, 404: 1, 405: 3",
 	})
 }
 
-// Echo writes what an error means after all middleware has returned.
+// Echo converts errors into responses after all middleware has returned.
 func TestEchoErrors(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		handle echo.HandlerFunc
-		status int // that the client gets, and is counted
+		status int // status that the client gets and that is counted
 	}{
 		{"nothing", func(echo.Context) error { return nil }, 200},
 		{"a status alone", func(ec echo.Context) error { return ec.NoContent(http.StatusAccepted) }, 202},
 		{"an error", func(echo.Context) error { return errors.New("no") }, 500},
 		{"echo's error", func(echo.Context) error { return echo.NewHTTPError(http.StatusTeapot) }, 418},
 		{"an error that the error handler knows", func(echo.Context) error { return io.ErrUnexpectedEOF }, 409},
-		{"an error after a body", func(ec echo.Context) error { return errors.Join(ec.String(http.StatusCreated, "x"), io.EOF) }, 201},
-		{"a status too late", func(ec echo.Context) error { _ = ec.String(http.StatusOK, "x"); return ec.NoContent(418) }, 200},
+		{"an error after a body", func(ec echo.Context) error {
+			return errors.Join(ec.String(http.StatusCreated,
+				"x"), io.EOF)
+		}, 201},
+		{"a status too late", func(ec echo.Context) error {
+			_ = ec.String(http.StatusOK,
+				"x")
+			return ec.NoContent(418)
+		}, 200},
 		{"a stream", func(ec echo.Context) error {
 			for range 3 {
 				fmt.Fprint(ec.Response(), "x")
@@ -105,7 +113,7 @@ func TestEchoErrors(t *testing.T) {
 			}
 			var outside error
 			var status int
-			over := make(chan struct{}) // after a client may have its answer
+			over := make(chan struct{}) // closed when the handler has returned
 			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 				return func(ec echo.Context) error {
 					defer close(over)

@@ -1,5 +1,6 @@
-// Package adapters_test tests the adapters for HTTP frameworks: what is the same for all of them by one table, and what is particular to
-// one in a file for it. It is a module of its own, because each adapter is one that must not require the frameworks of the others.
+// Package adapters_test tests the adapters for HTTP frameworks. One table has the tests that all frameworks share, and
+// each framework has a file for its special cases. It is a separate module, because no adapter may require the
+// frameworks of the others.
 package adapters_test
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// frameworks are all that there is an adapter for.
+// frameworks lists all frameworks that have an adapter.
 var frameworks = []struct {
 	name string
 	tests
@@ -26,14 +27,14 @@ var frameworks = []struct {
 	{"chi", chiFramework},
 }
 
-// tests are those that are the same for all frameworks.
+// tests holds the tests that are the same for all frameworks.
 type tests interface {
 	testAnswers(t *testing.T)
 	testLimits(t *testing.T)
 	testNilCollector(t *testing.T)
 }
 
-func TestWaysToAnswer(t *testing.T) {
+func TestAnswers(t *testing.T) {
 	for _, f := range frameworks {
 		t.Run(f.name, f.testAnswers)
 	}
@@ -51,34 +52,35 @@ func TestNilCollector(t *testing.T) {
 	}
 }
 
-// framework has what the tests need of one, whose middleware is an M and whose handlers are an H.
+// framework describes a framework for the tests. Its middleware is an M, and its handlers are an H.
 type framework[M, H any] struct {
 	middleware func(*collector.Collector, ...httpstat.Option) M
 	recoverer  M
 	before     func(f func()) M           // middleware that calls f first
-	handler    func(h http.HandlerFunc) H // with the framework's writer and request
+	handler    func(h http.HandlerFunc) H // runs h with the framework's writer and request
 	service    func(use []M, path string, handle H) http.Handler
-	param      string      // of a path, such as :id
-	own        []answer[H] // ways to answer that others do not have, or where it differs from them
+	param      string      // parameter of a path, such as :id
+	own        []answer[H] // additional answers, or overrides of the common ones
 }
 
-// answer is a way to answer a request.
+// answer is a way to respond to a request.
 type answer[H any] struct {
 	name   string
 	handle H
-	status int // that the client gets where there is a recoverer
+	status int // status that the client gets with a recoverer
 	panics *panics
 }
 
-// panics is what more there is to say of an answer whose handler panics: how it is counted with the middleware inside of a recoverer and
-// outside, and the status that the client gets without one, 0 for none.
+// panics describes an answer whose handler panics: the expected counts with the middleware inside and outside of a
+// recoverer, and the status without a recoverer, or 0 for none.
 type panics struct {
 	inside, outside string
 	alone           int
 }
 
-// testAnswers sends requests for each way to answer, those that every framework has, unless one of its own has that name, and its own.
-// Each is counted once, with the status that the client gets, whether the recoverer is inside or outside, or there is none.
+// testAnswers sends requests for each answer: the common answers, except where the framework overrides them, and its
+// own ones. Each request is counted once, with the status that the client gets, with the recoverer inside, outside, or
+// absent.
 func (f framework[M, H]) testAnswers(t *testing.T) {
 	const panicked, aborted = "500: 1, exceptions: 1", "-: 1, exceptions: 1"
 	all := slices.Clone(f.own)
@@ -112,15 +114,25 @@ func (f framework[M, H]) testAnswers(t *testing.T) {
 		_ = buf.Flush()
 	})
 	add("panic", 500, &panics{panicked, panicked, 0}, func(http.ResponseWriter, *http.Request) { panic("boom") })
-	add("panic after a body", 202, &panics{"202: 1, exceptions: 1", "202: 1", 202}, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusAccepted)
-		stream(w)
-		panic("boom")
-	})
-	add("abort", 0, &panics{aborted, aborted, 0}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	add(
+		"panic after a body",
+		202,
+		&panics{"202: 1, exceptions: 1", "202: 1", 202},
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusAccepted)
+			stream(w)
+			panic("boom")
+		},
+	)
+	add(
+		"abort",
+		0,
+		&panics{aborted, aborted, 0},
+		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	)
 	for _, x := range all {
-		// What does not panic is counted as it is answered, whatever stands around it. Alone, nobody makes 500 of a panic: the connection
-		// is closed, and there is no code.
+		// An answer that does not panic is counted with its status at any position. Without a recoverer, a panic closes
+		// the connection, and the call has no code.
 		counted := fmt.Sprintf("%d: 1", x.status)
 		p := cmp.Or(x.panics, &panics{counted, counted, x.status})
 		for _, order := range []struct {
@@ -129,9 +141,18 @@ func (f framework[M, H]) testAnswers(t *testing.T) {
 			counted string
 			status  int
 		}{
-			{"inside", func(c *collector.Collector) []M { return []M{f.recoverer, f.middleware(c)} }, p.inside, x.status},
-			{"outside", func(c *collector.Collector) []M { return []M{f.middleware(c), f.recoverer} }, p.outside, x.status},
-			{"alone", func(c *collector.Collector) []M { return []M{f.middleware(c, httpstat.Recovered(0))} }, strings.Replace(p.inside, panicked, aborted, 1), p.alone},
+			{
+				"inside", func(c *collector.Collector) []M { return []M{f.recoverer, f.middleware(c)} }, p.inside,
+				x.status,
+			},
+			{
+				"outside", func(c *collector.Collector) []M { return []M{f.middleware(c), f.recoverer} }, p.outside,
+				x.status,
+			},
+			{
+				"alone", func(c *collector.Collector) []M { return []M{f.middleware(c, httpstat.Recovered(0))} },
+				strings.Replace(p.inside, panicked, aborted, 1), p.alone,
+			},
 		} {
 			t.Run(x.name+"/"+order.name, func(t *testing.T) {
 				c := newCollector(t)
@@ -144,7 +165,8 @@ func (f framework[M, H]) testAnswers(t *testing.T) {
 	}
 }
 
-// testLimits tests that a limit on a route refuses before anything behind runs, and the options of httpstat hold.
+// testLimits tests that a limit on a route refuses requests before inner handlers run, and that the options of httpstat
+// work.
 func (f framework[M, H]) testLimits(t *testing.T) {
 	c, path := newCollector(t), "/api/users/"+f.param
 	if err := c.SetLimits([]collector.Limit{{Resource: "GET " + path, Count: 0, Origin: "bot"}}); err != nil {
@@ -155,14 +177,17 @@ func (f framework[M, H]) testLimits(t *testing.T) {
 		httpstat.Skip(func(r *http.Request) bool { return client(r) == "probe" }),
 		httpstat.Exception(func(status int) bool { return status == http.StatusTeapot }))
 	ran := 0
-	send := serve(t, f.service([]M{m, f.before(func() { ran++ })}, path, f.handler(func(w http.ResponseWriter, r *http.Request) {
-		if client(r) == "probe" {
-			return
-		}
-		_, below, _ := c.Enter(r.Context(), "below")
-		below.Exit(nil)
-		w.WriteHeader(http.StatusTeapot)
-	})))
+	send := serve(
+		t,
+		f.service([]M{m, f.before(func() { ran++ })}, path, f.handler(func(w http.ResponseWriter, r *http.Request) {
+			if client(r) == "probe" {
+				return
+			}
+			_, below, _ := c.Enter(r.Context(), "below")
+			below.Exit(nil)
+			w.WriteHeader(http.StatusTeapot)
+		})),
+	)
 	for who, status := range map[string]int{"bot": 429, "": 418, "probe": 200} {
 		if got := send("GET", "/api/users/7?client="+who); got != status {
 			t.Errorf("%q: %d", who, got)
@@ -172,12 +197,13 @@ func (f framework[M, H]) testLimits(t *testing.T) {
 		t.Errorf("%d requests reached the handlers", ran)
 	}
 	wantCounted(t, c, map[string]string{"GET " + path: "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
-	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 || len(node.Children()[0].Children()) != 1 {
+	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 ||
+		len(node.Children()[0].Children()) != 1 {
 		t.Errorf("the tree is not http > GET %s > below", path)
 	}
 }
 
-// testNilCollector tests that with a nil Collector the middleware is not there.
+// testNilCollector tests that the middleware has no effect with a nil Collector.
 func (f framework[M, H]) testNilCollector(t *testing.T) {
 	teapot := f.handler(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	if got := serve(t, f.service([]M{f.middleware(nil)}, "/", teapot))("GET", "/"); got != http.StatusTeapot {

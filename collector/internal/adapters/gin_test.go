@@ -41,17 +41,18 @@ func TestGinRoutes(t *testing.T) {
 		{"GET", "/api/v1/files/a/b", 200},
 		{"GET", "/nobody", 404},
 		{"GET", "/away", 302},
-		{"GET", "/users/7/", 301}, // gin asks no middleware
+		{"GET", "/users/7/", 301}, // gin runs no middleware
 	} {
 		if got := send(x.method, x.path); got != x.status {
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
 		}
 	}
-	// While it serves, as some do, though not while it routes.
+	// Added while the service runs, but not while gin routes.
 	e.GET("/late/:id", ok)
 	send("GET", "/late/7")
 	wantCounted(t, c, map[string]string{
-		"GET /users/:id": "200: 2", "PURGE /users/:id": "200: 1", "GET /api/v1/files/*path": "200: 1", "GET /away": "302: 1",
+		"GET /users/:id": "200: 2", "PURGE /users/:id": "200: 1", "GET /api/v1/files/*path": "200: 1",
+		"GET /away":     "302: 1",
 		"GET /late/:id": "200: 1", httpstat.Unmatched: "404: 1, 405: 3",
 	})
 	if total := c.Inbound().Snapshot(nil).Total; total.Complete != 10 {
@@ -71,18 +72,36 @@ var ginFramework = framework[gin.HandlerFunc, gin.HandlerFunc]{
 		return e
 	},
 	param: ":id",
-	// Gin keeps a status until the body begins, or nothing follows.
+	// Gin keeps a status until the body begins or all handlers have returned.
 	own: []answer[gin.HandlerFunc]{
-		{name: "another status", handle: func(g *gin.Context) { g.Status(http.StatusAccepted); g.Status(http.StatusTeapot) }, status: 418},
-		{name: "a status too late", handle: func(g *gin.Context) { g.String(http.StatusOK, "x"); g.Status(http.StatusTeapot) }, status: 200},
-		{name: "an abort", handle: func(g *gin.Context) { _ = g.AbortWithError(http.StatusConflict, io.EOF) }, status: 409},
-		{name: "an early hint", handle: func(g *gin.Context) { g.Status(http.StatusEarlyHints); g.Writer.WriteHeaderNow() }, status: 200},
+		{
+			name:   "another status",
+			handle: func(g *gin.Context) { g.Status(http.StatusAccepted); g.Status(http.StatusTeapot) },
+			status: 418,
+		},
+		{
+			name:   "a status too late",
+			handle: func(g *gin.Context) { g.String(http.StatusOK, "x"); g.Status(http.StatusTeapot) },
+			status: 200,
+		},
+		{
+			name:   "an abort",
+			handle: func(g *gin.Context) { _ = g.AbortWithError(http.StatusConflict, io.EOF) },
+			status: 409,
+		},
+		{
+			name:   "an early hint",
+			handle: func(g *gin.Context) { g.Status(http.StatusEarlyHints); g.Writer.WriteHeaderNow() },
+			status: 200,
+		},
 		{name: "another middleware's writer", status: 201, handle: func(g *gin.Context) {
 			g.Writer = struct{ gin.ResponseWriter }{g.Writer}
 			g.String(http.StatusCreated, "x")
 		}},
 		{
-			name: "panic after a status", handle: func(g *gin.Context) { g.Status(http.StatusAccepted); panic("boom") }, status: 500,
+			name:   "panic after a status",
+			handle: func(g *gin.Context) { g.Status(http.StatusAccepted); panic("boom") },
+			status: 500,
 			panics: &panics{inside: "500: 1, exceptions: 1", outside: "500: 1, exceptions: 1"},
 		},
 		{

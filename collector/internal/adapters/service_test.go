@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// newCollector makes a Collector without options.
+// newCollector returns a Collector with default options.
 func newCollector(t testing.TB) *collector.Collector {
 	t.Helper()
 	c, err := collector.New(collector.Options{})
@@ -24,7 +24,8 @@ func newCollector(t testing.TB) *collector.Collector {
 	return c
 }
 
-// counted says how the requests of each resource were answered, when all have ended: "200: 2, none: 1, blocked: 1, 1 exception".
+// counted returns the counts of each resource when all requests have ended, such as "200: 2, none: 1, blocked: 1, 1
+// exception".
 func counted(t testing.TB, c *collector.Collector) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -52,7 +53,7 @@ func counted(t testing.TB, c *collector.Collector) map[string]string {
 	return got
 }
 
-// wantCounted compares what counted says.
+// wantCounted compares the result of counted.
 func wantCounted(t testing.TB, c *collector.Collector, want map[string]string) {
 	t.Helper()
 	if got := counted(t, c); !maps.Equal(got, want) {
@@ -60,7 +61,8 @@ func wantCounted(t testing.TB, c *collector.Collector, want map[string]string) {
 	}
 }
 
-// serve starts a server and returns what sends a request, and says how it was answered; 0 is not at all.
+// serve starts a server, and returns a function that sends a request and returns the status of the response, or 0 if
+// there is none.
 func serve(t testing.TB, h http.Handler) func(method, path string) int {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(h)

@@ -1,4 +1,4 @@
-// Package copies does what go vet must complain about: it copies what must not be copied.
+// Package copies copies values that must not be copied. go vet must report each copy.
 package copies
 
 import (

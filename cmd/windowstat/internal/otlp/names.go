@@ -97,7 +97,7 @@ func (n *names) of(s *span) *resource {
 		if s.answered() { // this call may earn the name that it is counted for
 			n.earned.Learn(k.plain, k.service, http.StatusOK)
 		}
-		var standing httpstat.Standing
+		var standing httpstat.NameStatus
 		if name, standing = n.earned.Name(k.plain, k.service); standing == httpstat.Unearned {
 			name, service = httpstat.Unmatched, ""
 		}

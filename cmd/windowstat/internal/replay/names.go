@@ -38,7 +38,7 @@ type names struct {
 // knownName is a plain name, and the name and id of its resource when it was called last.
 type knownName struct {
 	plain string
-	memo  *httpstat.Memo // nil if it is not remembered
+	memo  *httpstat.NameCache // nil if it is not remembered
 	name  string
 	id    int32
 }
@@ -75,7 +75,7 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		if string(rec.Client) != n.client { // those of one client often follow one another
 			n.client = string(rec.Client)
 		}
-		name, standing = n.earned.Ended(k.plain, n.client, rec.Status, k.memo)
+		name, standing = n.earned.Observe(k.plain, n.client, rec.Status, k.memo)
 	}
 	// As in the proxy: a stranger may call a service whatever he likes, and only what it answers has a name.
 	if standing == httpstat.Unearned {
@@ -105,7 +105,7 @@ func (n *names) request(rec *accesslog.Record) *knownName {
 		if len(n.known) >= maxTargets {
 			clear(n.known)
 		}
-		k = &knownName{memo: new(httpstat.Memo)}
+		k = &knownName{memo: new(httpstat.NameCache)}
 		n.known[string(n.key)] = k
 	}
 	*seen = append((*seen)[:0], n.key...)
