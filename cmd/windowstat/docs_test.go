@@ -125,7 +125,7 @@ func TestFiguresOfDocumentation(t *testing.T) {
 		},
 		"docs/seconds.md":      {fmt.Sprintf("a busy resource takes some %.0f KB", busy)},
 		"collector/options.go": {fmt.Sprintf("a busy resource takes some %.0f KB", busy)},
-		"collector/enter.go":   {fmt.Sprintf("Enter and Exit cost about %s what they cost by a [Resource], and %s allocation, of the context.", dearer, context)},
+		"collector/enter.go":   {fmt.Sprintf("Enter and Exit cost about %s as much as those of a [Resource], plus %s allocation for the context.", dearer, context)},
 	} {
 		b, err := os.ReadFile("../../" + path)
 		if err != nil {

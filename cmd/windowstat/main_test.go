@@ -634,7 +634,7 @@ func TestBadArguments(t *testing.T) {
 		{"proxy --upstream=http://x:1 --web.listen-address=127.0.0.1:0 --proxy.listen-address=" + taken.Addr().String(), 1, []string{"--proxy.listen-address:"}},
 		{
 			"proxy --upstream=http://x --max-origins=0 --retire-after=1s --proxy.origin-header=a:b --metrics.by=day --limits.file=" + file, 2,
-			[]string{"--max-origins:", "--retire-after:", "--proxy.origin-header:", "--metrics.by:", "--limits.file:", `no field "nonsense"`},
+			[]string{"--max-origins:", "--retire-after:", "--proxy.origin-header:", "--metrics.by:", "--limits.file:", `unknown field "nonsense"`},
 		},
 		{
 			"demo --verify.url=http://x/api/v1/query --verify.label=resource=a --verify.config.file=" + file + ".missing", 2,
