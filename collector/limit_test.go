@@ -485,8 +485,8 @@ func TestLimitsThatAreWrong(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"limit 2: resource is empty", "limit 3: qps is -1", "limit 4: there is no Grade(7)",
-		`limit 5: "qps good" is limited by limit 1 already, to 1`, "limit 6: strict is for qps", "limit 7: resource", "limit 8: origin",
+		"limit 2: resource is empty", "limit 3: qps is -1", "limit 4: unknown grade Grade(7)",
+		`limit 5: "qps good" is already limited to 1 by limit 1`, "limit 6: strict applies to qps only", "limit 7: resource", "limit 8: origin",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)
@@ -638,7 +638,7 @@ func TestLimitOfAResource(t *testing.T) {
 func TestViewsHaveNoLimits(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	for _, name := range []string{collector.InboundTotal, collector.Root} {
-		if err := c.SetLimits([]collector.Limit{{Resource: name}}); err == nil || !strings.Contains(err.Error(), "is a view") {
+		if err := c.SetLimits([]collector.Limit{{Resource: name}}); err == nil || !strings.Contains(err.Error(), "reserved name of a view") {
 			t.Error(err)
 		}
 	}

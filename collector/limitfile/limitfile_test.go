@@ -102,7 +102,7 @@ func TestMistakes(t *testing.T) {
 		{"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]", []string{`line 1: "qps a" is limited in line 1 already`}},
 		{"limits:\n- {resource: a, qps: 1}\n- {resource: a, qps: 1, dry_run: true}\n- {resource: a, qps: 3, dry_run: true}", []string{`line 4: "qps a" is limited in line 3 already`}},
 		{"limits:\n- {resource: a, qps: 1, concurrency: 2}\n- {resource: b, qps: 2}\n- {resource: a, qps: 3}", []string{`line 4: "qps a" is limited in line 2 already`}},
-		{"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]", []string{"line 1: resource \"xxx", "line 1: machine-root is a view"}},
+		{"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]", []string{"line 1: resource \"xxx", "line 1: machine-root is the reserved name of a view"}},
 		{"limits: []\n---\nlimits: []", []string{"a second document"}},
 		{"limits: []\n--- junk\n:::", []string{"line 3"}},
 		{"limits: [{resource: *, qps: 1}]", []string{"need quotes"}},
