@@ -7,6 +7,26 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
+// Admission of a call
+//
+// A resource without limits has no limiter: its calls pay one load of a nil pointer, in Resource.begin or leaf.enter.
+// A call under limits takes these steps:
+//
+//	leaf.enter → limiter.admit → reserve: find the limiters of the call
+//	    │
+//	tryPass, with all limiters locked
+//	    ├─ another process counted the pass (Passed) ───── in flight, without a check
+//	    ├─ all rules admit the call ────────────────────── evalDryRuns, countPasses, Bucket.Enter
+//	    ├─ a rule refuses the call ─────────────────────── leaf.block, BlockedError
+//	    └─ a rule on QPS refuses a prioritized call ────── borrow
+//	           │
+//	       loan.wait, without a lock
+//	           ├─ the bucket begins: the call passed ───── afterWait
+//	           └─ the context ends ─────────────────────── loan.cancel, leaf.block, BlockedError
+//
+// reserve, tryPass and leaf.block return errMoved if the leaf was retired, a limiter was dropped, or the name got its
+// own resource. Nothing is counted then, and Collector.count starts again with another leaf.
+
 // admit passes the call of the entry, or counts it as a block and returns a [BlockedError]. If the call must look up
 // its leaf again, admit returns errMoved. m is the limiter of the resource that records the call.
 func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
@@ -16,6 +36,8 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	}
 	if r != nil {
 		e.at = &r.place
+		// A limit may refuse the call, and user code of the context may panic during the wait. If the call did not
+		// enter, its limiters must not keep it.
 		defer func() {
 			if e.call.IsZero() {
 				r.release()
@@ -69,8 +91,10 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 		unlockAll(list)
 		return nil, nil, err
 	}
+	// The bucket cannot turn before Enter or Release. The quotas and the leaf therefore count the pass in the same
+	// bucket.
 	bucket := l.Hold(now)
-	if bucket.IsZero() {
+	if bucket.IsZero() { // the leaf was retired
 		unlockAll(list)
 		return nil, nil, errMoved
 	}
@@ -78,6 +102,8 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	var loan *loan
 	refused := checkRules(list, false, at, o, l.origin, 0)
 	if refused == nil {
+		// The dry runs must decide before the pass counts. Their refusal counts after Enter: the statistic of the dry
+		// run has its own locks, and needs the call for its note.
 		dryRefused := evalDryRuns(list, e, o, now, at, 0)
 		countPasses(list, at, o.n, e.at.reserved, l.origin)
 		e.call = bucket.Enter(o.n)

@@ -10,6 +10,19 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
+// Borrowing from a later bucket
+//
+// A prioritized call over a limit on QPS may pass in a later bucket. An example with a limit of 10 and two buckets in
+// a second; the bucket at is open:
+//
+//	bucket         at-1    at    at+1
+//	passes            6     4       0
+//	                  └─ 10 ─┘              no quota in at: the call is refused there
+//	                        └─ 4+1 ─┘       quota in at+1: the call borrows a pass from this bucket
+//
+// The quotas count the pass in at+1 immediately; no later call can use it. The leaf counts the pass when at+1 begins.
+// Limits on concurrency count the call from the time when it borrows.
+
 // loan is a pass that a prioritized call borrowed from a later bucket. The call waits until the bucket begins.
 type loan struct {
 	node.Loan
@@ -38,15 +51,16 @@ func firstBorrowable(
 // begins in time. The limiters must be locked.
 func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
 	l := e.at.leaf
+	// All limiters are locked, so no other call can use the quota before the pass is counted below.
 	bucket, ok := firstBorrowable(l.resource.c, list, false, now, at, o.n, l.origin)
 	if !ok {
 		return nil
 	}
 	borrowed, ok := l.Occupy(now, bucket, o.n)
-	if !ok {
+	if !ok { // the leaf was retired, or has opened the bucket
 		return nil
 	}
-	e.at.reserved.enter()
+	e.at.reserved.enter() // the call is in flight for its limiters while it waits
 	eachQuota(list, false, l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
 	return &loan{Loan: borrowed, entered: now, bucket: bucket, n: o.n}
 }
@@ -83,6 +97,8 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 		if e.call, ok = b.Call(now, b.entered); ok {
 			return nil
 		}
+		// The wall clock may slew the seconds of the timeline, so the bucket may begin after the timer fires. Check
+		// again then.
 		timer := time.NewTimer(max(c.until(now, b.bucket), time.Millisecond))
 		reason := func() error { return errClock }
 		select {
@@ -98,5 +114,6 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 			// return nil.
 			return cmp.Or(reason(), context.Canceled)
 		}
+		// The bucket began before the loan was returned. The next round gets the call.
 	}
 }

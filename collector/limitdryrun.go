@@ -15,6 +15,15 @@ import (
 // subtract them:
 //
 //	in flight for a dry run = limiter.quotas inFlight − limiter.dry inFlight
+//
+// The steps of a call that the limits admit, by the decision of the dry runs:
+//
+//	                           admitted            refused
+//	passes of the limits       counted             counted
+//	passes of the dry runs     counted             —
+//	calls in flight            counted             counted
+//	refused calls in flight    —                   counted until the call ends
+//	dryCount of the reason     —                   one block
 
 // dryCount counts the calls that the dry runs of a resource would have refused for one reason, as blocks of a
 // statistic.
@@ -30,6 +39,7 @@ type dryCount struct {
 func evalDryRuns(
 	list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64,
 ) *BlockedError {
+	// The usual case has no dry run, and costs one check for each limiter.
 	if !slices.ContainsFunc(list, func(m *limiter) bool { return m.dry.hasRules() }) {
 		return nil
 	}
@@ -55,7 +65,6 @@ func (e *Entry) markRefused(list []*limiter) {
 	l := e.at.leaf
 	if e.at.reserved == nil {
 		r := newReservation(l, list[0])
-		r.entered = true
 		e.at = &r.place
 	}
 	e.at.reserved.dryRefused = true
@@ -70,6 +79,8 @@ func afterWait(e *Entry, o *options, list []*limiter) {
 	defer unlockAll(list)
 	l := e.at.leaf
 	now := l.resource.c.line.Now()
+	// Hold cannot fail: a leaf with a call in flight is never retired. It returns the open bucket, which may be later
+	// than the borrowed one.
 	bucket := l.Hold(now)
 	at := bucket.At()
 	bucket.Release()
@@ -78,8 +89,7 @@ func afterWait(e *Entry, o *options, list []*limiter) {
 	}
 }
 
-// countDry counts the n calls of e, which a dry run would have refused. m is the limiter of the resource, and must be
-// locked.
+// countDry counts the n calls of e as refused by a dry run. m is the limiter of the resource, and must be locked.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
 	e.call.SetNote(reserved)
 	x := find(&m.dryCounts, refused.Limit.String())

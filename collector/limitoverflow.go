@@ -16,7 +16,17 @@ import (
 // to its own limiter starts with all passes of the last second in the shared limiter, because some of them may be its
 // own.
 //
-// See [limiter] for the lock order.
+// A limiter of a name takes these ways:
+//
+//	reserve ─┬─ byName full, no idle name ──→ byPattern, until the pattern has no limit and no call in flight
+//	         └─ byName ─┬─ all its calls were refused (dropUnused) ──→ dropped
+//	                    ├─ idle, and others need the slot (sweep) ───→ dropped
+//	                    └─ the name gets a resource (remove) ────────→ Resource.limiter
+//
+// A call that has found a limiter before it was dropped sees limiter.dropped under its lock, and looks up the name
+// again.
+//
+// See limiter.go for the lock order.
 type overflowLimiters struct {
 	c *Collector
 
@@ -95,7 +105,7 @@ func (t *overflowLimiters) sweep() {
 	if t.swept == now {
 		return
 	}
-	t.swept = now
+	t.swept = now // names that arrive in a flood do not repeat the scan
 	maps.DeleteFunc(t.byName, func(_ string, m *limiter) bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -128,15 +138,16 @@ func (t *overflowLimiters) refresh() {
 	t.sweep()
 }
 
-// remove removes the limiter of a name that gets a resource, and returns the limiter, nil if the table has none. The
-// resource takes it over. mu must be held until other goroutines can find the resource.
+// remove removes the limiter of a name that gets a resource, and returns the limiter, or nil if the table does not
+// have it. The resource takes it over. mu must be held until other goroutines can find the resource.
 func (t *overflowLimiters) remove(name string) *limiter {
 	m := t.byName[name]
 	if m != nil {
 		delete(t.byName, name)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.name = ""
+		m.name = "" // the resource sets the rules from now on
+		// The views of the resource start empty, so its rules need the passes from before.
 		m.all.overflowPasses = t.c.copyQuota(m.all.passes)
 		for _, x := range m.origins {
 			if x.passes != nil {

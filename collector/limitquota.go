@@ -15,7 +15,13 @@ type quotas struct {
 	origins          map[string]*meter // calls of single origins
 }
 
-// meter counts the calls that a rule applies to.
+// meter counts the calls that a rule applies to. Its numbers have these writers:
+//
+//	inFlight        the leaves of the resource, while readsInFlight is set; calls with a reservation (enter, leave)
+//	passes          all calls under the limiter's lock (pass), loans and cancelled loans (eachQuota)
+//	overflowPasses  overflowLimiters.remove, once; they leave the window after a second
+//
+// In the meters of dry runs, inFlight has only the calls in flight that the dry runs would have refused.
 type meter struct {
 	inFlight       atomic.Int64 // including calls that wait for a bucket
 	passes         *node.Quota  // nil while no rule reads it
@@ -72,7 +78,8 @@ func (s *quotas) dropUnused(forget bool) {
 	})
 }
 
-// copyPasses sets the passes to copies of the passes in o.
+// copyPasses sets the passes to copies of the passes in o. Both sets then count separately. The calls in flight stay
+// in o, whose reservations end there.
 func (s *quotas) copyPasses(c *Collector, o *quotas) {
 	if o.all.passes != nil {
 		s.all.passes = c.copyQuota(o.all.passes)
@@ -103,7 +110,8 @@ func (x *meter) unused() bool {
 	return !x.readsPasses && !x.readsInFlight && x.overflowPasses == nil && x.inFlight.Load() == 0
 }
 
-// enter adds a call of the origin to the calls in flight.
+// enter adds a call of the origin to the calls in flight. Each enter has exactly one leave. A meter that is not in
+// use stays while a call of its origin is in flight.
 func (s *quotas) enter(origin string) {
 	s.all.inFlight.Add(1)
 	if origin != "" {
@@ -125,7 +133,7 @@ func (s *quotas) leave(origin string) {
 // is 1 if the call was already counted as in flight while it waited, else 0. Calls that end concurrently can make the
 // reading too high, but never too low: calls that enter wait for the limiter's lock.
 func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
-	for i := range s.concurrency {
+	for i := range s.concurrency { // by index, which copies no rule
 		x := &s.concurrency[i]
 		inFlight := x.inFlight.Load() - waiting
 		if x.refused != nil {
@@ -138,7 +146,8 @@ func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
 	return nil
 }
 
-// checkQPS returns an error if a limit on QPS refuses n more passes of the origin in the bucket, else nil.
+// checkQPS costs two comparisons for each rule, and a sum over all buckets for the first call in a bucket. It returns
+// an error if a limit on QPS refuses n more passes of the origin in the bucket, else nil.
 func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *BlockedError {
 	for i := range s.qps {
 		if x := &s.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {
@@ -148,8 +157,8 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 	return nil
 }
 
-// firstBorrowable returns the first bucket, not before the bucket from, in which all rules have quota for n passes
-// that a call in the bucket at borrows. If there is no such bucket, ok is false.
+// firstBorrowable returns the first bucket, from the bucket from on, with quota for n passes under all rules. The
+// call that borrows arrived in the bucket at. If there is no such bucket, ok is false.
 func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from
 	for i := range s.qps {
@@ -162,7 +171,7 @@ func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string)
 	return bucket, true
 }
 
-// pass counts n passes of the origin.
+// pass counts n passes of the origin. If some origin has a meter, it costs a map lookup more.
 func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	if q := s.all.passes; q != nil {
 		q.Pass(bucket, n)
@@ -172,7 +181,7 @@ func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	}
 }
 
-// passFrom is the rare part of pass. It is a separate function to keep pass small enough for inlining.
+// passFrom is the rare part of pass. A separate function keeps pass small enough for inlining.
 func (s *quotas) passFrom(bucket time.Duration, n int64, origin string) {
 	if x := s.origins[origin]; x != nil && x.passes != nil {
 		x.passes.Pass(bucket, n)

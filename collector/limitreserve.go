@@ -2,6 +2,15 @@ package collector
 
 import "github.com/windowstat/windowstat/node"
 
+// The entry of a call refers to its leaf, and to its reservation if there is one:
+//
+//	Entry.at ──→ leaf.own           { leaf, reserved: nil }       usual call
+//	Entry.at ──→ reservation.place  { leaf, reserved ──┐ }        call with a reservation
+//	                  ↑─────────────────────────────────┘
+//
+// The bit reserved in the note of the node.Call tells Entry.Exit that there is a reservation, without a load of the
+// place.
+
 // reservation holds limiters of a call that its leaf does not update when the call ends. Calls of overflowing names
 // have a reservation, and calls that a dry run would have refused. The entry of the call points to the embedded
 // place, so a reservation costs a single allocation.
@@ -40,7 +49,7 @@ func (r *reservation) enter() {
 		return
 	}
 	r.entered = true
-	for _, m := range r.list[1:] {
+	for _, m := range r.list[1:] { // the leaf counts the call for list[0]
 		m.enterReserved(r.leaf.origin)
 	}
 }
@@ -73,7 +82,7 @@ func (r *reservation) release() {
 	switch {
 	case r == nil:
 		return
-	case !r.entered:
+	case !r.entered: // refused: the limiter may exist only for this call
 		r.leaf.resource.c.overflowLimiters.dropUnused(r.list[1])
 		return
 	}

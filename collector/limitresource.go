@@ -1,5 +1,12 @@
 package collector
 
+// A resource refers to its limiter twice. Resource.limiter is what calls load, and is nil while no limit applies.
+// Resource.kept has the limiter from the first limit on, because the meters and the counts of dry runs outlive the
+// rules, and calls with a reservation end in them.
+//
+// A resource that records calls of other names ("shared") has a limiter if any pattern exists. Its own rules are only
+// the limits without a *; calls of other names get the rules of patterns from overflowLimiters.
+
 // Limit returns the lowest limit of a grade that covers all calls of the resource together. It ignores limits on
 // single origins and dry runs. It also ignores patterns for [Other], because a pattern limits each name separately.
 // If there is no such limit, ok is false. Limit takes the lock of limited calls briefly.
@@ -51,6 +58,7 @@ func (r *Resource) setLimits(limits []Limit) {
 			r.blocks.add(l.String(), 0)
 		}
 	}
+	// Leaves now count in the meters that the new rules read. SetCounters adds the calls that are already in flight.
 	for l := range r.leaves {
 		l.SetCounters(m.counters(l.origin)...)
 	}

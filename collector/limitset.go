@@ -74,6 +74,12 @@ func (c *Collector) Limits() []Limit {
 	return slices.Clone(c.limits.Load().list)
 }
 
+// The order of a change:
+//
+//	Collector.limits           new resources use the new rules
+//	overflowLimiters           refresh drops shared limiters; the others compare limiter.rules when a call locks them
+//	Resource.setLimits         for each resource; Collector.mu is released after each one
+
 // SetLimits replaces all limits while calls continue. Each resource changes to its new limits in one step, one
 // resource after the other; all of them have changed when SetLimits returns. The passes of the last second and the
 // calls in flight count for the new limits. If any limit is invalid, SetLimits changes nothing and returns an error
@@ -101,6 +107,7 @@ func (c *Collector) SetLimits(limits []Limit) error {
 		if len(own) == 0 && r.limiter.Load() == nil && !r.shared.Load() {
 			continue // no limits before, and none now
 		}
+		// own is up to date: setting excludes other changes of limits.
 		c.mu.Lock()
 		r.setLimits(own)
 		c.mu.Unlock()
