@@ -15,14 +15,14 @@ import (
 //	leaf.enter → limiter.admit → reserve: find the limiters of the call
 //	    │
 //	tryPass, with all limiters locked
-//	    ├─ another process counted the pass (Passed) ───── in flight, without a check
-//	    ├─ all rules admit the call ────────────────────── evalDryRuns, countPasses, Bucket.Enter
-//	    ├─ a rule refuses the call ─────────────────────── leaf.block, BlockedError
+//	    ├─ another process counted the pass (Passed) ── in flight, without a check
+//	    ├─ all rules admit the call ─────────────── evalDryRuns, countPasses, Bucket.Enter
+//	    ├─ a rule refuses the call ──────────────── leaf.block, BlockedError
 //	    └─ a rule on QPS refuses a prioritized call ────── borrow
 //	           │
 //	       loan.wait, without a lock
 //	           ├─ the bucket begins: the call passed ───── afterWait
-//	           └─ the context ends ─────────────────────── loan.cancel, leaf.block, BlockedError
+//	           └─ the context ends ─────────── loan.cancel, leaf.block, BlockedError
 //
 // reserve, tryPass and leaf.block return errMoved if the leaf was retired, a limiter was dropped, or the name got its
 // own resource. Nothing is counted then, and Collector.count starts again with another leaf.

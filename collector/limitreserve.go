@@ -2,14 +2,13 @@ package collector
 
 import "github.com/windowstat/windowstat/node"
 
-// The entry of a call refers to its leaf, and to its reservation if there is one:
+// The entry of a call refers to the leaf, and to the reservation of the call, which is usually nil:
 //
 //	Entry.at ──→ leaf.own           { leaf, reserved: nil }       usual call
 //	Entry.at ──→ reservation.place  { leaf, reserved ──┐ }        call with a reservation
-//	                  ↑─────────────────────────────────┘
+//	                  ↑────────────────────────────────┘
 //
-// The bit reserved in the note of the node.Call tells Entry.Exit that there is a reservation, without a load of the
-// place.
+// Entry.Exit finds the bit "reserved" in the note of the node.Call, and loads the place only if the bit is set.
 
 // reservation holds limiters of a call that its leaf does not update when the call ends. Calls of overflowing names
 // have a reservation, and calls that a dry run would have refused. The entry of the call points to the embedded

@@ -1,6 +1,6 @@
 package collector
 
-// A resource refers to its limiter twice. Resource.limiter is what calls load, and is nil while no limit applies.
+// A resource refers to its limiter twice. Calls load Resource.limiter, which is nil while no limit applies.
 // Resource.kept has the limiter from the first limit on, because the meters and the counts of dry runs outlive the
 // rules, and calls with a reservation end in them.
 //
