@@ -37,10 +37,10 @@ type Collector struct {
 	other      atomic.Pointer[Resource]
 	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; replaced with mu held, never modified
 
-	root    *TreeNode
-	inbound generation
-	limits  atomic.Pointer[ruleSet]
-	names   *names // that resources count for others
+	root             *TreeNode
+	inbound          generation
+	limits           atomic.Pointer[ruleSet]
+	overflowLimiters *overflowLimiters // of names that another resource records
 
 	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last complete sweep
 	sealed                  atomic.Int64 // all leaves are sealed up to this second, at least
@@ -93,7 +93,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	c.inbound.init(c, node.NewView(shape, now), nil, nil)
 	c.limits.Store(newRuleSet(nil))
 	c.entrances.Store(new([]*TreeNode))
-	c.names = newNames(c)
+	c.overflowLimiters = newOverflowLimiters(c)
 	for _, name := range o.Given {
 		if name = CleanName(name); name == Other {
 			continue

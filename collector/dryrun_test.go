@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// dry makes dry runs of limits.
+// dry returns the limits as dry runs.
 func dry(limits ...collector.Limit) []collector.Limit {
 	for i := range limits {
 		limits[i].DryRun = true
@@ -24,7 +24,7 @@ func dry(limits ...collector.Limit) []collector.Limit {
 	return limits
 }
 
-// wouldRefuse is what the dry runs of a resource would have refused, by reason.
+// wouldRefuse returns the calls that the dry runs of a resource would have refused, by reason.
 func wouldRefuse(r *collector.Resource) map[string]int64 {
 	all := map[string]int64{}
 	for reason, v := range r.DryRuns() {
@@ -33,7 +33,7 @@ func wouldRefuse(r *collector.Resource) map[string]int64 {
 	return all
 }
 
-// twins are limits of names that begin with "real", and dry runs of the same limits for names that begin with "dry".
+// twins returns limits on names that begin with "real", and the same limits as dry runs on names that begin with "dry".
 func twins(random *rand.Rand) []collector.Limit {
 	count := func(n int64) int64 { return random.Int64N(n) }
 	real := []collector.Limit{
@@ -53,8 +53,8 @@ func twins(random *rand.Rand) []collector.Limit {
 	return all
 }
 
-// compare fails if the limits of the twins have not refused as many calls in each second as their dry runs would have, or if a dry run
-// has refused a call.
+// compare fails if the limits and the dry runs of the twins differ in the refused calls of any second, or if a dry
+// run has refused a call.
 func compare(t *testing.T, c *collector.Collector, name string) {
 	t.Helper()
 	r, d := c.Resource("real"+name), c.Resource("dry"+name)
@@ -84,8 +84,9 @@ func compare(t *testing.T, c *collector.Collector, name string) {
 	}
 }
 
-// Show: under one load without retries a dry run counts what an equal limit refuses, call by call: QPS and concurrency, strict ones,
-// patterns, origins, batches, names without a resource, and with counts that are replaced.
+// Under the same load without retries, a dry run counts exactly the calls that an equal limit refuses. The limits are
+// on QPS and concurrency, strict ones, patterns and origins; the calls include batches and overflowing names; and the
+// limits change.
 func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 	var refused int64
 	for seed := range uint64(300) {
@@ -157,8 +158,8 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 	}
 }
 
-// A prioritized call that a limit would make wait for a bucket is not refused, and in the quotas of dry runs it passes in that bucket.
-func TestADryRunCountsPrioritizedCalls(t *testing.T) {
+// A dry run does not count a prioritized call that a limit would delay. Its quota counts the pass in the later bucket.
+func TestDryRunCountsPrioritizedCalls(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 36))
@@ -192,9 +193,9 @@ func TestADryRunCountsPrioritizedCalls(t *testing.T) {
 	}
 }
 
-// Beside a limit on the same name a dry run decides about the calls that the limit lets pass, when they pass, and neither changes what
-// the other does.
-func TestADryRunBesideALimit(t *testing.T) {
+// A dry run next to a limit on the same name checks the calls that the limit admits, at the time when they pass.
+// Neither affects the other.
+func TestDryRunNextToALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
 		limit(t, c, append(dry(qps("a", 3), flying("a", 1)), qps("a", 4))...)
@@ -212,9 +213,9 @@ func TestADryRunBesideALimit(t *testing.T) {
 			t.Errorf("the limit is %d, %t", n, ok)
 		}
 		if _, ok := r.Limit(collector.Concurrency); ok {
-			t.Error("a dry run is taken for a limit")
+			t.Error("Resource.Limit returns a dry run")
 		}
-		// Two wait for the next bucket, and one may be in flight.
+		// Two calls wait for the next bucket, and the dry run allows one in flight.
 		time.Sleep(600 * ms)
 		limit(t, c, append(dry(qps("a", 9), flying("a", 1)), qps("a", 4))...)
 		var wg sync.WaitGroup
@@ -238,8 +239,8 @@ func TestADryRunBesideALimit(t *testing.T) {
 	})
 }
 
-// Goroutines meet at a dry run: exactly what is over the quota is counted, and each call once.
-func TestADryRunIsExactUnderConcurrency(t *testing.T) {
+// Under concurrent calls, a dry run counts exactly the calls over the quota, and each call once.
+func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // so that calls are interrupted anywhere
 	each := func(f func(g int)) {
@@ -289,8 +290,8 @@ func TestADryRunIsExactUnderConcurrency(t *testing.T) {
 	}
 }
 
-// Dry runs are replaced as limits are: they begin with what has passed and is in flight, what they have counted stays, and what they
-// would have refused does not count for them as long as it is in flight.
+// New dry runs start with the earlier passes and the calls in flight, as limits do. Their counts stay. A refused call
+// does not count for them while it is in flight.
 func TestDryRunsAreReplaced(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -334,8 +335,9 @@ func TestDryRunsAreReplaced(t *testing.T) {
 	}
 }
 
-// A name that has shared the quota of a dry run, and gets its own, takes along what the dry run let pass, and no more.
-func TestARoomyTableIsNoFreshQuotaOfADryRun(t *testing.T) {
+// A name that leaves the shared quota of a dry run starts with the passes that the dry run admitted, and with no
+// others.
+func TestOwnLimiterKeepsSharedPassesOfADryRun(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, dry(qps("*", 5))...)
 	exit(pass(c, "a", 1))
@@ -350,7 +352,7 @@ func TestARoomyTableIsNoFreshQuotaOfADryRun(t *testing.T) {
 	}
 }
 
-// A View of a dry run follows its name: from before anything was refused, through the retirement of the resource.
+// A View of a dry run follows its name, from before the first refusal until after the retirement of the resource.
 func TestViewsOfDryRunsFollowTheirNames(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
 	limit(t, c, dry(qps("a*", 1))...)
@@ -361,7 +363,7 @@ func TestViewsOfDryRunsFollowTheirNames(t *testing.T) {
 	}
 	early := view()
 	if early.Node() != nil {
-		t.Error("nothing was refused, and there are records of it")
+		t.Error("there are records of refused calls before the first refusal")
 	}
 	check := func(when string, n int64) {
 		t.Helper()
@@ -377,17 +379,17 @@ func TestViewsOfDryRunsFollowTheirNames(t *testing.T) {
 		c.Seal()
 	}
 	if c.Health().Retired != 1 {
-		t.Fatal("it was not retired")
+		t.Fatal("the resource was not retired")
 	}
 	check("retired", 0)
 	exit(pass(c, "ab", 2))
 	check("used again", 1)
 	if got := wouldRefuse(kept)["qps a*"]; got != 1 {
-		t.Errorf("the handle that was kept has %d", got)
+		t.Errorf("the kept handle has %d", got)
 	}
 }
 
-// A dry run is a limit like any other when limits are checked, and is no twin of a limit.
+// CheckLimits checks dry runs like other limits. A dry run and a limit may have the same subject.
 func TestDryRunsAreChecked(t *testing.T) {
 	if err := collector.CheckLimits(append(dry(qps("a", 1)), qps("a", 1))); err != nil {
 		t.Error(err)
@@ -397,14 +399,14 @@ func TestDryRunsAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	for range (*collector.Resource)(nil).DryRuns() {
-		t.Error("nil has dry runs")
+		t.Error("a nil Resource has dry runs")
 	}
 	for range newCollector(t, collector.Options{}).Resource("a").DryRuns() {
-		t.Error("there is a dry run without one")
+		t.Error("a resource without dry runs lists one")
 	}
 }
 
-// A call that no dry run would refuse allocates nothing, as under a limit.
+// A call that no dry run would refuse allocates nothing, like a call under a limit.
 func TestDryRunsAllocateNothing(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, append(dry(qps("a", 1<<40), flying("a", 10)), qps("a", 1<<40))...)

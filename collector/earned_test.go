@@ -19,15 +19,15 @@ func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	unearned = []collector.CallOption{collector.CountedAs(unmatched)}
 	defer func() { unearned = nil }()
 	for name, test := range map[string]func(*testing.T){
-		"lock nobody out":       TestStrangersNamesLockNobodyOut,
-		"reload":                TestAReloadIsNoFreshQuota,
-		"reload, in flight":     TestAReloadDoesNotForgetWhatIsInFlight,
-		"a limit on the name":   TestTheFirstLimitOnANameFindsWhatItUsed,
-		"waiting":               TestCallsInOtherThatWait,
-		"passed elsewhere":      TestCallsThatPassedElsewhereAreInFlight,
-		"bounded":               TestNamesInLimitsAreBounded,
-		"shared":                TestWhenThereAreTooManyNamesTheyShare,
-		"room after it":         TestARoomyTableIsNoFreshQuota,
+		"lock nobody out":       TestMadeUpNamesDoNotUseTheQuotaOfOthers,
+		"reload":                TestReloadKeepsUsedQuota,
+		"reload, in flight":     TestReloadKeepsCallsInFlight,
+		"a limit on the name":   TestFirstLimitOnANameKeepsUsedQuota,
+		"waiting":               TestWaitingCallsOfOverflowingNames,
+		"passed elsewhere":      TestPassedCallsAreInFlight,
+		"bounded":               TestOverflowLimitersAreBounded,
+		"shared":                TestNamesShareLimitersWhenTheTableIsFull,
+		"room after it":         TestOwnLimiterKeepsSharedPasses,
 		"limits of all of them": testLimitOfUnmatched,
 	} {
 		t.Run(name, test)

@@ -10,7 +10,7 @@ func (c *Collector) SealAt(now leap.Reading) Moment { return c.seal(now) }
 
 // LimitedNames is how many names that other resources count have limiters of their own.
 func LimitedNames(c *Collector) int {
-	n := c.names
+	n := c.overflowLimiters
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.byName)
@@ -27,7 +27,7 @@ func RulesOf(r *Resource) (list []Limit) {
 
 // RulesOfName is the rules of a name that another resource counts.
 func RulesOfName(c *Collector, name string) []Limit {
-	n := c.names
+	n := c.overflowLimiters
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m := n.byName[name]
@@ -45,10 +45,10 @@ func FoundBeforeItWasDropped(c *Collector, name string) bool {
 	if err != nil {
 		return false
 	}
-	c.names.swept = 0
-	c.names.refresh()
-	if err = lock(list); err == nil {
-		unlock(list)
+	c.overflowLimiters.swept = 0
+	c.overflowLimiters.refresh()
+	if err = lockAll(list); err == nil {
+		unlockAll(list)
 	}
 	return err == errMoved
 }

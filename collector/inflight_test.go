@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// flyingModel is a naive oracle for limits on concurrency: a list of the calls in flight, which it counts anew for each
-// question.
+// flyingModel is a naive oracle for limits on concurrency. It keeps a list of the calls in flight, and counts them
+// for each check.
 type flyingModel struct {
 	t      testing.TB
 	c      *collector.Collector
@@ -24,8 +24,8 @@ type flyingModel struct {
 	log    []string
 }
 
-// flyingCall is a call in flight. A call that was counted for Other is surely known by its name if a pattern was for it
-// when it entered.
+// flyingCall is a call in flight. For a call that was recorded for Other, known is true if a pattern matched its name
+// when it entered: limits must then count it.
 type flyingCall struct {
 	name, origin string
 	inOther      bool
@@ -69,8 +69,8 @@ func (m *flyingModel) fail(format string, args ...any) {
 	m.t.Fatalf(format, args...)
 }
 
-// flying counts what a limit compares for a call of the name and the origin: at least the calls that are surely known, at
-// most all of them; ok is false if the limit is not for it.
+// flying returns bounds of the number that a limit compares for a call of the name and the origin: at least the known
+// calls, at most all calls. If the limit does not match the call, ok is false.
 func (m *flyingModel) flying(l collector.Limit, name, origin string, inOther bool) (least, most int64, ok bool) {
 	whole := inOther && l.Resource == collector.Other // the resource Other itself
 	pattern := l.Resource != name && l.Matches(name) || l.Resource == name && !inOther
@@ -166,7 +166,7 @@ func (m *flyingModel) enter() {
 	}
 }
 
-// exit ends one of the calls, in one of the ways in which calls end, and then again.
+// exit ends a call in one of several ways, and then ends it a second time.
 func (m *flyingModel) exit() {
 	if len(m.calls) == 0 {
 		return
@@ -189,7 +189,7 @@ func (m *flyingModel) exit() {
 	x.end(nil)
 }
 
-// errPanics makes the function panic that tells exceptions.
+// errPanics makes Options.Exception panic.
 var errPanics = errors.New("panics")
 
 func (m *flyingModel) set() {
@@ -247,7 +247,7 @@ func playFlying(t testing.TB, play []byte) {
 	for len(m.calls) > 0 {
 		m.exit()
 	}
-	// Nothing is left: one call of each enters, and one only.
+	// No call is left in flight: exactly one call of each name enters.
 	limit(t, c, collector.Limit{Resource: "*", Grade: collector.Concurrency, Count: 1}, collector.Limit{Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 1})
 	for _, name := range []string{"a", "b", "x/1", "x/2", "y"} {
 		_, e, err := c.Enter(context.Background(), name, collector.Origin("o"))
@@ -267,7 +267,8 @@ func randomPlay(seed uint64, n int) []byte {
 	return play
 }
 
-// Limits on concurrency against one that counts every call anew: enter in every way, exit, replace limits, retire, cancel.
+// Limits on concurrency agree with a naive oracle while calls enter in every way, exit and are cancelled, limits
+// change, and resources retire.
 func TestConcurrencyLimitsAgainstOracle(t *testing.T) {
 	seeds := uint64(3000)
 	if testing.Short() {

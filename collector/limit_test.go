@@ -52,9 +52,10 @@ func try(c *collector.Collector, f *fakeClock, at time.Duration, n int) (passed 
 	return passed
 }
 
-// A fixed window lets twice the limit through in the second between two of its own: 20 and 80 in one, 80 and 20 in the
-// next are 160 from half to half. The sliding window does not.
-func TestNoBurstAtTheBoundaryOfAWindow(t *testing.T) {
+// A fixed window admits up to twice the limit in a second across its boundary: 20 and 80 calls in one window, 80 and
+// 20 in the next are 160 calls from the middle of the first to the middle of the second. The sliding window admits
+// 100.
+func TestNoBurstAtWindowBoundary(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Count: 100})
 	fixed := map[time.Duration]int{} // what a fixed window of one second lets through
@@ -77,9 +78,9 @@ func TestNoBurstAtTheBoundaryOfAWindow(t *testing.T) {
 	}
 }
 
-// What an unaligned second can hold: twice the limit at its two ends, but never more than the limit in a second less one
-// bucket. In strict mode no second holds more.
-func TestWhatAnUnalignedSecondHolds(t *testing.T) {
+// A second that begins within a bucket can hold twice the limit, at its two ends. A second less one bucket never
+// holds more than the limit. In strict mode no second does.
+func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
 		strict  bool
@@ -100,8 +101,8 @@ func TestWhatAnUnalignedSecondHolds(t *testing.T) {
 	}
 }
 
-// 64 goroutines against a limit, while the clock runs: no window of one second that begins when a bucket does ever holds
-// more than the limit, no window at all in strict mode, and every call has passed or was blocked.
+// 64 goroutines call under a limit while the clock runs. No second that begins with a bucket holds more passes than
+// the limit, and in strict mode no second at all. Every call is a pass or a block.
 func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -160,8 +161,8 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	}
 }
 
-// The same with prioritized calls that wait for the next bucket, and contexts that end before it comes; here time passes
-// only when everybody waits, so that each call is known to the nanosecond.
+// The limit also holds with prioritized calls that wait for the next bucket, and with contexts that end before the
+// bucket begins. Time passes only while all goroutines wait, so the time of each call is exact.
 func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -257,7 +258,7 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	}
 }
 
-// A limit on concurrency holds at every moment, also for calls that wait.
+// A limit on concurrency holds at any time, including calls that wait.
 func TestConcurrencyLimit(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 5},
@@ -324,7 +325,7 @@ func TestBlockedError(t *testing.T) {
 	}
 }
 
-// Each resource that matches a pattern has its own quota, and all rules that match must let a call through.
+// Each resource that matches a pattern has its own quota, and a call passes only if all matching rules admit it.
 func TestPatterns(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, name string
@@ -367,8 +368,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// Limits are replaced while calls go on. What has passed in the last second, and what is in flight, counts for the new
-// ones, whoever counted it and by whichever way.
+// New limits count the passes of the last second and the calls in flight, whether or not earlier limits counted them.
 func TestLimitsAreReplaced(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -414,7 +414,7 @@ func TestLimitsAreReplaced(t *testing.T) {
 	}
 }
 
-// A borrowed pass is not forgotten when limits are replaced while its call waits.
+// New limits count a borrowed pass whose call is waiting.
 func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -440,13 +440,13 @@ func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 		_, first := r.TryEnter()
 		_, second := r.TryEnter()
 		if first != nil || second == nil {
-			t.Errorf("%v, %v; one has passed here by a loan", first, second)
+			t.Errorf("%v, %v; one borrowed pass counts here", first, second)
 		}
 	})
 }
 
-// What enters by Enter, or was admitted by somebody else, is never refused, but uses the limit up.
-func TestWhatIsNotRefusedCounts(t *testing.T) {
+// No limit refuses calls that enter through Enter or are Admitted, but they use quota.
+func TestAdmittedCallsUseQuota(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Count: 3}, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 9})
 	r := c.Resource("a")
@@ -459,7 +459,7 @@ func TestWhatIsNotRefusedCounts(t *testing.T) {
 	if _, err := r.TryEnter(); err == nil {
 		t.Error("a fifth call passed")
 	}
-	if err := r.Do(func() error { t.Error("it runs"); return nil }); !errors.Is(err, collector.ErrBlocked) {
+	if err := r.Do(func() error { t.Error("the function runs"); return nil }); !errors.Is(err, collector.ErrBlocked) {
 		t.Error(err)
 	}
 	if s := r.Snapshot(nil); s.Total.Pass != 4 || s.Total.Block != 2 || s.InFlight != 4 {
@@ -467,7 +467,7 @@ func TestWhatIsNotRefusedCounts(t *testing.T) {
 	}
 }
 
-func TestLimitsThatAreWrong(t *testing.T) {
+func TestInvalidLimits(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Count: 1})
 	err := c.SetLimits([]collector.Limit{
@@ -485,23 +485,23 @@ func TestLimitsThatAreWrong(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"limit 2: resource is empty", "limit 3: qps is -1", "limit 4: there is no Grade(7)",
-		`limit 5: "qps good" is limited by limit 1 already, to 1`, "limit 6: strict is for qps", "limit 7: resource", "limit 8: origin",
+		"limit 2: resource is empty", "limit 3: qps is -1", "limit 4: unknown grade Grade(7)",
+		`limit 5: "qps good" is already limited to 1 by limit 1`, "limit 6: strict applies to qps only", "limit 7: resource", "limit 8: origin",
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q:\n%v", want, err)
+			t.Errorf("the error does not contain %q:\n%v", want, err)
 		}
 	}
 	if n := strings.Count(err.Error(), "\n") + 1; n != 7 {
-		t.Errorf("%d mistakes:\n%v", n, err)
+		t.Errorf("%d invalid limits:\n%v", n, err)
 	}
 	if got := c.Limits(); len(got) != 1 || got[0].Resource != "a" {
 		t.Errorf("limits %v", got)
 	}
 }
 
-// What a cancelled call borrowed is there for others.
-func TestACancelledCallGivesBack(t *testing.T) {
+// Other calls can use the pass that a cancelled call had borrowed.
+func TestCancelledCallReturnsItsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
 		limit(t, c, collector.Limit{Resource: "a", Count: 3})
@@ -539,8 +539,8 @@ func TestACancelledCallGivesBack(t *testing.T) {
 	})
 }
 
-// A call waits for half a second at most, though the next bucket begins later.
-func TestNobodyWaitsForMoreThanHalfASecond(t *testing.T) {
+// A call waits for half a second at most, even if the next bucket begins later.
+func TestWaitIsHalfASecondAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{Windows: node.Options{SampleCount: 1}})
 		limit(t, c, collector.Limit{Resource: "a", Count: 1})
@@ -556,8 +556,8 @@ func TestNobodyWaitsForMoreThanHalfASecond(t *testing.T) {
 	})
 }
 
-// A rule for one origin is none for others.
-func TestOriginsHaveTheirOwnLimits(t *testing.T) {
+// A limit on one origin does not apply to other origins.
+func TestLimitsOnOrigins(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Origin: "bot", Count: 2}, collector.Limit{Resource: "a", Count: 6})
 	passed := map[string]int{}
@@ -573,8 +573,8 @@ func TestOriginsHaveTheirOwnLimits(t *testing.T) {
 	}
 }
 
-// Reasons are those of the limits in force, and of those that have refused something.
-func TestReasonsFollowTheLimits(t *testing.T) {
+// The reasons of a resource are the limits in force, and former limits that have refused a call.
+func TestReasonsOfLimitsInForce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
 	for i := range 30 {
@@ -593,8 +593,8 @@ func TestReasonsFollowTheLimits(t *testing.T) {
 	}
 }
 
-// Of several limits the lowest holds; those of origins are not the resource's.
-func TestLimitOfAResource(t *testing.T) {
+// Resource.Limit returns the lowest of several limits, and ignores limits on origins.
+func TestResourceLimit(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
 	limit(t, c,
 		collector.Limit{Resource: "a*", Count: 5},
@@ -630,15 +630,15 @@ func TestLimitOfAResource(t *testing.T) {
 		t.Errorf("without limits: %d", n)
 	}
 	if _, ok := (*collector.Resource)(nil).Limit(collector.QPS); ok {
-		t.Error("nil has a limit")
+		t.Error("a nil Resource has a limit")
 	}
 }
 
-// What a limit calls a view has no quota.
-func TestViewsHaveNoLimits(t *testing.T) {
+// The names of views are not names of resources, so a limit on one is invalid.
+func TestLimitOnAViewIsInvalid(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	for _, name := range []string{collector.InboundTotal, collector.Root} {
-		if err := c.SetLimits([]collector.Limit{{Resource: name}}); err == nil || !strings.Contains(err.Error(), "is a view") {
+		if err := c.SetLimits([]collector.Limit{{Resource: name}}); err == nil || !strings.Contains(err.Error(), "reserved name of a view") {
 			t.Error(err)
 		}
 	}

@@ -7,80 +7,136 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// limiter holds the rules for one name, and counts what they limit: for a resource that has the name, or for a name that
-// another resource counts, such as [Other]. It outlives its rules: when limits are replaced, the new ones find what the old ones have seen.
+// Limiters of a call
 //
-// The calls in flight of a resource are counted by its leaves, see [node.Statistic.SetCounters], so that those count that entered
-// when there was no limit. A name that another resource counts has no leaf; its calls hold a reservation until they end. A
-// name that gets a resource after that takes its limiter along, and has both kinds of calls for a while.
+// A limiter holds the rules of one name, and counts the passes and the calls in flight that these rules compare with
+// their counts. A resource has at most one limiter. A call of an overflowing name, which another resource records,
+// has more. The slice "list" in this package is the limiters of one call, in lock order:
+//
+//	call: resource "GET /a", origin "web"             call: name "GET /b", recorded for _other, origin "web"
+//
+//	list[0]  Resource.limiter of "GET /a"             list[0]   Resource.limiter of _other: limits on "_other"
+//	           all origins: GET /a, GET /*, *         list[1]   the overflow limiter of "GET /b": GET /*, *
+//	           origin web:  limits from web
+//	                                                  or, while overflowLimiters is full:
+//	                                                  list[1:]  one limiter per matching pattern, sorted: *, GET /*
+//
+// Each limiter holds two sets of quotas, for limits and for dry runs. Each set has a meter for all origins together,
+// and a meter for each limited origin. The rules of a set read its meters:
+//
+//	limiter ─┬─ quotas ─┬─ all      ── passes, inFlight ←── rules without Origin
+//	         │          └─ origins  ── passes, inFlight ←── rules with Origin
+//	         └─ dry ──── (the same; passes and calls that the dry runs would admit or refuse)
+//
+// Lock order
+//
+//	Collector.setting → Collector.mu → overflowLimiters.mu → limiter of the recording resource (list[0])
+//	→ overflow limiters (list[1:], sorted by pattern) → locks of a node.View → locks of a node.Statistic
+//
+// No goroutine locks a limiter while it holds the lock of a statistic. Calls lock all of list (lockAll), and then the
+// stripe that records the call (node.Statistic.Hold). The quotas therefore count a pass in the same bucket as the
+// leaf, and no other call intervenes between check and count. The decision reads no leaf, so its cost does not depend
+// on the number of origins.
+
+// limiter holds the rules of one name and the meters that they read. The name belongs to a resource, or is an
+// overflowing name that another resource, such as [Other], records. A limiter outlives its rules: after SetLimits,
+// the new rules start with the existing meters.
+//
+// The leaves of a resource count its calls in flight in the meters, see [node.Statistic.SetCounters], including calls
+// that entered before there was a limit. An overflowing name has no leaf; its calls hold a reservation until they
+// end. When an overflowing name gets a resource, the resource takes over the limiter. For a while the limiter then
+// counts both kinds of calls.
 type limiter struct {
 	mu     sync.Mutex
 	c      *Collector
 	quotas             // of the limits that refuse calls
 	dry    quotas      // of the dry runs
-	alone  [1]*limiter // itself, for lists
+	self   [1]*limiter // the limiters of a call without a reservation
 
-	dryCounts []labelled[dryCount] // of a resource, by reason, also of dry runs that are no more
+	dryCounts []labelled[dryCount] // by reason, including former dry runs; used for resources only
 
-	// Of one in the table of [names], which keeps its rules up to date:
-	name    string   // or pattern; empty for that of a resource
-	rules   *ruleSet // that the rules were made of
-	last    int64    // the second in which a call passed last; 0 if none did
-	shared  bool     // it is for many names, all that match the pattern
-	dropped bool     // calls must look for another one
+	// The following fields belong to limiters in overflowLimiters, which refresh their rules when a call locks them:
+	name     string   // the name or the pattern; empty for the limiter of a resource
+	rules    *ruleSet // source of the rules
+	lastPass int64    // second of the last reserved call; 0 before the first
+	shared   bool     // many names that match the pattern share the limiter
+	dropped  bool     // the limiter is no longer in the table; calls must look up the name again
 }
 
-// newLimiter makes a limiter without rules, for a resource if the name is empty.
+// newLimiter returns a limiter without rules. The name is empty for the limiter of a resource.
 func newLimiter(c *Collector, name string, shared bool) *limiter {
 	m := &limiter{c: c, name: name, shared: shared}
-	m.alone[0] = m
+	m.self[0] = m
 	if name != "" {
 		m.all.passes = c.newQuota()
 	}
 	return m
 }
 
-// of is the quotas of the limits that refuse calls, or of the dry runs.
-func (m *limiter) of(dry bool) *quotas {
+// set returns the quotas of the dry runs, or of the limits that refuse calls.
+func (m *limiter) set(dry bool) *quotas {
 	if dry {
 		return &m.dry
 	}
 	return &m.quotas
 }
 
-// newQuota makes passes that have not been counted yet.
+// newQuota returns an empty record of passes. The rules that read it set the count, see [node.Quota.With].
 func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
-// set replaces the rules, of the resource r or, if that is nil, of a name. The meters stay. What a resource passed, when no rule read
-// that, is known by its views. Holds mu.
-func (m *limiter) set(limits []Limit, r *Resource) {
-	m.quotas.reset()
-	m.dry.reset()
+// lockAll locks the limiters of a call, in order. If one of them was dropped, it locks none and returns errMoved.
+func lockAll(list []*limiter) error {
+	for i, m := range list {
+		m.mu.Lock()
+		if m.dropped {
+			unlockAll(list[:i+1])
+			return errMoved
+		}
+		if m.name != "" {
+			m.refresh()
+		}
+	}
+	return nil
+}
+
+func unlockAll(list []*limiter) {
+	for _, m := range list {
+		m.mu.Unlock()
+	}
+}
+
+// setRules replaces the rules and keeps the meters. r is the resource of the limiter, or nil for an overflowing name.
+// If no rule read the passes of a resource before, they are taken from its views. m.mu must be held.
+func (m *limiter) setRules(limits []Limit, r *Resource) {
+	m.quotas.removeRules()
+	m.dry.removeRules()
 	for _, l := range limits {
+		// Dry runs count their own passes. They subtract the calls that they would have refused from the calls in
+		// flight.
 		x := rule{Limit: l, meter: m.meter(l.Origin)}
-		of, own := &m.quotas, x.meter
+		set, own := &m.quotas, x.meter
 		if l.DryRun {
-			of, own = &m.dry, m.dry.meter(l.Origin)
+			set, own = &m.dry, m.dry.meter(l.Origin)
 			x.refused = own
 		}
 		if l.Grade != QPS {
-			x.counts, own.counts = true, true
-			of.concurrency = append(of.concurrency, x)
+			x.readsInFlight, own.readsInFlight = true, true
+			set.concurrency = append(set.concurrency, x)
 			continue
 		}
-		own.read = true
+		own.readsPasses = true
 		if own.passes == nil {
-			own.passes = m.known(x.meter, r, l.Origin)
+			own.passes = m.passesSoFar(x.meter, r, l.Origin)
 		}
 		x.quota = own.passes.With(l.Count, l.Strict)
-		of.qps = append(of.qps, x)
+		set.qps = append(set.qps, x)
 	}
-	m.quotas.drop(r != nil) // otherwise nobody else knows the passes
-	m.dry.drop(true)
+	m.quotas.dropUnused(r != nil) // an overflowing name has no view to take the passes from later
+	m.dry.dropUnused(true)
 }
 
-// known makes the passes of an origin, with what is known of them: by the resource r or, if that is nil, by the meter of the name.
-func (m *limiter) known(x *meter, r *Resource, origin string) *node.Quota {
+// passesSoFar returns the recent passes of an origin. They come from the views of r, or for an overflowing name from x.
+func (m *limiter) passesSoFar(x *meter, r *Resource, origin string) *node.Quota {
 	q := m.c.newQuota()
 	switch {
 	case r == nil:
@@ -94,13 +150,13 @@ func (m *limiter) known(x *meter, r *Resource, origin string) *node.Quota {
 			q.Fill(o.view, m.c.line.Now())
 		}
 	}
-	if x.before != nil {
-		q.Add(x.before)
+	if x.overflowPasses != nil {
+		q.Add(x.overflowPasses)
 	}
 	return q
 }
 
-// refresh gives the limiter of a name the rules that are in force. Holds mu.
+// refresh updates the rules of an overflow limiter to the limits in force. m.mu must be held.
 func (m *limiter) refresh() {
 	rules := m.c.limits.Load()
 	if m.rules == rules {
@@ -111,10 +167,10 @@ func (m *limiter) refresh() {
 	if !m.shared {
 		patterns = rules.matching(m.name)
 	}
-	m.set(rules.forAny(patterns), nil)
+	m.setRules(rules.forSubjects(patterns), nil)
 }
 
-// limits are the limits of the rules.
+// limits returns the limits that refuse calls.
 func (m *limiter) limits() (list []Limit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,9 +182,9 @@ func (m *limiter) limits() (list []Limit) {
 	return list
 }
 
-// take counts a call of a name that has no leaf. Holds mu.
-func (m *limiter) take(origin string) {
-	m.last = m.c.second()
+// enterReserved counts a call with a reservation as in flight. m.mu must be held.
+func (m *limiter) enterReserved(origin string) {
+	m.lastPass = m.c.second()
 	m.enter(origin)
 	if origin == "" {
 		return
@@ -138,72 +194,23 @@ func (m *limiter) take(origin string) {
 	}
 }
 
-// counters are the meters that must know the calls in flight of the origin. Holds mu.
+// counters returns the counters that the leaves of an origin must update with their calls in flight. m.mu must be held.
 func (m *limiter) counters(origin string) (list []*atomic.Int64) {
-	if m.all.counts {
+	if m.all.readsInFlight {
 		list = append(list, &m.all.inFlight)
 	}
-	if x := m.origins[origin]; x != nil && x.counts {
+	if x := m.origins[origin]; x != nil && x.readsInFlight {
 		list = append(list, &x.inFlight)
 	}
 	return list
 }
 
-// setLimits gives the resource its limits: those in force that are for its name, see [ruleSet.forName]. Calls wait from before its
-// leaves are read, so that none is missed. Holds the collector's mu.
-func (r *Resource) setLimits(limits []Limit) {
-	rules := limits
-	if r.shared.Load() { // patterns are for each name by itself, the resource's own included
-		rules = filter(limits, func(l Limit) bool { return !l.pattern() })
-		limits = filter(r.c.limits.Load().list, func(l Limit) bool { return l.pattern() || l.Resource == r.name })
-	}
-	r.blocks.prune()
-	m := r.kept.Load()
-	if m == nil {
-		if len(limits) == 0 {
-			return
-		}
-		m = newLimiter(r.c, "", false)
-		r.kept.Store(m)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r.limiter.Store(m); len(limits) == 0 {
-		r.limiter.Store(nil)
-	}
-	m.set(rules, r)
-	m.dryCounts = filter(m.dryCounts, func(x labelled[dryCount]) bool { return x.of.stat != nil })
-	for _, l := range limits { // so that there is a series before the first block
-		if l.DryRun {
-			getOrAdd(&m.dryCounts, l.String())
-		} else {
-			r.blocks.add(l.String(), 0)
-		}
-	}
-	for l := range r.leaves {
-		l.SetCounters(m.counters(l.origin)...)
-	}
-}
-
-// share makes the resource one that counts calls of other names.
-func (c *Collector) share(r *Resource) {
-	if r.shared.Load() {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !r.shared.Load() && !r.dead.Load() {
-		r.shared.Store(true)
-		r.setLimits(c.limits.Load().forName(r.name))
-	}
-}
-
-// countInFlight makes a new leaf count its calls in flight. Holds the collector's mu.
-func (m *limiter) countInFlight(l *leaf) {
+// setCounters makes a new leaf count its calls in flight. The collector's mu must be held.
+func (m *limiter) setCounters(l *leaf) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l.SetCounters(m.counters(l.origin)...)
 }
 
-// busy reports whether calls are in flight that count for the resource and not for its leaves.
-func (m *limiter) busy() bool { return m != nil && m.all.inFlight.Load() > 0 }
+// hasInFlight reports whether reserved calls of the resource are in flight, which its leaves do not record.
+func (m *limiter) hasInFlight() bool { return m != nil && m.all.inFlight.Load() > 0 }

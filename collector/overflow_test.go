@@ -23,7 +23,8 @@ func flying(resource string, n int64) collector.Limit {
 	return collector.Limit{Resource: resource, Grade: collector.Concurrency, Count: n}
 }
 
-// crowded is a Collector that has room for so many more names in limits and for no more resources.
+// crowded returns a Collector with a full table of resources, and with capacity for the given number of overflow
+// limiters.
 func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 	t.Helper()
 	c, f := clocked(t, collector.Options{MaxResources: room, RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
@@ -35,10 +36,10 @@ func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 	return c, f
 }
 
-// unearned are options of all calls of pass, in tests that run again with names that have not earned a resource.
+// unearned has the options of all calls of pass, in tests that run a second time with unearned names.
 var unearned []collector.CallOption
 
-// pass tries n calls of a name, and returns the entries of those that passed.
+// pass tries n calls of a name, and returns the entries of the calls that passed.
 func pass(c *collector.Collector, name string, n int, opts ...collector.CallOption) (list []*collector.Entry) {
 	opts = append(opts, unearned...)
 	for range n {
@@ -55,15 +56,15 @@ func exit(list []*collector.Entry) {
 	}
 }
 
-// A scanner made up paths, each of which hung; the checkout, which was beyond MaxResources too, was refused under a limit
-// that it did not come near to.
-func TestStrangersNamesLockNobodyOut(t *testing.T) {
+// Regression: a scanner requested made-up paths, and the requests hung. The checkout, also over MaxResources, was
+// refused although its own calls were far below the limit.
+func TestMadeUpNamesDoNotUseTheQuotaOfOthers(t *testing.T) {
 	for _, l := range []collector.Limit{flying("*", 2), qps("*", 2)} {
 		c, _ := crowded(t, 50)
 		limit(t, c, l)
 		for i := range 40 {
 			if n := len(pass(c, fmt.Sprint("/wp-admin/", i), 1)); n != 1 {
-				t.Fatalf("%v: a stranger locks out another", l)
+				t.Fatalf("%v: the first call of a made-up name was refused", l)
 			}
 		}
 		checkout := pass(c, "checkout", 3)
@@ -77,8 +78,9 @@ func TestStrangersNamesLockNobodyOut(t *testing.T) {
 	}
 }
 
-// An operator reloaded the file of limits, twice in a second; names beyond MaxResources got all of their quota each time.
-func TestAReloadIsNoFreshQuota(t *testing.T) {
+// Regression: an operator reloaded the limits file twice in a second, and names over MaxResources got a full quota
+// each time.
+func TestReloadKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 5)
 	web := collector.Limit{Resource: "/api/*", Origin: "web", Count: 8}
 	limit(t, c, qps("/api/*", 10), web)
@@ -103,8 +105,8 @@ func TestAReloadIsNoFreshQuota(t *testing.T) {
 	}
 }
 
-// The same for what is in flight.
-func TestAReloadDoesNotForgetWhatIsInFlight(t *testing.T) {
+// A reload keeps the calls in flight of names over MaxResources.
+func TestReloadKeepsCallsInFlight(t *testing.T) {
 	c, _ := crowded(t, 5)
 	bot := collector.Limit{Resource: "*", Origin: "bot", Grade: collector.Concurrency, Count: 4}
 	limit(t, c, qps("*", 100))
@@ -127,26 +129,26 @@ func TestAReloadDoesNotForgetWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// A limit that named the resource gave it a place of its own, and with it a second quota.
-func TestTheFirstLimitOnANameFindsWhatItUsed(t *testing.T) {
+// Regression: the first limit with the exact name registered the resource, which then had a second quota.
+func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 5)
 	limit(t, c, qps("*", 10), flying("*", 50))
 	list := pass(c, "login", 20)
 	limit(t, c, qps("login", 10))
 	if n := len(pass(c, "login", 20)); len(list) != 10 || n != 0 || c.Resource("login").Name() != "login" {
-		t.Errorf("%d passed, and %d more under a limit of their own", len(list), n)
+		t.Errorf("%d passed, and %d more under a limit on the name", len(list), n)
 	}
 	f.add(time.Second)
 	limit(t, c, qps("login", 100), flying("login", 12))
 	own := pass(c, "login", 9)
 	if len(own) != 2 {
-		t.Errorf("%d entered beside ten, want 2", len(own))
+		t.Errorf("%d entered next to ten in flight, want 2", len(own))
 	}
 	for i, e := range list { // they entered when the name was counted for Other
 		e.Exit(nil)
 		e.Exit(nil)
 		if more := len(pass(c, "login", 3)); more != 1 {
-			t.Fatalf("%d entered for one that left, call %d", more, i)
+			t.Fatalf("%d entered after one had left, call %d", more, i)
 		}
 	}
 	if n := c.Resource("login").InFlight(); n != 12 {
@@ -154,8 +156,8 @@ func TestTheFirstLimitOnANameFindsWhatItUsed(t *testing.T) {
 	}
 }
 
-// The same, when others were retired and so made room for it.
-func TestRoomForANameIsNoFreshQuota(t *testing.T) {
+// A name keeps its used quota when it gets a resource because others were retired.
+func TestNewResourceKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 2)
 	limit(t, c, qps("*", 10), flying("*", 15))
 	f.add(time.Hour)
@@ -167,19 +169,20 @@ func TestRoomForANameIsNoFreshQuota(t *testing.T) {
 	}
 	f.add(time.Second)
 	if more = pass(c, "x", 20); len(more) != 5 {
-		t.Errorf("%d entered beside ten, want 5", len(more))
+		t.Errorf("%d entered next to ten in flight, want 5", len(more))
 	}
 	exit(more)
 	f.add(time.Hour) // the resource is idle, but for calls that entered before there was one
 	c.Seal()
 	c.Seal()
 	if more = pass(c, "x", 20); len(more) != 5 {
-		t.Errorf("%d entered beside ten, after an hour, want 5", len(more))
+		t.Errorf("%d entered next to ten in flight, after an hour, want 5", len(more))
 	}
 }
 
-// Entries from before the limit count; they leave once, by whatever way, under whatever limits.
-func TestWhatIsInFlightCountsFromTheFirstLimitOn(t *testing.T) {
+// Calls that entered before the first limit count. They leave exactly once, however they end and whichever limits
+// apply.
+func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
 	first := r.Enter()
@@ -195,7 +198,7 @@ func TestWhatIsInFlightCountsFromTheFirstLimitOn(t *testing.T) {
 	limits := []collector.Limit{flying("a", 5), {Resource: "*", Origin: "web", Grade: collector.Concurrency, Count: 3}}
 	limit(t, c, limits...)
 	if n := len(pass(c, "a", 5)); n != 1 {
-		t.Errorf("%d entered beside four, want 1", n)
+		t.Errorf("%d entered next to four in flight, want 1", n)
 	}
 	release <- 1
 	if <-panics == nil {
@@ -204,7 +207,7 @@ func TestWhatIsInFlightCountsFromTheFirstLimitOn(t *testing.T) {
 	limit(t, c, limits[1], flying("a", 5))
 	web := pass(c, "a", 5, collector.Origin("web"))
 	if len(web) != 1 {
-		t.Errorf("%d entered for the one that panicked, want 1", len(web))
+		t.Errorf("%d entered after one had panicked, want 1", len(web))
 	}
 	limit(t, c, qps("a", 1000))
 	exit(append(list, web...))
@@ -212,12 +215,12 @@ func TestWhatIsInFlightCountsFromTheFirstLimitOn(t *testing.T) {
 	first.Exit(errBad)
 	limit(t, c, limits...)
 	if n := len(pass(c, "a", 5)); n != 4 {
-		t.Errorf("%d entered beside one, want 4", n)
+		t.Errorf("%d entered next to one in flight, want 4", n)
 	}
 }
 
-// A call that waits for the next bucket is in flight for its name, and is not once it was cancelled.
-func TestCallsInOtherThatWait(t *testing.T) {
+// A call that waits for the next bucket is in flight for its name until it is cancelled.
+func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{MaxResources: 4})
 		for i := range 4 {
@@ -244,7 +247,7 @@ func TestCallsInOtherThatWait(t *testing.T) {
 		}
 		limit(t, c, flying("*", 2))
 		if n := len(pass(c, "x", 1)); n != 0 {
-			t.Error("calls that wait do not count")
+			t.Error("waiting calls do not count")
 		}
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
@@ -252,7 +255,7 @@ func TestCallsInOtherThatWait(t *testing.T) {
 		}
 		list := pass(c, "x", 3)
 		if len(list) != 1 {
-			t.Errorf("%d entered for the one that was cancelled", len(list))
+			t.Errorf("%d entered after one was cancelled", len(list))
 		}
 		time.Sleep(500 * ms) // into the bucket that was borrowed from
 		if err := <-done; err != nil {
@@ -261,24 +264,24 @@ func TestCallsInOtherThatWait(t *testing.T) {
 		exit(list)
 		limit(t, c, qps("*", 3))
 		if n := len(pass(c, "x", 9)); n != 1 {
-			t.Errorf("%d passed beside one that waited and one of a moment ago, want 1", n)
+			t.Errorf("%d passed in the bucket of one that had waited and one that had passed, want 1", n)
 		}
 		time.Sleep(2 * time.Minute)
 		limit(t, c, flying("*", 2))
 		if n := len(pass(c, "x", 9)); n != 1 {
-			t.Errorf("%d entered when one is in flight, want 1", n)
+			t.Errorf("%d entered next to one in flight, want 1", n)
 		}
 	})
 }
 
-// What passed in a process before this one is in flight here, also for a name without a resource.
-func TestCallsThatPassedElsewhereAreInFlight(t *testing.T) {
+// A call that passed in an earlier process is in flight in this one, even if its name has no resource.
+func TestPassedCallsAreInFlight(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, flying("*", 2), qps("*", 2))
 	for _, name := range []string{"old 0", "x"} {
 		list := pass(c, name, 2, collector.Passed())
 		if n := len(pass(c, name, 1)); n != 0 {
-			t.Errorf("%s: a third entered", name)
+			t.Errorf("%s: a third call entered", name)
 		}
 		exit(list)
 		if n := len(pass(c, name, 9)); n != 2 {
@@ -287,8 +290,8 @@ func TestCallsThatPassedElsewhereAreInFlight(t *testing.T) {
 	}
 }
 
-// A limit of one call in flight costs what it costs, with one origin or with a thousand.
-func TestALimitCostsTheSameForAThousandOrigins(t *testing.T) {
+// A limit on concurrency costs the same with one origin and with a thousand.
+func TestCostOfALimitWithAThousandOrigins(t *testing.T) {
 	cost := func(origins int) time.Duration {
 		c := newCollector(t, collector.Options{MaxOrigins: origins})
 		limit(t, c, flying("*", 500))
@@ -313,9 +316,8 @@ func TestALimitCostsTheSameForAThousandOrigins(t *testing.T) {
 	}
 }
 
-// A stranger's many names leave no more behind than there may be resources; the longest idle one makes room, and no busy
-// one does.
-func TestNamesInLimitsAreBounded(t *testing.T) {
+// Made-up names leave at most MaxResources limiters behind. A further name evicts an idle one, and never a busy one.
+func TestOverflowLimitersAreBounded(t *testing.T) {
 	many := 100_000
 	if testing.Short() {
 		many = 20_000
@@ -337,7 +339,7 @@ func TestNamesInLimitsAreBounded(t *testing.T) {
 		}
 	}
 	if n := len(pass(c, "checkout", 1)); n != 0 {
-		t.Error("a name with calls in flight was forgotten")
+		t.Error("a name with calls in flight was evicted")
 	}
 	exit(busy)
 	if n := len(pass(c, "checkout", 9)); n != 2 {
@@ -345,9 +347,9 @@ func TestNamesInLimitsAreBounded(t *testing.T) {
 	}
 }
 
-// When the table is full of busy names, further ones share a quota for each pattern; when there is room again, none of them
-// gets more than its own.
-func TestWhenThereAreTooManyNamesTheyShare(t *testing.T) {
+// While the table is full of busy names, further names share a quota for each pattern. When the table has capacity
+// again, no name gets more than its own quota.
+func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	c, f := crowded(t, 3)
 	limit(t, c, qps("/a/*", 5), flying("/a/*", 6), qps("/b/*", 2), flying("*", 100))
 	held := pass(c, "/b/0", 1)
@@ -366,15 +368,15 @@ func TestWhenThereAreTooManyNamesTheyShare(t *testing.T) {
 	}
 	f.add(5 * time.Second)
 	c.Seal()
-	// There is room for two; what is in flight stays where it is.
+	// The table has capacity for two; calls in flight stay in their limiter.
 	if z, x, y := pass(c, "/a/z", 9), pass(c, "/a/x", 9), pass(c, "/a/y", 9); len(z) != 5 || len(x) != 5 || len(y) != 1 {
-		t.Errorf("%d, %d and %d passed; three of x and two of y are in flight where y is still", len(z), len(x), len(y))
+		t.Errorf("%d, %d and %d passed next to three of x and two of y in the shared limiter", len(z), len(x), len(y))
 	}
 	exit(held)
 }
 
-// A name that has shared a quota and gets its own takes along what passed then.
-func TestARoomyTableIsNoFreshQuota(t *testing.T) {
+// A name that leaves a shared quota starts with the passes of the shared quota.
+func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, qps("*", 5))
 	exit(pass(c, "a", 1))
@@ -387,8 +389,8 @@ func TestARoomyTableIsNoFreshQuota(t *testing.T) {
 	}
 }
 
-// Limits are set and replaced while calls of all kinds enter and exit: none is exceeded, and when all calls have left
-// nothing is in flight for any limit. So it is when limits are removed now and then.
+// Limits are replaced while calls of all kinds enter and exit. No limit is exceeded, and after all calls have left,
+// no call is in flight for any limit. The same holds if limits are removed periodically.
 func TestLimitsAreReplacedUnderWriters(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("removed %t", removed), func(t *testing.T) { limitsUnderWriters(t, removed) })
@@ -488,9 +490,9 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 	}
 }
 
-// A name that another resource counts keeps what it used of its quota while any limit remembers it, however many others come: two
-// seconds and a bucket for strict ones. Then the longest idle one makes room.
-func TestANameKeepsItsQuotaWhileItIsRemembered(t *testing.T) {
+// An overflowing name keeps its used quota while a limit can count it, however many other names arrive: two seconds
+// and a bucket for strict limits. Then a new name may evict it.
+func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	for since, own := range map[time.Duration]bool{0: true, time.Second: true, 3 * time.Second: true, 4 * time.Second: true, 5 * time.Second: false} {
 		c, f := crowded(t, 2) // as many names have limiters of their own
 		strict := qps("/*", 3)
@@ -512,13 +514,13 @@ func TestANameKeepsItsQuotaWhileItIsRemembered(t *testing.T) {
 	}
 }
 
-// A call found the quota of its name, which made room for another one before the call was counted in it.
-func TestACallDoesNotCountInADroppedQuota(t *testing.T) {
+// A call found the limiter of its name, which was evicted before the call had locked it.
+func TestCallDoesNotCountInADroppedLimiter(t *testing.T) {
 	c, _ := crowded(t, 2)
 	limit(t, c, qps("*", 3))
 	exit(pass(c, "x", 1))
 	if !collector.FoundBeforeItWasDropped(c, "y") {
-		t.Error("the call counts where nobody looks any more")
+		t.Error("the call counts in a limiter that was dropped")
 	}
 	if n := len(pass(c, "y", 9)); n != 3 {
 		t.Errorf("%d passed, want 3", n)

@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A call that passed in the process before this one completes here, and neither passes nor uses a limit on QPS up, nor is
-// refused by one.
+// A call that passed in an earlier process completes in this one. It does not pass here, and limits on QPS neither
+// count nor refuse it.
 func TestPassed(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
@@ -50,8 +50,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// What is in flight is in flight, wherever it passed: a limit on concurrency has no room for another call beside it. It
-// refuses no call that has passed already.
+// A limit on concurrency counts calls that passed in an earlier process, and refuses none of them.
 func TestPassedCallsUseUpConcurrency(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 2})
@@ -67,9 +66,9 @@ func TestPassedCallsUseUpConcurrency(t *testing.T) {
 	for i, e := range entries {
 		refused := new(collector.BlockedError)
 		if _, err := r.TryEnter(); !errors.As(err, &refused) && i < 2 {
-			t.Errorf("a call entered beside %d", r.InFlight())
+			t.Errorf("a call entered next to %d in flight", r.InFlight())
 		} else if i < 2 && refused.Reading != r.InFlight() {
-			t.Errorf("%d in flight, and the limit has read %d", r.InFlight(), refused.Reading)
+			t.Errorf("%d in flight, but the limit read %d", r.InFlight(), refused.Reading)
 		}
 		e.Exit(nil)
 	}

@@ -59,21 +59,21 @@ func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
 		var list []*limiter
 		if m := r.limiter.Load(); m != nil {
 			if list, p, err = m.reserve(o, l); err == nil {
-				err = lock(list)
+				err = lockAll(list)
 			}
 			if err != nil {
 				return err
 			}
 			defer p.release() // so that the name is known to have been used
-			defer unlock(list)
+			defer unlockAll(list)
 		}
 		bucket := l.Hold(c.line.Now())
 		if bucket.IsZero() {
 			return errMoved
 		}
 		at := bucket.At()
-		count(list, at, o.n, p, l.origin)
-		update(list, true, l.origin, func(q *node.Quota) { q.Pass(at, o.n) })
+		countPasses(list, at, o.n, p, l.origin)
+		eachQuota(list, true, l.origin, func(q *node.Quota) { q.Pass(at, o.n) })
 		bucket.Record(e.RT, o.n, failed, e.Code.n)
 		return nil
 	})

@@ -78,8 +78,8 @@ func (c *Collector) register(name string, given bool) *Resource {
 		}
 		return c.other.Load()
 	}
-	c.names.mu.Lock() // until calls of the name that another resource counts find this one
-	defer c.names.mu.Unlock()
+	c.overflowLimiters.mu.Lock() // until calls of the name that another resource counts find this one
+	defer c.overflowLimiters.mu.Unlock()
 	r := c.newResource(name)
 	c.byName.Store(name, r)
 	c.registered.Add(1) // after it can be found: a goroutine that sees the collector full finds every name in it
@@ -93,7 +93,7 @@ func (c *Collector) newResource(name string) *Resource {
 	r := &Resource{name: name}
 	r.generation.init(c, v, r, func() *generation { return &r.now().generation })
 	r.sole.init(c, v, r, r.findOrigin(""))
-	r.kept.Store(c.names.move(name))
+	r.kept.Store(c.overflowLimiters.remove(name))
 	r.shared.Store(name == Other)
 	r.setLimits(c.limits.Load().forName(name))
 	c.resources = append(c.resources, r)
@@ -218,7 +218,7 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 		v.Add(&l.Statistic)
 	}
 	if m := l.resource.kept.Load(); m != nil {
-		m.countInFlight(l)
+		m.setCounters(l)
 	}
 	c.leafCount.Add(1)
 	tn.addLeaf(l)

@@ -125,7 +125,7 @@ func (r *Resource) retire(since int64) {
 	c := r.c
 	r.dropOrigins()
 	r.dropTreeNodes()
-	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.Load().busy() {
+	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.Load().hasInFlight() {
 		return
 	}
 	r.dead.Store(true)

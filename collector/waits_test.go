@@ -15,8 +15,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A new name waited while SetLimits matched all names with all patterns, for a second and more. It waits for one resource at
-// most: names are registered while some resources have the new limits and others do not yet.
+// Regression: a new name waited for more than a second while SetLimits matched all names with all patterns. A new name waits
+// for one resource at most: it can be registered when only some resources have the new limits.
 func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	const resources, patterns = 2000, 200
 	c := newCollector(t, collector.Options{MaxResources: 10 * resources})
@@ -168,8 +168,8 @@ func TestWhatIsRetiredIsGone(t *testing.T) {
 	}
 }
 
-// Limits are set, names registered and retired, and calls made, in any order and at the same time: in the end each name has those
-// limits that it matches, in their order.
+// Limits are set, names are registered and retired, and calls enter, in any order and concurrently. Afterwards each name has
+// the limits that it matches, in the order of SetLimits.
 func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -261,7 +261,7 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	}
 }
 
-// naiveLimits are those for a name; of a resource that counts other names those that name it.
+// naiveLimits returns the limits on a name. A resource that records other names has only the limits without a *.
 func naiveLimits(limits []collector.Limit, name string, shared bool) (list []collector.Limit) {
 	for _, l := range limits {
 		if l.Matches(name) && (!shared || !hasStar(l)) {

@@ -118,7 +118,7 @@ func TestParseErrors(t *testing.T) {
 		},
 		{
 			"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]",
-			[]string{"line 1: resource \"xxx", "line 1: machine-root is a view"},
+			[]string{"line 1: resource \"xxx", "line 1: machine-root is the reserved name of a view"},
 		},
 		{"limits: []\n---\nlimits: []", []string{"a second document"}},
 		{"limits: []\n--- junk\n:::", []string{"line 3"}},

@@ -1,0 +1,12 @@
+package collector
+
+// OriginsOfName returns the number of origins with a meter in the limiter of a name that another resource records.
+func OriginsOfName(c *Collector, name string) int {
+	t := c.overflowLimiters
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.byName[name]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.origins)
+}

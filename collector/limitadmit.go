@@ -1,0 +1,162 @@
+package collector
+
+import (
+	"context"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// Admission of a call
+//
+// A resource without limits has no limiter: its calls pay one load of a nil pointer, in Resource.begin or leaf.enter.
+// A call under limits takes these steps:
+//
+//	leaf.enter → limiter.admit → reserve: find the limiters of the call
+//	    │
+//	tryPass, with all limiters locked
+//	    ├─ another process counted the pass (Passed) ── in flight, without a check
+//	    ├─ all rules admit the call ─────────────── evalDryRuns, countPasses, Bucket.Enter
+//	    ├─ a rule refuses the call ──────────────── leaf.block, BlockedError
+//	    └─ a rule on QPS refuses a prioritized call ────── borrow
+//	           │
+//	       loan.wait, without a lock
+//	           ├─ the bucket begins: the call passed ───── afterWait
+//	           └─ the context ends ─────────── loan.cancel, leaf.block, BlockedError
+//
+// reserve, tryPass and leaf.block return errMoved if the leaf was retired, a limiter was dropped, or the name got its
+// own resource. Nothing is counted then, and Collector.count starts again with another leaf.
+
+// admit passes the call of the entry, or counts it as a block and returns a [BlockedError]. If the call must look up
+// its leaf again, admit returns errMoved. m is the limiter of the resource that records the call.
+func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
+	list, r, err := m.reserve(o, e.at.leaf)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		e.at = &r.place
+		// A limit may refuse the call, and user code of the context may panic during the wait. If the call did not
+		// enter, its limiters must not keep it.
+		defer func() {
+			if e.call.IsZero() {
+				r.release()
+			} else {
+				e.call.SetNote(reserved)
+			}
+		}()
+	}
+	return admitUnder(ctx, e, o, list)
+}
+
+// admitUnder is admit with all limiters of the call.
+func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) error {
+	loan, refused, err := tryPass(e, o, list)
+	if loan != nil {
+		if refused.Cancelled = loan.wait(ctx, e, list); refused.Cancelled == nil {
+			afterWait(e, o, list)
+			return nil
+		}
+	}
+	if refused == nil {
+		return err
+	}
+	reason := refused.Limit.String()
+	if refused.Cancelled != nil {
+		reason = Cancelled
+	}
+	l := e.at.leaf
+	if err := l.block(reason, o.n); err != nil {
+		return err
+	}
+	refused.Resource, refused.Origin = l.resource.name, l.origin
+	return refused
+}
+
+// tryPass checks, stamps and counts the call in one step. It returns the reason if limits refuse the call, and also a
+// loan if the call may wait instead.
+func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
+	if err := lockAll(list); err != nil {
+		return nil, nil, err
+	}
+	l := e.at.leaf
+	now := l.resource.c.line.Now()
+	if o.passed { // another process counted the pass: no limit checks it, and the call is only in flight here
+		var err error
+		if e.call = l.Resume(now, o.n); e.call.IsZero() {
+			err = errMoved
+		} else {
+			e.at.reserved.enter()
+		}
+		unlockAll(list)
+		return nil, nil, err
+	}
+	// The bucket cannot turn before Enter or Release. The quotas and the leaf therefore count the pass in the same
+	// bucket.
+	bucket := l.Hold(now)
+	if bucket.IsZero() { // the leaf was retired
+		unlockAll(list)
+		return nil, nil, errMoved
+	}
+	at := bucket.At()
+	var loan *loan
+	refused := checkRules(list, false, at, o, l.origin, 0)
+	if refused == nil {
+		// The dry runs must decide before the pass counts. Their refusal counts after Enter: the statistic of the dry
+		// run has its own locks, and needs the call for its note.
+		dryRefused := evalDryRuns(list, e, o, now, at, 0)
+		countPasses(list, at, o.n, e.at.reserved, l.origin)
+		e.call = bucket.Enter(o.n)
+		if dryRefused != nil {
+			list[0].countDry(e, dryRefused, now, o.n)
+		}
+	} else if bucket.Release(); o.prioritized && refused.Limit.Grade == QPS {
+		loan = borrow(e, o, list, now, at)
+	}
+	unlockAll(list)
+	return loan, refused, nil
+}
+
+// checkRules returns an error if the limits refuse the call, or the dry runs if dry is set. It checks concurrency
+// first: a call over a limit on concurrency must not wait for a bucket. The limiters must be locked.
+func checkRules(
+	list []*limiter, dry bool, bucket time.Duration, o *options, origin string, waiting int64,
+) *BlockedError {
+	if o.admitted {
+		return nil
+	}
+	for _, m := range list {
+		if refused := m.set(dry).checkConcurrency(origin, waiting); refused != nil {
+			return refused
+		}
+	}
+	for _, m := range list {
+		if refused := m.set(dry).checkQPS(bucket, o.n, origin); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// countPasses counts n passes in a bucket, and the call of the reservation r, which may be nil, as in flight. The
+// limiters must be locked.
+func countPasses(list []*limiter, bucket time.Duration, n int64, r *reservation, origin string) {
+	r.enter()
+	for _, m := range list {
+		m.pass(bucket, n, origin)
+	}
+}
+
+// eachQuota calls f with the quotas of each limiter that count a call of the origin. They belong to the limits or, if
+// dry is set, to the dry runs. The limiters must be locked.
+func eachQuota(list []*limiter, dry bool, origin string, f func(*node.Quota)) {
+	for _, m := range list {
+		s := m.set(dry)
+		if q := s.all.passes; q != nil {
+			f(q)
+		}
+		if x := s.origins[origin]; x != nil && x.passes != nil {
+			f(x.passes)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrBlocked is the error of a call that a limit refused. Use errors.As to get the [BlockedError] that names the limit.
+var ErrBlocked = errors.New("collector: blocked")
+
+// Cancelled is the reason of the blocks of prioritized calls that stopped waiting.
+const Cancelled = "cancelled"
+
+// BlockedError describes why a limit refused a call. errors.Is(err, ErrBlocked) reports true for it.
+type BlockedError struct {
+	// Limit is the rule that refused the call.
+	Limit Limit
+	// Resource and Origin belong to the leaf that recorded the block.
+	Resource, Origin string
+	// Reading is the value that the limit compared with its Count: the passes in the last second, or the calls in
+	// flight.
+	Reading int64
+	// Cancelled is the error that ended the wait of a prioritized call, usually the error of its context. If the call
+	// did not wait, Cancelled is nil.
+	Cancelled error
+}
+
+func (e *BlockedError) Error() string {
+	s := fmt.Sprintf("collector: blocked: %q", e.Resource)
+	if e.Origin != "" {
+		s += fmt.Sprintf(" from %q", e.Origin)
+	}
+	s += fmt.Sprintf(": limit %q of %d is used up: %d", e.Limit, e.Limit.Count, e.Reading)
+	if e.Cancelled != nil {
+		s += "; gave up waiting: " + e.Cancelled.Error()
+	}
+	return s
+}
+
+// Unwrap makes errors.Is find [ErrBlocked], and the error that ended the wait if there was one.
+func (e *BlockedError) Unwrap() []error {
+	if e.Cancelled != nil {
+		return []error{ErrBlocked, e.Cancelled}
+	}
+	return []error{ErrBlocked}
+}

@@ -1,0 +1,119 @@
+package collector
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Borrowing from a later bucket
+//
+// A prioritized call over a limit on QPS may pass in a later bucket. An example with a limit of 10 and two buckets in
+// a second; the bucket at is open:
+//
+//	bucket         at-1    at    at+1
+//	passes            6     4       0
+//	                  └─ 10 ─┘              no quota in at: the call is refused there
+//	                        └─ 4+1 ─┘       quota in at+1: the call borrows a pass from this bucket
+//
+// The quotas count the pass in at+1 immediately; no later call can use it. The leaf counts the pass when at+1 begins.
+// Limits on concurrency count the call from the time when it borrows.
+
+// loan is a pass that a prioritized call borrowed from a later bucket. The call waits until the bucket begins.
+type loan struct {
+	node.Loan
+	entered leap.Reading // start of the response time: when the call borrowed
+	bucket  time.Duration
+	n       int64
+}
+
+// firstBorrowable returns the first bucket after at with quota for n passes under all rules. If the wait would exceed
+// [node.OccupyTimeout], ok is false. One pass over the rules is enough: a rule that has quota in a bucket also has it
+// in the later ones, because [node.Quota] checks every window up to the last bucket that can be borrowed from. The
+// limiters must be locked.
+func firstBorrowable(
+	c *Collector, list []*limiter, dry bool, now leap.Reading, at time.Duration, n int64, origin string,
+) (bucket time.Duration, ok bool) {
+	bucket = at
+	for _, m := range list {
+		if bucket, ok = m.set(dry).firstBorrowable(at, bucket, n, origin); !ok {
+			return 0, false
+		}
+	}
+	return bucket, c.until(now, bucket) <= node.OccupyTimeout
+}
+
+// borrow borrows the passes of the call from the first bucket with quota under all rules. It returns nil if no bucket
+// begins in time. The limiters must be locked.
+func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
+	l := e.at.leaf
+	// All limiters are locked, so no other call can use the quota before the pass is counted below.
+	bucket, ok := firstBorrowable(l.resource.c, list, false, now, at, o.n, l.origin)
+	if !ok {
+		return nil
+	}
+	borrowed, ok := l.Occupy(now, bucket, o.n)
+	if !ok { // the leaf was retired, or has opened the bucket
+		return nil
+	}
+	e.at.reserved.enter() // the call is in flight for its limiters while it waits
+	eachQuota(list, false, l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
+	return &loan{Loan: borrowed, entered: now, bucket: bucket, n: o.n}
+}
+
+// cancel returns the loan, and reports whether it did. After the bucket has begun, the call has passed, and cancel
+// reports false.
+func (b *loan) cancel(l *leaf, list []*limiter) bool {
+	_ = lockAll(list) // limiters with a call in flight are never dropped
+	defer unlockAll(list)
+	if !b.Cancel(l.resource.c.line.Now()) {
+		return false
+	}
+	eachQuota(list, false, l.origin, func(q *node.Quota) { q.GiveBack(b.bucket, b.n) })
+	return true
+}
+
+// until returns the duration from the reading now to the start of a bucket.
+func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration {
+	return c.line.At(now).ReadingAt(bucket).Sub(now)
+}
+
+// errClock ends the wait of a call whose clock makes no progress.
+var errClock = errors.New("collector: the clock does not reach the next bucket")
+
+// wait waits until the borrowed bucket begins. If ctx ends first, wait returns the loan and the cause.
+func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
+	c := e.at.leaf.resource.c
+	// The clock of [Options].Now may make no progress, so a real timer bounds the wait.
+	maxWait := time.NewTimer(2 * node.OccupyTimeout)
+	defer maxWait.Stop()
+	for {
+		now := c.line.Now()
+		var ok bool
+		if e.call, ok = b.Call(now, b.entered); ok {
+			return nil
+		}
+		// The wall clock may slew the seconds of the timeline, so the bucket may begin after the timer fires. Check
+		// again then.
+		timer := time.NewTimer(min(max(c.until(now, b.bucket), time.Millisecond), node.OccupyTimeout))
+		reason := func() error { return errClock }
+		select {
+		case <-timer.C:
+			continue
+		case <-ctx.Done():
+			reason = func() error { return context.Cause(ctx) }
+		case <-maxWait.C:
+		}
+		timer.Stop()
+		if b.cancel(e.at.leaf, list) {
+			// Get the reason only after the loan is returned: the methods of a user-defined context may panic or
+			// return nil.
+			return cmp.Or(reason(), context.Canceled)
+		}
+		// The bucket began before the loan was returned. The next round gets the call.
+	}
+}

@@ -1,0 +1,143 @@
+package collector
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// The dry runs of a name are a second set of quotas in its limiter. They check each call that the limits admit, in
+// the same way as limits, so a call that they would refuse uses none of their quota. The call passes anyway, and the
+// leaf counts it as in flight. The dry runs therefore count the calls in flight that they would have refused, and
+// subtract them:
+//
+//	in flight for a dry run = limiter.quotas inFlight − limiter.dry inFlight
+//
+// The steps of a call that the limits admit, by the decision of the dry runs:
+//
+//	                           admitted            refused
+//	passes of the limits       counted             counted
+//	passes of the dry runs     counted             —
+//	calls in flight            counted             counted
+//	refused calls in flight    —                   counted until the call ends
+//	dryCount of the reason     —                   one block
+
+// dryCount counts the calls that the dry runs of a resource would have refused for one reason, as blocks of a
+// statistic.
+type dryCount struct {
+	stat *node.Statistic // nil until the first call
+	*generation
+}
+
+// evalDryRuns lets the dry runs check a call that passes in the bucket at. It returns the reason if they would refuse
+// the call, and counts it as refused until it ends. Otherwise it counts the pass for the dry runs and returns nil. If
+// a prioritized call would have waited for a bucket, the pass counts there. For waiting see
+// [quotas.checkConcurrency]. The limiters must be locked.
+func evalDryRuns(
+	list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64,
+) *BlockedError {
+	// The usual case has no dry run, and costs one check for each limiter.
+	if !slices.ContainsFunc(list, func(m *limiter) bool { return m.dry.hasRules() }) {
+		return nil
+	}
+	l := e.at.leaf
+	refused := checkRules(list, true, at, o, l.origin, waiting)
+	if refused == nil {
+		eachQuota(list, true, l.origin, func(q *node.Quota) { q.Pass(at, o.n) })
+		return nil
+	}
+	if o.prioritized && refused.Limit.Grade == QPS {
+		if bucket, ok := firstBorrowable(l.resource.c, list, true, now, at, o.n, l.origin); ok {
+			eachQuota(list, true, l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
+			return nil
+		}
+	}
+	e.markRefused(list)
+	return refused
+}
+
+// markRefused counts the call among the calls in flight that dry runs would have refused. The call gets a
+// reservation, which removes it when it ends.
+func (e *Entry) markRefused(list []*limiter) {
+	l := e.at.leaf
+	if e.at.reserved == nil {
+		r := newReservation(l, list[0])
+		e.at = &r.place
+	}
+	e.at.reserved.dryRefused = true
+	for _, m := range list {
+		m.dry.enter(l.origin)
+	}
+}
+
+// afterWait lets the dry runs check a call whose borrowed bucket has begun.
+func afterWait(e *Entry, o *options, list []*limiter) {
+	_ = lockAll(list) // limiters with a call in flight are never dropped
+	defer unlockAll(list)
+	l := e.at.leaf
+	now := l.resource.c.line.Now()
+	// Hold cannot fail: a leaf with a call in flight is never retired. It returns the open bucket, which may be later
+	// than the borrowed one.
+	bucket := l.Hold(now)
+	at := bucket.At()
+	bucket.Release()
+	if refused := evalDryRuns(list, e, o, now, at, 1); refused != nil {
+		list[0].countDry(e, refused, now, o.n)
+	}
+}
+
+// countDry counts the n calls of e as refused by a dry run. m is the limiter of the resource, and must be locked.
+func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
+	e.call.SetNote(reserved)
+	x := getOrAdd(&m.dryCounts, refused.Limit.String())
+	if c := m.c; x.stat == nil {
+		// The statistic begins in the open second, which no reader has seen sealed yet. Readers that list the dry
+		// runs from now on find it.
+		began := c.line.Now()
+		x.stat, x.generation = node.New(c.shape, began), &generation{c: c, view: node.NewView(c.shape, began)}
+		x.view.Add(x.stat)
+	}
+	x.stat.Block(now, n)
+}
+
+// dryCounts returns a copy of the counts.
+func (r *Resource) dryCounts() []labelled[dryCount] {
+	m := r.kept.Load()
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.dryCounts)
+}
+
+// dryRun returns the counts for a reason, or nil if the resource is retired or nothing was counted.
+func (r *Resource) dryRun(reason string) *generation {
+	for _, x := range r.dryCounts() {
+		if x.value == reason && r.alive() {
+			return x.of.generation
+		}
+	}
+	return nil
+}
+
+// DryRuns iterates over the dry runs of the resource by reason, the name of the limit. The blocks in each View are
+// the calls that the dry run would have refused, in total, in windows and in seconds. All other numbers of the View
+// are 0. There are at most 16 reasons; [Other] covers the others. A dry run that has refused nothing is listed while
+// its limit is set. DryRuns takes the lock of limited calls while it copies the list.
+func (r *Resource) DryRuns() iter.Seq2[string, View] {
+	return func(yield func(string, View) bool) {
+		if r == nil {
+			return
+		}
+		r := r.now()
+		for _, x := range r.dryCounts() {
+			if !yield(x.value, r.c.absent(func() *generation { return r.now().dryRun(x.value) })) {
+				return
+			}
+		}
+	}
+}

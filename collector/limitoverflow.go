@@ -1,0 +1,159 @@
+package collector
+
+import (
+	"maps"
+	"sync"
+)
+
+// overflowLimiters holds the limiters of overflowing names: names that a pattern limits and another resource records,
+// [Other] or the resource of [CountedAs]. There are at most Options.MaxResources of them.
+//
+//	byName["GET /b"]   ── limiter of one name
+//	byPattern["GET /*"] ── limiter that further names share while byName is full
+//
+// A further name evicts the idle names: they have no call in flight, and no pass for longer than any quota remembers.
+// If no name is idle, further names share one limiter for each pattern that they match. A name that moves from there
+// to its own limiter starts with all passes of the last second in the shared limiter, because some of them may be its
+// own.
+//
+// A limiter of a name takes these ways:
+//
+//	reserve ─┬─ byName full, no idle name ──→ byPattern, until the pattern has no limit and no call in flight
+//	         └─ byName ─┬─ all its calls were refused (dropUnused) ──→ dropped
+//	                    ├─ idle, and others need the slot (sweep) ───→ dropped
+//	                    └─ the name gets a resource (remove) ────────→ Resource.limiter
+//
+// A call that has found a limiter before it was dropped sees limiter.dropped under its lock, and looks up the name
+// again.
+//
+// See limiter.go for the lock order.
+type overflowLimiters struct {
+	c *Collector
+
+	mu        sync.Mutex
+	byName    map[string]*limiter
+	byPattern map[string]*limiter
+	swept     int64 // second of the last sweep
+}
+
+// idleAfter is the number of seconds without a call that make a name idle, including the open second. A strict quota
+// with one bucket looks back two seconds, and passes are borrowed up to half a second ahead.
+const idleAfter = 5
+
+func newOverflowLimiters(c *Collector) *overflowLimiters {
+	return &overflowLimiters{c: c, byName: map[string]*limiter{}, byPattern: map[string]*limiter{}}
+}
+
+// second returns the most recently opened second without reading the clock.
+func (c *Collector) second() int64 { return c.line.At(0).Index }
+
+// reserve returns the reservation of a call that l records. own is the limiter of l's resource. The reservation is
+// nil if no pattern matches the name. If the name has its own resource by now, reserve returns errMoved.
+func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reservation, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.byName[name]
+	var patterns []string
+	if m == nil {
+		if r, ok := t.c.byName.Load(name); ok && r != l.resource {
+			return nil, errMoved
+		}
+		// matching returns the patterns in lock order.
+		if patterns = t.c.limits.Load().matching(name); len(patterns) == 0 {
+			return nil, nil
+		}
+		m = t.add(name, patterns)
+	}
+	r := newReservation(l, own)
+	if m != nil {
+		r.list = append(r.list, m)
+		return r, nil
+	}
+	for _, pattern := range patterns {
+		if t.byPattern[pattern] == nil {
+			t.byPattern[pattern] = newLimiter(t.c, pattern, true)
+		}
+		r.list = append(r.list, t.byPattern[pattern])
+	}
+	return r, nil
+}
+
+// add adds a limiter for a name, or returns nil if the table is full. mu must be held.
+func (t *overflowLimiters) add(name string, patterns []string) *limiter {
+	if len(t.byName) >= t.c.opts.MaxResources {
+		if t.sweep(); len(t.byName) >= t.c.opts.MaxResources {
+			return nil
+		}
+	}
+	m := newLimiter(t.c, name, false)
+	for _, pattern := range patterns {
+		if shared := t.byPattern[pattern]; shared != nil {
+			shared.mu.Lock()
+			m.copyPasses(t.c, &shared.quotas)
+			m.dry.copyPasses(t.c, &shared.dry)
+			shared.mu.Unlock()
+			break // while the table was full, the name counted in the limiters of all its patterns
+		}
+	}
+	t.byName[name] = m
+	return m
+}
+
+// sweep drops idle names, at most once a second. mu must be held.
+func (t *overflowLimiters) sweep() {
+	now := t.c.second()
+	if t.swept == now {
+		return
+	}
+	t.swept = now // names that arrive in a flood do not repeat the scan
+	maps.DeleteFunc(t.byName, func(_ string, m *limiter) bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.dropped = now-m.lastPass >= idleAfter && m.all.inFlight.Load() == 0
+		return m.dropped
+	})
+}
+
+// dropUnused drops the limiter of a name if all its calls were refused. The slot is free for other names again.
+func (t *overflowLimiters) dropUnused(m *limiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.byName[m.name] == m && m.lastPass == 0 {
+		m.dropped = true
+		delete(t.byName, m.name)
+	}
+}
+
+// refresh drops the shared limiters of former patterns, unless they have a call in flight. The other limiters refresh
+// their rules with the next call.
+func (t *overflowLimiters) refresh() {
+	rules := t.c.limits.Load()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.byPattern, func(pattern string, m *limiter) bool {
+		return m.all.inFlight.Load() == 0 && len(rules.bySubject[pattern]) == 0
+	})
+	t.sweep()
+}
+
+// remove removes the limiter of a name that gets a resource, and returns the limiter, or nil if the table does not
+// have it. The resource takes it over. mu must be held until other goroutines can find the resource.
+func (t *overflowLimiters) remove(name string) *limiter {
+	m := t.byName[name]
+	if m != nil {
+		delete(t.byName, name)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.name = "" // the resource sets the rules from now on
+		// The views of the resource start empty, so its rules need the passes from before.
+		m.all.overflowPasses = t.c.copyQuota(m.all.passes)
+		for _, x := range m.origins {
+			if x.passes != nil {
+				x.overflowPasses = t.c.copyQuota(x.passes)
+			}
+		}
+	}
+	return m
+}

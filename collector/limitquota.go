@@ -1,0 +1,189 @@
+package collector
+
+import (
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// quotas holds the rules of a name, and the meters that they read. The limiter's mu guards it.
+type quotas struct {
+	qps, concurrency []rule
+	all              meter             // all calls of the name
+	origins          map[string]*meter // calls of single origins
+}
+
+// meter counts the calls that a rule applies to. Its numbers have these writers:
+//
+//	inFlight        the leaves of the resource, while readsInFlight is set; calls with a reservation (enter, leave)
+//	passes          all calls under the limiter's lock (pass), loans and cancelled loans (eachQuota)
+//	overflowPasses  overflowLimiters.remove, once; they leave the window after a second
+//
+// In the meters of dry runs, inFlight has only the calls in flight that the dry runs would have refused.
+type meter struct {
+	inFlight       atomic.Int64 // including calls that wait for a bucket
+	passes         *node.Quota  // nil while no rule reads it
+	overflowPasses *node.Quota  // passes from before the name got its resource; usually nil
+	readsPasses    bool         // a rule reads passes
+	readsInFlight  bool         // a rule reads inFlight
+}
+
+// rule is a limit and the meter that it reads.
+type rule struct {
+	Limit
+	*meter
+	quota   *node.Quota // the passes of the meter with the count of the limit; nil for concurrency
+	refused *meter      // calls in flight that a dry run would have refused; nil for a limit that refuses calls
+}
+
+// covers reports whether the rule applies to calls of the origin.
+func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
+
+// meter returns the meter of an origin, and adds it if it is missing. The empty origin is all origins together.
+func (s *quotas) meter(origin string) *meter {
+	if origin == "" {
+		return &s.all
+	}
+	x := s.origins[origin]
+	if x == nil {
+		x = new(meter)
+		if s.origins == nil {
+			s.origins = map[string]*meter{}
+		}
+		s.origins[origin] = x
+	}
+	return x
+}
+
+// hasRules reports whether there are rules.
+func (s *quotas) hasRules() bool { return len(s.qps) > 0 || len(s.concurrency) > 0 }
+
+// removeRules removes the rules. The meters stay until dropUnused.
+func (s *quotas) removeRules() {
+	s.qps, s.concurrency = nil, nil
+	s.all.readsPasses, s.all.readsInFlight = false, false
+	for _, x := range s.origins {
+		x.readsPasses, x.readsInFlight = false, false
+	}
+}
+
+// dropUnused drops the unused meters of origins. If forget is set, it also drops passes that no rule reads.
+func (s *quotas) dropUnused(forget bool) {
+	s.all.forgetPasses(forget)
+	maps.DeleteFunc(s.origins, func(_ string, x *meter) bool {
+		x.forgetPasses(forget)
+		return x.unused()
+	})
+}
+
+// copyPasses sets the passes to copies of the passes in o. Both sets then count separately. The calls in flight stay
+// in o, whose reservations end there.
+func (s *quotas) copyPasses(c *Collector, o *quotas) {
+	if o.all.passes != nil {
+		s.all.passes = c.copyQuota(o.all.passes)
+	}
+	for origin, x := range o.origins {
+		if x.passes != nil {
+			s.meter(origin).passes = c.copyQuota(x.passes)
+		}
+	}
+}
+
+// copyQuota returns an independent copy of passes.
+func (c *Collector) copyQuota(passes *node.Quota) *node.Quota {
+	q := c.newQuota()
+	q.Add(passes)
+	return q
+}
+
+// forgetPasses drops the passes if forget is set and no rule reads them.
+func (x *meter) forgetPasses(forget bool) {
+	if forget && !x.readsPasses {
+		x.passes = nil
+	}
+}
+
+// unused reports whether the meter of an origin can be dropped without a loss.
+func (x *meter) unused() bool {
+	return !x.readsPasses && !x.readsInFlight && x.overflowPasses == nil && x.inFlight.Load() == 0
+}
+
+// enter adds a call of the origin to the calls in flight. Each enter has exactly one leave. A meter that is not in
+// use stays while a call of its origin is in flight.
+func (s *quotas) enter(origin string) {
+	s.all.inFlight.Add(1)
+	if origin != "" {
+		s.meter(origin).inFlight.Add(1)
+	}
+}
+
+// leave undoes enter.
+func (s *quotas) leave(origin string) {
+	s.all.inFlight.Add(-1)
+	if x := s.origins[origin]; origin != "" {
+		if x.inFlight.Add(-1); x.unused() {
+			delete(s.origins, origin)
+		}
+	}
+}
+
+// checkConcurrency returns an error if a limit on concurrency refuses one more call of the origin, else nil. waiting
+// is 1 if the call was already counted as in flight while it waited, else 0. Calls that end concurrently can make the
+// reading too high, but never too low: calls that enter wait for the limiter's lock.
+func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
+	for i := range s.concurrency { // by index, which copies no rule
+		x := &s.concurrency[i]
+		inFlight := x.inFlight.Load() - waiting
+		if x.refused != nil {
+			inFlight -= x.refused.inFlight.Load()
+		}
+		if inFlight >= x.Count && x.covers(origin) {
+			return &BlockedError{Limit: x.Limit, Reading: inFlight}
+		}
+	}
+	return nil
+}
+
+// checkQPS costs two comparisons for each rule, and a sum over all buckets for the first call in a bucket. It returns
+// an error if a limit on QPS refuses n more passes of the origin in the bucket, else nil.
+func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *BlockedError {
+	for i := range s.qps {
+		if x := &s.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {
+			return &BlockedError{Limit: x.Limit, Reading: x.quota.Passes(bucket)}
+		}
+	}
+	return nil
+}
+
+// firstBorrowable returns the first bucket, from the bucket from on, with quota for n passes under all rules. The
+// call that borrows arrived in the bucket at. If there is no such bucket, ok is false.
+func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
+	bucket = from
+	for i := range s.qps {
+		if x := &s.qps[i]; x.covers(origin) {
+			if bucket, ok = x.quota.TryOccupyNext(at, bucket, n); !ok {
+				return 0, false
+			}
+		}
+	}
+	return bucket, true
+}
+
+// pass counts n passes of the origin. If some origin has a meter, it costs a map lookup more.
+func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
+	if q := s.all.passes; q != nil {
+		q.Pass(bucket, n)
+	}
+	if len(s.origins) > 0 {
+		s.passFrom(bucket, n, origin)
+	}
+}
+
+// passFrom is the rare part of pass. A separate function keeps pass small enough for inlining.
+func (s *quotas) passFrom(bucket time.Duration, n int64, origin string) {
+	if x := s.origins[origin]; x != nil && x.passes != nil {
+		x.passes.Pass(bucket, n)
+	}
+}

@@ -1,0 +1,78 @@
+package collector
+
+// A resource refers to its limiter twice. Calls load Resource.limiter, which is nil while no limit applies.
+// Resource.kept has the limiter from the first limit on, because the meters and the counts of dry runs outlive the
+// rules, and calls with a reservation end in them.
+//
+// A resource that records calls of other names ("shared") has a limiter if any pattern exists. Its own rules are only
+// the limits without a *; calls of other names get the rules of patterns from overflowLimiters.
+
+// Limit returns the lowest limit of a grade that covers all calls of the resource together. It ignores limits on
+// single origins and dry runs. It also ignores patterns for [Other], because a pattern limits each name separately.
+// If there is no such limit, ok is false. Limit takes the lock of limited calls briefly.
+func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
+	if r == nil {
+		return 0, false
+	}
+	r = r.now()
+	m := r.limiter.Load()
+	if m == nil {
+		return 0, false
+	}
+	for _, x := range m.limits() {
+		if x.Grade == grade && x.Origin == "" && (!ok || x.Count < count) {
+			count, ok = x.Count, true
+		}
+	}
+	return count, ok
+}
+
+// setLimits sets the limits of the resource, which must be [ruleSet.forName] of its name. It locks the limiter before
+// it reads the leaves, and therefore misses no call. The collector's mu must be held.
+func (r *Resource) setLimits(limits []Limit) {
+	rules := limits
+	if r.shared.Load() { // patterns limit each name separately, including the name of the resource itself
+		rules = filter(limits, func(l Limit) bool { return !l.isPattern() })
+		limits = filter(r.c.limits.Load().list, func(l Limit) bool { return l.isPattern() || l.Resource == r.name })
+	}
+	r.blocks.prune()
+	m := r.kept.Load()
+	if m == nil {
+		if len(limits) == 0 {
+			return
+		}
+		m = newLimiter(r.c, "", false)
+		r.kept.Store(m)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.limiter.Store(m); len(limits) == 0 {
+		r.limiter.Store(nil)
+	}
+	m.setRules(rules, r)
+	m.dryCounts = filter(m.dryCounts, func(x labelled[dryCount]) bool { return x.of.stat != nil })
+	for _, l := range limits { // a series exists before the first block
+		if l.DryRun {
+			getOrAdd(&m.dryCounts, l.String())
+		} else {
+			r.blocks.add(l.String(), 0)
+		}
+	}
+	// Leaves now count in the meters that the new rules read. SetCounters adds the calls that are already in flight.
+	for l := range r.leaves {
+		l.SetCounters(m.counters(l.origin)...)
+	}
+}
+
+// share marks a resource that records calls of other names, and limits these names separately from then on.
+func (c *Collector) share(r *Resource) {
+	if r.shared.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !r.shared.Load() && !r.dead.Load() {
+		r.shared.Store(true)
+		r.setLimits(c.limits.Load().forName(r.name))
+	}
+}

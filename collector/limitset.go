@@ -1,0 +1,166 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ruleSet holds all limits of a Collector. A ruleSet is immutable; SetLimits stores a new one.
+type ruleSet struct {
+	list      []Limit
+	bySubject map[string][]int // indexes into list, by exact name or pattern
+	patterns  []string         // sorted, without duplicates
+	names     map[string]bool  // exact names; their resources are registered even if the table is full
+	origins   map[string]bool  // origins of limits; they are tracked even if there are too many origins
+}
+
+func newRuleSet(list []Limit) *ruleSet {
+	s := &ruleSet{list: list, bySubject: map[string][]int{}, names: map[string]bool{}, origins: map[string]bool{}}
+	for i, l := range list {
+		switch {
+		case !l.isPattern():
+			s.names[l.Resource] = true
+		case len(s.bySubject[l.Resource]) == 0:
+			s.patterns = append(s.patterns, l.Resource)
+		}
+		s.bySubject[l.Resource] = append(s.bySubject[l.Resource], i)
+		if l.Origin != "" {
+			s.origins[l.Origin] = true
+		}
+	}
+	slices.Sort(s.patterns)
+	return s
+}
+
+// matching returns the sorted patterns that name matches. The cost is linear in the number of patterns.
+func (s *ruleSet) matching(name string) (patterns []string) {
+	for _, p := range s.patterns {
+		if match(p, name) {
+			patterns = append(patterns, p)
+		}
+	}
+	return patterns
+}
+
+// forName returns the limits that apply to a resource name, in the order of SetLimits.
+func (s *ruleSet) forName(name string) []Limit {
+	subjects := s.matching(name)
+	if s.names[name] {
+		subjects = append(subjects, name)
+	}
+	return s.forSubjects(subjects)
+}
+
+// forSubjects returns the limits on some names and patterns, in the order of SetLimits.
+func (s *ruleSet) forSubjects(subjects []string) []Limit {
+	var indexes []int
+	for _, x := range subjects {
+		indexes = append(indexes, s.bySubject[x]...)
+	}
+	slices.Sort(indexes)
+	list := make([]Limit, len(indexes))
+	for i, index := range indexes {
+		list[i] = s.list[index]
+	}
+	return list
+}
+
+// Limits returns the limits in force, including dry runs.
+func (c *Collector) Limits() []Limit {
+	if c == nil {
+		return nil
+	}
+	return slices.Clone(c.limits.Load().list)
+}
+
+// The order of a change:
+//
+//	Collector.limits           new resources use the new rules
+//	overflowLimiters           refresh drops shared limiters; the others compare limiter.rules when a call locks them
+//	Resource.setLimits         for each resource; Collector.mu is released after each one
+
+// SetLimits replaces all limits while calls continue. Each resource changes to its new limits in one step, one
+// resource after the other; all of them have changed when SetLimits returns. The passes of the last second and the
+// calls in flight count for the new limits. If any limit is invalid, SetLimits changes nothing and returns an error
+// that names every invalid limit. A call that is just entering a resource without limits is in flight for the new
+// limits, but they may miss its pass.
+//
+// The cost is proportional to the number of resources times the number of patterns. From then on, registering a name
+// costs time proportional to the number of patterns. Calls and new names wait for at most one resource.
+func (c *Collector) SetLimits(limits []Limit) error {
+	if c == nil {
+		return nil
+	}
+	if err := CheckLimits(limits); err != nil {
+		return err
+	}
+	rules := newRuleSet(slices.Clone(limits))
+	c.limitsMu.Lock()
+	defer c.limitsMu.Unlock()
+	c.mu.Lock()
+	c.limits.Store(rules) // names that are registered from here on get the new limits
+	c.overflowLimiters.refresh()
+	c.mu.Unlock()
+	for _, r := range c.all() {
+		own := rules.forName(r.name)
+		if len(own) == 0 && r.limiter.Load() == nil && !r.shared.Load() {
+			continue // no limits before, and none now
+		}
+		// own is up to date: setting excludes other changes of limits.
+		c.mu.Lock()
+		r.setLimits(own)
+		c.mu.Unlock()
+		c.mu.yield()
+	}
+	return nil
+}
+
+// Escapes reports whether some limit matches name but not as: calls of name would escape that limit if they were
+// recorded under as. The cost is linear in the number of limits.
+func (c *Collector) Escapes(name, as string) bool {
+	if c == nil {
+		return false
+	}
+	name, as = CleanName(name), CleanName(as)
+	return slices.ContainsFunc(c.limits.Load().list, func(l Limit) bool { return l.Matches(name) && !l.Matches(as) })
+}
+
+// CheckLimits returns an error that names every invalid limit. Examples are empty names, negative counts, and two
+// limits with the same subject.
+func CheckLimits(limits []Limit) error {
+	var errs []error
+	seen := map[Limit]int{} // keys have no Count and no Strict
+	for i, l := range limits {
+		invalid := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("limit %d: "+format, append([]any{i + 1}, args...)...))
+		}
+		switch {
+		case l.Resource == "":
+			invalid("resource is empty; a name or a pattern such as * is required")
+		case l.Resource == Root || l.Resource == InboundTotal:
+			invalid("%s is the reserved name of a view, not a resource; use * to limit each resource", l.Resource)
+		case l.Resource != cleanName(l.Resource, ""):
+			invalid("resource %.40q... is longer than %d bytes, or not UTF-8", l.Resource, MaxNameLength)
+		}
+		if l.Origin != cleanName(l.Origin, "") {
+			invalid("origin %.40q... is longer than %d bytes, or not UTF-8", l.Origin, MaxNameLength)
+		}
+		if l.Grade != QPS && l.Grade != Concurrency {
+			invalid("unknown grade %v", l.Grade)
+		}
+		if l.Count < 0 {
+			invalid("%v is %d; it must not be negative", l.Grade, l.Count)
+		}
+		if l.Strict && l.Grade != QPS {
+			invalid("strict applies to qps only; %v is always exact", l.Grade)
+		}
+		subject := Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade, DryRun: l.DryRun}
+		if first, ok := seen[subject]; ok {
+			invalid("%q is already limited to %d by limit %d", l, limits[first].Count, first+1)
+		} else {
+			seen[subject] = i
+		}
+	}
+	return errors.Join(errs...)
+}
