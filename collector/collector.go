@@ -59,11 +59,11 @@ type Collector struct {
 		resources int
 		leaves    int64
 	}
-	retired int64      // resources
+	retired   int64      // resources
 	compactMu sync.Mutex // held while retired resources and leaves are removed; taken before mu
 
 	publishedMu sync.Mutex // guards published, whose elements are never modified
-	published  []*publication
+	published   []*publication
 }
 
 // New creates a Collector. The error names every option that is out of range.
@@ -100,7 +100,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 		}
 		if _, twice := c.byName.Load(name); !twice {
 			r := c.newResource(name)
-			r.stays = true
+			r.permanent = true
 			r.given.Store(true)
 			c.byName.Store(name, r)
 		}

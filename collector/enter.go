@@ -133,7 +133,7 @@ var errMoved = errors.New("collector: counted elsewhere")
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)
-		l := c.find(up, target, o)
+		l := c.leafFor(up, target, o)
 		if shared {
 			c.share(l.resource)
 		}

@@ -105,7 +105,7 @@ func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n 
 
 // dryCounts returns a copy of the counts.
 func (r *Resource) dryCounts() []labelled[dryCount] {
-	m := r.kept.Load()
+	m := r.limiterState.Load()
 	if m == nil {
 		return nil
 	}

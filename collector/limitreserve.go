@@ -32,7 +32,7 @@ func newReservation(l *leaf, own *limiter) *reservation {
 // reserve returns the limiters of a call, and its reservation if it needs one, else nil. If the name has its own
 // resource by now, reserve returns errMoved.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
-	if !l.resource.shared.Load() {
+	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil
 	}
 	r, err := m.c.overflowLimiters.reserve(CleanName(o.name), l, m)

@@ -1,7 +1,7 @@
 package collector
 
 // A resource refers to its limiter twice. Calls load Resource.limiter, which is nil while no limit applies.
-// Resource.kept has the limiter from the first limit on, because the meters and the counts of dry runs outlive the
+// Resource.limiterState has the limiter from the first limit on, because the meters and the counts of dry runs outlive the
 // rules, and calls with a reservation end in them.
 //
 // A resource that records calls of other names ("shared") has a limiter if any pattern exists. Its own rules are only
@@ -31,18 +31,18 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 // it reads the leaves, and therefore misses no call. The collector's mu must be held.
 func (r *Resource) setLimits(limits []Limit) {
 	rules := limits
-	if r.shared.Load() { // patterns limit each name separately, including the name of the resource itself
+	if r.fallback.Load() { // patterns limit each name separately, including the name of the resource itself
 		rules = filter(limits, func(l Limit) bool { return !l.isPattern() })
 		limits = filter(r.c.limits.Load().list, func(l Limit) bool { return l.isPattern() || l.Resource == r.name })
 	}
 	r.blocks.prune()
-	m := r.kept.Load()
+	m := r.limiterState.Load()
 	if m == nil {
 		if len(limits) == 0 {
 			return
 		}
 		m = newLimiter(r.c, "", false)
-		r.kept.Store(m)
+		r.limiterState.Store(m)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,13 +66,13 @@ func (r *Resource) setLimits(limits []Limit) {
 
 // share marks a resource that records calls of other names, and limits these names separately from then on.
 func (c *Collector) share(r *Resource) {
-	if r.shared.Load() {
+	if r.fallback.Load() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !r.shared.Load() && !r.dead.Load() {
-		r.shared.Store(true)
+	if !r.fallback.Load() && !r.dead.Load() {
+		r.fallback.Store(true)
 		r.setLimits(c.limits.Load().forName(r.name))
 	}
 }

@@ -104,7 +104,7 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	c.mu.Unlock()
 	for _, r := range c.all() {
 		own := rules.forName(r.name)
-		if len(own) == 0 && r.limiter.Load() == nil && !r.shared.Load() {
+		if len(own) == 0 && r.limiter.Load() == nil && !r.fallback.Load() {
 			continue // no limits before, and none now
 		}
 		// own is up to date: setting excludes other changes of limits.

@@ -11,28 +11,30 @@ import (
 	"unicode/utf8"
 )
 
-// Metric is a number that windowstat keeps about itself. One whose name ends in _total is a counter, others are gauges.
-// One of Value and Read is set.
+// Metric is a self-metric: a number about windowstat itself. A metric whose name ends in _total is a counter, any other
+// is a gauge. Exactly one of Value and Read must be set.
 type Metric struct {
-	// Name is the name without namespace: letters, digits and _, no digit in front.
+	// Name is the name without namespace: letters, digits and _, and no digit at the start.
 	Name string
-	// Unit is the base unit that the name ends with, before _total; empty for plain numbers.
+	// Unit is the base unit, the end of the name before _total. It is empty for plain numbers.
 	Unit string
-	// Help says what is counted, in one sentence.
+	// Help is the HELP text, a noun phrase.
 	Help string
-	// Labels are the label names, in order. They consist of what a name does, and do not begin with __.
+	// Labels are the label names, in order. They follow the rules of Name and do not begin with __.
 	Labels []string
-	// Value reads a metric without labels. It may be called from several goroutines. While it panics, the metric is absent.
+	// Value reads a metric without labels. Several goroutines may call it concurrently. If it panics, the metric is
+	// absent.
 	Value func() float64
-	// Read yields the series of a metric with labels: each value with the labels' values, in order. It may be called from
-	// several goroutines, and yields nothing while there is nothing to tell. A series with another number of label values is
-	// absent; what is no UTF-8 in them is replaced. If it panics, what it has yielded before is there.
+	// Read yields the series of a metric with labels: each value with its label values, in order. Several goroutines
+	// may call it concurrently. It yields nothing if there is no series. A series with another number of label values
+	// is omitted, and invalid UTF-8 in label values is replaced. If Read panics, the series that it yielded before are
+	// present.
 	Read func(yield func(v float64, labels ...string))
-	// Began is when a counter began with zero. [Collector.Publish] sets it if it is zero.
+	// Began is the time at which a counter started at zero. [Collector.Publish] sets it if it is zero.
 	Began time.Time
 }
 
-// Each yields the present values with their label values.
+// Each yields the current values with their label values.
 func (m *Metric) Each(yield func(v float64, labels ...string)) {
 	type series struct {
 		v      float64
@@ -40,7 +42,7 @@ func (m *Metric) Each(yield func(v float64, labels ...string)) {
 	}
 	var all []series
 	func() {
-		defer func() { _ = recover() }() // the reader of a page cannot help it
+		defer func() { _ = recover() }() // a page must not fail because of one metric
 		if m.Value != nil {
 			all = append(all, series{v: m.Value()})
 			return
@@ -72,64 +74,64 @@ func validName(name string) bool {
 	return name != ""
 }
 
-// check returns what is wrong with a metric.
+// check returns the errors of a metric.
 func (m *Metric) check() error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("collector: metric %q: "+format, append([]any{m.Name}, args...)...)
 	}
 	var errs []error
 	if !validName(m.Name) {
-		errs = append(errs, wrong("a name consists of letters, digits and _, with no digit in front"))
+		errs = append(errs, wrong("a name consists of letters, digits and _, and does not start with a digit"))
 	}
 	if !utf8.ValidString(m.Help) {
-		errs = append(errs, wrong("its Help is not UTF-8"))
+		errs = append(errs, wrong("Help is not valid UTF-8"))
 	}
 	for i, l := range m.Labels {
 		if !validName(l) || strings.HasPrefix(l, "__") {
-			errs = append(errs, wrong("label %q: a label consists of letters, digits and _, with no digit and no __ in front", l))
+			errs = append(errs, wrong("label %q: a label consists of letters, digits and _, and does not start with a digit or __", l))
 		}
 		if slices.Contains(m.Labels[:i], l) {
-			errs = append(errs, wrong("it has the label %q twice", l))
+			errs = append(errs, wrong("label %q appears twice", l))
 		}
 	}
 	switch {
 	case (m.Value == nil) == (m.Read == nil):
 		errs = append(errs, wrong("one of Value and Read is needed"))
 	case m.Value != nil && len(m.Labels) > 0:
-		errs = append(errs, wrong("one with labels needs Read"))
+		errs = append(errs, wrong("a metric with labels needs Read"))
 	}
 	return errors.Join(errs...)
 }
 
-// conflict returns why two metrics cannot be on one page.
+// conflict returns an error if the two metrics cannot be on one page.
 func (m *Metric) conflict(o *Metric) error {
 	base := func(m *Metric) string { return strings.TrimSuffix(m.Name, "_total") } // as in OpenMetrics
 	switch {
 	case base(m) != base(o):
 		return nil
 	case m.Name != o.Name:
-		return fmt.Errorf("collector: metric %q: there is %q, which is the same in OpenMetrics", m.Name, o.Name)
+		return fmt.Errorf("collector: metric %q: %q exists, and has the same name in OpenMetrics", m.Name, o.Name)
 	case !slices.Equal(m.Labels, o.Labels):
-		return fmt.Errorf("collector: metric %q: there is one with the labels %q; it has %q", m.Name, o.Labels, m.Labels)
+		return fmt.Errorf("collector: metric %q: exists with the labels %q; this one has %q", m.Name, o.Labels, m.Labels)
 	}
 	return nil
 }
 
-// publication is what one call of Publish added.
+// publication holds the metrics of one call of Publish.
 type publication struct{ metrics []Metric }
 
-// Publish adds metrics to those that every page of the Collector shows, also one that was made before. Each part of
-// windowstat that is made on a Collector publishes its own, so a part that is not there has none. The returned function
-// takes them away again, for a part that has ended; it may be called several times.
+// Publish adds metrics to every page of the Collector, including existing pages. Each part of windowstat publishes its
+// own metrics, so a part that does not run has none. The returned function removes them, for a part that has ended; it
+// may be called several times.
 //
-// Metrics that have a name and label values in common are shown as one: counters are added; of gauges the highest is shown,
-// and of those whose name ends in _timestamp_seconds the lowest, so that the part that is behind is seen. It must have a value
-// to be seen: a time that has not come yet is 0. A pedantic prometheus.Registry refuses metrics that are published after the page
-// was registered.
+// Metrics with equal names and label values are merged: counters are added; of gauges the highest value is shown, and
+// of gauges whose name ends in _timestamp_seconds the lowest, so that the part that is furthest behind is visible. Such
+// a gauge must therefore have a value: 0 for a time that has not come yet. A pedantic prometheus.Registry refuses
+// metrics that are published after the page was registered.
 //
-// Publish panics for what is no metric, as [Metric] documents, and for one whose name the Collector has already for another: its
-// own metrics, and published ones that have other labels, or differ in _total alone. Names that pages have for
-// resources, such as pass_total, are not known here: pages leave such a metric out.
+// Publish panics if a metric is invalid (see [Metric]), or if a different metric of the Collector already has its name:
+// a metric of the Collector itself, or a published one that has other labels or differs only in _total. It does not
+// know the names that pages use for resources, such as pass_total; pages omit such a metric.
 //
 // A nil Collector publishes nothing.
 func (c *Collector) Publish(all ...Metric) (withdraw func()) {
@@ -155,7 +157,7 @@ func (c *Collector) Publish(all ...Metric) (withdraw func()) {
 	}
 }
 
-// checkMetrics returns what is wrong with metrics that are to be published. Holds publishing.
+// checkMetrics returns the errors of metrics before their publication. publishedMu must be held.
 func (c *Collector) checkMetrics(all []Metric) error {
 	var errs []error
 	own := c.own()
@@ -164,7 +166,7 @@ func (c *Collector) checkMetrics(all []Metric) error {
 		errs = append(errs, m.check())
 		for k := range own {
 			if strings.TrimSuffix(m.Name, "_total") == strings.TrimSuffix(own[k].Name, "_total") {
-				errs = append(errs, fmt.Errorf("collector: metric %q: the Collector itself has %q", m.Name, own[k].Name))
+				errs = append(errs, fmt.Errorf("collector: metric %q: conflicts with %q of the Collector itself", m.Name, own[k].Name))
 			}
 		}
 		for k := range all[:i] {
@@ -179,8 +181,8 @@ func (c *Collector) checkMetrics(all []Metric) error {
 	return errors.Join(errs...)
 }
 
-// Metrics are those of the Collector itself, which tell what [Collector.Health] does and the build, and then those that were published, in
-// the order of publication. Of a nil Collector they are its own, for documents.
+// Metrics returns the metrics of the Collector itself, with the values of [Collector.Health] and the build, followed by
+// the published ones in order of publication. A nil Collector returns only its own, for documentation.
 func (c *Collector) Metrics() []Metric {
 	all := c.own()
 	if c == nil {
@@ -212,7 +214,7 @@ func Version() string {
 	return "unknown"
 }
 
-// own are the metrics of the Collector itself.
+// own returns the metrics of the Collector itself.
 func (c *Collector) own() (all []Metric) {
 	var began time.Time
 	if c != nil {
@@ -221,30 +223,30 @@ func (c *Collector) own() (all []Metric) {
 	metric := func(name, unit, help string, read func(Health) float64) {
 		all = append(all, Metric{Name: name, Unit: unit, Help: help, Value: func() float64 { return read(c.Health()) }, Began: began})
 	}
-	metric("resources", "", "Resources that are kept apart, _other included.",
+	metric("resources", "", "Resources, including _other.",
 		func(h Health) float64 { return float64(h.Resources) })
-	metric("overflow_events_total", "", "Calls counted for the resource _other, because there were too many names.",
+	metric("overflow_events_total", "", "Calls recorded for the resource _other, because there were too many names.",
 		func(h Health) float64 { return float64(h.Overflow) })
-	metric("unearned_events_total", "", "Calls counted for another resource such as unmatched, because their name had not earned one: the service never answered it with success.",
+	metric("unearned_events_total", "", "Calls recorded for a fallback resource such as unmatched, because the service had not responded to their name with success.",
 		func(h Health) float64 { return float64(h.Unearned) })
-	metric("leaves", "", "Combinations of resource, origin and entrance that are kept apart; they take the memory.",
+	metric("leaves", "", "Combinations of resource, origin and entrance, which take most of the memory.",
 		func(h Health) float64 { return float64(h.Leaves) })
-	metric("entrances", "", "Entrances that are kept apart.",
+	metric("entrances", "", "Entrances.",
 		func(h Health) float64 { return float64(h.Entrances) })
-	metric("origin_overflow_events_total", "", "Calls counted for the origin _other, because their resource had too many origins.",
+	metric("origin_overflow_events_total", "", "Calls recorded for the origin _other, because their resource had too many origins.",
 		func(h Health) float64 { return float64(h.OriginOverflow) })
-	metric("entrance_overflow_events_total", "", "Calls counted for the entrance _other, because there were too many entrances.",
+	metric("entrance_overflow_events_total", "", "Calls recorded for the entrance _other, because there were too many entrances.",
 		func(h Health) float64 { return float64(h.EntranceOverflow) })
-	metric("leaf_overflow_events_total", "", "Calls counted for the origin and entrance _other, because there were too many combinations.",
+	metric("leaf_overflow_events_total", "", "Calls recorded for the origin and entrance _other, because there were too many combinations.",
 		func(h Health) float64 { return float64(h.LeafOverflow) })
-	metric("tree_overflow_events_total", "", "Calls whose place in the call tree is not shown, because it is too deep or the tree is full.",
+	metric("tree_overflow_events_total", "", "Calls that the call tree lacks, because they are nested too deeply or the tree is full.",
 		func(h Health) float64 { return float64(h.TreeOverflow) })
 	metric("retired_resources_total", "", "Resources retired because they were idle, including those evicted by new names.",
 		func(h Health) float64 { return float64(h.Retired) })
-	metric("limits", "", "Limits in force, dry runs included.",
+	metric("limits", "", "Limits in force, including dry runs.",
 		func(h Health) float64 { return float64(h.Limits) })
 	all = append(all, Metric{
-		Name: "build_info", Help: "Always 1; the labels tell the build.", Labels: []string{"goversion", "version"}, Began: began,
+		Name: "build_info", Help: "Build information in labels. The value is always 1.", Labels: []string{"goversion", "version"}, Began: began,
 		Read: func(yield func(float64, ...string)) {
 			if c != nil {
 				yield(1, runtime.Version(), Version())
@@ -253,12 +255,12 @@ func (c *Collector) own() (all []Metric) {
 	})
 	metric("clock_steps_total", "", "Wall clock steps of a second or more.",
 		func(h Health) float64 { return float64(h.Clock.Steps) })
-	metric("clock_offset_seconds", "seconds", "Offset of the wall clock from the timeline; corrected by slewing seconds by at most 1%.",
+	metric("clock_offset_seconds", "seconds", "Offset of the wall clock from the timeline, which corrects it by slewing seconds by at most 1%.",
 		func(h Health) float64 { return h.Clock.Offset.Seconds() })
-	metric("clock_repeated_seconds_total", "seconds", "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
+	metric("clock_repeated_seconds_total", "seconds", "Seconds whose name was used before, because the wall clock was set back. They are counted in totals and not exported.",
 		func(h Health) float64 { return float64(h.Clock.Repeated) })
 	return append(all, Metric{
 		Name: "in_flight_oldest_seconds", Unit: "seconds", Labels: []string{"resource"}, Read: c.oldest,
-		Help: "Age of the oldest call in flight of those that entered by a context; none while there is none.",
+		Help: "Age of the oldest call in flight that was entered with a context. Absent while there is none.",
 	})
 }

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// Other is the name for all names beyond a limit: of resources, origins, entrances, reasons.
+	// Other is the name that replaces all names beyond a limit: of resources, origins, entrances, reasons.
 	Other = "_other"
-	// Unnamed is the resource for the empty name.
+	// Unnamed is the resource of calls with the empty name.
 	Unnamed = "_unnamed"
-	// Unspecified is the reason of a block for which none was given.
+	// Unspecified is the reason of a block without a reason.
 	Unspecified = "unspecified"
-	// MaxNameLength is how long a resource's name may be, in bytes.
+	// MaxNameLength is the maximum length of a resource's name in bytes.
 	MaxNameLength = 200
 )
 
-// CleanName returns the name under which a resource is kept: the name itself, if it is UTF-8 of 1 to [MaxNameLength]
-// bytes. Each run of bytes that are not UTF-8 becomes one U+FFFD. A name that is too long is cut at a character, and ends
-// in "~" and a hash of all of it, so that two names that begin alike stay apart. The empty name becomes [Unnamed]. The
-// names of views, [Root] and [InboundTotal], get a "_" in front. All else, newlines and quotes included, is kept:
-// exporters escape what their format needs. Origins, entrances and reasons are cleaned in the same way.
+// CleanName returns the name of the resource for name: the name itself, if it is valid UTF-8 of 1 to [MaxNameLength]
+// bytes. Each run of invalid bytes becomes one U+FFFD. A longer name is cut at a character and ends in "~" and a hash
+// of the whole name, so that two names with the same beginning remain different. The empty name becomes [Unnamed]. The
+// names of views, [Root] and [InboundTotal], get the prefix "_". All other bytes are kept, including newlines and
+// quotes: exporters escape them for their format. Origins, entrances and reasons are cleaned in the same way.
 func CleanName(name string) string {
 	if name == Root || name == InboundTotal {
 		return "_" + name
@@ -30,7 +30,7 @@ func CleanName(name string) string {
 	return cleanName(name, Unnamed)
 }
 
-// cleanName is CleanName with a name for the empty name.
+// cleanName is CleanName with a replacement for the empty name.
 func cleanName(name, empty string) string {
 	if name == "" {
 		return empty

@@ -2,7 +2,7 @@ package collector
 
 import "time"
 
-// CallOption changes how a call is counted, see [Collector.Enter].
+// CallOption changes how a call is recorded; see [Collector.Enter].
 type CallOption struct {
 	kind optionKind
 	text string
@@ -27,55 +27,58 @@ const (
 	optionTraceID
 )
 
-// Origin names the caller: Sentinel's origin. Entries below this one have the same origin, unless they name another or are
+// Origin names the caller: Sentinel's origin. Calls below this one inherit it, unless they set another or are
 // [Outbound].
 func Origin(name string) CallOption { return CallOption{kind: optionOrigin, text: name} }
 
-// Entrance names the context of the call, where its chain enters: Sentinel's context name. It counts for the first
-// entry of a chain; those below it are in the same context. Without it that is [DefaultEntrance].
+// Entrance names the context of the call, where its chain enters: Sentinel's context name. It applies to the first call
+// of a chain; calls below it are in the same context. The default is [DefaultEntrance].
 func Entrance(name string) CallOption { return CallOption{kind: optionEntrance, text: name} }
 
-// Inbound marks a call that comes into the process from outside: it is part of [InboundTotal]. Below a call that is inbound it changes
-// nothing, so that a request which passes two middlewares counts once; below an [Outbound] one it has come in again.
+// Inbound marks a call from outside the process, which is part of [InboundTotal]. Below an inbound call it has no
+// effect, so a request that passes two middlewares counts once. Below an [Outbound] call it counts again.
 func Inbound() CallOption { return CallOption{kind: optionInbound} }
 
-// Outbound marks a call that leaves the process. It does not inherit the origin of the entry above.
+// Outbound marks a call that leaves the process. It does not inherit the origin of the call above.
 func Outbound() CallOption { return CallOption{kind: optionOutbound} }
 
-// Batch makes the entry stand for n calls: they pass, or are refused, together, take the same time, and are one in flight.
-// Below 1 it is 1; above 2^32-1 a call that enters is that.
+// Batch makes the entry represent n calls. They pass or are refused together, take the same time, and count as one call
+// in flight. Batch limits n to [1, 2^32-1]; a refused batch has no upper limit.
 func Batch(n int64) CallOption { return CallOption{kind: optionBatch, n: n} }
 
-// Prioritized lets a call that a limit on QPS refuses wait for the next bucket: at most half a second, and not longer than
-// its context. See [Limit].
+// Prioritized lets a call that a QPS limit would refuse wait for the next bucket: at most half a second, and no longer
+// than its context. See [Limit].
 func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 
-// Admitted marks a call that was already let through. No limit refuses it, but it counts for all of them.
+// Admitted marks a call that was already admitted elsewhere. No limit refuses it, but it counts in all of them.
 func Admitted() CallOption { return CallOption{kind: optionAdmitted} }
 
-// StartedAt is when the call began, for one that is entered late. Its response time counts from then; it passes, and is in
-// flight, from now on, because sealed seconds do not change. A time to come, and the zero time, are the present.
+// StartedAt sets the start of a call that is entered late. Its response time counts from then. It passes, and is in
+// flight, from now on, because sealed seconds do not change. A time in the future and the zero time mean now.
 func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, at: &t} }
 
-// Passed marks a call whose pass another process has counted: here it is in flight and completes, and does not pass. No
-// limit refuses it. None on QPS counts it, which counts passes; one on concurrency does, because it is in flight.
+// Passed marks a call whose pass another process has counted: here it is in flight and completes, but does not pass. No
+// limit refuses it. Limits on QPS do not count it, because they count passes; limits on concurrency do, because it is
+// in flight.
 func Passed() CallOption { return CallOption{kind: optionPassed} }
 
-// Earned marks a name that comes from a request, such as a path, and has earned a resource of its own. It evicts no given name, and any
-// name may evict it, see [Options].MaxResources. A name is given once a call without this option, or [Collector.Resource], has used it.
+// Earned marks a name that comes from a request, such as a path, and has earned a resource. It evicts no given name,
+// and any name may evict it; see [Options].MaxResources. A name becomes given when a call without this option, or
+// [Collector.Resource], uses it.
 func Earned() CallOption { return CallOption{kind: optionEarned} }
 
-// CountedAs counts a call whose name has not earned a resource of its own for another one, such as one for all such
-// names: unless there is a resource of its own name, or a limit names it exactly. Limits apply by its own name as they do
-// for names that are counted for [Other], see [Limit]. The other resource is made if need be, and is never retired. Calls of
-// its own that are in flight when it first counts another name are not known to limits with patterns.
+// CountedAs records a call for another resource, such as one for all names that have not earned a resource. It has no
+// effect if the call's own name has a resource, or if a limit names it exactly. Limits apply by the call's own name, as
+// for names that are recorded as [Other]; see [Limit]. The other resource is registered if necessary, and is never
+// retired. Limits with patterns do not count calls of the other resource that are in flight when it first records
+// another name.
 func CountedAs(resource string) CallOption { return CallOption{kind: optionCountedAs, text: resource} }
 
-// TraceID is the id of the trace that the call, and those below it, are part of, for [Collector.Oldest]. One that is longer than 64
-// bytes is left out. It costs an allocation. For exemplars see [Entry.ExitTrace].
+// TraceID sets the trace ID of the call and the calls below it, for [Collector.Oldest]. An ID longer than 64 bytes is
+// ignored. It costs an allocation. For exemplars see [Entry.ExitTrace].
 func TraceID(id string) CallOption { return CallOption{kind: optionTraceID, text: id} }
 
-// options are all options of a call.
+// options holds all options of a call.
 type options struct {
 	origin, entrance string
 	hasOrigin        bool
@@ -85,12 +88,12 @@ type options struct {
 	admitted         bool
 	passed           bool
 	earned           bool
-	nested           bool // below another call whose entry is not known
+	nested           bool // below another call that has no entry here
 	trace            string
-	countedAs        string // empty for a call that its own name counts
-	name             string // that was asked for
+	countedAs        string // empty if the call's own name records it
+	name             string // the name in the call
 	n                int64
-	at               *time.Time // nil is now
+	at               *time.Time // nil means now
 }
 
 func (o *options) apply(list []CallOption) {

@@ -22,57 +22,58 @@ const (
 	DefaultHistory      = 10 * time.Minute
 )
 
-// MaxDepth is the depth of the call tree. Deeper entries are counted like all others, but the tree does not show their
-// callers.
+// MaxDepth is the maximum depth of the call tree. Deeper calls are recorded like all others, but the tree lacks them.
 const MaxDepth = 64
 
-// Options configure a [Collector]. The zero value is sensible.
+// Options configure a [Collector]. The zero value is a sensible default.
 type Options struct {
-	// Given are the names of resources that exist from the start, and are never retired. They are beside MaxResources.
+	// Given are the names of resources that exist from the start and are never retired. They do not count in
+	// MaxResources.
 	Given []string
-	// MaxResources is how many resources are kept apart, [DefaultMaxResources] if zero. Beyond that a new name evicts the longest-idle
-	// resource that has been idle for longer than Windows.History, so that every way out has had its last seconds; idle resources are
-	// looked for every ten seconds. An [Earned] name evicts only earned ones. While none is idle, calls of any further name are counted
-	// for the resource [Other]. As many of these names are kept apart in limits with patterns, see [Limit].
+	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. If the table is full, a new name
+	// evicts the longest-idle resource that has been idle for longer than Windows.History, so that every exporter has
+	// read its last seconds; a sweep finds idle resources every ten seconds. An [Earned] name evicts only earned names.
+	// While no resource is idle, calls of further names share the resource [Other]. Limits with patterns distinguish
+	// the same number of these names; see [Limit].
 	MaxResources int
-	// MaxOrigins is how many origins are kept apart for each resource, [DefaultMaxOrigins] if zero; calls of any further
-	// one are counted for its origin [Other]. MaxEntrances is the same for the entrances of the process.
+	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero; calls of further origins
+	// share the origin [Other]. MaxEntrances is the same for the entrances of the process.
 	MaxOrigins, MaxEntrances int
-	// MaxLeaves is how many combinations of resource, origin and entrance are kept apart, [DefaultMaxLeaves] if zero. It is
-	// what bounds memory: a busy resource takes some 16 KB for each leaf. Beyond it calls are counted for the
-	// origin and entrance [Other] of their resource, which takes up to four more leaves for each resource
-	// (and for each origin that a limit names), and new
-	// resources are counted as [Other].
+	// MaxLeaves is the maximum number of combinations of resource, origin and entrance, [DefaultMaxLeaves] if zero. It
+	// bounds the memory: a busy resource takes some 16 KB for each leaf. Beyond it, calls share the origin and entrance
+	// [Other] of their resource, which takes up to four more leaves for each resource (and for each origin that a limit
+	// names), and new resources share [Other].
 	MaxLeaves int
-	// RetireAfter is how long a leaf must be idle, nothing in flight, until it is retired and its series end. Its counts stay in every
-	// total that they are part of. [DefaultRetireAfter] if zero; if negative, leaves are retired only when a new name evicts their
-	// resource; otherwise longer than Windows.History, so that every way out has had its last seconds. A resource is
-	// retired with its last leaf; a call by a kept handle registers it again.
+	// RetireAfter is the time that a leaf must be idle, with no call in flight, until it is retired and its series end.
+	// Its counts stay in every total. The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are
+	// retired only when a new name evicts their resource. Otherwise it must be longer than Windows.History, so that
+	// every exporter has read the last seconds of a retired leaf. A resource is retired with its last leaf; a call
+	// through a kept handle registers it again.
 	RetireAfter time.Duration
-	// Windows shape the windows and the histogram of every resource.
+	// Windows configure the windows and the histogram of every resource.
 	Windows node.Options
-	// Exception decides which errors count as exceptions, [IsException] if nil. It is asked for every error but
-	// [ErrBlocked], which never is one, and [ErrPanicked], which always is. See [Ignore] and [Only]. If it panics, the call
-	// has ended with an exception, and the panic goes on, out of [Entry.Exit].
+	// Exception decides which errors count as exceptions. The default is [IsException]. It is called for every error
+	// except [ErrBlocked], which is never an exception, and [ErrPanicked], which always is. See [Ignore] and [Only]. If
+	// it panics, the call ends with an exception, and the panic continues in the caller of [Entry.Exit].
 	Exception func(error) bool
-	// ExceptionClass gives exceptions a class to be counted by, such as their type: a few words, see [Resource.Exceptions].
-	// Nil gives them none. A panic is [ErrPanicked]. If it panics itself, the class is [Unspecified], and the panic goes on.
+	// ExceptionClass returns the class of an exception, such as its type, by which exceptions are counted. There should
+	// be few classes; see [Resource.Exceptions]. Nil means no classes. The error of a panic is [ErrPanicked]. If
+	// ExceptionClass panics, the class is [Unspecified], and the panic continues.
 	ExceptionClass func(error) string
-	// DurationsUnknown marks calls whose response times are unknown, such as those read from a log without durations. They
-	// count as 0, and exporters leave out every metric of response times.
+	// DurationsUnknown means that response times are unknown, for example in a log without durations. They count as 0,
+	// and exporters omit every metric of response times.
 	DurationsUnknown bool
-	// After is the last second that a process before this one has logged or sent: no second of this process has its name, or
-	// an earlier one. The zero Time is none.
+	// After is the last second that an earlier process logged or sent. All seconds of this process have later names.
+	// The zero Time means none.
 	After time.Time
-	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
-	// called from several goroutines. Where it goes back, time stands still until it has caught up. It is called under
-	// locks, so it must neither use the Collector nor panic, nor end its goroutine. A prioritized call waits by the machine's
-	// clock all the same.
+	// Now replaces the clock, for tests and for replays of the past. It times both ends of a call. Several goroutines
+	// may call it. If it goes back, time stops until Now has caught up. It is called with locks held, so it must not
+	// use the Collector, panic, or end its goroutine. A prioritized call waits by the machine's clock in any case.
 	Now func() time.Time
 }
 
-// complete sets what is not given, and returns the shape of statistics on a timeline, or an error that names every field that is out of
-// range.
+// complete sets the defaults and returns the configuration of statistics on a timeline, or an error that names every
+// field that is out of range.
 func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 	var errs []error
 	o.Windows.History = cmp.Or(o.Windows.History, DefaultHistory)
@@ -104,43 +105,43 @@ func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 	return shape, errors.Join(errs...)
 }
 
-// Check returns everything that is wrong with the options, as [OptionError]s.
+// Check returns all invalid options as [OptionError]s.
 func (o Options) Check() error {
 	_, err := o.complete(leap.NewTimeline(leap.Clock{}))
 	return err
 }
 
-// IsException is the default of [Options].Exception: every error but context.Canceled is an exception. A caller that no
-// longer waits is no fault of the callee. context.DeadlineExceeded is an exception.
+// IsException is the default of [Options].Exception: every error except context.Canceled is an exception. A caller that
+// no longer waits is not a failure of the callee. context.DeadlineExceeded is an exception.
 func IsException(err error) bool { return !errors.Is(err, context.Canceled) }
 
-// Ignore returns an [Options].Exception for which all errors are exceptions but those that match one of the targets,
-// in the sense of errors.Is.
+// Ignore returns an [Options].Exception that treats all errors as exceptions except those that match a target, in the
+// sense of errors.Is.
 func Ignore(targets ...error) func(error) bool {
 	is := Only(targets...)
 	return func(err error) bool { return !is(err) }
 }
 
-// Only returns an [Options].Exception for which only errors that match one of the targets are exceptions.
+// Only returns an [Options].Exception that treats only errors that match a target as exceptions.
 func Only(targets ...error) func(error) bool {
 	return func(err error) bool {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 }
 
-// OptionError says what is wrong with a field of an options struct. The Check methods and constructors of windowstat's packages
-// return one for each mistake, joined; [OptionErrors] takes them apart.
+// OptionError describes an invalid field of an options struct. The Check methods and constructors of windowstat's
+// packages return one for each invalid field, joined; [OptionErrors] splits them.
 type OptionError struct {
-	// Package has the options: "collector", "push".
+	// Package is the package of the options: "collector", "push".
 	Package string
-	// Field is the field's name: "MaxResources". A field of options within options has both names, and the index in a slice:
-	// "Push[0].Interval". It is empty for what concerns no single field.
+	// Field is the name of the field: "MaxResources". A field of nested options has both names, and the index in a
+	// slice: "Push[0].Interval". It is empty if the error concerns several fields.
 	Field string
-	// Err is what is wrong with the value, and what is allowed.
+	// Err describes the value and the allowed values.
 	Err error
 }
 
-// Error returns the package, the field and the problem.
+// Error returns the package, the field and the description.
 func (e *OptionError) Error() string {
 	if e.Field == "" {
 		return e.Package + ": " + e.Err.Error()
@@ -151,9 +152,10 @@ func (e *OptionError) Error() string {
 // Unwrap returns Err.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// OptionErrors returns the errors that are joined in err, in order, each as an [OptionError]: others get no package and no field.
+// OptionErrors returns the errors that are joined in err, in order, each as an [OptionError]. Other errors get no
+// package and no field.
 func OptionErrors(err error) (all []*OptionError) {
-	switch e := err.(type) { //nolint:errorlint // what is wrapped is taken apart step by step
+	switch e := err.(type) { //nolint:errorlint // wrapped errors are split step by step
 	case nil:
 	case *OptionError:
 		all = append(all, e)

@@ -6,7 +6,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Origin reads the calls by one origin. The empty origin is that of calls without one.
+// Origin returns the View of the calls by one origin. The empty origin is the origin of calls without one.
 func (r *Resource) Origin(name string) View {
 	if r == nil {
 		return View{}
@@ -17,23 +17,23 @@ func (r *Resource) Origin(name string) View {
 	return r.c.absent(r.findOrigin(name))
 }
 
-// findOrigin finds an origin of the resource that has the name whenever it is called.
+// findOrigin returns a function that returns an origin of the resource that has the name at the time of the call.
 func (r *Resource) findOrigin(name string) func() *generation {
 	return func() *generation { return r.now().origin(name) }
 }
 
-// origin is an origin of this resource, also if that was retired; nil if there is none.
+// origin returns an origin of this resource, even if the resource was retired, or nil.
 func (r *Resource) origin(name string) *generation {
 	if all := loaded(&r.origins); all != nil {
 		return all[name]
 	}
 	if name == "" {
-		return &r.sole
+		return &r.defaultOrigin
 	}
 	return nil
 }
 
-// hasOrigin reports whether the resource has this origin, or may get it. The empty one always may.
+// hasOrigin reports whether the resource has this origin or may get it. The empty origin is always allowed.
 func (r *Resource) hasOrigin(name string) bool {
 	if name == "" || name == Other || r.origin(name) != nil {
 		return true
@@ -48,7 +48,7 @@ func (r *Resource) hasOrigin(name string) bool {
 	return n < r.c.opts.MaxOrigins || r.c.limits.Load().origins[name]
 }
 
-// addOrigin makes the view of an origin, if there is none. Holds the collector's mu.
+// addOrigin creates the view of an origin if it does not exist. The collector's mu must be held.
 func (r *Resource) addOrigin(name string) {
 	if r.origin(name) != nil {
 		return
@@ -58,19 +58,19 @@ func (r *Resource) addOrigin(name string) {
 		all[name] = new(generation)
 		all[name].init(r.c, v, r, r.findOrigin(name))
 	}
-	// While calls have no origin, the view of the resource is that of the only one. With a second origin it needs a view of its own, of the
-	// same leaves.
+	// While no call has an origin, the view of the resource also serves the empty origin. A second origin makes a
+	// separate view of the same leaves necessary.
 	if old := r.origins.Load(); old != nil {
 		all = maps.Clone(*old)
 	} else if !r.view.Empty() {
-		add("", r.view.Clone()) // so far there was no other
+		add("", r.view.Clone()) // all leaves so far have the empty origin
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)
-	r.sole.dead.Store(true) // after its successor can be found
+	r.defaultOrigin.dead.Store(true) // after lookups find its successor
 }
 
-// dropOrigins removes the views of origins without leaves. Holds the collector's mu.
+// dropOrigins removes the views of origins without leaves. The collector's mu must be held.
 func (r *Resource) dropOrigins() {
 	old, gone := loaded(&r.origins), false
 	for _, o := range old {
@@ -79,7 +79,7 @@ func (r *Resource) dropOrigins() {
 			gone = true
 		}
 	}
-	if !gone { // mostly, and then nothing is copied
+	if !gone { // the usual case, in which nothing is copied
 		return
 	}
 	all := maps.Clone(old)

@@ -8,26 +8,27 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Ended is a call that is over, for [Collector.Record].
+// Ended describes a completed call, for [Collector.Record].
 type Ended struct {
-	// RT is how long it took; below 0 counts as 0.
+	// RT is the response time. A negative one counts as 0.
 	RT time.Duration
-	// Err is the error that it ended with, an exception if [Options].Exception reports so.
+	// Err is the error of the call. It is an exception if [Options].Exception reports so.
 	Err error
-	// Code is how it was answered; the zero Code is none.
+	// Code is the result code; the zero Code means none.
 	Code Code
-	// TraceID, if it is not empty, is kept as an exemplar, as [Entry.ExitTrace] has it.
+	// TraceID, if not empty, is kept as an exemplar; see [Entry.ExitTrace].
 	TraceID string
-	// Nested marks a call that another one made which is counted, too: so it is no part of the entrance's calls, nor of all calls
-	// that enter the process.
+	// Nested marks a call made by another call that is recorded, too. It is not part of the calls of the entrance or of
+	// the process.
 	Nested bool
 }
 
-// Record counts a call that is over, for callers that learn of calls when they end: it passes and completes in the present second,
-// in one change. Nothing is known of when it was in flight, so it is no part of concurrency, and stands at the top of the tree.
-// No limit refuses it; those on QPS count it. The options are those of [Collector.Enter]; of these [StartedAt], [Passed],
-// [Admitted] and [Prioritized] change nothing. It costs what Enter and Exit do, less a reading of the clock, and allocates
-// nothing for a name that is known. A nil Collector records nothing.
+// Record records a completed call, for callers that learn of calls when they end: it passes and completes in the
+// current second, as one atomic change. When the call was in flight is unknown, so it does not count in concurrency,
+// and it is at the top of the tree. No limit refuses it; QPS limits count it. The options are those of
+// [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect. Record costs as much as Enter
+// and Exit minus one reading of the clock, and allocates nothing for a registered name. A nil Collector records
+// nothing.
 func (c *Collector) Record(name string, e Ended, opts ...CallOption) {
 	if c == nil {
 		return
@@ -37,7 +38,7 @@ func (c *Collector) Record(name string, e Ended, opts ...CallOption) {
 	c.below(context.Background(), &o, opts)
 	o.name = name
 	failed := e.Err != nil
-	defer func() { // also if what is asked about the error panics: then it is an exception
+	defer func() { // also if Options.Exception panics, which counts as an exception
 		r := c.record(&e, &o, failed)
 		if failed && c.opts.ExceptionClass != nil {
 			r.classify(e.Err, o.n)
@@ -46,14 +47,14 @@ func (c *Collector) Record(name string, e Ended, opts ...CallOption) {
 	failed = failed && c.isException(e.Err)
 }
 
-// isException reports whether an error that is not nil is an exception.
+// isException reports whether err, which is not nil, is an exception.
 func (c *Collector) isException(err error) bool {
 	return errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
 }
 
-// record counts the call, and returns the resource that it is counted for.
+// record records the call and returns the resource that counts it.
 func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
-	_ = c.count(nil, o, func(l *leaf) (err error) { // it has no other than errMoved
+	_ = c.count(nil, o, func(l *leaf) (err error) { // f returns no other error than errMoved
 		r = l.resource
 		var p *reservation
 		var list []*limiter
@@ -64,7 +65,7 @@ func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
 			if err != nil {
 				return err
 			}
-			defer p.release() // so that the name is known to have been used
+			defer p.release() // marks the name as used
 			defer unlockAll(list)
 		}
 		bucket := l.Hold(c.line.Now())

@@ -6,12 +6,12 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Resource returns the resource with this name, and makes it if need be. Keep the handle where you can: looking up
-// a name costs about as much as recording a call.
+// Resource returns the resource with this name, and registers it if necessary. Keep the handle where possible: a lookup
+// costs about as much as recording a call.
 //
-// Any name is allowed. One that cannot be shown as it is (empty, longer than [MaxNameLength], not UTF-8) is changed as
-// [CleanName] says. Once there are MaxResources resources, and none has been idle for long enough to be evicted, a new
-// name gets the resource [Other], unless a limit names it.
+// Any name is allowed. A name that is empty, longer than [MaxNameLength] or not valid UTF-8 is changed as described at
+// [CleanName]. If there are MaxResources resources and none has been idle for long enough to be evicted, a new name
+// shares the resource [Other], unless a limit names it.
 func (c *Collector) Resource(name string) *Resource {
 	if c == nil {
 		return nil
@@ -19,50 +19,51 @@ func (c *Collector) Resource(name string) *Resource {
 	return c.resourceFor(name, true)
 }
 
-// resourceFor finds or makes a resource whose name is given or, if not, earned.
+// resourceFor looks up or registers a resource. If given is false, the name is only earned.
 func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if r, ok := c.byName.Load(name); ok {
-		return r.(*Resource).asked(given)
+		return r.(*Resource).markGiven(given)
 	}
 	clean := CleanName(name)
-	// Once it is full mu is not taken any more: this is the way of a stranger's million names. That it is full is seen first, because
-	// then every name that is registered is found.
+	// If the table is full, this path takes no lock: a client may send a million made-up names. The fullness is read
+	// first, because then every registered name is found afterwards.
 	other := c.other.Load()
 	beyond := other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given))
 	if r, ok := c.byName.Load(clean); ok {
-		return r.(*Resource).asked(given)
+		return r.(*Resource).markGiven(given)
 	}
 	if beyond {
 		return other
 	}
-	// A full table is where sweeping helps. Each new name does a small share of it, so that none waits for a sweep of everything.
+	// A sweep may free slots in a full table. Each new name does a small share of it, so no call waits for a complete
+	// sweep.
 	if c.full(clean) {
 		c.sweep(newShare)
 	}
-	// It ends, because each turn takes one of the idle resources, and register returns Other when there is none.
+	// The loop ends: each round takes one of the idle resources, and register returns Other if there is none.
 	for {
 		if r := c.register(clean, given); r != nil {
-			return r.asked(given)
+			return r.markGiven(given)
 		}
 		c.evict(given)
 	}
 }
 
-// asked notes that the name of the resource is given, if it is.
-func (r *Resource) asked(given bool) *Resource {
+// markGiven marks the name of the resource as given if given is true, and returns the resource.
+func (r *Resource) markGiven(given bool) *Resource {
 	if given && !r.given.Load() {
 		r.given.Store(true)
 	}
 	return r
 }
 
-// full reports whether the table is full for a resource with this name.
+// full reports whether the table has no slot for a new resource with this name.
 func (c *Collector) full(name string) bool {
 	return (c.registered.Load() >= int64(c.opts.MaxResources) || c.leafCount.Load() >= int64(c.opts.MaxLeaves)) &&
 		!c.limits.Load().names[name]
 }
 
-// register finds or makes a resource. It returns nil if the table is full, and evict might help.
+// register looks up or creates a resource. It returns nil if the table is full and evict may help.
 func (c *Collector) register(name string, given bool) *Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *Collector) register(name string, given bool) *Resource {
 		}
 		return c.other.Load()
 	}
-	c.overflowLimiters.mu.Lock() // until calls of the name that another resource counts find this one
+	c.overflowLimiters.mu.Lock() // until calls of this name that another resource counts find the new one
 	defer c.overflowLimiters.mu.Unlock()
 	r := c.newResource(name)
 	c.byName.Store(name, r)
@@ -86,21 +87,21 @@ func (c *Collector) register(name string, given bool) *Resource {
 	return r
 }
 
-// newResource makes a resource. Holds mu, under which Seal takes the list: so a resource is either sealed with the
-// others, or begins after the seconds that were.
+// newResource creates a resource. mu must be held: Seal reads the list under it, so a resource is either sealed with
+// the others, or starts after the sealed seconds.
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}
 	r.generation.init(c, v, r, func() *generation { return &r.now().generation })
-	r.sole.init(c, v, r, r.findOrigin(""))
-	r.kept.Store(c.overflowLimiters.remove(name))
-	r.shared.Store(name == Other)
+	r.defaultOrigin.init(c, v, r, r.findOrigin(""))
+	r.limiterState.Store(c.overflowLimiters.remove(name))
+	r.fallback.Store(name == Other)
 	r.setLimits(c.limits.Load().forName(name))
 	c.resources = append(c.resources, r)
 	return r
 }
 
-// target is the name of the resource that counts a call, and whether that is another one than the name's own.
+// target returns the name of the resource that records a call, and whether it differs from the call's own name.
 func (c *Collector) target(o *options) (name string, shared bool) {
 	if o.countedAs == "" {
 		return o.name, false
@@ -112,9 +113,10 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 	return o.countedAs, true
 }
 
-// find finds the leaf of a call, below an entry or, if up is nil, below an entrance; and makes it if need be. The way of
-// calls that were made before is three look-ups, without a lock. So is that of names beyond the limits, with some more.
-func (c *Collector) find(up *frame, name string, o *options) *leaf {
+// leafFor returns the leaf of a call below up, or below an entrance if up is nil, and creates it if necessary. For an
+// existing leaf it takes three lookups and no lock. Names beyond the limits cost a few lookups more, and no lock
+// either.
+func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	var at *TreeNode
 	if up != nil {
 		at = up.leaf.treeNode
@@ -133,7 +135,7 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 		s := c.location(r, up, o)
 		if s.leaf == nil || c.edgeMissing(up, s.leaf) {
 			if s.leaf = c.makeLeaf(r, up, o); s.leaf == nil {
-				continue // r was retired in this moment
+				continue // r was retired concurrently
 			}
 		}
 		if up != nil && up.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
@@ -147,25 +149,27 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	}
 }
 
-// edgeMissing reports whether the tree should show where a call comes from, and does not. It never will if the tree is
-// full or too deep there, if the caller was retired meanwhile, or if there was no leaf left in the caller's context.
+// edgeMissing reports whether the tree lacks the edge from the caller to the leaf's node and may get it. It may not if
+// the tree is full or too deep, if the caller was retired in the meantime, or if the leaf is in another context than
+// the caller.
 func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
-		return false // made with the leaf
+		return false // created with the leaf
 	}
 	at := up.leaf.treeNode
 	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&
 		c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(MaxDepth)+1 < MaxDepth
 }
 
-// makeLeaf finds or makes the leaf of a call and its node in the tree. It returns nil if the resource was retired.
+// makeLeaf looks up or creates the leaf of a call and its tree node. It returns nil if the resource was retired.
 func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.dead.Load() {
 		return nil
 	}
-	// What was found without the lock may have changed: another call may have made the leaf, or taken the last one.
+	// Look it up again: since the lookup without the lock, another call may have created the leaf or used the last
+	// slot.
 	s := c.location(r, up, o)
 	if s.leaf == nil {
 		tn := r.treeNode(s.entrance)
@@ -175,20 +179,20 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 		s.leaf = c.newLeaf(tn, s.key)
 	}
 	switch {
-	// The tree gets an edge for each way in which a node is reached. One that cannot be had leaves the node below its entrance, so that every
-	// node is in the tree.
+	// The tree gets an edge for each caller of a node. If it cannot, the node becomes a child of its entrance, so that
+	// every node is in the tree.
 	case up == nil:
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):
 		up.leaf.treeNode.adopt(s.leaf.treeNode)
 		c.edges.Add(1)
 	case s.leaf.treeNode.entrance != up.leaf.treeNode.entrance || up.leaf.treeNode.dead.Load():
-		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // it has no caller there
+		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // it has no caller in this context
 	}
 	return s.leaf
 }
 
-// newTreeNode makes the node of a resource in the context of an entrance. Holds mu.
+// newTreeNode creates the node of a resource in the context of an entrance. mu must be held.
 func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
@@ -206,18 +210,18 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	return tn
 }
 
-// newLeaf makes a leaf, and adds it to all views before anybody can record into it. Holds mu.
+// newLeaf creates a leaf and adds it to all views before a call can record into it. mu must be held.
 func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn}
 	l.own.leaf = l
 	l.Init(c.shape, c.line.Now())
-	// The order matters to readers, who take no lock of the collector: views have the leaf before calls can reach it, so no view ever has
-	// less than what was counted.
+	// The order matters to readers, which take no lock of the collector: the views include the leaf before calls can
+	// reach it, so no view ever shows less than was counted.
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {
 		v.Add(&l.Statistic)
 	}
-	if m := l.resource.kept.Load(); m != nil {
+	if m := l.resource.limiterState.Load(); m != nil {
 		m.setCounters(l)
 	}
 	c.leafCount.Add(1)

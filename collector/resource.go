@@ -10,33 +10,33 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Resource counts the calls of one resource: an endpoint, a query, a client. Get it from [Collector.Resource] and
-// keep it. A nil *Resource records nothing and reads as idle. It is safe for concurrent use.
+// Resource counts the calls of one resource: an endpoint, a query, a client. Get it from [Collector.Resource] and keep
+// it. A nil *Resource records nothing and reads as idle. A Resource is safe for concurrent use.
 //
-// A call that enters by a Resource has no origin, and [DefaultEntrance] for its context. For more see [Collector.Enter].
+// A call through a Resource has no origin, and the context [DefaultEntrance]. For others see [Collector.Enter].
 type Resource struct {
-	// A call reads these, and they begin a cache line:
-	current atomic.Pointer[leaf]    // where Enter records, a leaf of this resource; nil until it is first used, and when it is retired
+	// Every call reads the next three fields, which start a cache line.
+	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before the first use and after retirement
 	limiter atomic.Pointer[limiter] // nil while there is no limit
 	generation
 
-	name string
-	sole generation              // the origin "" while there is no other; dead when there is
-	kept atomic.Pointer[limiter] // what limiter is or was; changes under the collector's mu
+	name          string
+	defaultOrigin generation              // the origin "" while there is no other; dead afterwards
+	limiterState  atomic.Pointer[limiter] // the current or last limiter; changed with the collector's mu held
 
-	given  atomic.Bool // not only earned, see [Earned]
-	shared atomic.Bool // it counts calls of other names, see [CountedAs]; changes under the collector's mu
-	stays  bool        // it is never retired; nor is one that is shared
+	given     atomic.Bool // the name is given, not only earned; see [Earned]
+	fallback  atomic.Bool // it records calls of other names, see [CountedAs]; changed with the collector's mu held
+	permanent bool        // never retired; a fallback is not retired either
 
 	blocks, exceptions counterVec
-	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by classic bucket; nil while there is none
+	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // exemplars by classic bucket; nil without any
 
-	// These are replaced under the collector's mu, not changed:
+	// Replaced with the collector's mu held, never modified:
 	contexts atomic.Pointer[[]*TreeNode]
-	origins  atomic.Pointer[map[string]*generation] // nil while there is only the empty one
+	origins  atomic.Pointer[map[string]*generation] // nil while the empty origin is the only one
 }
 
-// Name is the name under which the resource is kept, see [CleanName].
+// Name returns the name of the resource; see [CleanName].
 func (r *Resource) Name() string {
 	if r == nil {
 		return ""
@@ -44,23 +44,24 @@ func (r *Resource) Name() string {
 	return r.name
 }
 
-// Enter records that a call begins: it passed, and is in flight until [Entry.Exit]. It costs one reading of the
-// monotonic clock and one atomic addition; Exit costs another reading and a lock that is almost never contended. Both
-// allocate only what the resource keeps, when it is first needed.
+// Enter records the start of a call: it passes, and is in flight until [Entry.Exit]. It costs one reading of the
+// monotonic clock and one atomic addition. Exit costs another reading and a lock that is almost never contended. Both
+// allocate only memory that the resource keeps, when it is first needed.
 //
 //	e := r.Enter()
 //	…
 //	e.Exit(err)
 //
-// No limit refuses it; but where there are some, it uses them up. See [Resource.TryEnter].
+// No limit refuses the call, but it counts in the limits of the resource. See [Resource.TryEnter].
 func (r *Resource) Enter() (e Entry) {
 	if r != nil && !r.begin(&e) {
-		_ = r.enter(&e, true) // which no limit refuses
+		_ = r.enter(&e, true) // admitted: no limit refuses it
 	}
 	return
 }
 
-// begin enters, if there is neither a limit nor anything to be made first: the way of nearly all calls.
+// begin records the start of a call if there is no limit and the leaf exists, which is true for nearly all calls.
+// Otherwise it reports false.
 func (r *Resource) begin(e *Entry) bool {
 	l := r.current.Load()
 	if l == nil || r.limiter.Load() != nil {
@@ -70,8 +71,8 @@ func (r *Resource) begin(e *Entry) bool {
 	return !e.call.IsZero()
 }
 
-// EnterContext is [Collector.Enter] for the name of the resource, which it need not look up: the call is below the one that ctx
-// belongs to, and has its origin. It costs about half as much again as Enter, and one allocation, of the context.
+// EnterContext is [Collector.Enter] for the name of the resource, without the lookup: the call is below the call of ctx
+// and inherits its origin. It costs about half as much again as Enter, and one allocation for the context.
 func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner context.Context, e Entry, err error) {
 	inner = ctx
 	if r == nil {
@@ -83,7 +84,8 @@ func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner 
 	return
 }
 
-// known is the leaf of a call that no limit is for, nil if the leaf or its place in the tree are to be made.
+// known returns the leaf of a call. It returns nil if the call has a limit, or if the leaf or its position in the tree
+// does not exist yet.
 func (r *Resource) known(up *frame, o *options) *leaf {
 	if r.limiter.Load() != nil || r.dead.Load() {
 		return nil
@@ -99,8 +101,8 @@ func (r *Resource) known(up *frame, o *options) *leaf {
 	return nil
 }
 
-// TryEnter is Enter for a call that limits may refuse. Then the error is [ErrBlocked], the call is counted as a block,
-// and the Entry is no call.
+// TryEnter is Enter for a call that limits may refuse. In that case the error wraps [ErrBlocked], the call counts as a
+// block, and the Entry is the zero Entry.
 func (r *Resource) TryEnter() (e Entry, err error) {
 	if r != nil && !r.begin(&e) {
 		err = r.enter(&e, false)
@@ -108,8 +110,9 @@ func (r *Resource) TryEnter() (e Entry, err error) {
 	return
 }
 
-// Do records f as one call, or returns [ErrBlocked] if a limit refuses it. An error that f returns is returned, and
-// counts as an exception if [Options].Exception reports so; a panic, which goes on, and a runtime.Goexit always do.
+// Do records f as one call, or returns an error that wraps [ErrBlocked] if a limit refuses it. Otherwise it returns the
+// error of f, which counts as an exception if [Options].Exception reports so. A panic of f, which continues, and a
+// runtime.Goexit always count as an exception.
 func (r *Resource) Do(f func() error) error {
 	e, err := r.TryEnter()
 	if err != nil {
@@ -118,15 +121,15 @@ func (r *Resource) Do(f func() error) error {
 	return e.run(f)
 }
 
-// enter lets a call enter, or records that a limit refused it.
+// enter records the start of a call, or its refusal by a limit.
 func (r *Resource) enter(e *Entry, admitted bool) error {
-	var o options // a literal would be copied, which costs a tenth of the call
+	var o options // a composite literal would be copied, which takes a tenth of the call's time
 	o.name, o.entrance, o.n, o.admitted = r.name, DefaultEntrance, 1, admitted
 	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }
 
-// count has f count a call without a context. If the resource was retired, its name is looked up for each call: another resource may
-// have it by now, or all further names.
+// count calls f with the leaf of a call without a context. If the resource was retired, it looks up the name for each
+// call: another resource may have the name now, or share it with all further names.
 func (r *Resource) count(o *options, f func(*leaf) error) error {
 	if l := r.current.Load(); l != nil {
 		if err := f(l); err != errMoved {
@@ -142,21 +145,21 @@ func (r *Resource) count(o *options, f func(*leaf) error) error {
 	})
 }
 
-// Block records a call that was refused, and so never began. Reasons should be few, see [Resource.Blocks]; the empty one is
-// [Unspecified].
+// Block records a refused call, which never started. There should be few reasons; see [Resource.Blocks]. The empty
+// reason counts as [Unspecified].
 func (r *Resource) Block(reason string) {
 	if r == nil {
 		return
 	}
 	o := options{name: r.name, entrance: DefaultEntrance, n: 1}
-	_ = r.count(&o, func(l *leaf) error { return l.block(reason, 1) }) // it has no other than errMoved
+	_ = r.count(&o, func(l *leaf) error { return l.block(reason, 1) }) // l.block returns no other error than errMoved
 }
 
-// What decides about calls reads PassQPS, Window and InFlight; tests and logs read Snapshot. They are here so that one
-// handle is enough. Everything else is read through a View.
+// The next methods are shortcuts for the View of the resource: code that decides about calls reads PassQPS, Window and
+// InFlight; tests and logs read Snapshot.
 
-// PassQPS is [View.PassQPS] of the resource: how many calls passed in the second window, per second. The window slides by
-// one bucket and ends with the one that is open.
+// PassQPS is [View.PassQPS] of the resource: the passes in the second window, per second. The window slides by one
+// bucket and ends with the open bucket.
 func (r *Resource) PassQPS() float64 { return r.View().PassQPS() }
 
 // Window is [View.Window] of the resource.
@@ -168,7 +171,7 @@ func (r *Resource) InFlight() int64 { return r.View().InFlight() }
 // Snapshot is [View.Snapshot] of the resource.
 func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot { return r.View().Snapshot(h) }
 
-// now is the resource that has this name now.
+// now returns the resource that currently has this name.
 func (r *Resource) now() *Resource {
 	if r.dead.Load() {
 		if x, ok := r.c.byName.Load(r.name); ok {
@@ -178,7 +181,7 @@ func (r *Resource) now() *Resource {
 	return r
 }
 
-// View reads the resource over all origins and entrances: Sentinel's ClusterNode.
+// View returns the View of the resource over all origins and entrances: Sentinel's ClusterNode.
 func (r *Resource) View() View {
 	if r == nil {
 		return View{}
@@ -186,8 +189,8 @@ func (r *Resource) View() View {
 	return View{&r.generation}
 }
 
-// Origins iterates over the origins of the resource, sorted, each with its view; the empty origin is that of calls
-// without one. Every call is in exactly one of them.
+// Origins iterates over the origins of the resource with their views, sorted. Calls without an origin have the empty
+// origin. Every call is in exactly one of them.
 func (r *Resource) Origins() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {
@@ -196,7 +199,7 @@ func (r *Resource) Origins() iter.Seq2[string, View] {
 		r := r.now()
 		all := r.origins.Load()
 		if all == nil {
-			yield("", View{&r.sole})
+			yield("", View{&r.defaultOrigin})
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(*all)) {
@@ -207,8 +210,8 @@ func (r *Resource) Origins() iter.Seq2[string, View] {
 	}
 }
 
-// Entrances iterates over the entrances in whose context the resource was called, sorted, each with its view. Every
-// call is in exactly one of them.
+// Entrances iterates over the entrances in whose context the resource was called, with their views, sorted. Every call
+// is in exactly one of them.
 func (r *Resource) Entrances() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {
@@ -222,8 +225,9 @@ func (r *Resource) Entrances() iter.Seq2[string, View] {
 	}
 }
 
-// Blocks iterates over the refused calls by reason: the limit that refused them, or the reason passed to Block. There are
-// at most 16 reasons; [Other] is for all further ones. A resource without refused calls yields [Unspecified], with 0.
+// Blocks iterates over the number of refused calls by reason: the limit that refused them, or the reason passed to
+// Block. There are at most 16 reasons; all further ones share [Other]. A resource without refused calls yields
+// [Unspecified] with 0.
 func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil && !r.now().blocks.each(yield) {
@@ -232,7 +236,7 @@ func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	}
 }
 
-// Exceptions iterates over the classes of exceptions, with how many there were, see [Options].ExceptionClass.
+// Exceptions iterates over the number of exceptions by class; see [Options].ExceptionClass.
 func (r *Resource) Exceptions() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil {

@@ -13,29 +13,35 @@ import (
 )
 
 const (
-	// sweepEvery is how many seconds lie between two sweeps for idle leaves.
+	// sweepEvery is the number of seconds between two sweeps for idle leaves.
 	sweepEvery = 10
-	// sealShare is at how many leaves a Seal looks, and newShare at how many a new name that finds the table full. The next one goes on.
+	// sealShare is the number of leaves that one Seal visits in a sweep, and newShare the number that a new name visits
+	// if the table is full. The next one continues.
 	sealShare = 1000
 	newShare  = 64
-	// portion is at how many leaves retire looks with mu held.
+	// portion is the number of leaves that retire visits per lock acquisition.
 	portion = 64
 )
 
-// sweeper is the sweep that goes on.
+// sweeper is the state of the sweep in progress. A sweep visits all resources in portions:
+//
+//	Seal, or a new name in a full table
+//	  sweep    up to sealShare leaves, then the next Seal continues
+//	    retire a resource: its idle leaves, then its empty origins and tree nodes, then the resource
+//	  compact  at the end: remove the retired from the list of resources and from the shared views
 type sweeper struct {
-	mu   sync.Mutex // held by who sweeps; nobody waits for it
-	left []*Resource
-	idle []idleResource // found so far
+	mu   sync.Mutex     // held during a part of the sweep; no goroutine waits for it
+	todo []*Resource    // not visited yet
+	idle []idleResource // collected so far
 }
 
-// sweepIsDue reports whether it is time for a sweep, or one goes on. It does not read the clock: the second that was opened last
-// is near enough.
+// sweepIsDue reports whether a sweep is due or in progress. It does not read the clock; the most recently opened second
+// is accurate enough.
 func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
-// sweep retires the leaves that have been idle for long enough, and finds the resources that may be evicted, if a sweep is
-// due. It ends after some n leaves, and the next sweep goes on. While another goroutine sweeps, it does nothing. It does not read the
-// clock either.
+// sweep continues the sweep if one is due: it retires the leaves that have been idle for RetireAfter, and collects the
+// resources that a new name may evict. It stops after about n leaves. It does nothing while another goroutine sweeps.
+// It does not read the clock.
 func (c *Collector) sweep(n int) {
 	s := &c.sweeping
 	if !s.mu.TryLock() {
@@ -47,11 +53,11 @@ func (c *Collector) sweep(n int) {
 	}
 	opened := c.line.At(0)
 	now, open := opened.Start, opened.Index
-	if s.left == nil {
-		s.left = c.all()
+	if s.todo == nil {
+		s.todo = c.all()
 	}
-	for ; n > 0 && len(s.left) > 0; s.left = s.left[1:] {
-		r := s.left[0]
+	for ; n > 0 && len(s.todo) > 0; s.todo = s.todo[1:] {
+		r := s.todo[0]
 		n--
 		for _, t := range r.treeNodes() {
 			n -= len(t.listLeaves())
@@ -63,17 +69,17 @@ func (c *Collector) sweep(n int) {
 			s.idle = append(s.idle, idleResource{r, r.lastUsed(now), r.given.Load()})
 		}
 	}
-	if len(s.left) > 0 {
+	if len(s.todo) > 0 {
 		return
 	}
 	c.setIdle(s.idle, c.idleSince(open))
-	s.left, s.idle = nil, nil
+	s.todo, s.idle = nil, nil
 	c.compact()
 	c.swept.Store(open)
 }
 
-// retire retires the leaves of a resource in which nothing was recorded in the second since or later, and what is empty then. It
-// takes mu for a portion of the leaves at a time, and not while it adds up what they counted.
+// retire retires the leaves of a resource that recorded nothing in the second since or later, and then the parts of the
+// resource that are empty. It holds mu for a portion of the leaves at a time, and not while it adds up their counts.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
@@ -96,8 +102,8 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 }
 
-// retire retires those of some leaves of the node that are idle, and returns the views of the resource that have them. Holds the
-// collector's mu.
+// retire retires the idle ones of some leaves of the node, and returns the views of the resource that include them. The
+// collector's mu must be held.
 func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
@@ -120,23 +126,24 @@ func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node
 	return views
 }
 
-// retire retires what of the resource has no leaves, and in the end itself. Holds the collector's mu.
+// retire removes the origins and tree nodes without leaves, and then the resource itself if it is empty. The
+// collector's mu must be held.
 func (r *Resource) retire(since int64) {
 	c := r.c
 	r.dropOrigins()
 	r.dropTreeNodes()
-	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.Load().hasInFlight() {
+	if r.dead.Load() || r.permanent || r.fallback.Load() || !r.view.Empty() || r.view.Since() >= since || r.limiterState.Load().hasInFlight() {
 		return
 	}
 	r.dead.Store(true)
-	r.sole.dead.Store(true)
+	r.defaultOrigin.dead.Store(true)
 	c.byName.Delete(r.name)
 	c.registered.Add(-1)
 	c.retired++
 	c.gone.resources++
 }
 
-// all is all resources. Nobody may change the slice.
+// all returns all resources. The caller must not change the slice.
 func (c *Collector) all() []*Resource {
 	c.mu.Lock()
 	resources, gone := slices.Clip(c.resources), c.gone.resources > 0
@@ -147,11 +154,12 @@ func (c *Collector) all() []*Resource {
 	return resources
 }
 
-// alive reports whether the resource is not retired.
+// alive reports whether the resource has not been retired.
 func (r *Resource) alive() bool { return !r.dead.Load() }
 
-// compact takes what was retired out of the list of resources, and out of the views of all, which costs in proportion to these. Nobody waits
-// for that: what is kept is found first, and then replaces the list, with what has come meanwhile.
+// compact removes retired resources from c.resources and retired leaves from the shared views. The cost is linear in
+// the size of both. compact builds the new list without holding mu, then swaps it in together with resources that were
+// registered in the meantime, so no caller waits for the scan.
 func (c *Collector) compact() {
 	if !c.compactMu.TryLock() {
 		return
@@ -169,7 +177,7 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// Whatever they were retired for, they were idle since then.
+		// Every retired leaf has been idle since then, whatever the reason.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
 			e.view.Remove(since)
@@ -179,27 +187,27 @@ func (c *Collector) compact() {
 	}
 }
 
-// filter is a new slice of the elements to keep.
+// filter returns a new slice with the elements to keep.
 func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
 }
 
-// idleResources are those that had been idle for longer than the history at the last sweep: the given ones and then the earned ones, and
-// of each the longest idle last. While the table is full, a new name evicts the last one: an earned name another earned one, a given name a
-// given one only where no earned one is idle.
+// idleResources lists the resources that had been idle for longer than the history at the last sweep: first the given
+// names, then the earned ones, each group with the longest idle last. While the table is full, a new name evicts the
+// last entry. An earned name evicts only earned names; a given name evicts a given one only if no earned one is idle.
 type idleResources []idleResource
 
-// idleResource is a resource as it was at the sweep.
+// idleResource is a resource with its state at the sweep.
 type idleResource struct {
 	*Resource
-	last  int64 // the second in which it was used last
+	last  int64 // second of its last use
 	given bool
 }
 
-// any reports whether a name might evict a resource.
+// any reports whether a name may evict one of the resources.
 func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// setIdle replaces them by those of the list that were not used in the second since or later.
+// setIdle replaces the list by the resources of list that were not used in the second since or later.
 func (c *Collector) setIdle(list []idleResource, since int64) {
 	list = filter(list, func(r idleResource) bool { return r.last < since })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })
@@ -208,7 +216,7 @@ func (c *Collector) setIdle(list []idleResource, since int64) {
 	c.idle.Store(&all)
 }
 
-// takeIdle takes the next one that may be evicted, nil if there is none.
+// takeIdle removes and returns the next resource to evict, or nil.
 func (c *Collector) takeIdle(given bool) *Resource {
 	for {
 		all := c.idle.Load()
@@ -222,7 +230,8 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince is the second before which an evicted resource was last used: every reader can have had all of it.
+// idleSince returns the second before which an evicted resource was last used: every reader has had time to read all of
+// it.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }
@@ -237,12 +246,12 @@ func (c *Collector) evict(given bool) {
 	}
 }
 
-// evictable reports whether a new name may evict the resource, if it is idle.
+// evictable reports whether a new name may evict the resource when it is idle.
 func (r *Resource) evictable(given bool) bool {
-	return !r.dead.Load() && !r.stays && !r.shared.Load() && (given || !r.given.Load()) && !r.c.limits.Load().names[r.name]
+	return !r.dead.Load() && !r.permanent && !r.fallback.Load() && (given || !r.given.Load()) && !r.c.limits.Load().names[r.name]
 }
 
-// lastUsed is the last second in which the resource was used, the one in which it was made if it never was.
+// lastUsed returns the last second in which the resource was used, or the second of its creation if it never was.
 func (r *Resource) lastUsed(now leap.Reading) int64 {
 	last := r.view.Since()
 	for l := range r.leaves {
@@ -251,15 +260,15 @@ func (r *Resource) lastUsed(now leap.Reading) int64 {
 	return last
 }
 
-// fairMutex is a lock for long work that is done in portions. Between two of them, [fairMutex.yield] runs those who wait:
-// a mutex alone would only make them runnable, and where all processors are busy, they would find it taken again each time that they
-// get one.
+// fairMutex is a mutex for long work that is done in portions. Between two portions, [fairMutex.yield] lets the waiting
+// goroutines run. A plain mutex would only make them runnable; if all processors are busy, they would find it locked
+// again each time they are scheduled.
 type fairMutex struct {
 	sync.Mutex
 	waiting atomic.Int32
 }
 
-// Lock takes the lock.
+// Lock locks the mutex.
 func (l *fairMutex) Lock() {
 	if l.TryLock() {
 		return
@@ -269,7 +278,7 @@ func (l *fairMutex) Lock() {
 	l.waiting.Add(-1)
 }
 
-// yield runs those who wait for the lock, which the caller does not hold.
+// yield lets the goroutines that wait for the mutex run. The caller must not hold it.
 func (l *fairMutex) yield() {
 	if l.waiting.Load() > 0 {
 		runtime.Gosched()

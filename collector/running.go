@@ -11,22 +11,22 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Running is a call in flight that entered by a context, as [Collector.Oldest] lists it.
+// Running is a call in flight that was entered with a context; [Collector.Oldest] lists them.
 type Running struct {
 	Resource, Origin, Entrance string
-	// TraceID is that of [TraceID], of this call or the nearest one above it; empty without one.
+	// TraceID is the ID that [TraceID] set on this call or its nearest caller; empty without one.
 	TraceID string
-	// Age is how long the call has been in flight: its response time so far.
+	// Age is the time since the call entered.
 	Age time.Duration
 }
 
-// Oldest lists the n calls that have been in flight for longest, the oldest first, of those that entered by a context: by
-// [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the middlewares. Calls by a handle are not in the list, because nothing
-// is kept of them but their number. With more than some twenty thousand calls in flight at once it misses a few, which
-// found no place in the list when they began.
+// Oldest returns the n calls that have been in flight longest, the oldest first, among calls that were entered with a
+// context: by [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the middlewares. It does not list calls
+// through a handle, of which only the number is kept. With more than about twenty thousand calls in flight it misses a
+// few, which found no free slot when they began.
 //
-// It takes no lock and holds up no call. It costs some ten microseconds, and some ten nanoseconds for each call in flight. It asks the
-// contexts of the calls that it lists for a value. A nil Collector has no calls.
+// It takes no lock and delays no call. It costs about ten microseconds, plus about ten nanoseconds for each call in
+// flight. It calls Value on the contexts of the calls that it lists. A nil Collector has no calls.
 func (c *Collector) Oldest(n int) []Running {
 	if c == nil {
 		return nil
@@ -42,7 +42,7 @@ func (r *Resource) Oldest(n int) []Running {
 	return r.c.listOldest(n, r.now())
 }
 
-// listOldest lists the n oldest calls of a resource, of all resources for nil.
+// listOldest returns the n oldest calls of a resource, or of all resources for nil.
 func (c *Collector) listOldest(n int, of *Resource) []Running {
 	var found []*frame
 	for f := range c.running.all {
@@ -62,7 +62,7 @@ func (c *Collector) listOldest(n int, of *Resource) []Running {
 	return list
 }
 
-// oldest yields the age of the oldest call of each resource that has calls in the list of [Collector.Oldest].
+// oldest yields the age of the oldest call of each resource with calls in the list of [Collector.Oldest].
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	first := map[*Resource]*frame{}
 	for f := range c.running.all {
@@ -79,24 +79,24 @@ func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	}
 }
 
-// describe describes the call at the reading now.
+// describe returns the description of the call at the reading now.
 func (f *frame) describe(now leap.Reading) Running {
 	return Running{f.leaf.resource.name, f.leaf.origin, f.leaf.treeNode.entrance.name, f.traceID(), f.age(now)}
 }
 
-// traceID finds the trace of the call.
+// traceID returns the trace ID of the call.
 func (f *frame) traceID() (id string) {
-	defer func() { _ = recover() }() // a context of somebody's own may panic
+	defer func() { _ = recover() }() // the Value method of a user-defined context may panic
 	id, _ = f.Value(traceKey{}).(string)
 	return id
 }
 
 func (f *frame) age(now leap.Reading) time.Duration { return max(now.Sub(f.entered()), 0) }
 
-// traceKey finds the trace id of a call in its context.
+// traceKey is the context key of a trace ID.
 type traceKey struct{}
 
-// withTrace is ctx with a trace id.
+// withTrace returns ctx with a trace ID.
 func withTrace(ctx context.Context, id string) context.Context {
 	if !validTraceID(id) {
 		return ctx
@@ -104,79 +104,80 @@ func withTrace(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, traceKey{}, id)
 }
 
-// slot holds a call in flight that has a context, from when it enters until it ends. So the list costs a call two atomic stores and no
-// lock, and keeps no call that has ended.
+// slot holds a call in flight with a context, from its start to its end. The list thus costs a call two atomic stores
+// and no lock, and retains no call that has ended.
 type slot = atomic.Pointer[frame]
 
-// lineOfSlots fills a cache line. A goroutine looks in a line that its stack's address chooses, so that it finds the line in its cache,
-// and rarely one that another processor writes to; if it is full, in others, which the frame's address chooses.
-type lineOfSlots [8]slot
+// slotShard fills a cache line. A goroutine chooses a shard by the address of its stack: the shard is then usually in
+// its cache, and rarely written by another processor. If the shard is full, the goroutine tries others, chosen by the
+// address of the frame.
+type slotShard [8]slot
 
-// slots are those of a Collector.
+// slots holds the slots of a Collector.
 type slots struct {
-	first [firstLines]lineOfSlots
-	more  atomic.Pointer[[moreLines]lineOfSlots] // nil until a call finds its line full
+	first [firstShards]slotShard
+	more  atomic.Pointer[[moreShards]slotShard] // nil until a call finds its shard full
 }
 
-const firstLines, moreLines = 64, 4096
+const firstShards, moreShards = 64, 4096
 
-// line is the line with a number: those behind the first are of more, which there is.
-func (s *slots) line(n uint32) *lineOfSlots {
-	if n < firstLines {
+// shard returns the shard with number n. Shards from firstShards on are in more, which must exist.
+func (s *slots) shard(n uint32) *slotShard {
+	if n < firstShards {
 		return &s.first[n]
 	}
-	return &s.more.Load()[n-firstLines]
+	return &s.more.Load()[n-firstShards]
 }
 
-// put puts a frame into a slot, and returns the slot's number, 0 if those that it may have are taken.
+// put stores a frame in a slot and returns the number of the slot, or 0 if all slots that it tries are taken.
 func (s *slots) put(f *frame) uint32 {
 	var here byte
-	if number := s.take(choose(unsafe.Pointer(&here), 11, firstLines), f); number > 0 {
+	if number := s.take(choose(unsafe.Pointer(&here), 11, firstShards), f); number > 0 {
 		return number
 	}
 	if s.more.Load() == nil {
-		s.more.CompareAndSwap(nil, new([moreLines]lineOfSlots))
+		s.more.CompareAndSwap(nil, new([moreShards]slotShard))
 	}
-	from := choose(unsafe.Pointer(f), 5, moreLines)
+	from := choose(unsafe.Pointer(f), 5, moreShards)
 	for probe := range uint32(8) {
-		if number := s.take(firstLines+(from+probe)%moreLines, f); number > 0 {
+		if number := s.take(firstShards+(from+probe)%moreShards, f); number > 0 {
 			return number
 		}
 	}
 	return 0
 }
 
-// choose chooses one of n lines by an address, less its low bits, which many have in common.
+// choose returns one of n shards for an address, without its low bits, which many addresses share.
 func choose(at unsafe.Pointer, low int, n uint32) uint32 {
 	return uint32(uint64(uintptr(at))>>low*0x9e3779b97f4a7c15>>32) % n
 }
 
-// take puts a frame into an empty slot of a line, and returns the slot's number, 0 if there is none.
-func (s *slots) take(line uint32, f *frame) uint32 {
-	l := s.line(line)
+// take stores a frame in an empty slot of a shard and returns the number of the slot, or 0 if the shard is full.
+func (s *slots) take(shard uint32, f *frame) uint32 {
+	l := s.shard(shard)
 	for i := range l {
 		if l[i].Load() == nil && l[i].CompareAndSwap(nil, f) {
-			return line*8 + uint32(i) + 1
+			return shard*8 + uint32(i) + 1
 		}
 	}
 	return 0
 }
 
-// empty empties the slot with a number that put returned.
+// empty clears the slot with a number that put returned.
 func (s *slots) empty(number uint32) {
 	if number > 0 {
-		s.line((number - 1) / 8)[(number-1)%8].Store(nil)
+		s.shard((number - 1) / 8)[(number-1)%8].Store(nil)
 	}
 }
 
-// all yields the frames that are in slots.
+// all yields the frames in all slots.
 func (s *slots) all(yield func(*frame) bool) {
-	lines := uint32(firstLines)
+	shards := uint32(firstShards)
 	if s.more.Load() != nil {
-		lines += moreLines
+		shards += moreShards
 	}
-	for n := range lines {
-		l := s.line(n)
+	for n := range shards {
+		l := s.shard(n)
 		for i := range l {
 			if f := l[i].Load(); f != nil && !yield(f) {
 				return

@@ -8,37 +8,37 @@ import (
 )
 
 const (
-	// Root is the root of the call tree, and the name of the view of the whole process: Sentinel's machine-root. What is
-	// called below another entry is not counted in it, nor in an entrance: a request counts once.
+	// Root is the root of the call tree and the name of the view of the whole process: Sentinel's machine-root. The
+	// root and the entrances count only outermost calls, so a request counts once.
 	Root = "machine-root"
-	// InboundTotal is the name of the view of everything that came in from outside: Sentinel's ENTRY_NODE.
+	// InboundTotal is the name of the view of all inbound calls: Sentinel's ENTRY_NODE.
 	InboundTotal = "__total_inbound_traffic__"
-	// DefaultEntrance is the entrance of calls that name none, and of those that enter by a [Resource] without a context.
+	// DefaultEntrance is the entrance of calls that name none, and of calls through a [Resource] without a context.
 	DefaultEntrance = "_default"
 )
 
 // TreeNode is a node of the call tree: the root, an entrance below it, or a resource in the context of an entrance
-// (Sentinel's DefaultNode) below each entry that it was called from. So a resource has one node in each context, which is
-// the child of all its callers, and its own if it calls itself: the tree is a graph, and a program that prints it must
-// stop somewhere. A node is safe for concurrent use, and shows the tree as it is when asked. A nil *TreeNode, as a nil
-// Collector has, is idle and has no children.
+// (Sentinel's DefaultNode) below each of its callers. A resource has one node in each context, which is the child of
+// all its callers, and its own child if it calls itself. The tree is therefore a graph, and a program that prints it
+// must limit the depth. A TreeNode is safe for concurrent use, and its methods show the current tree. A nil *TreeNode,
+// as of a nil Collector, is idle and has no children.
 type TreeNode struct {
 	generation // with the resource, nil for the root and for entrances
 	name       string
-	entrance   *TreeNode // nil for the root; its own for an entrance
+	entrance   *TreeNode // nil for the root; the node itself for an entrance
 
 	children sync.Map                 // name: *TreeNode
-	first    atomic.Pointer[leaf]     // one of the leaves, often the only one
-	leaves   atomic.Pointer[leafSet]  // all of them; replaced, not changed
-	cut      atomic.Bool              // there are calls below it that are not in the tree
-	caller   atomic.Pointer[TreeNode] // one of the parents, often the only one; as they were when it was set
+	first    atomic.Pointer[leaf]     // one of the leaves, usually the only one
+	leaves   atomic.Pointer[leafSet]  // all leaves; replaced, never modified
+	cut      atomic.Bool              // the tree lacks calls below the node
+	caller   atomic.Pointer[TreeNode] // cache of below: one of the parents, usually the only one
 
-	// Guarded by the collector's mu:
+	// guarded by the collector's mu:
 	parents []*TreeNode
-	members int // of an entrance: nodes in its context
+	members int // number of nodes in the context of an entrance
 }
 
-// Tree returns the root of the call tree. It is nil for a nil Collector.
+// Tree returns the root of the call tree, or nil for a nil Collector.
 func (c *Collector) Tree() *TreeNode {
 	if c == nil {
 		return nil
@@ -46,7 +46,7 @@ func (c *Collector) Tree() *TreeNode {
 	return c.root
 }
 
-// Name is the name of the resource or of the entrance, or [Root].
+// Name returns the name of the resource or of the entrance, or [Root].
 func (t *TreeNode) Name() string {
 	if t == nil {
 		return ""
@@ -54,8 +54,8 @@ func (t *TreeNode) Name() string {
 	return t.name
 }
 
-// View reads the node: the resource in this context, everything that enters by the entrance, or everything that enters the
-// process.
+// View returns the View of the node: the resource in this context, the outermost calls of the entrance, or the
+// outermost calls of the process.
 func (t *TreeNode) View() View {
 	if t == nil {
 		return View{}
@@ -63,8 +63,8 @@ func (t *TreeNode) View() View {
 	return View{&t.generation}
 }
 
-// Children are the nodes that were called from this one, by name. If there were calls below it that the tree does not
-// show, because they were nested too deep or the tree is full, the last child is [Other], with a View that is idle.
+// Children returns the nodes called from this one, sorted by name. If the tree lacks calls below the node, because they
+// were nested too deeply or the tree is full, the last child is [Other], with an idle View.
 func (t *TreeNode) Children() []*TreeNode {
 	if t == nil {
 		return nil
@@ -80,7 +80,7 @@ func (t *TreeNode) Children() []*TreeNode {
 	return list
 }
 
-// child finds a node that was called from this one before.
+// child returns the child with the given name, or nil.
 func (t *TreeNode) child(name string) *TreeNode {
 	if x, ok := t.children.Load(name); ok {
 		return x.(*TreeNode)
@@ -88,7 +88,7 @@ func (t *TreeNode) child(name string) *TreeNode {
 	return nil
 }
 
-// below reports whether the node is called from another one.
+// below reports whether the node is a child of caller.
 func (t *TreeNode) below(caller *TreeNode) bool {
 	if t.caller.Load() == caller {
 		return true
@@ -100,22 +100,22 @@ func (t *TreeNode) below(caller *TreeNode) bool {
 	return true
 }
 
-// adopt makes a node the child of this one. Holds the collector's mu.
+// adopt makes child a child of t. The collector's mu must be held.
 func (t *TreeNode) adopt(child *TreeNode) {
 	if _, there := t.children.LoadOrStore(child.name, child); !there {
 		child.parents = append(child.parents, t)
 	}
 }
 
-// cutOff notes that there are calls below the node that the tree does not show.
+// cutOff records that the tree lacks calls below the node.
 func (t *TreeNode) cutOff() {
 	if !t.cut.Load() {
 		t.cut.Store(true)
 	}
 }
 
-// unlink takes the node out of the tree. Its children may still be called in the same context, so they move below the entrance, which goes
-// with the last node in its context. Holds the collector's mu.
+// unlink removes the node from the tree. Its children may still be called in the same context, so they become children
+// of the entrance. The entrance is removed with the last node in its context. The collector's mu must be held.
 func (t *TreeNode) unlink() {
 	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)
@@ -145,16 +145,16 @@ func (t *TreeNode) unlink() {
 	}
 }
 
-// leafSet is the leaves of a tree node. Few are found faster by looking at each.
+// leafSet holds the leaves of a tree node. A short list is faster to search than a map.
 type leafSet struct {
 	list  []*leaf
 	byKey map[leafKey]*leaf // nil while the list is short
 }
 
-// fewLeaves is how many leaves are looked at one by one.
+// fewLeaves is the length up to which the list is scanned.
 const fewLeaves = 8
 
-// leaf finds a leaf of this node, nil if there is none.
+// leaf returns the leaf of this node with the key k, or nil.
 func (t *TreeNode) leaf(k leafKey) *leaf {
 	if l := t.first.Load(); l == nil || l.leafKey == k {
 		return l
@@ -171,7 +171,7 @@ func (t *TreeNode) leaf(k leafKey) *leaf {
 	return nil
 }
 
-// setLeaves replaces the leaves. Holds the collector's mu.
+// setLeaves replaces the leaves. The collector's mu must be held.
 func (t *TreeNode) setLeaves(list []*leaf) {
 	all := &leafSet{list: list}
 	if len(list) > fewLeaves {
@@ -188,18 +188,18 @@ func (t *TreeNode) setLeaves(list []*leaf) {
 	}
 }
 
-// listLeaves is all leaves.
+// listLeaves returns all leaves.
 func (t *TreeNode) listLeaves() []*leaf { return loaded(&t.leaves).list }
 
-// addLeaf adds a leaf. Holds the collector's mu.
+// addLeaf adds a leaf. The collector's mu must be held.
 func (t *TreeNode) addLeaf(l *leaf) { t.setLeaves(append(slices.Clip(t.listLeaves()), l)) }
 
-// The tree nodes of a resource, one in each context, and its origins. They are few, and looked up without a lock.
+// The methods below find the tree nodes of a resource, one in each context. There are few, and lookups take no lock.
 
-// treeNodes are the nodes of the resource in the call tree, sorted by entrance.
+// treeNodes returns the nodes of the resource, sorted by entrance.
 func (r *Resource) treeNodes() []*TreeNode { return loaded(&r.contexts) }
 
-// loaded is what a pointer points to, the zero value for nil.
+// loaded returns the value that p points to, or the zero value for nil.
 func loaded[T any](p *atomic.Pointer[T]) (x T) {
 	if v := p.Load(); v != nil {
 		x = *v
@@ -218,7 +218,7 @@ func (r *Resource) leaves(yield func(*leaf) bool) {
 	}
 }
 
-// treeNode is the node in the context of an entrance, nil if there is none.
+// treeNode returns the node in the context of an entrance, or nil.
 func (r *Resource) treeNode(entrance string) *TreeNode {
 	for _, p := range r.treeNodes() {
 		if p.entrance.name == entrance {
@@ -228,7 +228,7 @@ func (r *Resource) treeNode(entrance string) *TreeNode {
 	return nil
 }
 
-// leaf finds a leaf, nil if there is none.
+// leaf returns a leaf, or nil.
 func (r *Resource) leaf(entrance string, k leafKey) *leaf {
 	if p := r.treeNode(entrance); p != nil {
 		return p.leaf(k)
@@ -236,14 +236,14 @@ func (r *Resource) leaf(entrance string, k leafKey) *leaf {
 	return nil
 }
 
-// addTreeNode adds a node. Holds the collector's mu.
+// addTreeNode adds a node. The collector's mu must be held.
 func (r *Resource) addTreeNode(p *TreeNode) {
 	list := append(slices.Clone(r.treeNodes()), p)
 	slices.SortFunc(list, func(a, b *TreeNode) int { return strings.Compare(a.entrance.name, b.entrance.name) })
 	r.contexts.Store(&list)
 }
 
-// dropTreeNodes removes the nodes without leaves. Holds the collector's mu.
+// dropTreeNodes removes the nodes without leaves. The collector's mu must be held.
 func (r *Resource) dropTreeNodes() {
 	list := filter(r.treeNodes(), func(t *TreeNode) bool { return !t.view.Empty() })
 	if len(list) == len(r.treeNodes()) {
