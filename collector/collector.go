@@ -149,9 +149,9 @@ func (c *Collector) Histograms() time.Duration {
 	return c.shape.Options().Histograms
 }
 
-// Moment describes a second boundary: the second that was open, the clock reading, and the resources that existed.
+// Boundary describes a second boundary: the second that was open, the clock reading, and the resources that existed.
 // [Collector.Seal] returns it.
-type Moment struct {
+type Boundary struct {
 	// Open is the index of the second that was open. All earlier seconds are sealed for every view, and their records
 	// never change.
 	Open int64
@@ -168,9 +168,9 @@ func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.Duration
 // Seal seals all seconds before the current one, for every resource, and returns the boundary. It also retires idle
 // leaves, in a sweep that starts every ten seconds; see [Options].RetireAfter. The cost is linear in the number of
 // leaves. Concurrent calls wait for a small portion of them at most.
-func (c *Collector) Seal() Moment {
+func (c *Collector) Seal() Boundary {
 	if c == nil {
-		return Moment{}
+		return Boundary{}
 	}
 	return c.seal(c.line.Now())
 }
@@ -184,7 +184,7 @@ func (c *Collector) Resources() []*Resource {
 	return c.all()
 }
 
-func (c *Collector) seal(now leap.Reading) Moment {
+func (c *Collector) seal(now leap.Reading) Boundary {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since
 	// Resources and leaves that are registered later start after the seconds that are sealed here, because registration
@@ -199,7 +199,7 @@ func (c *Collector) seal(now leap.Reading) Moment {
 		c.sealed.Store(open.Index)
 	}
 	c.sweep(sealShare)
-	return Moment{Open: open.Index, Now: now, Resources: resources}
+	return Boundary{Open: open.Index, Now: now, Resources: resources}
 }
 
 // Inbound returns the View of all inbound calls, [InboundTotal].
@@ -219,7 +219,7 @@ type Health struct {
 	// caller named it.
 	Overflow int64
 	// Unearned counts the calls that were recorded for a fallback resource, because their name had not been earned; see
-	// [CountedAs].
+	// [FallbackResource].
 	Unearned int64
 	// OriginOverflow, EntranceOverflow and LeafOverflow count the calls that were recorded for the origin or entrance
 	// [Other], because there were too many origins of the resource, too many entrances, or too many leaves.

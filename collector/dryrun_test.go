@@ -108,7 +108,7 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 				for i, kind := range []string{"real", "dry"} {
 					own := opts[:len(opts):len(opts)]
 					if name == "/4" { // it has no resource
-						own = append(own, collector.CountedAs(kind+", others"))
+						own = append(own, collector.FallbackResource(kind+", others"))
 					}
 					pair[i] = f(kind, kind+name, own)
 				}
@@ -130,7 +130,7 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 				})
 			case k < 12:
 				both(func(_, name string, opts []collector.CallOption) *collector.Entry {
-					c.Record(name, collector.Ended{}, opts...)
+					c.Record(name, collector.Completed{}, opts...)
 					return new(collector.Entry)
 				})
 			case k < 14:
@@ -255,7 +255,7 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 		limit(t, c, append(dry(qps("*", 1000), flying("*", 5)), qps("*", 12000))...)
 		var opts []collector.CallOption
 		if name != "a" {
-			opts = append(opts, collector.CountedAs("others"))
+			opts = append(opts, collector.FallbackResource("others"))
 		}
 		stay := pass(c, name, 5, opts...) // as many as may be in flight
 		each(func(int) {

@@ -16,7 +16,7 @@ const unmatched = "unmatched"
 // Nobody escapes a limit by being new, and nobody uses up another's: what holds for names that are counted for Other, for lack
 // of room, holds for names that have not earned a resource.
 func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
-	unearned = []collector.CallOption{collector.CountedAs(unmatched)}
+	unearned = []collector.CallOption{collector.FallbackResource(unmatched)}
 	defer func() { unearned = nil }()
 	for name, test := range map[string]func(*testing.T){
 		"lock nobody out":       TestMadeUpNamesDoNotUseTheQuotaOfOthers,
@@ -50,16 +50,16 @@ func TestANameThatIsEarnedKeepsItsQuota(t *testing.T) {
 	enter := func(n int, opts ...collector.CallOption) (list []*collector.Entry) {
 		return pass(c, "POST /checkout", n, opts...)
 	}
-	before := enter(7, collector.CountedAs(unmatched))
-	if after := enter(20, collector.Earned()); len(before) != 7 || len(after) != 3 {
+	before := enter(7, collector.FallbackResource(unmatched))
+	if after := enter(20, collector.FromRequest()); len(before) != 7 || len(after) != 3 {
 		t.Errorf("%d and %d passed, want 7 and 3", len(before), len(after))
 	}
 	f.add(time.Second)
-	if n := len(enter(20, collector.CountedAs(unmatched))); n != 5 { // which it does not go back to
+	if n := len(enter(20, collector.FallbackResource(unmatched))); n != 5 { // which it does not go back to
 		t.Errorf("%d entered beside ten, want 5", n)
 	}
 	exit(before)
-	if n := len(enter(20, collector.Earned())); n != 5 {
+	if n := len(enter(20, collector.FromRequest())); n != 5 {
 		t.Errorf("%d passed, want 5", n)
 	}
 	if s := c.Resource(unmatched).Snapshot(nil); s.Total.Pass != 7 || s.InFlight != 0 || c.Health().Unearned != 7 {
@@ -74,8 +74,8 @@ func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 	limit(t, c, qps("named", 100), qps("/*", 1))
 	c.Resource("code")
 	for _, name := range []string{"route", "named", "code", "/a", "/b", unmatched} {
-		exit(pass(c, name, 2, collector.CountedAs(unmatched)))
-		c.Block(t.Context(), name, "outside", collector.CountedAs(unmatched), collector.Batch(3))
+		exit(pass(c, name, 2, collector.FallbackResource(unmatched)))
+		c.Block(t.Context(), name, "outside", collector.FallbackResource(unmatched), collector.Batch(3))
 	}
 	for name, want := range map[string]node.Counts{
 		"route": {Pass: 2, Block: 3}, "named": {Pass: 2, Block: 3}, "code": {Pass: 2, Block: 3}, unmatched: {Pass: 4, Block: 11},
@@ -102,9 +102,9 @@ func TestNamesAreEarnedUnderWriters(t *testing.T) {
 		wg.Go(func() {
 			for i := range 4000 {
 				name := fmt.Sprint("/", (i*7+g)%names)
-				opt := collector.CountedAs(unmatched)
+				opt := collector.FallbackResource(unmatched)
 				if i > 100*((i*7+g)%names) {
-					opt = collector.Earned()
+					opt = collector.FromRequest()
 				}
 				_, e, err := c.Enter(context.Background(), name, opt)
 				mu.Lock()

@@ -6,7 +6,7 @@ import "github.com/windowstat/windowstat/leap"
 func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(line, o) }
 
 // SealAt is Seal with a reading of the clock that was taken some time ago.
-func (c *Collector) SealAt(now leap.Reading) Moment { return c.seal(now) }
+func (c *Collector) SealAt(now leap.Reading) Boundary { return c.seal(now) }
 
 // LimitedNames is how many names that other resources count have limiters of their own.
 func LimitedNames(c *Collector) int {

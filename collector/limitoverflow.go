@@ -6,7 +6,7 @@ import (
 )
 
 // overflowLimiters holds the limiters of overflowing names: names that a pattern limits and another resource records,
-// [Other] or the resource of [CountedAs]. There are at most Options.MaxResources of them.
+// [Other] or the resource of [FallbackResource]. There are at most Options.MaxResources of them.
 //
 //	byName["GET /b"]   ── limiter of one name
 //	byPattern["GET /*"] ── limiter that further names share while byName is full

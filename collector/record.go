@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Ended describes a completed call, for [Collector.Record].
-type Ended struct {
+// Completed describes a completed call, for [Collector.Record].
+type Completed struct {
 	// RT is the response time. A negative one counts as 0.
 	RT time.Duration
 	// Err is the error of the call. It is an exception if [Options].Exception reports so.
@@ -29,7 +29,7 @@ type Ended struct {
 // [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect. Record costs as much as Enter
 // and Exit minus one reading of the clock, and allocates nothing for a registered name. A nil Collector records
 // nothing.
-func (c *Collector) Record(name string, e Ended, opts ...CallOption) {
+func (c *Collector) Record(name string, e Completed, opts ...CallOption) {
 	if c == nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (c *Collector) isException(err error) bool {
 }
 
 // record records the call and returns the resource that counts it.
-func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
+func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) {
 	_ = c.count(nil, o, func(l *leaf) (err error) { // f returns no other error than errMoved
 		r = l.resource
 		var p *reservation

@@ -14,8 +14,8 @@ func TestRecordIsOneChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Record("charge", collector.Ended{RT: 30 * time.Millisecond, Err: errors.New("no"), Code: collector.HTTPStatus(502)}, collector.Inbound(), collector.Batch(3), collector.Origin("web"))
-	c.Record("charge", collector.Ended{RT: -time.Second, Nested: true}, collector.Inbound())
+	c.Record("charge", collector.Completed{RT: 30 * time.Millisecond, Err: errors.New("no"), Code: collector.HTTPStatus(502)}, collector.Inbound(), collector.Batch(3), collector.Origin("web"))
+	c.Record("charge", collector.Completed{RT: -time.Second, Nested: true}, collector.Inbound())
 	r := c.Resource("charge")
 	s := r.Snapshot(nil)
 	if s.Total.Pass != 4 || s.Total.Complete != 4 || s.Total.Exception != 3 || s.Total.RTSum != 90*time.Millisecond || s.InFlight != 0 || s.InFlightSeconds != 0 {
@@ -27,7 +27,7 @@ func TestRecordIsOneChange(t *testing.T) {
 	if got := c.Tree().View().Snapshot(nil).Total.Pass; got != 3 {
 		t.Errorf("%d that enter the process, want 3: the nested one is a part of another", got)
 	}
-	(*collector.Collector)(nil).Record("charge", collector.Ended{})
+	(*collector.Collector)(nil).Record("charge", collector.Completed{})
 }
 
 // A call that is over belongs to its limits as any call: of resources, and of names that share one.
@@ -41,9 +41,9 @@ func TestRecordUsesUpLimits(t *testing.T) {
 	}
 	c.Resource("first")
 	for range 3 {
-		c.Record("GET /a", collector.Ended{})
+		c.Record("GET /a", collector.Completed{})
 	}
-	c.Record("GET /b", collector.Ended{})
+	c.Record("GET /b", collector.Completed{})
 	if got := c.Resource(collector.Other).Snapshot(nil).Total.Pass; got != 4 {
 		t.Fatalf("%d calls of %s, want 4", got, collector.Other)
 	}
@@ -68,7 +68,7 @@ func TestRecordCountsWhatPanics(t *testing.T) {
 				t.Error("the panic ended")
 			}
 		}()
-		c.Record("charge", collector.Ended{Err: errors.New("no")})
+		c.Record("charge", collector.Completed{Err: errors.New("no")})
 	}()
 	if s := c.Resource("charge").Snapshot(nil).Total; s.Complete != 1 || s.Exception != 1 {
 		t.Errorf("%+v", s)
@@ -80,7 +80,7 @@ func TestRecordAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := testing.AllocsPerRun(100, func() { c.Record("charge", collector.Ended{RT: 1}, collector.Inbound()) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { c.Record("charge", collector.Completed{RT: 1}, collector.Inbound()) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -90,7 +90,7 @@ func ExampleCollector_Record() {
 	if err != nil {
 		panic(err)
 	}
-	c.Record("import", collector.Ended{RT: 1500 * time.Millisecond})
+	c.Record("import", collector.Completed{RT: 1500 * time.Millisecond})
 	fmt.Println(c.Resource("import").Snapshot(nil).Total.AvgRT())
 	// Output: 1.5s
 }

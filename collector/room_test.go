@@ -34,14 +34,14 @@ func TestTheLongestIdleMakesRoom(t *testing.T) {
 		flying := c.Resource("flying").Enter()
 		for _, name := range []string{"first", "second", "third"} {
 			f.add(time.Second)
-			busy(t, c, name, collector.Earned())
+			busy(t, c, name, collector.FromRequest())
 		}
-		busy(t, c, "first", collector.Earned())
+		busy(t, c, "first", collector.FromRequest())
 		f.add(time.Second)
-		busy(t, c, "first", collector.Earned())
+		busy(t, c, "first", collector.FromRequest())
 		f.add(59 * time.Second)
 		c.Seal()
-		busy(t, c, "new", collector.Earned())
+		busy(t, c, "new", collector.FromRequest())
 		if got := fmt.Sprint(names(c)); got != "[flying first second third _other]" {
 			t.Fatalf("%s: one that was called within the history made room", got)
 		}
@@ -53,7 +53,7 @@ func TestTheLongestIdleMakesRoom(t *testing.T) {
 		} {
 			f.add(10 * time.Second)
 			c.Seal()
-			busy(t, c, step.name, collector.Earned())
+			busy(t, c, step.name, collector.FromRequest())
 			if got := fmt.Sprint(names(c)); got != step.want {
 				t.Fatalf("%s: got %s, want %s", step.name, got, step.want)
 			}
@@ -65,14 +65,14 @@ func TestTheLongestIdleMakesRoom(t *testing.T) {
 // Every reader has had all of what makes room: no second that can be read is lost, of it or of the total.
 func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, Windows: node.Options{History: time.Minute}})
-	busy(t, c, "old", collector.Inbound(), collector.Earned())
+	busy(t, c, "old", collector.Inbound(), collector.FromRequest())
 	began := f.now()
 	root, passes := c.Tree().View(), int64(1)
 	for i := range 100 {
 		f.add(time.Second)
 		c.Seal()
 		busy(t, c, "steady", collector.Inbound())
-		busy(t, c, fmt.Sprint("new ", i/90), collector.Inbound(), collector.Earned())
+		busy(t, c, fmt.Sprint("new ", i/90), collector.Inbound(), collector.FromRequest())
 		passes += 2
 		readable := 0
 		for _, m := range root.Last(59) {
@@ -97,14 +97,14 @@ func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 func TestGivenNamesAreNotPushedOutByEarnedOnes(t *testing.T) {
 	c, f := clocked(t, collector.Options{Given: []string{"route"}, MaxResources: 3, RetireAfter: 24 * time.Hour})
 	busy(t, c, "given")
-	busy(t, c, "promoted", collector.Earned())
+	busy(t, c, "promoted", collector.FromRequest())
 	c.Resource("promoted")
 	f.add(time.Second)
-	busy(t, c, "earned", collector.Earned())
+	busy(t, c, "earned", collector.FromRequest())
 	f.add(time.Hour)
 	c.Seal()
 	for i := range 3 {
-		busy(t, c, fmt.Sprint("/", i), collector.Earned())
+		busy(t, c, fmt.Sprint("/", i), collector.FromRequest())
 	}
 	if got := fmt.Sprint(names(c)); got != "[route given promoted /0 _other]" {
 		t.Errorf("%s: strangers took a given name's place", got)
@@ -128,8 +128,8 @@ func TestGivenNamesAreNotPushedOutByEarnedOnes(t *testing.T) {
 func TestLimitedAndBusyNamesKeepTheirRoom(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: -1})
 	limit(t, c, qps("login", 1))
-	busy(t, c, "login", collector.Earned())
-	_, e, _ := c.Enter(t.Context(), "stream", collector.Earned())
+	busy(t, c, "login", collector.FromRequest())
+	_, e, _ := c.Enter(t.Context(), "stream", collector.FromRequest())
 	f.add(time.Hour)
 	c.Seal()
 	f.add(time.Hour)
@@ -159,7 +159,7 @@ func BenchmarkMakingRoom(b *testing.B) {
 					c.Seal()
 					b.StartTimer()
 				}
-				_, e, _ := c.Enter(b.Context(), fmt.Sprint("/", i), collector.Earned())
+				_, e, _ := c.Enter(b.Context(), fmt.Sprint("/", i), collector.FromRequest())
 				e.Exit(nil)
 			}
 		})

@@ -207,7 +207,7 @@ func (f *forest) checkAll(t *testing.T, c *collector.Collector) {
 	}
 }
 
-func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Moment, name string, v collector.View, count func(happened) bool) {
+func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Boundary, name string, v collector.View, count func(happened) bool) {
 	t.Helper()
 	first := c.Tree().View().Node().Since()
 	all, flying := f.counts(0, time.Hour, count)

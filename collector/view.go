@@ -85,9 +85,9 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	return n.Histogram(line.IndexAtOrAfter(from), line.IndexAtOrAfter(to), h)
 }
 
-// Node returns the view by index of the timeline, for exporters that read many views at one [Moment]. It does not
+// Node returns the view by index of the timeline, for exporters that read many views at one [Boundary]. It does not
 // follow the name: call Node again rather than keep the result. After retirement and before the next call, it returns
-// the retired view, or nil if the View never had one. The Node of a resource of a [Moment] is never nil.
+// the retired view, or nil if the View never had one. The Node of a resource of a [Boundary] is never nil.
 func (v View) Node() *node.View {
 	g := v.generation
 	if g == nil {

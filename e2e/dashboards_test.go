@@ -101,9 +101,9 @@ func TestShipped(t *testing.T) {
 	p.live(func() bool {
 		for _, x := range loads {
 			for _, rt := range x.rts(p.second) {
-				p.stats.Record(x.resource, collector.Ended{RT: rt})
+				p.stats.Record(x.resource, collector.Completed{RT: rt})
 			}
-			p.stats.Record("inbound", collector.Ended{RT: 600 * time.Millisecond}, collector.Inbound())
+			p.stats.Record("inbound", collector.Completed{RT: 600 * time.Millisecond}, collector.Inbound())
 		}
 		return p.second < begin+shippedSeconds
 	})

@@ -102,7 +102,7 @@ func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	}
 	a := readAttributes(span.Attributes())
 	parent := span.Parent()
-	call := collector.Ended{
+	call := collector.Completed{
 		RT:     span.EndTime().Sub(span.StartTime()),
 		Code:   a.code(),
 		Nested: parent.IsValid() && !parent.IsRemote(),

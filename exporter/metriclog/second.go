@@ -30,7 +30,7 @@ const (
 )
 
 // read makes the lines of the next seconds, of one or more.
-func (w *Writer) read(m collector.Moment) []second {
+func (w *Writer) read(m collector.Boundary) []second {
 	n := int(min(m.Open-w.next, maxSeconds, int64(max(maxRows/(len(m.Resources)+1), 1))))
 	if w.failing {
 		n = 1 // which may fail again

@@ -13,10 +13,10 @@ import (
 // histogram=vmrange is the histogram of each second alone, as text: the response times that are not there have no lines.
 func TestHistogramByRange(t *testing.T) {
 	c, now := service(t, collector.Options{})
-	c.Record("a", collector.Ended{RT: 600 * ms})
-	c.Record("a", collector.Ended{RT: 600 * ms})
+	c.Record("a", collector.Completed{RT: 600 * ms})
+	c.Record("a", collector.Completed{RT: 600 * ms})
 	*now = now.Add(time.Second)
-	c.Record("a", collector.Ended{RT: time.Microsecond})
+	c.Record("a", collector.Completed{RT: time.Microsecond})
 	*now = now.Add(time.Second)
 	read := newScraper(t, c, prom.SecondsOptions{})
 	rec := read.get("histogram=vmrange&metric=persecond_rt_max_seconds")
@@ -43,7 +43,7 @@ func TestHistogramByRangeIsBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for range 50 {
 		for rt := time.Microsecond; rt < time.Minute; rt += rt / 8 {
-			c.Record("a", collector.Ended{RT: rt})
+			c.Record("a", collector.Completed{RT: rt})
 		}
 		*now = now.Add(time.Second)
 	}
