@@ -3,6 +3,7 @@ package collector
 import (
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/windowstat/windowstat/node"
 )
@@ -54,6 +55,22 @@ var grpcNames = [...]string{
 	"ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss",
 	"Unauthenticated",
 }
+
+// GRPCCodeNumber returns the number of a gRPC code by its name in gRPC's specification, such as NOT_FOUND, or in its Go
+// library, such as NotFound. Case does not matter. It reports false for any other name.
+func GRPCCodeNumber(name string) (number uint32, ok bool) {
+	number, ok = grpcNumbers[strings.ToUpper(strings.ReplaceAll(name, "_", ""))]
+	return number, ok
+}
+
+// grpcNumbers holds the numbers of the gRPC codes by their names in upper case, without underscores.
+var grpcNumbers = func() map[string]uint32 {
+	numbers := map[string]uint32{"CANCELLED": 1} // spelled so in the specification
+	for n, name := range grpcNames {
+		numbers[strings.ToUpper(name)] = uint32(n)
+	}
+	return numbers
+}()
 
 // String returns the value of the label code: 404, NotFound, [OtherCode], or an empty string for no code.
 func (c Code) String() string { return CodeName(c.n) }

@@ -255,3 +255,27 @@ func ExampleEntry_ExitCode() {
 	fmt.Println(strings.Join(lines, ", "))
 	// Output: "": 0, "200": 1, "401": 2, "other": 1
 }
+
+// Every gRPC code has the name of the specification.
+func TestGRPCCodeNumber(t *testing.T) {
+	names := []string{
+		"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
+		"RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE",
+		"DATA_LOSS", "UNAUTHENTICATED",
+	}
+	for want, name := range names {
+		if n, ok := collector.GRPCCodeNumber(name); !ok || n != uint32(want) {
+			t.Errorf("%s is %d, %v; want %d", name, n, ok, want)
+		}
+	}
+	for name, want := range map[string]uint32{"Canceled": 1, "NotFound": 5, "not_found": 5} {
+		if n, ok := collector.GRPCCodeNumber(name); !ok || n != want {
+			t.Errorf("%s is %d, %v; want %d", name, n, ok, want)
+		}
+	}
+	for _, name := range []string{"", "17", "NOT FOUND"} {
+		if n, ok := collector.GRPCCodeNumber(name); ok {
+			t.Errorf("%q is %d", name, n)
+		}
+	}
+}

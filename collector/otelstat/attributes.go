@@ -1,7 +1,7 @@
 package otelstat
 
 import (
-	"strings"
+	"math"
 
 	"go.opentelemetry.io/otel/attribute"
 
@@ -55,14 +55,9 @@ func (a *attributes) code() collector.Code {
 
 // grpcCode returns the code with the given name in the spelling of gRPC's specification, such as NOT_FOUND.
 func grpcCode(name string) collector.Code {
-	name = strings.ReplaceAll(name, "_", "")
-	if strings.EqualFold(name, "cancelled") {
-		name = "canceled" // the spelling of gRPC's Go library
+	number, ok := collector.GRPCCodeNumber(name)
+	if !ok {
+		number = math.MaxUint32
 	}
-	for n := uint32(0); ; n++ {
-		code := collector.GRPCCode(n)
-		if s := code.String(); s == collector.OtherCode || strings.EqualFold(s, name) {
-			return code
-		}
-	}
+	return collector.GRPCCode(number)
 }

@@ -1,6 +1,9 @@
 package otlp
 
-import "github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
+import (
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
+	"github.com/windowstat/windowstat/collector"
+)
 
 // attributes are those of a span that count, by OpenTelemetry's semantic conventions, present and past. None has all of them.
 type attributes struct {
@@ -50,13 +53,6 @@ func (a *attributes) set(key []byte, v value) {
 	}
 }
 
-// grpcCodes are the codes of gRPC by the names that its specification gives them.
-var grpcCodes = map[string]int16{
-	"OK": 0, "CANCELLED": 1, "UNKNOWN": 2, "INVALID_ARGUMENT": 3, "DEADLINE_EXCEEDED": 4, "NOT_FOUND": 5, "ALREADY_EXISTS": 6,
-	"PERMISSION_DENIED": 7, "RESOURCE_EXHAUSTED": 8, "FAILED_PRECONDITION": 9, "ABORTED": 10, "OUT_OF_RANGE": 11,
-	"UNIMPLEMENTED": unimplemented, "INTERNAL": 13, "UNAVAILABLE": 14, "DATA_LOSS": 15, "UNAUTHENTICATED": 16,
-}
-
 // Codes that nobody has registered.
 const (
 	otherGRPC   = 99
@@ -70,8 +66,8 @@ func (a *attributes) code() int16 {
 	case a.grpc > 0:
 		return timeline.GRPC + int16(min(a.grpc-1, otherGRPC))
 	case len(a.response) > 0 && string(a.system) == "grpc":
-		if code, ok := grpcCodes[string(a.response)]; ok {
-			return timeline.GRPC + code
+		if number, ok := collector.GRPCCodeNumber(string(a.response)); ok {
+			return timeline.GRPC + int16(number)
 		}
 		return timeline.GRPC + otherGRPC
 	case a.status < 0 || a.status > otherStatus:
