@@ -14,7 +14,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A stranger's million names, origins and entrances: memory stays where it is, no call is lost, and the self-metrics tell.
+// A stranger's million names, origins and entrances: memory stays where it is, no call is lost, and the self-metrics
+// tell.
 func TestAMillionNames(t *testing.T) {
 	million := 1_000_000
 	if testing.Short() {
@@ -92,7 +93,8 @@ func TestOriginsAreCleaned(t *testing.T) {
 		e.Exit(nil)
 	}
 	got := origins(c.Resource("a"))
-	if len(got) != 4 || got[0] != "" || got[1] != collector.Other || got[2] != "a\uFFFDb" || len(got[3]) != collector.MaxNameLength {
+	if len(got) != 4 || got[0] != "" || got[1] != collector.Other || got[2] != "a\uFFFDb" ||
+		len(got[3]) != collector.MaxNameLength {
 		t.Errorf("%q", got)
 	}
 	if n := c.Resource("a").Origin(collector.Other).Window().Pass; n != 2 || c.Health().OriginOverflow != 2 {
@@ -125,11 +127,16 @@ func TestNamesOfLimitsHaveAPlace(t *testing.T) {
 	}
 }
 
-// Nor by names that are made up: there are as many quotas for those beyond the limit as there may be resources, and the names
-// beyond that share one for each pattern that they match.
+// Nor by names that are made up: there are as many quotas for those beyond the limit as there may be resources, and the
+// names beyond that share one for each pattern that they match.
 func TestPatternsLimitTheOverflow(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
-	limit(t, c, collector.Limit{Resource: "/api/*", Count: 5}, collector.Limit{Resource: "/bot/*", Origin: "bot", Count: 0})
+	limit(
+		t,
+		c,
+		collector.Limit{Resource: "/api/*", Count: 5},
+		collector.Limit{Resource: "/bot/*", Origin: "bot", Count: 0},
+	)
 	passed := map[string]int{}
 	for i := range 20 {
 		for _, dir := range []string{"/api/", "/web/", "/bot/"} {
@@ -213,7 +220,8 @@ func TestIdleIsRetired(t *testing.T) {
 		t.Errorf("mixed %+v, histogram of %d", mixed.Total, h2.Count())
 	}
 	now := root.Snapshot(&h2)
-	if now.Total.Pass != before.Pass+150 || now.Total.Complete != before.Complete+150 || h2.Count() != now.Total.Complete {
+	if now.Total.Pass != before.Pass+150 || now.Total.Complete != before.Complete+150 ||
+		h2.Count() != now.Total.Complete {
 		t.Errorf("root %+v, before %+v, histogram of %d", now.Total, before, h2.Count())
 	}
 	if in := c.Inbound().Snapshot(nil).Total.Pass; in != 1 {
@@ -231,7 +239,8 @@ func TestIdleIsRetired(t *testing.T) {
 	e = old.Enter()
 	e.Exit(nil)
 	again := c.Resource("old")
-	if s := again.Snapshot(nil); s.Total.Pass != 1 || old.Snapshot(nil) != s || again.View().Node() != old.View().Node() {
+	if s := again.Snapshot(nil); s.Total.Pass != 1 || old.Snapshot(nil) != s ||
+		again.View().Node() != old.View().Node() {
 		t.Errorf("the new one has %+v, the handle %+v", s, old.Snapshot(nil))
 	}
 	f.add(time.Hour)
@@ -279,7 +288,8 @@ func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
 	if h := c.Health(); h.Resources != 1 || h.Retired != 0 {
 		t.Errorf("%+v", h)
 	}
-	if _, err := collector.New(collector.Options{RetireAfter: 601 * time.Second}); err == nil || !strings.Contains(err.Error(), "RetireAfter: 10m1s; at least 10m2s") {
+	if _, err := collector.New(collector.Options{RetireAfter: 601 * time.Second}); err == nil ||
+		!strings.Contains(err.Error(), "RetireAfter: 10m1s; at least 10m2s") {
 		t.Error(err)
 	}
 }
@@ -308,7 +318,10 @@ func TestRetirementMakesRoom(t *testing.T) {
 
 // Writers come and go while what is idle is retired under them: no call is lost, and none is counted twice.
 func TestRetirementUnderWriters(t *testing.T) {
-	c, f := clocked(t, collector.Options{RetireAfter: 62 * time.Second, MaxResources: 50, Windows: node.Options{History: time.Minute}})
+	c, f := clocked(
+		t,
+		collector.Options{RetireAfter: 62 * time.Second, MaxResources: 50, Windows: node.Options{History: time.Minute}},
+	)
 	length := 2 * time.Second
 	if testing.Short() {
 		length = 500 * ms
@@ -327,11 +340,20 @@ func TestRetirementUnderWriters(t *testing.T) {
 					e.Exit(nil)
 					calls.Add(1)
 				case 2:
-					_, e, _ := c.Enter(context.Background(), fmt.Sprint("r", i%20), collector.Origin(fmt.Sprint("o", g)))
+					_, e, _ := c.Enter(
+						context.Background(),
+						fmt.Sprint("r", i%20),
+						collector.Origin(fmt.Sprint("o", g)),
+					)
 					e.Exit(nil)
 					calls.Add(1)
 				case 3:
-					ctx, e, _ := c.Enter(context.Background(), "up", collector.Entrance(fmt.Sprint("e", i%3)), collector.Batch(2))
+					ctx, e, _ := c.Enter(
+						context.Background(),
+						"up",
+						collector.Entrance(fmt.Sprint("e", i%3)),
+						collector.Batch(2),
+					)
 					_, e2, _ := c.Enter(ctx, fmt.Sprint("below", i%20), collector.Inbound())
 					e.Exit(nil)
 					e2.Exit(nil)
@@ -346,7 +368,8 @@ func TestRetirementUnderWriters(t *testing.T) {
 	}
 	wg.Go(func() {
 		defer stop.Store(true)
-		for took := time.Duration(0); took < length || took < time.Minute && c.Health().Retired < 20; took = time.Since(begin) {
+		for took := time.Duration(0); took < length || took < time.Minute &&
+			c.Health().Retired < 20; took = time.Since(begin) {
 			f.add(70 * time.Second) // what was not used since is idle
 			c.Seal()
 			for _, r := range c.Seal().Resources {
@@ -362,7 +385,8 @@ func TestRetirementUnderWriters(t *testing.T) {
 	if h := c.Health(); h.Retired < 20 {
 		t.Errorf("only %d were retired", h.Retired)
 	}
-	if root.Total.Pass != calls.Load() || root.Total.Complete != calls.Load() || root.Total.Block != blocks.Load() || root.InFlight != 0 {
+	if root.Total.Pass != calls.Load() || root.Total.Complete != calls.Load() || root.Total.Block != blocks.Load() ||
+		root.InFlight != 0 {
 		t.Errorf("root %+v of %d calls, %d blocks", root, calls.Load(), blocks.Load())
 	}
 	if in.Total.Pass != nested.Load() || in.Total.Complete != nested.Load() || in.InFlight != 0 {

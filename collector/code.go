@@ -37,7 +37,10 @@ func HTTPStatus(status int) Code {
 
 // registered holds the ranges of IANA's registry of HTTP status codes, the most common ones first.
 var registered = [...]struct{ from, to int }{
-	{200, 208}, {400, 418}, {300, 308}, {500, 508}, {421, 426}, {100, 104}, {428, 429}, {431, 431}, {451, 451}, {226, 226}, {510, 511},
+	{200, 208}, {400, 418}, {300, 308}, {500, 508}, {421, 426}, {100, 104}, {428, 429}, {431, 431}, {
+		451,
+		451,
+	}, {226, 226}, {510, 511},
 }
 
 // GRPCCode returns the code of a gRPC status. Numbers above Unauthenticated share the code [OtherCode].
@@ -52,7 +55,8 @@ func GRPCCode(code uint32) Code {
 // go-grpc-middleware.
 var grpcNames = [...]string{
 	"OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied",
-	"ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss",
+	"ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable",
+	"DataLoss",
 	"Unauthenticated",
 }
 

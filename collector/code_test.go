@@ -28,7 +28,8 @@ func answered(v collector.View) map[string]int64 {
 	return all
 }
 
-// What is registered has a name of its own, and everything else together has one: a service cannot be made to have more.
+// What is registered has a name of its own, and everything else together has one: a service cannot be made to have
+// more.
 func TestHTTPStatus(t *testing.T) {
 	// IANA's registry, which net/http has all of but what is unused, temporary or obsolete.
 	registered := map[int]bool{104: true, 306: true}
@@ -59,7 +60,8 @@ func TestGRPCCode(t *testing.T) {
 	for code := range uint32(17) {
 		names = append(names, collector.GRPCCode(code).String())
 	}
-	if names[0] != "OK" || names[5] != "NotFound" || names[16] != "Unauthenticated" || len(slices.Compact(slices.Sorted(slices.Values(names)))) != 17 {
+	if names[0] != "OK" || names[5] != "NotFound" || names[16] != "Unauthenticated" ||
+		len(slices.Compact(slices.Sorted(slices.Values(names)))) != 17 {
 		t.Error(names)
 	}
 	for _, code := range []uint32{17, 99, 200, 1 << 16, 1<<32 - 1} {
@@ -69,14 +71,18 @@ func TestGRPCCode(t *testing.T) {
 	}
 }
 
-// A thousand times 401 looked like a thousand times 200. Every completion is in one code, in every view that it is in: of its
-// resource, origin, entrance, of all inbound traffic, with batches, beyond the limit of names, and whoever ends it.
+// A thousand times 401 looked like a thousand times 200. Every completion is in one code, in every view that it is in:
+// of its resource, origin, entrance, of all inbound traffic, with batches, beyond the limit of names, and whoever ends
+// it.
 func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 2})
 	want, inbound := map[string]map[string]int64{}, map[string]int64{}
 	for i := range 1000 {
 		name := []string{"a", "b", "c", "d"}[i%4]
-		opts := []collector.CallOption{collector.Origin(fmt.Sprint("o", i%3)), collector.Entrance(fmt.Sprint("e", i%5)), collector.Batch(int64(i%7 + 1))}
+		opts := []collector.CallOption{
+			collector.Origin(fmt.Sprint("o", i%3)),
+			collector.Entrance(fmt.Sprint("e", i%5)), collector.Batch(int64(i%7 + 1)),
+		}
 		if i%2 == 0 {
 			opts = append(opts, collector.Inbound())
 		}
@@ -84,7 +90,11 @@ func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		code := [...]collector.Code{{}, collector.HTTPStatus(401), collector.HTTPStatus(200), collector.GRPCCode(5), collector.HTTPStatus(0), collector.HTTPStatus(1000)}[i%6]
+		code := [...]collector.Code{
+			{},
+			collector.HTTPStatus(401), collector.HTTPStatus(200),
+			collector.GRPCCode(5), collector.HTTPStatus(0), collector.HTTPStatus(1000),
+		}[i%6]
 		if err = nil; i%11 == 0 {
 			err = errors.New("no")
 		}
@@ -259,8 +269,10 @@ func ExampleEntry_ExitCode() {
 // Every gRPC code has the name of the specification.
 func TestGRPCCodeNumber(t *testing.T) {
 	names := []string{
-		"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
-		"RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE",
+		"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+		"PERMISSION_DENIED",
+		"RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL",
+		"UNAVAILABLE",
 		"DATA_LOSS", "UNAUTHENTICATED",
 	}
 	for want, name := range names {

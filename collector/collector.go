@@ -17,7 +17,8 @@ import (
 //	    TreeNode "web"           one for each entrance
 //	      leaf mobile, inbound   one for each origin; the only unit that records
 //	        node.Statistic
-//	  View                       the sum of some leaves: of a resource, an origin, an entrance, all inbound calls, the process
+//	  View                       the sum of some leaves: of a resource, an origin, an entrance,
+//	                             all inbound calls, or the process
 //
 // Create a Collector with [New]. A nil *Collector is disabled: its resources are nil and record nothing. A Collector is
 // safe for concurrent use and starts no goroutine.

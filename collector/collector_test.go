@@ -60,8 +60,16 @@ func TestCallsAreCounted(t *testing.T) {
 		start := time.Now().UTC().Truncate(time.Second)
 		time.Sleep(time.Second)
 		want := node.MetricNode{
-			Start:       start,
-			Counts:      node.Counts{Pass: 3, Block: 1, Complete: 3, Exception: 1, RTSum: 80 * ms, RTMin: 20 * ms, RTMax: 30 * ms},
+			Start: start,
+			Counts: node.Counts{
+				Pass:      3,
+				Block:     1,
+				Complete:  3,
+				Exception: 1,
+				RTSum:     80 * ms,
+				RTMin:     20 * ms,
+				RTMax:     30 * ms,
+			},
 			InFlightMax: 1, InFlightTime: 80 * ms, PassPeak: 3,
 		}
 		if m := last(t, c, r); m != want {
@@ -382,7 +390,8 @@ func TestDo(t *testing.T) {
 			_ = do(func() error { panic("boom") })
 		}()
 	}
-	if s := c.Resource("a").Snapshot(nil); s.Total.Pass != 8 || s.Total.Complete != 8 || s.Total.Exception != 4 || s.InFlight != 0 {
+	if s := c.Resource("a").Snapshot(nil); s.Total.Pass != 8 || s.Total.Complete != 8 || s.Total.Exception != 4 ||
+		s.InFlight != 0 {
 		t.Errorf("%+v", s)
 	}
 	if got := fmt.Sprint(classes); got != "[bad collector: panicked bad collector: panicked]" {
@@ -398,7 +407,8 @@ func TestDo(t *testing.T) {
 func TestExemplars(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{
-		Now: func() time.Time { return now }, Windows: node.Options{Bounds: []time.Duration{10 * time.Millisecond, time.Second}},
+		Now:     func() time.Time { return now },
+		Windows: node.Options{Bounds: []time.Duration{10 * time.Millisecond, time.Second}},
 	})
 	if err != nil {
 		t.Fatal(err)

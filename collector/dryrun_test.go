@@ -75,7 +75,13 @@ func compare(t *testing.T, c *collector.Collector, name string) {
 	}
 	for _, m := range r.View().Last(600) {
 		if seconds[m.Start] != m.Block {
-			t.Fatalf("%s: in %v dry runs would have refused %d, limits refused %d", name, m.Start, seconds[m.Start], m.Block)
+			t.Fatalf(
+				"%s: in %v dry runs would have refused %d, limits refused %d",
+				name,
+				m.Start,
+				seconds[m.Start],
+				m.Block,
+			)
 		}
 	}
 	own, other := d.Snapshot(nil).Total, r.Snapshot(nil).Total
@@ -96,7 +102,10 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 		var flying [][2]*collector.Entry
 		for range 400 {
 			name := fmt.Sprint("/", 1+random.IntN(4))
-			opts := []collector.CallOption{collector.Origin([]string{"", "web", "bot"}[random.IntN(3)]), collector.Batch(1 + random.Int64N(2))}
+			opts := []collector.CallOption{
+				collector.Origin([]string{"", "web", "bot"}[random.IntN(3)]),
+				collector.Batch(1 + random.Int64N(2)),
+			}
 			switch random.IntN(12) {
 			case 0:
 				opts = append(opts, collector.Admitted())
@@ -164,8 +173,11 @@ func TestDryRunCountsPrioritizedCalls(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 36))
 			c := newCollector(t, collector.Options{Windows: node.Options{SampleCount: []int{2, 10}[seed%2]}})
-			limit(t, c, append(dry(qps("dry", 5), collector.Limit{Resource: "dry", Origin: "web", Count: 3, Strict: true}),
-				qps("real", 5), collector.Limit{Resource: "real", Origin: "web", Count: 3, Strict: true})...)
+			limit(
+				t,
+				c,
+				append(dry(qps("dry", 5), collector.Limit{Resource: "dry", Origin: "web", Count: 3, Strict: true}),
+					qps("real", 5), collector.Limit{Resource: "real", Origin: "web", Count: 3, Strict: true})...)
 			for range 300 {
 				opts := []collector.CallOption{collector.Origin([]string{"", "web"}[random.IntN(2)])}
 				if random.IntN(2) == 0 {
@@ -233,7 +245,8 @@ func TestDryRunNextToALimit(t *testing.T) {
 		if got := wouldRefuse(r); got["qps a"] != 1 || got["concurrency a"] != 1 {
 			t.Errorf("after two have waited: %v", got)
 		}
-		if s := r.Snapshot(nil); s.Total.OccupiedPass != 2 || s.Total.Pass != 6 || s.Total.Block != 6 || s.InFlight != 0 {
+		if s := r.Snapshot(nil); s.Total.OccupiedPass != 2 || s.Total.Pass != 6 || s.Total.Block != 6 ||
+			s.InFlight != 0 {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -13,8 +13,8 @@ import (
 
 const unmatched = "unmatched"
 
-// Nobody escapes a limit by being new, and nobody uses up another's: what holds for names that are counted for Other, for lack
-// of room, holds for names that have not earned a resource.
+// Nobody escapes a limit by being new, and nobody uses up another's: what holds for names that are counted for Other,
+// for lack of room, holds for names that have not earned a resource.
 func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	unearned = []collector.CallOption{collector.FallbackResource(unmatched)}
 	defer func() { unearned = nil }()
@@ -38,7 +38,8 @@ func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 func testLimitOfUnmatched(t *testing.T) {
 	c, _ := crowded(t, 10)
 	limit(t, c, qps(unmatched, 3), qps("*", 2))
-	if a, b, own := pass(c, "a", 3), pass(c, "b", 3), pass(c, unmatched, 3); len(a) != 2 || len(b) != 1 || len(own) != 0 {
+	if a, b, own := pass(c, "a", 3), pass(c, "b", 3), pass(c, unmatched, 3); len(a) != 2 || len(b) != 1 ||
+		len(own) != 0 {
 		t.Errorf("%d, %d and %d passed, want 2, 1 and 0", len(a), len(b), len(own))
 	}
 }
@@ -78,7 +79,10 @@ func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 		c.Block(t.Context(), name, "outside", collector.FallbackResource(unmatched), collector.Batch(3))
 	}
 	for name, want := range map[string]node.Counts{
-		"route": {Pass: 2, Block: 3}, "named": {Pass: 2, Block: 3}, "code": {Pass: 2, Block: 3}, unmatched: {Pass: 4, Block: 11},
+		"route": {Pass: 2, Block: 3}, "named": {Pass: 2, Block: 3}, "code": {
+			Pass:  2,
+			Block: 3,
+		}, unmatched: {Pass: 4, Block: 11},
 	} {
 		got := c.Resource(name).Snapshot(nil).Total
 		if got.Pass != want.Pass || got.Block != want.Block {
@@ -131,7 +135,8 @@ func TestNamesAreEarnedUnderWriters(t *testing.T) {
 			t.Errorf("%s: %d in flight", r.Name(), s.InFlight)
 		}
 	}
-	if sum.Pass != int64(passed) || sum.Complete != int64(passed) || sum.Block != int64(refused) || passed+refused != 8*4000 {
+	if sum.Pass != int64(passed) || sum.Complete != int64(passed) || sum.Block != int64(refused) ||
+		passed+refused != 8*4000 {
 		t.Errorf("%+v, of %d passed and %d refused", sum, passed, refused)
 	}
 	for i := range names {

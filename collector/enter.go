@@ -26,7 +26,11 @@ import (
 //
 // Enter and Exit cost about twice as much as those of a [Resource], plus one allocation for the context. The first call
 // of a name, an origin or an entrance registers it. A nil Collector records nothing.
-func (c *Collector) Enter(ctx context.Context, name string, opts ...CallOption) (inner context.Context, e Entry, err error) {
+func (c *Collector) Enter(
+	ctx context.Context,
+	name string,
+	opts ...CallOption,
+) (inner context.Context, e Entry, err error) {
 	inner = ctx
 	if c == nil {
 		return
@@ -122,7 +126,8 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 	}
 	o := options{name: name}
 	up := c.below(ctx, &o, opts)
-	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) }) // l.block returns no other error than errMoved
+	// l.block returns no other error than errMoved.
+	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) })
 }
 
 // errMoved means that a leaf can no longer record a call: the leaf was retired, or the name of the call got its own

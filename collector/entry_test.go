@@ -12,7 +12,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A call that was ended with a deferred Exit(err) counted as good whatever it returned, because err was evaluated too early.
+// A call that was ended with a deferred Exit(err) counted as good whatever it returned, because err was evaluated too
+// early.
 func TestDeferredEnd(t *testing.T) {
 	boom := errors.New("boom")
 	for _, test := range []struct {
@@ -22,13 +23,31 @@ func TestDeferredEnd(t *testing.T) {
 		panics    any
 	}{
 		{"returns nil", func(e *collector.Entry) (err error) { defer e.End(&err); return nil }, "", nil},
-		{"returns an error", func(e *collector.Entry) (err error) { defer e.End(&err); return errBad }, errBad.Error(), nil},
-		{"sets the error after the defer", func(e *collector.Entry) (err error) { defer e.End(&err); err = errBad; return err }, errBad.Error(), nil},
+		{
+			"returns an error", func(e *collector.Entry) (err error) { defer e.End(&err); return errBad },
+			errBad.Error(), nil,
+		},
+		{
+			"sets the error after the defer",
+			func(e *collector.Entry) (err error) { defer e.End(&err); err = errBad; return err }, errBad.Error(), nil,
+		},
 		{"has no error", func(e *collector.Entry) error { defer e.End(nil); return errBad }, "", nil},
-		{"panics", func(e *collector.Entry) (err error) { defer e.End(&err); panic(boom) }, collector.ErrPanicked.Error(), boom},
-		{"panics without an error", func(e *collector.Entry) error { defer e.End(nil); panic(boom) }, collector.ErrPanicked.Error(), boom},
-		{"ended before", func(e *collector.Entry) (err error) { defer e.End(&err); e.Exit(nil); return errBad }, "", nil},
-		{"panics where the class panics, too", func(e *collector.Entry) (err error) { defer e.End(&err); panic("class") }, collector.Unspecified, "class"},
+		{
+			"panics", func(e *collector.Entry) (err error) { defer e.End(&err); panic(boom) },
+			collector.ErrPanicked.Error(), boom,
+		},
+		{
+			"panics without an error", func(e *collector.Entry) error { defer e.End(nil); panic(boom) },
+			collector.ErrPanicked.Error(), boom,
+		},
+		{
+			"ended before", func(e *collector.Entry) (err error) { defer e.End(&err); e.Exit(nil); return errBad },
+			"", nil,
+		},
+		{
+			"panics where the class panics, too",
+			func(e *collector.Entry) (err error) { defer e.End(&err); panic("class") }, collector.Unspecified, "class",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCollector(t, collector.Options{ExceptionClass: func(err error) string {
@@ -57,7 +76,8 @@ func TestDeferredEnd(t *testing.T) {
 				}()
 				after := c.Resource("a").Snapshot(nil)
 				failed := after.Total.Exception - before.Total.Exception
-				if after.InFlight != 0 || after.Total.Complete != before.Total.Complete+1 || (failed == 1) != (test.exception != "") {
+				if after.InFlight != 0 || after.Total.Complete != before.Total.Complete+1 ||
+					(failed == 1) != (test.exception != "") {
 					t.Errorf("%s: %d in flight, %d exceptions, %+v", way, after.InFlight, failed, after.Total)
 				}
 			}
@@ -70,7 +90,8 @@ func TestDeferredEnd(t *testing.T) {
 	}
 }
 
-// A call by a kept handle stands where one by the name would: in the tree, with the origin of its request, under its limits.
+// A call by a kept handle stands where one by the name would: in the tree, with the origin of its request, under its
+// limits.
 func TestEnterContextIsEnterByName(t *testing.T) {
 	type entering func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error)
 	play := func(by func(c *collector.Collector, name string) entering) string {
@@ -87,7 +108,13 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 			return inner
 		}
 		for i := range 4 {
-			request := enter(t.Context(), "request", collector.Inbound(), collector.Origin(fmt.Sprint("o", i)), collector.Entrance("http"))
+			request := enter(
+				t.Context(),
+				"request",
+				collector.Inbound(),
+				collector.Origin(fmt.Sprint("o", i)),
+				collector.Entrance("http"),
+			)
 			load := enter(request, "load")
 			enter(enter(load, "load"), "limited", collector.Batch(int64(i)))
 			enter(request, "limited", collector.Origin("own"))
@@ -96,7 +123,12 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 			enter(t.Context(), "load")
 		}
 		for _, r := range c.Resources() {
-			said += fmt.Sprintln(r.Name(), r.Snapshot(nil).Total, slices.Collect(firsts(r.Origins())), slices.Collect(firsts(r.Entrances())))
+			said += fmt.Sprintln(
+				r.Name(),
+				r.Snapshot(nil).Total,
+				slices.Collect(firsts(r.Origins())),
+				slices.Collect(firsts(r.Entrances())),
+			)
 		}
 		return said + tree(c.Tree(), "")
 	}

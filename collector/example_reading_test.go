@@ -8,7 +8,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// What decides by the present load reads the window, which slides; what reports reads finished seconds, which do not change.
+// What decides by the present load reads the window, which slides; what reports reads finished seconds, which do not
+// change.
 func ExampleView_Last() {
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return clock }})
@@ -25,7 +26,15 @@ func ExampleView_Last() {
 
 	clock = clock.Add(time.Second)
 	for _, second := range query.View().Last(1) {
-		fmt.Println(second.Start.Format(time.TimeOnly), second.Pass, "passed,", second.Exception, "failed,", second.InFlightAvg(), "in flight on average")
+		fmt.Println(
+			second.Start.Format(time.TimeOnly),
+			second.Pass,
+			"passed,",
+			second.Exception,
+			"failed,",
+			second.InFlightAvg(),
+			"in flight on average",
+		)
 	}
 	// Output:
 	// 30 a second pass now, with 0 in flight, in 10ms

@@ -66,7 +66,13 @@ func ExampleCollector_SetLimits() {
 		window := now.Truncate(time.Second)
 		passed := min(burst.calls, 100-fixed[window])
 		fixed[window] += passed
-		fmt.Printf("at %4d ms %d calls: a fixed window lets %d pass, this one %d\n", burst.at, burst.calls, passed, sliding)
+		fmt.Printf(
+			"at %4d ms %d calls: a fixed window lets %d pass, this one %d\n",
+			burst.at,
+			burst.calls,
+			passed,
+			sliding,
+		)
 	}
 	// Output:
 	// at  100 ms 20 calls: a fixed window lets 20 pass, this one 20
@@ -81,7 +87,13 @@ func ExampleCollector_Enter() {
 	if err != nil {
 		panic(err)
 	}
-	ctx, request, _ := c.Enter(context.Background(), "GET /cart", collector.Inbound(), collector.Origin("mobile"), collector.Entrance("http"))
+	ctx, request, _ := c.Enter(
+		context.Background(),
+		"GET /cart",
+		collector.Inbound(),
+		collector.Origin("mobile"),
+		collector.Entrance("http"),
+	)
 	_, query, _ := c.Enter(ctx, "db: cart")
 	query.Exit(nil)
 	request.Exit(nil)

@@ -37,8 +37,8 @@ func RulesOfName(c *Collector, name string) []Limit {
 	return m.limits()
 }
 
-// FoundBeforeItWasDropped reports whether a call of a name that another resource counts looks again if the limiter that it found is
-// dropped before it has locked it.
+// FoundBeforeItWasDropped reports whether a call of a name that another resource counts looks again if the limiter that
+// it found is dropped before it has locked it.
 func FoundBeforeItWasDropped(c *Collector, name string) bool {
 	other := c.other.Load()
 	list, _, err := other.limiter.Load().reserve(&options{name: name}, other.treeNodes()[0].listLeaves()[0])

@@ -11,9 +11,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// BenchmarkHolds reports the longest time for which something that works on all of 50,000 leaves holds the collector's lock, which
-// new names wait for: what another goroutine, which has a processor to itself, sees between two moments at which it is free. It means
-// something on a machine that does nothing else.
+// BenchmarkHolds reports the longest time for which something that works on all of 50,000 leaves holds the collector's
+// lock, which new names wait for: what another goroutine, which has a processor to itself, sees between two moments at
+// which it is free. It means something on a machine that does nothing else.
 func BenchmarkHolds(b *testing.B) {
 	const resources, origins = 10_000, 5
 	windows := node.Options{History: node.Minute}
@@ -25,7 +25,10 @@ func BenchmarkHolds(b *testing.B) {
 		},
 		"set-limits": func(c *collector.Collector) {
 			for n := range int64(3) {
-				_ = c.SetLimits([]collector.Limit{{Resource: "*", Count: 1000 + n}, {Resource: "r1*", Grade: collector.Concurrency, Count: n}})
+				_ = c.SetLimits([]collector.Limit{{Resource: "*", Count: 1000 + n}, {
+					Resource: "r1*",
+					Grade:    collector.Concurrency, Count: n,
+				}})
 			}
 		},
 		"health":  func(c *collector.Collector) { c.Health() },
@@ -40,10 +43,17 @@ func BenchmarkHolds(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			longest := time.Duration(0)
 			for b.Loop() {
-				c := newCollector(b, collector.Options{Windows: windows, RetireAfter: 62 * time.Second, MaxOrigins: 10_000})
+				c := newCollector(
+					b,
+					collector.Options{Windows: windows, RetireAfter: 62 * time.Second, MaxOrigins: 10_000},
+				)
 				for r := range resources {
 					for o := range origins {
-						_, e, _ := c.Enter(context.Background(), fmt.Sprint("r", r), collector.Origin(fmt.Sprint("o", o)))
+						_, e, _ := c.Enter(
+							context.Background(),
+							fmt.Sprint("r", r),
+							collector.Origin(fmt.Sprint("o", o)),
+						)
 						e.Exit(nil)
 					}
 				}

@@ -9,9 +9,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A service that runs without a Collector, which is a switch that is off, panicked where it read what was in flight, and
-// where it walked the tree. Every method of everything that is not there must be harmless, and read as idle: a new one,
-// too.
+// A service that runs without a Collector, which is a switch that is off, panicked where it read what was in flight,
+// and where it walked the tree. Every method of everything that is not there must be harmless, and read as idle: a new
+// one, too.
 func TestRegressionReadingWhatIsOffPanicked(t *testing.T) {
 	walk := idleWalk{t}
 	for _, x := range []any{
@@ -27,7 +27,8 @@ func TestRegressionReadingWhatIsOffPanicked(t *testing.T) {
 
 	// By reflection all of them are there; these are the ones that were told of.
 	var c *collector.Collector
-	if n := c.Resource("x").View().InFlight() + c.Inbound().InFlight() + c.Resource("x").Origin("y").InFlight() + c.Tree().View().InFlight(); n != 0 {
+	if n := c.Resource("x").View().InFlight() + c.Inbound().InFlight() +
+		c.Resource("x").Origin("y").InFlight() + c.Tree().View().InFlight(); n != 0 {
 		t.Errorf("%d in flight", n)
 	}
 }

@@ -248,7 +248,12 @@ func playFlying(t testing.TB, play []byte) {
 		m.exit()
 	}
 	// No call is left in flight: exactly one call of each name enters.
-	limit(t, c, collector.Limit{Resource: "*", Grade: collector.Concurrency, Count: 1}, collector.Limit{Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 1})
+	limit(
+		t,
+		c,
+		collector.Limit{Resource: "*", Grade: collector.Concurrency, Count: 1},
+		collector.Limit{Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 1},
+	)
 	for _, name := range []string{"a", "b", "x/1", "x/2", "y"} {
 		_, e, err := c.Enter(context.Background(), name, collector.Origin("o"))
 		if _, _, again := c.Enter(context.Background(), name, collector.Origin("p")); err != nil || again == nil {

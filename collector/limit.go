@@ -53,9 +53,9 @@ func (g Grade) String() string {
 // # Overflowing names
 //
 // Limits also track names separately that are recorded for [Other] because the table is full, or for another resource
-// because of [FallbackResource]. They track at most Options.MaxResources such names. A further name evicts the names without
-// a call in flight and without a pass in the last four seconds. If all names are busy, further names share one quota
-// for each pattern that they match. A name that gets a resource later keeps its used quota.
+// because of [FallbackResource]. They track at most Options.MaxResources such names. A further name evicts the names
+// without a call in flight and without a pass in the last four seconds. If all names are busy, further names share one
+// quota for each pattern that they match. A name that gets a resource later keeps its used quota.
 //
 // # Dry runs
 //

@@ -96,7 +96,14 @@ func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 		}
 		passed += inside + try(c, f, time.Second+length-2*ms, 150)
 		if passed != tc.want || inside != 0 {
-			t.Errorf("%d buckets, strict %t: %d, and %d in between; want %d", tc.buckets, tc.strict, passed, inside, tc.want)
+			t.Errorf(
+				"%d buckets, strict %t: %d, and %d in between; want %d",
+				tc.buckets,
+				tc.strict,
+				passed,
+				inside,
+				tc.want,
+			)
 		}
 	}
 }
@@ -218,7 +225,8 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				slices.Sort(passes)
 				length := time.Second / time.Duration(tc.buckets)
-				for i, at := range passes { // each window that could be the fullest begins with a pass, or with its bucket
+				// Each window that could be the fullest begins with a pass, or with its bucket.
+				for i, at := range passes {
 					from := at.Truncate(length)
 					if tc.strict {
 						from = at
@@ -240,8 +248,17 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 				}
 				r := c.Resource("a")
 				s := r.Snapshot(nil)
-				if s.Total.Pass != int64(len(passes)) || s.Total.Block != blocks || s.Total.Pass+s.Total.Block != calls || s.Total.OccupiedPass != waited {
-					t.Errorf("%+v; %d passes, %d blocks, %d calls, %d waited", s.Total, len(passes), blocks, calls, waited)
+				if s.Total.Pass != int64(len(passes)) || s.Total.Block != blocks ||
+					s.Total.Pass+s.Total.Block != calls ||
+					s.Total.OccupiedPass != waited {
+					t.Errorf(
+						"%+v; %d passes, %d blocks, %d calls, %d waited",
+						s.Total,
+						len(passes),
+						blocks,
+						calls,
+						waited,
+					)
 				}
 				var reasons int64
 				for reason, n := range r.Blocks() {
@@ -251,7 +268,14 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 				}
 				waiting, _ := r.View().Node().Waiting(c.Timeline().Now())
 				if reasons != blocks || cancelled == 0 || waited == 0 || s.InFlight != 0 || waiting != 0 {
-					t.Errorf("%d blocks by reason, %d blocks, %d cancelled, %d waited, %d in flight", reasons, blocks, cancelled, waited, s.InFlight)
+					t.Errorf(
+						"%d blocks by reason, %d blocks, %d cancelled, %d waited, %d in flight",
+						reasons,
+						blocks,
+						cancelled,
+						waited,
+						s.InFlight,
+					)
 				}
 			})
 		})
@@ -296,7 +320,12 @@ func TestConcurrencyLimit(t *testing.T) {
 
 func TestBlockedError(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
-	limit(t, c, collector.Limit{Resource: "GET /*", Origin: "web", Count: 1}, collector.Limit{Resource: "*", Grade: collector.Concurrency, Count: 9})
+	limit(
+		t,
+		c,
+		collector.Limit{Resource: "GET /*", Origin: "web", Count: 1},
+		collector.Limit{Resource: "*", Grade: collector.Concurrency, Count: 9},
+	)
 	enter := func() error {
 		_, _, err := c.Enter(t.Context(), "GET /x", collector.Origin("web"))
 		return err
@@ -309,12 +338,18 @@ func TestBlockedError(t *testing.T) {
 	if !errors.Is(err, collector.ErrBlocked) || !errors.As(err, &blocked) {
 		t.Fatal(err)
 	}
-	want := collector.BlockedError{Limit: collector.Limit{Resource: "GET /*", Origin: "web", Count: 1}, Resource: "GET /x", Origin: "web", Reading: 1}
+	want := collector.BlockedError{
+		Limit:    collector.Limit{Resource: "GET /*", Origin: "web", Count: 1},
+		Resource: "GET /x",
+		Origin:   "web",
+		Reading:  1,
+	}
 	if *blocked != want {
 		t.Errorf("%+v", *blocked)
 	}
-	if got, want := err.Error(), `collector: blocked: "GET /x" from "web": limit "qps GET /* from web" of 1 is used up: 1`; got != want {
-		t.Errorf("%s\nwant %s", got, want)
+	text := `collector: blocked: "GET /x" from "web": limit "qps GET /* from web" of 1 is used up: 1`
+	if got := err.Error(); got != text {
+		t.Errorf("%s\nwant %s", got, text)
 	}
 	reasons := map[string]int64{}
 	for reason, n := range c.Resource("GET /x").Blocks() {
@@ -448,7 +483,12 @@ func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 // No limit refuses calls that enter through Enter or are Admitted, but they use quota.
 func TestAdmittedCallsUseQuota(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
-	limit(t, c, collector.Limit{Resource: "a", Count: 3}, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 9})
+	limit(
+		t,
+		c,
+		collector.Limit{Resource: "a", Count: 3},
+		collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 9},
+	)
 	r := c.Resource("a")
 	for range 2 {
 		r.Enter()
@@ -486,7 +526,8 @@ func TestInvalidLimits(t *testing.T) {
 	}
 	for _, want := range []string{
 		"limit 2: resource is empty", "limit 3: qps is -1", "limit 4: unknown grade Grade(7)",
-		`limit 5: "qps good" is already limited to 1 by limit 1`, "limit 6: strict applies to qps only", "limit 7: resource", "limit 8: origin",
+		`limit 5: "qps good" is already limited to 1 by limit 1`, "limit 6: strict applies to qps only",
+		"limit 7: resource", "limit 8: origin",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not contain %q:\n%v", want, err)
@@ -587,7 +628,12 @@ func TestReasonsOfLimitsInForce(t *testing.T) {
 	for reason, n := range r.Blocks() {
 		got = append(got, fmt.Sprintf("%s %d", reason, n))
 	}
-	want := []string{"qps a 1", "qps a********** 1", "qps a" + strings.Repeat("*", 20) + " 1", "qps a" + strings.Repeat("*", 29) + " 0"}
+	want := []string{
+		"qps a 1",
+		"qps a********** 1",
+		"qps a" + strings.Repeat("*", 20) + " 1",
+		"qps a" + strings.Repeat("*", 29) + " 0",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -622,7 +668,8 @@ func TestResourceLimit(t *testing.T) {
 		}
 	}
 	limit(t, c, collector.Limit{Resource: "*", Count: 1}, collector.Limit{Resource: collector.Other, Count: 2})
-	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok { // the pattern is for each name by itself
+	// The pattern is for each name by itself.
+	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok {
 		t.Errorf("limits were replaced: %d, %v", n, ok)
 	}
 	limit(t, c)
@@ -638,7 +685,8 @@ func TestResourceLimit(t *testing.T) {
 func TestLimitOnAViewIsInvalid(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	for _, name := range []string{collector.InboundTotal, collector.Root} {
-		if err := c.SetLimits([]collector.Limit{{Resource: name}}); err == nil || !strings.Contains(err.Error(), "reserved name of a view") {
+		if err := c.SetLimits([]collector.Limit{{Resource: name}}); err == nil ||
+			!strings.Contains(err.Error(), "reserved name of a view") {
 			t.Error(err)
 		}
 	}

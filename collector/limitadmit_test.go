@@ -141,8 +141,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// The statistic of a dry run begins in the open second, even if the first call read the clock in the second before, which
-// exporters may have read already.
+// The statistic of a dry run begins in the open second, even if the first call read the clock in the second before,
+// which exporters may have read already.
 func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 	f := new(fakeClock)
 	var turns atomic.Bool // the next reading is the last one of its second

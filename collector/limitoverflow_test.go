@@ -23,7 +23,8 @@ func TestANameKeepsThePassesOfItsOrigins(t *testing.T) {
 	}
 }
 
-// A name that gets a resource brings the passes that it has then. Later passes count once, in the views of the resource.
+// A name that gets a resource brings the passes that it has then. Later passes count once, in the views of the
+// resource.
 func TestLaterPassesOfANewResourceCountOnce(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, qps("*", 10))

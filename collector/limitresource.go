@@ -1,8 +1,8 @@
 package collector
 
 // A resource refers to its limiter twice. Calls load Resource.limiter, which is nil while no limit applies.
-// Resource.limiterState has the limiter from the first limit on, because the meters and the counts of dry runs outlive the
-// rules, and calls with a reservation end in them.
+// Resource.limiterState has the limiter from the first limit on, because the meters and the counts of dry runs outlive
+// the rules, and calls with a reservation end in them.
 //
 // A resource that records calls of other names ("shared") has a limiter if any pattern exists. Its own rules are only
 // the limits without a *; calls of other names get the rules of patterns from overflowLimiters.

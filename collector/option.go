@@ -62,17 +62,19 @@ func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, 
 // in flight.
 func Passed() CallOption { return CallOption{kind: optionPassed} }
 
-// FromRequest marks a name that comes from a request, such as a path, and has earned a resource. It evicts no given name,
-// and any name may evict it; see [Options].MaxResources. A name becomes given when a call without this option, or
+// FromRequest marks a name that comes from a request, such as a path, and has earned a resource. It evicts no given
+// name, and any name may evict it; see [Options].MaxResources. A name becomes given when a call without this option, or
 // [Collector.Resource], uses it.
 func FromRequest() CallOption { return CallOption{kind: optionEarned} }
 
-// FallbackResource records a call for another resource, such as one for all names that have not earned a resource. It has no
-// effect if the call's own name has a resource, or if a limit names it exactly. Limits apply by the call's own name, as
-// for names that are recorded as [Other]; see [Limit]. The other resource is registered if necessary, and is never
-// retired. Limits with patterns do not count calls of the other resource that are in flight when it first records
+// FallbackResource records a call for another resource, such as one for all names that have not earned a resource. It
+// has no effect if the call's own name has a resource, or if a limit names it exactly. Limits apply by the call's own
+// name, as for names that are recorded as [Other]; see [Limit]. The other resource is registered if necessary, and is
+// never retired. Limits with patterns do not count calls of the other resource that are in flight when it first records
 // another name.
-func FallbackResource(resource string) CallOption { return CallOption{kind: optionCountedAs, text: resource} }
+func FallbackResource(resource string) CallOption {
+	return CallOption{kind: optionCountedAs, text: resource}
+}
 
 // TraceID sets the trace ID of the call and the calls below it, for [Collector.Oldest]. An ID longer than 64 bytes is
 // ignored. It costs an allocation. For exemplars see [Entry.ExitTrace].

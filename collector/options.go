@@ -32,9 +32,9 @@ type Options struct {
 	Given []string
 	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. If the table is full, a new name
 	// evicts the longest-idle resource that has been idle for longer than Windows.History, so that every exporter has
-	// read its last seconds; a sweep finds idle resources every ten seconds. An [FromRequest] name evicts only earned names.
-	// While no resource is idle, calls of further names share the resource [Other]. Limits with patterns distinguish
-	// the same number of these names; see [Limit].
+	// read its last seconds; a sweep finds idle resources every ten seconds. An [FromRequest] name evicts only earned
+	// names. While no resource is idle, calls of further names share the resource [Other]. Limits with patterns
+	// distinguish the same number of these names; see [Limit].
 	MaxResources int
 	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero; calls of further origins
 	// share the origin [Other]. MaxEntrances is the same for the entrances of the process.
@@ -99,8 +99,16 @@ func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 		o.Exception = IsException
 	}
 	least := o.Windows.History + 2*time.Second
-	if o.RetireAfter = cmp.Or(o.RetireAfter, max(DefaultRetireAfter, least)); o.RetireAfter >= 0 && o.RetireAfter < least {
-		errs = append(errs, &OptionError{"collector", "RetireAfter", fmt.Errorf("%v; at least %v is needed with a history of %v", o.RetireAfter, least, o.Windows.History)})
+	if o.RetireAfter = cmp.Or(o.RetireAfter, max(DefaultRetireAfter, least)); o.RetireAfter >= 0 &&
+		o.RetireAfter < least {
+		errs = append(
+			errs,
+			&OptionError{
+				"collector",
+				"RetireAfter",
+				fmt.Errorf("%v; at least %v is needed with a history of %v", o.RetireAfter, least, o.Windows.History),
+			},
+		)
 	}
 	return shape, errors.Join(errs...)
 }

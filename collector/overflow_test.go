@@ -27,7 +27,14 @@ func flying(resource string, n int64) collector.Limit {
 // limiters.
 func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 	t.Helper()
-	c, f := clocked(t, collector.Options{MaxResources: room, RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
+	c, f := clocked(
+		t,
+		collector.Options{
+			MaxResources: room,
+			RetireAfter:  3 * time.Minute,
+			Windows:      node.Options{History: time.Minute},
+		},
+	)
 	for i := range room {
 		if len(unearned) == 0 {
 			c.Resource(fmt.Sprint("old ", i))
@@ -72,7 +79,8 @@ func TestMadeUpNamesDoNotUseTheQuotaOfOthers(t *testing.T) {
 			t.Errorf("%v: %d of the checkout's calls passed, want 2", l, len(checkout))
 		}
 		exit(checkout)
-		if n := len(pass(c, "checkout", 3)); l.Grade == collector.Concurrency && n != 2 || l.Grade == collector.QPS && n != 0 {
+		if n := len(pass(c, "checkout", 3)); l.Grade == collector.Concurrency && n != 2 ||
+			l.Grade == collector.QPS && n != 0 {
 			t.Errorf("%v: %d more passed", l, n)
 		}
 	}
@@ -233,7 +241,10 @@ func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 		done := make(chan error, 3)
 		for _, ctx := range []context.Context{ctx, t.Context(), ctx} {
 			go func() {
-				_, e, err := c.Enter(ctx, "x", append([]collector.CallOption{collector.Prioritized(), collector.Origin("o")}, unearned...)...)
+				_, e, err := c.Enter(
+					ctx,
+					"x",
+					append([]collector.CallOption{collector.Prioritized(), collector.Origin("o")}, unearned...)...)
 				done <- err
 				if err == nil {
 					time.Sleep(time.Minute)
@@ -369,7 +380,8 @@ func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	f.add(5 * time.Second)
 	c.Seal()
 	// The table has capacity for two; calls in flight stay in their limiter.
-	if z, x, y := pass(c, "/a/z", 9), pass(c, "/a/x", 9), pass(c, "/a/y", 9); len(z) != 5 || len(x) != 5 || len(y) != 1 {
+	if z, x, y := pass(c, "/a/z", 9), pass(c, "/a/x", 9), pass(c, "/a/y", 9); len(z) != 5 || len(x) != 5 ||
+		len(y) != 1 {
 		t.Errorf("%d, %d and %d passed next to three of x and two of y in the shared limiter", len(z), len(x), len(y))
 	}
 	exit(held)
@@ -399,7 +411,10 @@ func TestLimitsAreReplacedUnderWriters(t *testing.T) {
 
 func limitsUnderWriters(t *testing.T, removed bool) {
 	const most = 7
-	c := newCollector(t, collector.Options{MaxResources: 12, MaxOrigins: 4, Windows: node.Options{History: time.Minute}})
+	c := newCollector(
+		t,
+		collector.Options{MaxResources: 12, MaxOrigins: 4, Windows: node.Options{History: time.Minute}},
+	)
 	for i := range 9 {
 		c.Resource(fmt.Sprint("busy ", i)).Enter()
 	}
@@ -413,7 +428,10 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 	var passed, refused atomic.Int64
 	var wg sync.WaitGroup
 	limited := func(count int64) []collector.Limit {
-		return []collector.Limit{flying("*", count), {Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 3}}
+		return []collector.Limit{
+			flying("*", count),
+			{Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 3},
+		}
 	}
 	limit(t, c, limited(most)...)
 	for _, name := range names[:3] {
@@ -477,7 +495,13 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 		}
 	})
 	wg.Wait()
-	limit(t, c, flying("*", 1), collector.Limit{Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 1}, flying(collector.Other, 1))
+	limit(
+		t,
+		c,
+		flying("*", 1),
+		collector.Limit{Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 1},
+		flying(collector.Other, 1),
+	)
 	for _, name := range names {
 		list := pass(c, name, 3, collector.Origin("o"))
 		if len(list) != 1 {
@@ -493,7 +517,10 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 // An overflowing name keeps its used quota while a limit can count it, however many other names arrive: two seconds
 // and a bucket for strict limits. Then a new name may evict it.
 func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
-	for since, own := range map[time.Duration]bool{0: true, time.Second: true, 3 * time.Second: true, 4 * time.Second: true, 5 * time.Second: false} {
+	for since, own := range map[time.Duration]bool{
+		0: true, time.Second: true, 3 * time.Second: true,
+		4 * time.Second: true, 5 * time.Second: false,
+	} {
 		c, f := crowded(t, 2) // as many names have limiters of their own
 		strict := qps("/*", 3)
 		strict.Strict = true

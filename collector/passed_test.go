@@ -40,12 +40,16 @@ func TestPassed(t *testing.T) {
 	for _, e := range entries {
 		e.Exit(nil)
 	}
-	for what, total := range map[string]int64{"resource": c.Resource("a").Snapshot(nil).Total.Pass, "inbound": c.Inbound().Snapshot(nil).Total.Pass + 1} {
+	for what, total := range map[string]int64{
+		"resource": c.Resource("a").Snapshot(nil).Total.Pass,
+		"inbound":  c.Inbound().Snapshot(nil).Total.Pass + 1,
+	} {
 		if total != 1 {
 			t.Errorf("%s: %d passed, want 1", what, total)
 		}
 	}
-	if total := c.Inbound().Snapshot(nil).Total; total.Complete != 3 || total.RTSum != 12*time.Second || c.Resource("a").InFlight() != 0 {
+	if total := c.Inbound().Snapshot(nil).Total; total.Complete != 3 || total.RTSum != 12*time.Second ||
+		c.Resource("a").InFlight() != 0 {
 		t.Errorf("total: %+v", total)
 	}
 }

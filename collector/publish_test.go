@@ -17,20 +17,38 @@ func TestPublishRefuses(t *testing.T) {
 		metric collector.Metric
 		want   string
 	}{
-		"no name":                    {collector.Metric{Value: one}, "a name consists of letters"},
-		"a bad name":                 {collector.Metric{Name: "a-b", Value: one}, "a name consists of letters"},
-		"a name that is no UTF-8":    {collector.Metric{Name: "a\xff", Value: one}, "a name consists of letters"},
-		"a digit in front":           {collector.Metric{Name: "1a", Value: one}, "a name consists of letters"},
-		"a HELP that is no UTF-8":    {collector.Metric{Name: "a", Help: "\xff", Value: one}, "Help is not valid UTF-8"},
-		"a bad label":                {collector.Metric{Name: "a", Labels: []string{"b.c"}, Read: read}, `label "b.c"`},
-		"a label of servers":         {collector.Metric{Name: "a", Labels: []string{"__name__"}, Read: read}, `label "__name__"`},
-		"a label twice":              {collector.Metric{Name: "a", Labels: []string{"b", "b"}, Read: read}, `label "b" appears twice`},
-		"no value":                   {collector.Metric{Name: "a"}, "one of Value and Read is needed"},
-		"two values":                 {collector.Metric{Name: "a", Value: one, Read: read}, "one of Value and Read is needed"},
-		"labels without Read":        {collector.Metric{Name: "a", Labels: []string{"b"}, Value: one}, "a metric with labels needs Read"},
-		"one of the Collector's":     {collector.Metric{Name: "resources", Value: one}, `conflicts with "resources"`},
-		"the same with other labels": {collector.Metric{Name: "there_total", Labels: []string{"b"}, Read: read}, "exists with the labels"},
-		"the same in OpenMetrics":    {collector.Metric{Name: "there", Value: one}, `"there_total" exists`},
+		"no name":                 {collector.Metric{Value: one}, "a name consists of letters"},
+		"a bad name":              {collector.Metric{Name: "a-b", Value: one}, "a name consists of letters"},
+		"a name that is no UTF-8": {collector.Metric{Name: "a\xff", Value: one}, "a name consists of letters"},
+		"a digit in front":        {collector.Metric{Name: "1a", Value: one}, "a name consists of letters"},
+		"a HELP that is no UTF-8": {
+			collector.Metric{Name: "a", Help: "\xff", Value: one},
+			"Help is not valid UTF-8",
+		},
+		"a bad label": {collector.Metric{Name: "a", Labels: []string{"b.c"}, Read: read}, `label "b.c"`},
+		"a label of servers": {
+			collector.Metric{Name: "a", Labels: []string{"__name__"}, Read: read},
+			`label "__name__"`,
+		},
+		"a label twice": {
+			collector.Metric{Name: "a", Labels: []string{"b", "b"}, Read: read},
+			`label "b" appears twice`,
+		},
+		"no value": {collector.Metric{Name: "a"}, "one of Value and Read is needed"},
+		"two values": {
+			collector.Metric{Name: "a", Value: one, Read: read},
+			"one of Value and Read is needed",
+		},
+		"labels without Read": {
+			collector.Metric{Name: "a", Labels: []string{"b"}, Value: one},
+			"a metric with labels needs Read",
+		},
+		"one of the Collector's": {collector.Metric{Name: "resources", Value: one}, `conflicts with "resources"`},
+		"the same with other labels": {
+			collector.Metric{Name: "there_total", Labels: []string{"b"}, Read: read},
+			"exists with the labels",
+		},
+		"the same in OpenMetrics": {collector.Metric{Name: "there", Value: one}, `"there_total" exists`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := collector.New(collector.Options{})

@@ -14,11 +14,19 @@ func TestRecordIsOneChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Record("charge", collector.Completed{RT: 30 * time.Millisecond, Err: errors.New("no"), Code: collector.HTTPStatus(502)}, collector.Inbound(), collector.Batch(3), collector.Origin("web"))
+	c.Record(
+		"charge",
+		collector.Completed{RT: 30 * time.Millisecond, Err: errors.New("no"), Code: collector.HTTPStatus(502)},
+		collector.Inbound(),
+		collector.Batch(3),
+		collector.Origin("web"),
+	)
 	c.Record("charge", collector.Completed{RT: -time.Second, Nested: true}, collector.Inbound())
 	r := c.Resource("charge")
 	s := r.Snapshot(nil)
-	if s.Total.Pass != 4 || s.Total.Complete != 4 || s.Total.Exception != 3 || s.Total.RTSum != 90*time.Millisecond || s.InFlight != 0 || s.InFlightSeconds != 0 {
+	if s.Total.Pass != 4 || s.Total.Complete != 4 || s.Total.Exception != 3 || s.Total.RTSum != 90*time.Millisecond ||
+		s.InFlight != 0 ||
+		s.InFlightSeconds != 0 {
 		t.Errorf("%+v", s)
 	}
 	if got := c.Inbound().Snapshot(nil).Total.Pass; got != 4 {
@@ -80,7 +88,10 @@ func TestRecordAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := testing.AllocsPerRun(100, func() { c.Record("charge", collector.Completed{RT: 1}, collector.Inbound()) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() {
+		c.Record("charge", collector.Completed{RT: 1},
+			collector.Inbound())
+	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

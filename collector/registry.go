@@ -197,14 +197,24 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
 		e = &TreeNode{name: entrance}
-		e.generation.init(c, node.NewView(c.shape, c.line.Now()), nil, func() *generation { return c.entrance(entrance).View().generation })
+		e.generation.init(
+			c,
+			node.NewView(c.shape, c.line.Now()),
+			nil,
+			func() *generation { return c.entrance(entrance).View().generation },
+		)
 		e.entrance = e
 		c.root.adopt(e)
 		all := append(slices.Clone(*c.entrances.Load()), e)
 		c.entrances.Store(&all)
 	}
 	tn := &TreeNode{name: r.name, entrance: e}
-	tn.generation.init(c, node.NewView(c.shape, c.line.Now()), r, func() *generation { return r.now().treeNode(entrance).View().generation })
+	tn.generation.init(
+		c,
+		node.NewView(c.shape, c.line.Now()),
+		r,
+		func() *generation { return r.now().treeNode(entrance).View().generation },
+	)
 	r.addTreeNode(tn)
 	e.members++
 	return tn

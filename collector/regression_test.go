@@ -21,7 +21,12 @@ import (
 // those that wait, which were read after: one more than the limit was admitted beside it.
 func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
-	limit(t, c, collector.Limit{Resource: "a", Count: 2}, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 1})
+	limit(
+		t,
+		c,
+		collector.Limit{Resource: "a", Count: 2},
+		collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 1},
+	)
 	r := c.Resource("a")
 	for range 2 {
 		e, _ := r.TryEnter()
@@ -56,7 +61,12 @@ func waitForLoans(t *testing.T, c *collector.Collector, name string) {
 // A batch that waited counted as many calls for a limit on concurrency, and in flight as one.
 func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
-	limit(t, c, collector.Limit{Resource: "a", Count: 10}, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 3})
+	limit(
+		t,
+		c,
+		collector.Limit{Resource: "a", Count: 10},
+		collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 3},
+	)
 	_, e, _ := c.Enter(t.Context(), "a", collector.Batch(9))
 	e.Exit(nil)
 	f.set(600 * ms)
@@ -106,8 +116,9 @@ func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	if got, want := tree(c.Tree(), ""), "machine-root\n  E\n    other\n    poll\n"; got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if root, e := c.Tree().View().Snapshot(nil).Total.Pass, c.Tree().Children()[0].View().Snapshot(nil).Total.Pass; root != e || root != 2 {
-		t.Errorf("root %d, entrance %d", root, e)
+	root, entrance := c.Tree().View().Snapshot(nil).Total.Pass, c.Tree().Children()[0].View().Snapshot(nil).Total.Pass
+	if root != entrance || root != 2 {
+		t.Errorf("root %d, entrance %d", root, entrance)
 	}
 	// A context may outlive its entrance: what is made below it is bounded like everything else.
 	if h := c.Health(); h.Entrances != 1 {
@@ -116,7 +127,10 @@ func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 }
 
 func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
-	c, f := clocked(t, collector.Options{MaxEntrances: 5, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+	c, f := clocked(
+		t,
+		collector.Options{MaxEntrances: 5, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}},
+	)
 	var below []context.Context
 	for i := range 50 {
 		ctx, e, _ := c.Enter(t.Context(), "a", collector.Entrance(fmt.Sprint(i)))
@@ -134,8 +148,8 @@ func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// A child whose leaves lay in two places, one of them for overflow, was made an edge again and again, until the tree was
-// full.
+// A child whose leaves lay in two places, one of them for overflow, was made an edge again and again, until the tree
+// was full.
 func TestRegressionTheTreeFillsUp(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxLeaves: 100})
 	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
@@ -238,7 +252,10 @@ func TestRegressionPrintingAContext(t *testing.T) {
 func TestRegressionBefore1970(t *testing.T) {
 	f := new(fakeClock)
 	f.set(-100 * 365 * 24 * time.Hour)
-	c := newCollector(t, collector.Options{Now: f.now, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+	c := newCollector(
+		t,
+		collector.Options{Now: f.now, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}},
+	)
 	e := c.Resource("a").Enter()
 	e.Exit(nil)
 	f.add(time.Hour)
@@ -275,7 +292,8 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 			open := c.Seal().Open
 			for _, r := range []*collector.Resource{a, b} {
 				m, ok := r.View().Node().Second(open - 1)
-				if !ok || m.Pass != 1 || m.Complete != 1 || !m.Start.Equal(f.now().Add(-time.Second).Truncate(time.Second)) {
+				if !ok || m.Pass != 1 || m.Complete != 1 ||
+					!m.Start.Equal(f.now().Add(-time.Second).Truncate(time.Second)) {
 					t.Fatalf("%s: second %d of %s is %+v (%t) at %v", name, i, r.Name(), m, ok, f.now())
 				}
 			}
@@ -283,8 +301,8 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	}
 }
 
-// An exception whose class could not be told, because the function panicked or ended its goroutine, was in no class: they
-// added up to fewer exceptions than there were. Whatever does not return, the call leaves once.
+// An exception whose class could not be told, because the function panicked or ended its goroutine, was in no class:
+// they added up to fewer exceptions than there were. Whatever does not return, the call leaves once.
 func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for _, broken := range []string{"Exception", "ExceptionClass"} {
@@ -325,7 +343,8 @@ func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 					sum += n
 				}
 				n := int64(len(calls))
-				if s := r.Snapshot(nil); s.Total.Complete != n || s.Total.Exception != n || sum != n || s.InFlight != 0 {
+				if s := r.Snapshot(nil); s.Total.Complete != n || s.Total.Exception != n || sum != n ||
+					s.InFlight != 0 {
 					t.Errorf("%d in classes, %d in flight, %+v", sum, s.InFlight, s.Total)
 				}
 			})
@@ -341,8 +360,8 @@ type noDone struct {
 
 func (c noDone) Done() <-chan struct{} { c.end(); return nil }
 
-// A prioritized call whose context panicked while it waited had borrowed already: it passed in the next bucket, and was in
-// flight for ever.
+// A prioritized call whose context panicked while it waited had borrowed already: it passed in the next bucket, and was
+// in flight for ever.
 func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		c, f := clocked(t, collector.Options{})
@@ -379,10 +398,12 @@ func (c noErr) Done() <-chan struct{} {
 
 func (c noErr) Err() error { return c.err() }
 
-// The same where it is the reason that panics, or is none: without one, the call seemed to have passed, and nothing was counted.
+// The same where it is the reason that panics, or is none: without one, the call seemed to have passed, and nothing was
+// counted.
 func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	for way, err := range map[string]func() error{
-		"panic": func() error { panic("boom") }, "Goexit": func() error { runtime.Goexit(); return nil }, "nil": func() error { return nil },
+		"panic":  func() error { panic("boom") },
+		"Goexit": func() error { runtime.Goexit(); return nil }, "nil": func() error { return nil },
 	} {
 		c, f := clocked(t, collector.Options{})
 		limit(t, c, collector.Limit{Resource: "a", Count: 1})
@@ -406,11 +427,18 @@ func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	}
 }
 
-// A kept handle whose resource was retired while the table was full stayed with _other for as long as that was busy, though there was
-// room again, or its name had a resource.
+// A kept handle whose resource was retired while the table was full stayed with _other for as long as that was busy,
+// though there was room again, or its name had a resource.
 func TestRegressionAKeptHandleComesHome(t *testing.T) {
 	for name, registered := range map[string]bool{"room": false, "registered": true} {
-		c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+		c, f := clocked(
+			t,
+			collector.Options{
+				MaxResources: 2,
+				RetireAfter:  2 * time.Minute,
+				Windows:      node.Options{History: time.Minute},
+			},
+		)
 		r, stays := c.Resource("a"), c.Resource("stays")
 		call := func(r *collector.Resource) {
 			e := r.Enter()
@@ -441,21 +469,38 @@ func TestRegressionAKeptHandleComesHome(t *testing.T) {
 		before := c.Health().Overflow
 		call(r)
 		call(r)
-		if got, want := c.Resource("a").Snapshot(nil).Total.Pass, map[bool]int64{false: 2, true: 3}[registered]; got != want || c.Health().Overflow != before {
-			t.Errorf("%s: the resource has %d calls, want %d; %d more overflowed", name, got, want, c.Health().Overflow-before)
+		if got, want := c.Resource("a").Snapshot(nil).Total.Pass, map[bool]int64{
+			false: 2,
+			true:  3,
+		}[registered]; got != want ||
+			c.Health().Overflow != before {
+			t.Errorf(
+				"%s: the resource has %d calls, want %d; %d more overflowed",
+				name,
+				got,
+				want,
+				c.Health().Overflow-before,
+			)
 		}
 	}
 }
 
-// A reload of limits forgot what a name had passed while it was counted for _other, once it had its own resource: 20 passed in a second
-// under 10.
+// A reload of limits forgot what a name had passed while it was counted for _other, once it had its own resource: 20
+// passed in a second under 10.
 func TestRegressionAReloadForgetsWhatANamePassedInOther(t *testing.T) {
 	for name, reload := range map[string][][]collector.Limit{
 		"no limits":  {{}},
 		"others":     {{{Resource: "y", Count: 5}}},
 		"all others": {{{Resource: "*", Grade: collector.Concurrency, Count: 50}}, {}},
 	} {
-		c, f := clocked(t, collector.Options{MaxResources: 1, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+		c, f := clocked(
+			t,
+			collector.Options{
+				MaxResources: 1,
+				RetireAfter:  2 * time.Minute,
+				Windows:      node.Options{History: time.Minute},
+			},
+		)
 		web := collector.Limit{Resource: "*", Origin: "web", Count: 8}
 		full, _ := c.Resource("full"), c.Resource("over")
 		e := full.Enter()

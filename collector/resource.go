@@ -24,9 +24,10 @@ type Resource struct {
 	defaultOrigin generation              // the origin "" while there is no other; dead afterwards
 	limiterState  atomic.Pointer[limiter] // the current or last limiter; changed with the collector's mu held
 
-	given     atomic.Bool // the name is given, not only earned; see [FromRequest]
-	fallback  atomic.Bool // it records calls of other names, see [FallbackResource]; changed with the collector's mu held
-	permanent bool        // never retired; a fallback is not retired either
+	given atomic.Bool // the name is given, not only earned; see [FromRequest]
+	// It records calls of other names, see [FallbackResource]; changed with the collector's mu held.
+	fallback  atomic.Bool
+	permanent bool // never retired; a fallback is not retired either
 
 	blocks, exceptions counterVec
 	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // exemplars by classic bucket; nil without any

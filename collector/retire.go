@@ -132,7 +132,8 @@ func (r *Resource) retire(since int64) {
 	c := r.c
 	r.dropOrigins()
 	r.dropTreeNodes()
-	if r.dead.Load() || r.permanent || r.fallback.Load() || !r.view.Empty() || r.view.Since() >= since || r.limiterState.Load().hasInFlight() {
+	if r.dead.Load() || r.permanent || r.fallback.Load() || !r.view.Empty() || r.view.Since() >= since ||
+		r.limiterState.Load().hasInFlight() {
 		return
 	}
 	r.dead.Store(true)
@@ -248,7 +249,8 @@ func (c *Collector) evict(given bool) {
 
 // evictable reports whether a new name may evict the resource when it is idle.
 func (r *Resource) evictable(given bool) bool {
-	return !r.dead.Load() && !r.permanent && !r.fallback.Load() && (given || !r.given.Load()) && !r.c.limits.Load().names[r.name]
+	return !r.dead.Load() && !r.permanent && !r.fallback.Load() && (given || !r.given.Load()) &&
+		!r.c.limits.Load().names[r.name]
 }
 
 // lastUsed returns the last second in which the resource was used, or the second of its creation if it never was.

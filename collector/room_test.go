@@ -26,11 +26,14 @@ func names(c *collector.Collector) (list []string) {
 	return list
 }
 
-// 1,100 made-up paths filled the table, and the checkout was counted for _other for an hour. The one that has been idle longest
-// makes room, once that is longer than the history; one that was called within it never does.
+// 1,100 made-up paths filled the table, and the checkout was counted for _other for an hour. The one that has been idle
+// longest makes room, once that is longer than the history; one that was called within it never does.
 func TestTheLongestIdleMakesRoom(t *testing.T) {
 	for _, retire := range []time.Duration{0, -1} {
-		c, f := clocked(t, collector.Options{MaxResources: 4, RetireAfter: retire, Windows: node.Options{History: time.Minute}})
+		c, f := clocked(
+			t,
+			collector.Options{MaxResources: 4, RetireAfter: retire, Windows: node.Options{History: time.Minute}},
+		)
 		flying := c.Resource("flying").Enter()
 		for _, name := range []string{"first", "second", "third"} {
 			f.add(time.Second)
@@ -92,8 +95,8 @@ func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 	}
 }
 
-// A stranger's name never pushes out a given one, however idle that is; a given one does, but takes the place of a stranger's
-// first.
+// A stranger's name never pushes out a given one, however idle that is; a given one does, but takes the place of a
+// stranger's first.
 func TestGivenNamesAreNotPushedOutByEarnedOnes(t *testing.T) {
 	c, f := clocked(t, collector.Options{Given: []string{"route"}, MaxResources: 3, RetireAfter: 24 * time.Hour})
 	busy(t, c, "given")

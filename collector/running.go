@@ -49,7 +49,11 @@ func (c *Collector) listOldest(n int, of *Resource) []Running {
 		if of != nil && f.leaf.resource != of {
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(found, f, func(a, b *frame) int { return cmp.Compare(a.entered(), b.entered()) })
+		i, _ := slices.BinarySearchFunc(
+			found,
+			f,
+			func(a, b *frame) int { return cmp.Compare(a.entered(), b.entered()) },
+		)
 		if i < n {
 			found = slices.Insert(found, i, f)[:min(len(found)+1, n)]
 		}

@@ -16,11 +16,19 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A dependency hangs: calls to it have no response time, and what else there is ends at once. The list and the two ages tell.
+// A dependency hangs: calls to it have no response time, and what else there is ends at once. The list and the two ages
+// tell.
 func TestCallsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
-		ctx, request, _ := c.Enter(t.Context(), "GET /", collector.Inbound(), collector.Origin("web"), collector.Entrance("http"), collector.TraceID("4bf92f35"))
+		ctx, request, _ := c.Enter(
+			t.Context(),
+			"GET /",
+			collector.Inbound(),
+			collector.Origin("web"),
+			collector.Entrance("http"),
+			collector.TraceID("4bf92f35"),
+		)
 		time.Sleep(2 * time.Second)
 		_, hung, _ := c.Enter(ctx, "db")
 		for range 58 {
@@ -41,7 +49,8 @@ func TestCallsThatHang(t *testing.T) {
 				t.Errorf("the %d oldest are %v", n, got)
 			}
 		}
-		if s := c.Resource("db").View().Snapshot(nil); s.InFlight != 3 || s.InFlightElapsed < 61-3*4.1e-6 || s.InFlightElapsed > 61 {
+		if s := c.Resource("db").View().Snapshot(nil); s.InFlight != 3 || s.InFlightElapsed < 61-3*4.1e-6 ||
+			s.InFlightElapsed > 61 {
 			t.Errorf("%d in flight, for %v s together", s.InFlight, s.InFlightElapsed)
 		}
 		if got := oldest(c); got["GET /"] != 61 || got["db"] != 59 || len(got) != 2 {
@@ -72,7 +81,8 @@ func oldest(c *collector.Collector) map[string]float64 {
 	return all
 }
 
-// A call that a limit counts under its own name, though another resource counts it, gives back both that and its place in the list.
+// A call that a limit counts under its own name, though another resource counts it, gives back both that and its place
+// in the list.
 func TestCallsThatRunUnderLimits(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 1})
 	c.Resource("taken").Block("")
@@ -158,8 +168,8 @@ func TestMoreCallsThanPlaces(t *testing.T) {
 	}
 }
 
-// Goroutines that come and go, each with two calls, while others list them: nothing is listed that cannot be, and at the end
-// nothing is.
+// Goroutines that come and go, each with two calls, while others list them: nothing is listed that cannot be, and at
+// the end nothing is.
 func TestRunningUnderStress(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	var over atomic.Bool
@@ -168,7 +178,8 @@ func TestRunningUnderStress(t *testing.T) {
 		readers.Go(func() {
 			for !over.Load() {
 				for _, x := range c.Oldest(5) {
-					if !strings.HasPrefix(x.Resource, "load ") || x.Age < 0 || x.Age > time.Hour || x.TraceID != x.Resource[5:] {
+					if !strings.HasPrefix(x.Resource, "load ") || x.Age < 0 || x.Age > time.Hour ||
+						x.TraceID != x.Resource[5:] {
 						t.Errorf("%+v is listed", x)
 					}
 				}
@@ -199,7 +210,10 @@ func TestRunningUnderStress(t *testing.T) {
 // A context whose Value panics, and ids of traces that nobody could mean.
 func TestTraceIDs(t *testing.T) {
 	c := newCollector(t, collector.Options{})
-	for id, want := range map[string]string{"": "", "a": "a", strings.Repeat("x", 64): strings.Repeat("x", 64), strings.Repeat("x", 65): "", "\xff": ""} {
+	for id, want := range map[string]string{
+		"": "", "a": "a", strings.Repeat("x", 64): strings.Repeat("x", 64),
+		strings.Repeat("x", 65): "", "\xff": "",
+	} {
 		_, e, _ := c.Enter(t.Context(), "load", collector.TraceID(id))
 		if got := c.Oldest(1); len(got) != 1 || got[0].TraceID != want {
 			t.Errorf("trace %q: %+v", id, got)

@@ -105,17 +105,20 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.equal("nodes", fmt.Sprint(got), "map[from o1:2 from o2:1 in x:2 in y:1]")
 			s.equal("in all", s.Resource("a").Window().Pass, int64(3))
 		}},
-		{"only inbound calls count for the total of inbound traffic, and each request once, whatever is marked below it", func(s stage) {
-			ctx, _, _ := s.Enter(context.Background(), "a", collector.Inbound())
-			s.Enter(ctx, "b", collector.Inbound())
-			inner, _, _ := s.Enter(ctx, "b")
-			s.Enter(inner, "b", collector.Inbound())
-			out, _, _ := s.Enter(ctx, "c", collector.Outbound())
-			s.equal("inbound", s.Inbound().Window().Pass, int64(1))
-			s.Enter(out, "b", collector.Inbound()) // it left the process, and came in again
-			s.equal("inbound", s.Inbound().Window().Pass, int64(2))
-			s.equal("calls of b", s.Resource("b").Window().Pass, int64(4))
-		}},
+		{
+			"only inbound calls count for the total of inbound traffic, each request once, whatever is marked below it",
+			func(s stage) {
+				ctx, _, _ := s.Enter(context.Background(), "a", collector.Inbound())
+				s.Enter(ctx, "b", collector.Inbound())
+				inner, _, _ := s.Enter(ctx, "b")
+				s.Enter(inner, "b", collector.Inbound())
+				out, _, _ := s.Enter(ctx, "c", collector.Outbound())
+				s.equal("inbound", s.Inbound().Window().Pass, int64(1))
+				s.Enter(out, "b", collector.Inbound()) // it left the process, and came in again
+				s.equal("inbound", s.Inbound().Window().Pass, int64(2))
+				s.equal("calls of b", s.Resource("b").Window().Pass, int64(4))
+			},
+		},
 		{"an entrance adds up what was called from it, not what that called", func(s stage) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Entrance("x"))
 			s.Enter(ctx, "b")
@@ -160,7 +163,14 @@ func TestAsSentinelDoes(t *testing.T) {
 		}},
 		{"a refused call is a block in every node, with its batch, and has no rt", func(s stage) {
 			limit(s.T, s.Collector, collector.Limit{Resource: "a", Count: 0})
-			_, e, err := s.Enter(context.Background(), "a", collector.Batch(3), collector.Inbound(), collector.Entrance("x"), collector.Origin("o"))
+			_, e, err := s.Enter(
+				context.Background(),
+				"a",
+				collector.Batch(3),
+				collector.Inbound(),
+				collector.Entrance("x"),
+				collector.Origin("o"),
+			)
 			s.equal("refused", errors.Is(err, collector.ErrBlocked), true)
 			e.Exit(nil)
 			want := node.Counts{Block: 3}
@@ -247,13 +257,16 @@ func shape(t testing.TB) *node.Config {
 // Where this package differs from Sentinel on purpose, with the reason.
 func TestOtherwiseThanSentinel(t *testing.T) {
 	playAll(t, []row{
-		{"an idle node reads as zero: no minimum rt of 5000, no maximum of 2 a second, because both look as if measured", func(s stage) {
-			w := s.Resource("a").Window()
-			_, there := w.MinRT()
-			s.equal("window", w.Counts, node.Counts{})
-			s.equal("minimum", there, false)
-			s.equal("best", w.MaxComplete, int64(0))
-		}},
+		{
+			"an idle node reads as zero: no minimum rt of 5000, no maximum of 2 a second, which look measured",
+			func(s stage) {
+				w := s.Resource("a").Window()
+				_, there := w.MinRT()
+				s.equal("window", w.Counts, node.Counts{})
+				s.equal("minimum", there, false)
+				s.equal("best", w.MaxComplete, int64(0))
+			},
+		},
 		{"times are nanoseconds, not at least one millisecond, because fast calls are calls", func(s stage) {
 			e := s.enter("a")
 			s.clock.add(300)
@@ -269,88 +282,112 @@ func TestOtherwiseThanSentinel(t *testing.T) {
 			e.Exit(nil)
 			s.equal("average", s.Resource("a").Window().AvgRT(), 6*ms) // Sentinel: 3.667
 		}},
-		{"an entrance has every reading: exceptions, rt, the best, seconds, because a field that is always zero lies", func(s stage) {
-			e := s.enter("a", collector.Entrance("x"))
-			s.clock.add(5 * ms)
-			e.Exit(errBad)
-			w := s.Tree().Children()[0].View().Window()
-			s.equal("exceptions", w.Exception, int64(1))
-			s.equal("shortest", w.RTMin, 5*ms)
-			s.equal("best", w.MaxComplete, int64(1))
-			s.equal("minute", s.Tree().Children()[0].View().Minute().Complete, int64(1))
-		}},
-		{"the pass of a prioritized call is in every node, in the second in which it passes, because success must not pass pass", func(s stage) {
-			synctest.Test(s.T, func(t *testing.T) {
-				c := newCollector(t, collector.Options{})
-				limit(t, c, collector.Limit{Resource: "a", Count: 1})
-				c.Resource("a").Enter()
-				time.Sleep(800 * ms) // the pass is borrowed in one second, and happens in the next
-				_, e, err := c.Enter(t.Context(), "a", collector.Prioritized(), collector.Inbound(), collector.Origin("o"), collector.Entrance("x"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				e.Exit(nil)
-				time.Sleep(time.Second)
-				open := c.Seal().Open
-				for name, v := range map[string]collector.View{
-					"cluster": c.Resource("a").View(), "origin": c.Resource("a").Origin("o"), "inbound": c.Inbound(),
-					"root": c.Tree().View(), "entrance": c.Tree().Children()[1].View(), "default": c.Tree().Children()[1].Children()[0].View(),
-				} {
-					m, ok := v.Node().Second(open - 1)
-					if !ok || m.Pass != 1 || m.OccupiedPass != 1 || m.Complete != 1 {
-						t.Errorf("%s: %+v, %t", name, m, ok)
+		{
+			"an entrance has every reading: exceptions, rt, the best, seconds; a field that is always zero lies",
+			func(s stage) {
+				e := s.enter("a", collector.Entrance("x"))
+				s.clock.add(5 * ms)
+				e.Exit(errBad)
+				w := s.Tree().Children()[0].View().Window()
+				s.equal("exceptions", w.Exception, int64(1))
+				s.equal("shortest", w.RTMin, 5*ms)
+				s.equal("best", w.MaxComplete, int64(1))
+				s.equal("minute", s.Tree().Children()[0].View().Minute().Complete, int64(1))
+			},
+		},
+		{
+			"the pass of a prioritized call is in every node, in its second, because success must not exceed pass",
+			func(s stage) {
+				synctest.Test(s.T, func(t *testing.T) {
+					c := newCollector(t, collector.Options{})
+					limit(t, c, collector.Limit{Resource: "a", Count: 1})
+					c.Resource("a").Enter()
+					time.Sleep(800 * ms) // the pass is borrowed in one second, and happens in the next
+					_, e, err := c.Enter(
+						t.Context(),
+						"a",
+						collector.Prioritized(),
+						collector.Inbound(),
+						collector.Origin("o"),
+						collector.Entrance("x"),
+					)
+					if err != nil {
+						t.Fatal(err)
 					}
-				}
-			})
-		}},
-		{"a call that arrives when a bucket begins may wait for the next one, half a second, because that is what was promised", func(s stage) {
-			synctest.Test(s.T, func(t *testing.T) {
-				c := newCollector(t, collector.Options{})
-				limit(t, c, collector.Limit{Resource: "a", Count: 1})
-				c.Resource("a").Enter()
-				time.Sleep(500 * ms)
-				begin := time.Now()
-				_, _, err := c.Enter(t.Context(), "a", collector.Prioritized())
-				if waited := time.Since(begin); err != nil || waited != 500*ms {
-					t.Errorf("%v after %v", err, waited)
-				}
-			})
-		}},
+					e.Exit(nil)
+					time.Sleep(time.Second)
+					open := c.Seal().Open
+					for name, v := range map[string]collector.View{
+						"cluster": c.Resource("a").View(), "origin": c.Resource("a").Origin("o"),
+						"inbound": c.Inbound(),
+						"root":    c.Tree().View(), "entrance": c.Tree().Children()[1].View(),
+						"default": c.Tree().Children()[1].Children()[0].View(),
+					} {
+						m, ok := v.Node().Second(open - 1)
+						if !ok || m.Pass != 1 || m.OccupiedPass != 1 || m.Complete != 1 {
+							t.Errorf("%s: %+v, %t", name, m, ok)
+						}
+					}
+				})
+			},
+		},
+		{
+			"a call that arrives when a bucket begins may wait half a second for the next one, as documented",
+			func(s stage) {
+				synctest.Test(s.T, func(t *testing.T) {
+					c := newCollector(t, collector.Options{})
+					limit(t, c, collector.Limit{Resource: "a", Count: 1})
+					c.Resource("a").Enter()
+					time.Sleep(500 * ms)
+					begin := time.Now()
+					_, _, err := c.Enter(t.Context(), "a", collector.Prioritized())
+					if waited := time.Since(begin); err != nil || waited != 500*ms {
+						t.Errorf("%v after %v", err, waited)
+					}
+				})
+			},
+		},
 		{"a limit on concurrency counts a batch as the one call in flight that it is", func(s stage) {
 			limit(s.T, s.Collector, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 1})
 			s.enter("a", collector.Batch(5))
 		}},
-		{"outbound calls have no origin of their own accord, because origins times resources is what fills memory", func(s stage) {
-			ctx, _, _ := s.Enter(context.Background(), "a", collector.Origin("web"))
-			s.Enter(ctx, "b", collector.Outbound())
-			s.equal("origins of b", fmt.Sprint(origins(s.Resource("b"))), "[]")
-		}},
+		{
+			"outbound calls have no origin of their own accord, because origins times resources is what fills memory",
+			func(s stage) {
+				ctx, _, _ := s.Enter(context.Background(), "a", collector.Origin("web"))
+				s.Enter(ctx, "b", collector.Outbound())
+				s.equal("origins of b", fmt.Sprint(origins(s.Resource("b"))), "[]")
+			},
+		},
 		{"context.Canceled is no exception, because a caller that left is no fault of what it called", func(s stage) {
 			s.enter("a").Exit(fmt.Errorf("x: %w", context.Canceled))
 			s.enter("a").Exit(context.DeadlineExceeded)
 			s.equal("exceptions", s.Resource("a").Window().Exception, int64(1))
 		}},
-		{"whatever panics, what is in flight is never below zero, because exits without entries count nothing", func(s stage) {
-			limit(s.T, s.Collector, collector.Limit{Resource: "refused", Count: 0})
-			for range 3 {
-				func() {
-					defer func() { _ = recover() }()
-					_, e, _ := s.Enter(context.Background(), "refused")
-					defer e.Exit(errBad)
-					panic("boom")
-				}()
-				func() {
-					defer func() { _ = recover() }()
-					_ = s.Resource("a").Do(func() error { panic("boom") })
-				}()
-				var none collector.Entry
-				none.Exit(errBad)
-			}
-			s.equal("refused", s.Resource("refused").Snapshot(nil).InFlight, int64(0))
-			s.equal("completions without a pass", s.Resource("refused").Snapshot(nil).Total.Complete, int64(0))
-			s.equal("in flight", s.Resource("a").InFlight(), int64(0))
-			s.equal("exceptions", s.Resource("a").Window().Exception, int64(3))
-		}},
+		{
+			"whatever panics, what is in flight is never below zero, because exits without entries count nothing",
+			func(s stage) {
+				limit(s.T, s.Collector, collector.Limit{Resource: "refused", Count: 0})
+				for range 3 {
+					func() {
+						defer func() { _ = recover() }()
+						_, e, _ := s.Enter(context.Background(), "refused")
+						defer e.Exit(errBad)
+						panic("boom")
+					}()
+					func() {
+						defer func() { _ = recover() }()
+						_ = s.Resource("a").Do(func() error { panic("boom") })
+					}()
+					var none collector.Entry
+					none.Exit(errBad)
+				}
+				s.equal("refused", s.Resource("refused").Snapshot(nil).InFlight, int64(0))
+				s.equal("completions without a pass", s.Resource("refused").Snapshot(nil).Total.Complete, int64(0))
+				s.equal("in flight", s.Resource("a").InFlight(), int64(0))
+				s.equal("exceptions", s.Resource("a").Window().Exception, int64(3))
+			},
+		},
 		{"a name beyond the limits is counted, because blindness must not be silent", func(s stage) {
 			c, _ := clocked(s.T, collector.Options{MaxResources: 1})
 			c.Resource("a").Enter()

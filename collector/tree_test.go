@@ -44,7 +44,14 @@ func (f *forest) note(h happened) {
 }
 
 // grow is one call with what it calls, some of it in other goroutines that outlive it.
-func (f *forest) grow(ctx context.Context, c *collector.Collector, wg *sync.WaitGroup, random *rand.Rand, up happened, depth int) {
+func (f *forest) grow(
+	ctx context.Context,
+	c *collector.Collector,
+	wg *sync.WaitGroup,
+	random *rand.Rand,
+	up happened,
+	depth int,
+) {
 	h := happened{
 		resource: string(rune('a' + random.IntN(6))), origin: up.origin, entrance: up.entrance, parent: up.resource,
 		inbound: random.IntN(2) == 0,
@@ -196,10 +203,18 @@ func (f *forest) checkAll(t *testing.T, c *collector.Collector) {
 	for _, r := range m.Resources {
 		check("cluster "+r.Name(), r.View(), func(h happened) bool { return h.resource == r.Name() })
 		for origin, v := range r.Origins() {
-			check("origin "+origin+" of "+r.Name(), v, func(h happened) bool { return h.resource == r.Name() && h.origin == origin })
+			check(
+				"origin "+origin+" of "+r.Name(),
+				v,
+				func(h happened) bool { return h.resource == r.Name() && h.origin == origin },
+			)
 		}
 		for entrance, v := range r.Entrances() {
-			check(r.Name()+" in "+entrance, v, func(h happened) bool { return h.resource == r.Name() && h.entrance == entrance })
+			check(
+				r.Name()+" in "+entrance,
+				v,
+				func(h happened) bool { return h.resource == r.Name() && h.entrance == entrance },
+			)
 		}
 	}
 	if nodes < 10 {
@@ -207,7 +222,14 @@ func (f *forest) checkAll(t *testing.T, c *collector.Collector) {
 	}
 }
 
-func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Boundary, name string, v collector.View, count func(happened) bool) {
+func (f *forest) check(
+	t *testing.T,
+	c *collector.Collector,
+	m collector.Boundary,
+	name string,
+	v collector.View,
+	count func(happened) bool,
+) {
 	t.Helper()
 	first := c.Tree().View().Node().Since()
 	all, flying := f.counts(0, time.Hour, count)
@@ -216,7 +238,8 @@ func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Boundar
 	}
 	now := time.Since(f.begin)
 	window := now.Truncate(500 * ms)
-	if want, _ := f.counts(window-500*ms, window+500*ms, count); v.Window().Counts != want || v.PassQPS() != float64(want.Pass) {
+	if want, _ := f.counts(window-500*ms, window+500*ms, count); v.Window().Counts != want ||
+		v.PassQPS() != float64(want.Pass) {
 		t.Fatalf("%s: window %+v, want %+v", name, v.Window().Counts, want)
 	}
 	for i := v.Node().Since(); i < m.Open; i++ {
@@ -236,9 +259,12 @@ func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Boundar
 		}
 	}
 	var h node.Histogram
-	if from := max(v.Node().Since(), m.Open-60); !v.Node().Histogram(from, m.Open, &h) {
+	from := max(v.Node().Since(), m.Open-60)
+	if !v.Node().Histogram(from, m.Open, &h) {
 		t.Fatalf("%s: no histogram", name)
-	} else if want, _ := f.counts(time.Duration(from-first)*time.Second, time.Duration(m.Open-first)*time.Second, count); h.Count() != want.Complete || h.Sum() != want.RTSum {
+	}
+	want, _ := f.counts(time.Duration(from-first)*time.Second, time.Duration(m.Open-first)*time.Second, count)
+	if h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("%s: histogram of %d with sum %v, want %+v", name, h.Count(), h.Sum(), want)
 	}
 }

@@ -96,7 +96,8 @@ func (v View) Node() *node.View {
 	if now := g.latest(); now != nil {
 		return now.view
 	}
-	if r := g.resource; r != nil && g == &r.defaultOrigin && r.origins.Load() != nil { // its view now covers all origins
+	// Its view now covers all origins.
+	if r := g.resource; r != nil && g == &r.defaultOrigin && r.origins.Load() != nil {
 		return node.NewView(g.c.shape, g.c.line.Now())
 	}
 	return g.view
@@ -123,9 +124,10 @@ func (v View) read() (n *node.View, now leap.Reading) {
 type generation struct {
 	c        *Collector
 	view     *node.View
-	dead     atomic.Bool        // retired; changed with the collector's mu held
-	resource *Resource          // the resource, also of an origin or a context; nil for other views
-	next     func() *generation // returns the current generation of the name, which may be nil or dead; nil if it is never retired
+	dead     atomic.Bool // retired; changed with the collector's mu held
+	resource *Resource   // the resource, also of an origin or a context; nil for other views
+	// Returns the current generation of the name, which may be nil or dead; nil if it is never retired.
+	next func() *generation
 }
 
 // init sets the immutable fields.

@@ -59,7 +59,15 @@ func TestWhatIsKeptFollowsItsName(t *testing.T) {
 		t.Helper()
 		for name, v := range kept {
 			if got := v.Snapshot(nil); got.Total.Pass != n || v.Minute().Pass != last || v.InFlight() != 0 {
-				t.Errorf("%s: %s has %d passes, %d of them in the last minute; want %d and %d", when, name, got.Total.Pass, v.Minute().Pass, n, last)
+				t.Errorf(
+					"%s: %s has %d passes, %d of them in the last minute; want %d and %d",
+					when,
+					name,
+					got.Total.Pass,
+					v.Minute().Pass,
+					n,
+					last,
+				)
 			}
 		}
 		if got := handle.Snapshot(nil).Total.Pass; got != n {
@@ -96,12 +104,19 @@ func TestWhatIsKeptFollowsItsName(t *testing.T) {
 	check("used a third time", 1, 1)
 }
 
-// Views of one name read the same whenever they were taken: before anything called, while there was no other origin, in an earlier
-// life of the name, while there was nothing of it.
+// Views of one name read the same whenever they were taken: before anything called, while there was no other origin, in
+// an earlier life of the name, while there was nothing of it.
 func TestViewsOfANameReadTheSame(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		c, f := clocked(t, collector.Options{Given: []string{"given"}, RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
+		c, f := clocked(
+			t,
+			collector.Options{
+				Given:       []string{"given"},
+				RetireAfter: 3 * time.Minute,
+				Windows:     node.Options{History: time.Minute},
+			},
+		)
 		views := map[string][]collector.View{}
 		for range 40 {
 			name, origin := []string{"a", "given"}[random.IntN(2)], []string{"", "x"}[random.IntN(2)]
@@ -288,7 +303,8 @@ func TestSecondsByTheWallClock(t *testing.T) {
 				want = append(want, s, n)
 			}
 		}
-		for _, early := range []time.Duration{0, 400 * ms, time.Second - 1} { // the first second that starts at it or after
+		// The first second that starts at it or after.
+		for _, early := range []time.Duration{0, 400 * ms, time.Second - 1} {
 			var got []int64
 			var sum int64
 			from, to := at(span[0]).Add(-early), at(span[1]).Add(-early)

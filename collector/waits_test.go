@@ -15,8 +15,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Regression: a new name waited for more than a second while SetLimits matched all names with all patterns. A new name waits
-// for one resource at most: it can be registered when only some resources have the new limits.
+// Regression: a new name waited for more than a second while SetLimits matched all names with all patterns. A new name
+// waits for one resource at most: it can be registered when only some resources have the new limits.
 func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	const resources, patterns = 2000, 200
 	c := newCollector(t, collector.Options{MaxResources: 10 * resources})
@@ -56,8 +56,8 @@ func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	t.Error("no name was registered before all resources had their limits")
 }
 
-// A Seal looked at all of 50,000 leaves, for 175 ms, and a new name waited for most of that. It looks at its share, and the next one goes
-// on. What is retired meanwhile is not handed out, and a name that is used again is there once.
+// A Seal looked at all of 50,000 leaves, for 175 ms, and a new name waited for most of that. It looks at its share, and
+// the next one goes on. What is retired meanwhile is not handed out, and a name that is used again is there once.
 func TestASealSweepsItsShare(t *testing.T) {
 	const resources, origins = 3000, 3
 	c, f := clocked(t, collector.Options{})
@@ -91,8 +91,8 @@ func TestASealSweepsItsShare(t *testing.T) {
 	}
 }
 
-// A stranger's new name that found no room had to wait until all resources had been looked at. It looks at some, and those that
-// come after it go on.
+// A stranger's new name that found no room had to wait until all resources had been looked at. It looks at some, and
+// those that come after it go on.
 func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	const resources = 1000
 	c, f := clocked(t, collector.Options{MaxResources: resources})
@@ -125,7 +125,10 @@ func TestANewNameSweepsSomeOfMany(t *testing.T) {
 
 // Retired leaves and resources are in no list and no view, whichever way they went.
 func TestWhatIsRetiredIsGone(t *testing.T) {
-	c, f := clocked(t, collector.Options{MaxOrigins: 1000, Windows: node.Options{History: time.Minute}, RetireAfter: 5 * time.Minute})
+	c, f := clocked(
+		t,
+		collector.Options{MaxOrigins: 1000, Windows: node.Options{History: time.Minute}, RetireAfter: 5 * time.Minute},
+	)
 	var calls int64
 	call := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -149,7 +152,10 @@ func TestWhatIsRetiredIsGone(t *testing.T) {
 	if origins != 150 {
 		t.Errorf("%d origins, want 150", origins)
 	}
-	for name, v := range map[string]collector.View{"root": c.Tree().View(), "inbound": c.Inbound(), "resource": c.Resource("one").View(), "entrance": c.Tree().Children()[0].View()} {
+	for name, v := range map[string]collector.View{
+		"root": c.Tree().View(), "inbound": c.Inbound(),
+		"resource": c.Resource("one").View(), "entrance": c.Tree().Children()[0].View(),
+	} {
 		if got := v.Snapshot(nil).Total.Pass; got != calls {
 			t.Errorf("%s has %d, want %d", name, got, calls)
 		}
@@ -158,7 +164,8 @@ func TestWhatIsRetiredIsGone(t *testing.T) {
 	if m := c.Seal(); len(m.Resources) != 1 {
 		t.Errorf("%d resources, want the last seconds of 1", len(m.Resources))
 	}
-	if m, h := c.Seal(), c.Health(); len(m.Resources) != 0 || h.Resources != 0 || h.Leaves != 0 || h.Entrances != 0 || len(c.Tree().Children()) != 0 {
+	if m, h := c.Seal(), c.Health(); len(m.Resources) != 0 || h.Resources != 0 || h.Leaves != 0 || h.Entrances != 0 ||
+		len(c.Tree().Children()) != 0 {
 		t.Errorf("%d resources, %+v", len(m.Resources), h)
 	}
 	for name, v := range map[string]collector.View{"root": c.Tree().View(), "inbound": c.Inbound()} {
@@ -168,20 +175,48 @@ func TestWhatIsRetiredIsGone(t *testing.T) {
 	}
 }
 
-// Limits are set, names are registered and retired, and calls enter, in any order and concurrently. Afterwards each name has
-// the limits that it matches, in the order of SetLimits.
+// Limits are set, names are registered and retired, and calls enter, in any order and concurrently. Afterwards each
+// name has the limits that it matches, in the order of SetLimits.
 func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		c, f := clocked(t, collector.Options{MaxResources: 8, MaxLeaves: 100, Windows: node.Options{History: time.Minute}, RetireAfter: 2 * time.Minute})
-		names := []string{"a", "ab", "abc", "b", "ba", "bab", "GET /a", "GET /a/b", "GET /b", "c/*", collector.Other, "x y", "abcabc", "z"}
+		c, f := clocked(
+			t,
+			collector.Options{
+				MaxResources: 8,
+				MaxLeaves:    100,
+				Windows:      node.Options{History: time.Minute},
+				RetireAfter:  2 * time.Minute,
+			},
+		)
+		names := []string{
+			"a",
+			"ab",
+			"abc",
+			"b",
+			"ba",
+			"bab",
+			"GET /a",
+			"GET /a/b",
+			"GET /b",
+			"c/*",
+			collector.Other,
+			"x y",
+			"abcabc",
+			"z",
+		}
 		patterns := append([]string{"*", "a*", "*b", "a*c", "*a*b*", "GET /*", "GET /*/b", "**"}, names...)
 		pick := func(r *rand.Rand, list []string) string { return list[r.IntN(len(list))] }
 		var limits []collector.Limit
 		set := func(r *rand.Rand) {
 			limits = nil
 			for range r.IntN(6) {
-				l := collector.Limit{Resource: pick(r, patterns), Grade: collector.Grade(r.IntN(2)), Count: int64(r.IntN(3)), Origin: pick(r, []string{"", "o"})}
+				l := collector.Limit{
+					Resource: pick(r, patterns),
+					Grade:    collector.Grade(r.IntN(2)),
+					Count:    int64(r.IntN(3)),
+					Origin:   pick(r, []string{"", "o"}),
+				}
 				if !slices.ContainsFunc(limits, func(x collector.Limit) bool { return x.String() == l.String() }) {
 					limits = append(limits, l)
 				}
@@ -217,7 +252,14 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 				}
 				got := collector.RulesOfName(c, name)
 				if want := naiveLimits(limits, name, false); !slices.Equal(got, want) {
-					t.Fatalf("seed %d: %q, which another resource counts, has %v, want %v of %v", seed, name, got, want, limits)
+					t.Fatalf(
+						"seed %d: %q, which another resource counts, has %v, want %v of %v",
+						seed,
+						name,
+						got,
+						want,
+						limits,
+					)
 				}
 			}
 		}
@@ -268,7 +310,8 @@ func naiveLimits(limits []collector.Limit, name string, shared bool) (list []col
 			list = append(list, l)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b collector.Limit) int { return cmp.Compare(a.Grade, b.Grade) }) // as a limiter keeps them
+	// As a limiter keeps them.
+	slices.SortStableFunc(list, func(a, b collector.Limit) int { return cmp.Compare(a.Grade, b.Grade) })
 	return list
 }
 

@@ -117,7 +117,8 @@ func NewNames(o NamesOptions) (*Names, error) {
 
 // Name returns the name and its status. Calls are counted and limited under this name. The plain name consists of a
 // method and a path, as [PathName] makes it. The client is an address with or without a port, or empty if unknown. An
-// unearned name is counted as [Unmatched], unless the Collector has a resource of this name; see [collector.FallbackResource].
+// unearned name is counted as [Unmatched], unless the Collector has a resource of this name; see
+// [collector.FallbackResource].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
 		return plain, Given
