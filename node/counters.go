@@ -9,6 +9,14 @@ import (
 // and changes with each later entry and exit. One counter may follow several statistics. Counters of an earlier
 // SetCounters that are not in the list lose the share of s. A limit on concurrency thus reads one number, not many
 // statistics. Without counters, calls pay nothing. SetCounters does nothing if s is retired.
+//
+//	stripe 1   3 in flight, reported 3   \
+//	stripe 2   1 in flight, reported 2    > counter: the sum of reported, over all statistics that it follows
+//	waiting    2 loans (in stripe 1)     /
+//
+// A stripe reports the change since its last report under its lock: stripe 2 adds -1 with its next entry or exit. While
+// counters are set, the end marks of all stripes make calls enter under the lock, so an entry is reported before it
+// returns. A reader of the counter sees each call from its entry to its exit, as one addition each.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,6 +29,8 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
+	// Take back the share of s from the earlier counters. The loop at the end reports it to the new ones, so a counter
+	// in both lists loses and regains its share while all stripe locks are held.
 	var counted int64
 	for st := range s.stripes {
 		counted += int64(int32(st.reported))
@@ -46,6 +56,7 @@ func (st *stripe) updateCounters() {
 		return
 	}
 	inFlight := uint32(st.inFlightNow())
+	// Waiting calls count as in flight. The first stripe reports them for the whole statistic.
 	if st == &s.first {
 		inFlight += s.borrowers
 	}

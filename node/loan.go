@@ -19,6 +19,17 @@ type Loan struct {
 	n    int64
 }
 
+// The life of a loan:
+//
+//	bucket 4                  bucket 5                  bucket 6
+//	Occupy: borrow 1 of 6     (waits)                   turn: the pass counts, 1 in flight
+//	                                                    Call: the waiting call becomes a Call
+//	                          or Cancel: nothing was     End
+//	                          counted, the loan is gone
+//
+// The turn into the bucket counts the pass, not the waiting goroutine: the goroutine may be late, and the pass must be in
+// its own bucket in every view. Until then the statistic keeps one loan for each bucket, with the sum of its calls.
+
 // loan sums the passes borrowed from one bucket. A statistic has one loan for each bucket with borrowed passes.
 type loan struct {
 	at            time.Duration // start of the bucket, in line time
@@ -40,6 +51,7 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	s.lockStripes()
 	defer s.unlockStripes()
 	r := s.ensureHistory()
+	// Few buckets have loans: a call borrows from the next half second only.
 	i, there := r.findLoan(bucket)
 	if !there {
 		r.loans = slices.Insert(r.loans, i, loan{at: bucket})

@@ -9,12 +9,25 @@ import (
 // Retire closes s to new calls and reports whether it did. It fails if, at the reading now, a call is in flight or
 // waiting, or if s recorded anything in the second since or later. The records of a retired statistic stay readable and
 // never change. The caller must then remove s from its views with [View.Remove], which keeps the totals.
+//
+// A call enters without a lock, so Retire and an entry may run at the same time. Each first announces itself and then
+// checks the other, so at least one of them notices:
+//
+//	Retire                               a call that enters
+//	all locks; idle? no: return false    add 1 to the call word
+//	store the closed end mark            load the end mark
+//	idle? no: restore it, return false   closed: take the locks, see reconcileEnter
+//	retired
+//
+// If Retire wins, the call takes its addition back and reports that it recorded nothing. If the call wins, Retire restores
+// the end marks, and the call continues in the open bucket.
 func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	s.lockAllAt(now)
 	defer s.unlockAll()
 	if s.retired() || s.second < since || s.lastUsed() >= since {
 		return false
 	}
+	// From here on, a call that enters finds the closed mark, and waits for the locks.
 	for st := range s.stripes {
 		st.end.Store(closedMark)
 	}
@@ -38,12 +51,14 @@ func (s *Statistic) LastUsed(now leap.Reading) int64 {
 
 // lastUsed is LastUsed without turning. All locks must be held.
 func (s *Statistic) lastUsed() int64 {
+	// The open bucket: calls that entered, calls in flight since earlier buckets, and events other than entries.
 	for st := range s.stripes {
 		entered := st.entered.Load()
 		if entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
 			return s.second
 		}
 	}
+	// A waiting call uses the second that is open, because it may pass in it.
 	r := s.history
 	if len(r.loans) > 0 {
 		return s.second
@@ -55,5 +70,5 @@ func (s *Statistic) lastUsed() int64 {
 	return max(s.since, r.seconds.lastSecond)
 }
 
-// retired reports whether s is retired. mu or all stripe locks must be held.
+// retired reports whether s is retired: no reading reaches the end of its open bucket, so it never turns again. mu or all stripe locks must be held.
 func (s *Statistic) retired() bool { return s.end == math.MaxInt64 }
