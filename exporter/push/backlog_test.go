@@ -141,7 +141,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 				if err := x.end(); err != nil {
 					t.Error(err)
 				}
-				if _, err := os.Stat(path + ".unreadable"); err != nil || !strings.Contains(l.said.String(), "the file is set aside") {
+				if _, err := os.Stat(path + ".unreadable"); err != nil || !strings.Contains(l.said.String(), "the file is renamed") {
 					t.Error(err, l.said.String())
 				}
 				if n := x.total.seconds; n < 5 || n > 7 {

@@ -98,7 +98,7 @@ func TestEndOfAJobWithAnUnknownRequest(t *testing.T) {
 		}
 		err := j.run(t, 9*time.Second)
 		s := j.counts()
-		if err == nil || !strings.Contains(err.Error(), "2 seconds could not be sent") || !strings.Contains(err.Error(), "samples arrived at http://x/push is unknown") {
+		if err == nil || !strings.Contains(err.Error(), "cannot send 2 seconds") || !strings.Contains(err.Error(), "samples arrived at http://x/push") {
 			t.Error(err)
 		}
 		if s["push_unconfirmed_samples_total"] == 0 || s["push_lost_seconds_total"] != 2 || s["push_seconds_total"]+2 != float64(*j.end-began(j).Unix()) {

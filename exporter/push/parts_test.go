@@ -144,7 +144,7 @@ func TestServerWithoutHistograms(t *testing.T) {
 				t.Error(err)
 			}
 			j.check(t, 0)
-			if n := strings.Count(said.String(), "takes no native histograms"); n != 1 || refused != 1 {
+			if n := strings.Count(said.String(), "does not accept native histograms"); n != 1 || refused != 1 {
 				t.Errorf("said %d times, %d requests with histograms", n, refused)
 			}
 			if s := j.counts(); s["push_lost_seconds_total"]+s["push_refused_samples_total"]+s["push_resent_samples_total"] != 0 {

@@ -358,7 +358,7 @@ func TestPushEndsWithoutAResponse(t *testing.T) {
 			return nil, r.Context().Err()
 		}
 		began := time.Now()
-		if err := j.run(t, 3*time.Second); err == nil || !strings.Contains(err.Error(), "4 seconds could not be sent") {
+		if err := j.run(t, 3*time.Second); err == nil || !strings.Contains(err.Error(), "cannot send 4 seconds") {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 10*time.Second {
@@ -401,7 +401,7 @@ func TestOptionsOfPush(t *testing.T) {
 		"with a host":                   func(o *Options) { o.URL = "http:///x" },
 		"invalid control character":     func(o *Options) { o.URL = "http://x/\n" },
 		"which belongs in Client":       func(o *Options) { o.URL = "http://a:b@x/" },
-		"there is no job":               func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
+		"no job":                        func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
 		`Labels: "a-b"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""} },
 		`Labels: "__name__"`:            func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""} },
 		`Labels: "resource"`:            func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""} },
