@@ -27,7 +27,7 @@ func TestCreatedTimestampsOfASetClock(t *testing.T) {
 			}
 			if ms == turn {
 				into := time.Duration(ms) * time.Millisecond
-				from, to := clock.turn(second, time.Duration(second)*time.Second+into, wall, into)
+				from, to := clock.read(second, time.Duration(second)*time.Second+into, wall, into)
 				for _, c := range created {
 					switch at := c.at.UnixNano(); {
 					case second == 0:
