@@ -52,7 +52,7 @@ func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
 		if err := x.end(); err != nil || x.total.lost != 0 {
 			t.Errorf("%v, %d seconds lost", err, x.total.lost)
 		}
-		if said := l.said.String(); !strings.Contains(said, "they are in the metric log, and the next process sends them") {
+		if said := l.said.String(); !strings.Contains(said, "the next process sends them from the metric log") {
 			t.Error(said)
 		}
 		if err := l.begin("i", Options{}, nil).endAfter(10 * time.Second); err != nil {
@@ -175,7 +175,7 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 		if lost := x.total.lost; lost < 60 || lost > 235 {
 			t.Errorf("%d seconds lost", lost)
 		}
-		if n := strings.Count(l.said.String(), "does not have seconds any more"); n != 1 {
+		if n := strings.Count(l.said.String(), "no longer has some unsent seconds"); n != 1 {
 			t.Errorf("it is said %d times", n)
 		}
 	})

@@ -405,7 +405,7 @@ func TestOptionsOfPush(t *testing.T) {
 		`Labels: "a-b"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""} },
 		`Labels: "__name__"`:            func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""} },
 		`Labels: "resource"`:            func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""} },
-		"Interval: 1.5s; whole seconds": func(o *Options) { o.Interval = 1500 * time.Millisecond },
+		"Interval: 1.5s; must be whole": func(o *Options) { o.Interval = 1500 * time.Millisecond },
 		"at most half of the history":   func(o *Options) { o.Interval = 6 * time.Minute },
 		"Timeout: -1s":                  func(o *Options) { o.Timeout = -time.Second },
 		"MaxSamples: -1":                func(o *Options) { o.MaxSamples = -1 },
