@@ -103,7 +103,7 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 			p.settle(r)
 			return true
 		}
-		if ctx.Err() != nil || v == unreachable && p.failFast {
+		if ctx.Err() != nil || v == unreachable && p.failFast { // Write gives up; a Pusher waits for a correction
 			return false
 		}
 		p.fail(err)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Whatever is done to the wall clock, nothing that was created before a second has a created timestamp that says that it was
-// created in it; and while nobody sets the clock, everything that was created in it has one.
+// However the wall clock is set, nothing that was created before a second has a created timestamp within the second.
+// While the clock is not set, everything that was created in the second has such a timestamp.
 func TestCreatedTimestampsOfASetClock(t *testing.T) {
 	type counter struct {
 		second int64
