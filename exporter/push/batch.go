@@ -93,7 +93,7 @@ type splitter struct {
 	done  func(*request) // receives each complete request
 }
 
-// part returns the part to which a series belongs. The result is the same in every process.
+// part returns the part of a series. The result is the same in every process.
 func (s *splitter) part(f *table.Family, values []string) int {
 	if s.parts <= 1 {
 		return 0

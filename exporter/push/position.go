@@ -12,7 +12,7 @@ import (
 // of the series refuses their requests and no others.
 type position struct {
 	seconds.Position
-	// Parts is the number of requests among which the series of the seconds in doubt are divided.
+	// Parts is the number of parts into which the series of the seconds in doubt are divided.
 	Parts int `json:",omitempty"`
 }
 

@@ -17,7 +17,7 @@ const (
 	accepted                   // the server has it
 	refused                    // the server will never accept it
 	unconfirmed                // the server may have it from an earlier attempt; the result stays unknown
-	noHistogram                // the server does not accept native histograms; send no more of them
+	noHistogram                // the server does not accept native histograms; stop sending them
 )
 
 // judge returns the verdict for a response. It uses the HTTP status, and the messages of Prometheus and compatible

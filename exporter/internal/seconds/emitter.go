@@ -200,7 +200,7 @@ func (e *emitter) singles() {
 // distributions holds the response time histograms of consecutive seconds of one resource. Its memory is reused.
 //
 // The timeline has a histogram for each of its seconds, but only seconds with a name have a record: a backward step of
-// the clock leaves some seconds without a name. The calls of these seconds still count in the cumulative histogram. The
+// the clock leaves some seconds without a name. The calls of these seconds count in the cumulative histogram. The
 // slice positions therefore maps each record to its histogram.
 type distributions struct {
 	hs        []node.Histogram

@@ -30,7 +30,7 @@ type Filler struct {
 
 	from       int64              // first second to emit; earlier rows only name resources and show idleness
 	present    []int64            // buffered seconds with at least one row, ascending
-	series     map[string]*series // by resource; [collector.InboundTotal] stands for all inbound traffic
+	series     map[string]*series // by resource; [collector.InboundTotal] is all inbound traffic
 	maxSeconds int                // number of seconds of resources to emit at a time
 	size       int                // number of buffered seconds of resources
 }

@@ -21,7 +21,7 @@ type Log interface {
 }
 
 // emitLogged writes the seconds of earlier processes in [from, to), up to the limit, and at least one. It returns the
-// first second that it did not emit, and the number of seconds that the limit still allows.
+// first second that it did not emit, and the number of seconds that the limit leaves.
 //
 // The rows of one second are read one by one, so the size of a second is known only after its last row. emitLogged
 // therefore estimates the size of the buffered seconds from the number of resources and the longest label (see fits).

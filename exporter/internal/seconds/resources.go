@@ -21,7 +21,7 @@ type Resources struct {
 	families  [kinds]families
 	run       table.Family
 	line      *Line
-	kept      int64 // seconds for which histograms are kept
+	kept      int64 // number of seconds with kept histograms
 	bounds    int   // number of bounds of the classic histogram
 }
 
