@@ -11,23 +11,24 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// How seconds are read from the log.
+// Constants for reading seconds from the log.
 const (
-	lookback = collector.DefaultRetireAfter // before them: rows that tell who was idle
-	together = 60                           // the most in a request
-	rate     = 100_000                      // the most samples in a second
-	stale    = time.Minute                  // after which retention may have deleted what is being read
+	lookback        = collector.DefaultRetireAfter // earlier rows to read, which show idle resources
+	maxBatchSeconds = 60                           // maximum number of seconds in a request
+	maxRate         = 100_000                      // maximum number of samples sent in a second
+	staleAfter      = time.Minute                  // retention may delete the files being read after this time
 )
 
-// fromLog sends the seconds that only the log has: those of earlier processes, and those of this process that have left the history,
-// up to the middle of it. It reports false if ctx ended before.
+// fromLog sends the seconds that only the log has: the seconds of earlier processes, and the seconds of this process
+// that have left the history, up to the middle of the history. It returns false if ctx ended first.
 func (p *Pusher) fromLog(ctx context.Context) bool {
 	if p.file == nil {
 		return true
 	}
-	// The log is read up to the middle of the history: nearer to its beginning a slow server would let seconds leave the history while
-	// they are sent, and the log would have to be read again for a few seconds at a time.
-	for first := p.line.First(); ; { // sending takes its time, too
+	// Read the log up to the middle of the history. If reading stopped closer to the oldest second of the history, a
+	// slow server would let more seconds leave the history during the sending, and the log would be read again for a
+	// few seconds at a time.
+	for first := p.line.First(); ; { // repeat, because more seconds leave the history during the sending
 		to := first
 		if p.at.Next >= first {
 			p.pass(p.sent, true)
@@ -43,18 +44,19 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 	}
 }
 
-// sendLogged sends the logged seconds before to, one request after the other. The seconds that an earlier process may have sent go
-// first and alone: a server that has them refuses the request that they are in. Every request has whole seconds of one process, and
-// pauses as long as it took, so that the server has at least half of its time for others. Memory is bounded by one request. After one
-// that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
+// sendLogged sends the logged seconds before to, one request after the other. It first sends the seconds that an
+// earlier process may have sent, in separate requests, because a server that has them refuses the whole request. Each
+// request contains whole seconds of one process. After each request sendLogged pauses for as long as the request took,
+// so the server has at least half of its time for other clients. Memory is bounded by one request. sendLogged returns
+// after a slow request, so that the caller opens the log again. It returns false if ctx ended first.
 func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	p.countCut(to)
 	x := splitter{sender: p.sender, done: p.batch.add}
 	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.selection(0), p.at.Next, math.MaxInt, &x)
-	var until int64 // the second before which a request ends
+	var until int64 // first second after the request
 	begin := func() {
-		// What is in doubt is sent as it was sent before: the same seconds, in as many parts, so that what a server has of it is refused in
-		// the same requests.
+		// Resend the seconds in doubt as they were sent before: the same seconds in the same number of parts. A server
+		// that has some of them then refuses exactly the same requests.
 		run, end := p.opts.Log.Runs().At(p.at.Next)
 		x.Labelled, x.parts, until = NewLabelled(nil, run.Labels[p.file.id]), 1, min(end, to)
 		if p.at.InDoubt() {
@@ -64,14 +66,14 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	begin()
 	send := func(before int64) bool {
 		n, _, _ := rows.Buffered()
-		x.one = n > 1
+		x.whole = n > 1
 		p.batch = batch{to: before, logged: true}
 		rows.Flush()
 		x.finish()
-		if x.more == nil { // nobody knows under which labels its process would have sent it
+		if x.more == nil { // the labels of the process are unknown
 			p.batch.requests, p.batch.lost = nil, true
 			if p.line.Count(p.at.Next, before) > 0 {
-				p.error("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
+				p.error("cannot send seconds of a process that did not push to this URL: its labels are unknown",
 					"from", time.Unix(p.at.Next, 0).UTC(), "to", time.Unix(before, 0).UTC())
 			}
 		}
@@ -87,10 +89,10 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 		if !p.send(ctx) {
 			return false
 		}
-		pace := time.Duration(samples) * time.Second / rate
+		pace := time.Duration(samples) * time.Second / maxRate
 		background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
 		begin()
-		return p.at.Next >= to || time.Since(began) < stale
+		return p.at.Next >= to || time.Since(began) < staleAfter
 	}
 	ok := true
 	p.opts.Log.Logged(p.at.Next-int64(lookback/time.Second), to, func(resource string, m *node.MetricNode) bool {
@@ -99,7 +101,7 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 			ok = send(until)
 		}
 		n, samples, last := rows.Buffered()
-		if full := n >= together || 2*samples >= p.opts.MaxSamples; ok && full && at > last && !p.at.InDoubt() {
+		if full := n >= maxBatchSeconds || 2*samples >= p.opts.MaxSamples; ok && full && at > last && !p.at.InDoubt() {
 			ok = send(at)
 		}
 		if ok {
@@ -115,8 +117,8 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	return ok || ctx.Err() == nil
 }
 
-// countCut passes over the seconds that the log does not have any more: those before its first row, and those from a row on that it has
-// had.
+// countCut skips the seconds that the log no longer has, and counts them as lost. These are the seconds before its
+// first row, and the seconds after the row at which reading stopped if that row was deleted.
 func (p *Pusher) countCut(to int64) {
 	from, oldest := p.at.Next, p.at.Next
 	if p.row >= from {
@@ -131,7 +133,8 @@ func (p *Pusher) countCut(to int64) {
 	if oldest <= from {
 		return
 	}
-	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
-	p.pass(from, false) // there was nothing in them
+	p.error("the metric log no longer has some unsent seconds",
+		"from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
+	p.pass(from, false) // these seconds are empty
 	p.pass(min(oldest, to), true)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// away answers nothing from one time to another, counted from now.
+// away returns a transport that fails between two times from now.
 func away(after, before time.Duration) func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	began := time.Now()
 	return func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
@@ -28,7 +28,7 @@ func away(after, before time.Duration) func(*life, *http.Request, func() (*http.
 	}
 }
 
-// An outage that is longer than the history loses nothing: what has left it is in the log.
+// An outage that is longer than the history loses nothing, because the log has the seconds that left the history.
 func TestOutageLongerThanTheHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 1)
@@ -43,8 +43,9 @@ func TestOutageLongerThanTheHistory(t *testing.T) {
 	})
 }
 
-// A process that ends while the server is away says that the next one sends the rest, and that one does.
-func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
+// A process that ends while the server is unreachable logs that the next process sends the rest, and the next process
+// does so.
+func TestNextProcessSendsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 2)
 		x := l.begin("i", Options{}, away(0, time.Hour))
@@ -52,7 +53,7 @@ func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
 		if err := x.end(); err != nil || x.total.lost != 0 {
 			t.Errorf("%v, %d seconds lost", err, x.total.lost)
 		}
-		if said := l.said.String(); !strings.Contains(said, "they are in the metric log, and the next process sends them") {
+		if said := l.said.String(); !strings.Contains(said, "the next process sends them from the metric log") {
 			t.Error(said)
 		}
 		if err := l.begin("i", Options{}, nil).endAfter(10 * time.Second); err != nil {
@@ -69,7 +70,7 @@ func (x *life) endAfter(d time.Duration) error {
 	return x.end()
 }
 
-// The first process that keeps a position does not send the whole log.
+// The first process with a position file does not send the whole log.
 func TestFirstPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 3)
@@ -96,8 +97,8 @@ func TestFirstPosition(t *testing.T) {
 	})
 }
 
-// A position that is not to be trusted is set aside and said; pushing goes on with the present process.
-func TestPositionsThatAreNone(t *testing.T) {
+// An invalid position file is renamed and logged. Pushing continues with the seconds of the current process.
+func TestInvalidPositions(t *testing.T) {
 	change := func(f func(*position)) func([]byte) []byte {
 		return func(b []byte) []byte {
 			var x position
@@ -141,7 +142,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 				if err := x.end(); err != nil {
 					t.Error(err)
 				}
-				if _, err := os.Stat(path + ".unreadable"); err != nil || !strings.Contains(l.said.String(), "the file is set aside") {
+				if _, err := os.Stat(path + ".unreadable"); err != nil || !strings.Contains(l.said.String(), "the file is renamed") {
 					t.Error(err, l.said.String())
 				}
 				if n := x.total.seconds; n < 5 || n > 7 {
@@ -155,7 +156,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 	}
 }
 
-// What retention has deleted is counted as lost and said once; what is left is sent.
+// Seconds that retention deleted are counted as lost and logged once. The remaining seconds are sent.
 func TestBacklogThatRetentionCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 5)
@@ -175,13 +176,14 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 		if lost := x.total.lost; lost < 60 || lost > 235 {
 			t.Errorf("%d seconds lost", lost)
 		}
-		if n := strings.Count(l.said.String(), "does not have seconds any more"); n != 1 {
-			t.Errorf("it is said %d times", n)
+		if n := strings.Count(l.said.String(), "no longer has some unsent seconds"); n != 1 {
+			t.Errorf("logged %d times", n)
 		}
 	})
 }
 
-// A server that went away while it was being sent a backlog did not get what retention deleted meanwhile, and nobody was told.
+// Retention deletes seconds of a backlog while it is being sent and the server is unreachable. The deleted seconds are
+// counted and logged.
 func TestBacklogThatRetentionCutWhileItWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 9)
@@ -216,7 +218,7 @@ func TestBacklogThatRetentionCutWhileItWasSent(t *testing.T) {
 	})
 }
 
-// What is too old for the server is counted as lost, and what is not is sent.
+// Seconds that are too old for the server are counted as lost, and newer seconds are sent.
 func TestBacklogThatIsTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 6)
@@ -240,12 +242,12 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 			t.Errorf("%d seconds lost, %d sent", lost, x.total.seconds)
 		}
 		if n := strings.Count(l.said.String(), "the server refused samples"); n != 1 {
-			t.Errorf("it is said %d times", n)
+			t.Errorf("logged %d times", n)
 		}
 	})
 }
 
-// A backlog of many samples goes in requests of a bounded size, with pauses.
+// A backlog of many samples is sent in requests of bounded size, with pauses.
 func TestBacklogIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 8)
@@ -273,9 +275,9 @@ func TestBacklogIsPaced(t *testing.T) {
 	})
 }
 
-// The place of a position is in the log's directory, under a bounded name without secrets, and a place of its own for each of
-// several pushes to one server.
-func TestPlacesOfPositions(t *testing.T) {
+// A position file is in the directory of the log, under a bounded name without secrets. Each of several pushes to one
+// server has a separate file.
+func TestPositionFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 9)
 		secret := "http://x/push/" + strings.Repeat("long/", 100) + "?token=secret"
@@ -298,7 +300,7 @@ func TestPlacesOfPositions(t *testing.T) {
 	})
 }
 
-// A position that cannot be written does not keep pushes from being sent.
+// Pushes continue if the position cannot be written.
 func TestPositionThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 10)
@@ -315,13 +317,13 @@ func TestPositionThatCannotBeWritten(t *testing.T) {
 			t.Errorf("%d rows are too few", rows)
 		}
 		if n := strings.Count(l.said.String(), "cannot save the position"); n != 1 {
-			t.Errorf("it is said %d times: %s", n, l.said.String())
+			t.Errorf("logged %d times: %s", n, l.said.String())
 		}
 	})
 }
 
-// A process that was killed had sent, perhaps, seconds that it had not logged: the next process, which begins in the same second,
-// counts them as lost, and does not send other values under the same names and labels.
+// A killed process may have sent seconds that it had not logged. The next process begins in the same second. It counts
+// these seconds as lost, and sends no other values under the same names and labels.
 func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 	for _, next := range []int64{-1, 0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -357,7 +359,7 @@ func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 	}
 }
 
-// From the log comes what is selected, and a selection that the log has nothing of keeps no position.
+// Only selected metrics are sent from the log. A selection without metrics of the log keeps no position.
 func TestSelectionOfABacklog(t *testing.T) {
 	for name, tc := range map[string]struct {
 		selected Options
@@ -403,7 +405,7 @@ func TestSelectionOfABacklog(t *testing.T) {
 	}
 }
 
-// A log that cannot be read for a moment while an outage is caught up with, as where files have run out, loses nothing.
+// A temporary read error of the log during catch-up, for example without free file descriptors, loses nothing.
 func TestALogThatCannotBeReadForAMomentLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 1)

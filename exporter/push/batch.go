@@ -8,37 +8,39 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
-// would reject new samples with it.
+// request is the body of one attempt. It is resent unchanged until it is settled: a server that already has it rejects
+// it as a whole, and would also reject new samples in it.
 type request struct {
 	group    group
 	body     []byte
 	samples  int
-	verdict  verdict // of the last attempt, and lastErr its error
-	lastErr  error
-	doubt    bool  // an attempt ended without a clear result: the server may have it
-	errors   int   // responses with status 500
-	rejected int64 // samples that the server did not take of a request that it accepted
+	verdict  verdict // result of the last attempt
+	lastErr  error   // error of the last attempt
+	doubt    bool    // the server may have the samples from an attempt with an unclear result
+	errors   int     // number of responses with status 500
+	rejected int64   // samples that the server dropped from an accepted request
 }
 
-// batch is the seconds from the position on and before one, which are sent together: in one request, or in several with a part of the
-// series each. The requests are resent unchanged until all of them are settled.
+// batch holds the requests for the seconds from the position up to, but not including, to. All samples are in one
+// request, or in several requests that each contain a part of the series. The requests are resent unchanged until all
+// of them are settled.
 type batch struct {
-	to       int64 // the second before which they are
+	to       int64 // first second after the batch
 	requests []*request
-	logged   bool // they are from the log, so what the server refuses is too old, as a rule
-	lost     bool // the server refused some of them: they are counted as lost, not as sent
+	logged   bool // the seconds are from the log; the server usually refuses them because they are too old
+	lost     bool // the server refused samples; the seconds count as lost, not as sent
 }
 
+// add adds a request.
 func (b *batch) add(r *request) { b.requests = append(b.requests, r) }
 
-// maxParts is how many requests are on the way at a time, at most.
+// maxParts is the maximum number of requests in progress.
 const maxParts = 16
 
-// next makes the batch of the next seconds before open, one second at least and as many as fit into what can be on the way at a time, and
-// saves that it is about to be sent.
+// next encodes the batch of the next seconds before open. It takes at least one second, and as many as fit into the
+// requests that may be in progress at a time. Then it saves that the batch is about to be sent.
 func (p *Pusher) next(open int64) {
-	second := seconds.Size{} // of one second
+	second := seconds.Size{} // size of one second
 	for i, stream := range p.streams {
 		second = second.Add(stream.Size(p.selection(i), p.at.Next))
 	}
@@ -50,12 +52,13 @@ func (p *Pusher) next(open int64) {
 	for parts < maxParts && fit(parts) < n {
 		parts++
 	}
-	clear(p.encoders[parts*int(groups):]) // the memory for what an outage has left
+	clear(p.encoders[parts*int(groups):]) // free the memory that the parts of an outage needed
 	p.batch = batch{to: p.line.After(p.at.Next, n)}
-	// A request that is sent again after a kill is refused as a whole by a server that has some of it, so several seconds of a series
-	// stay together.
+	// A server that has some samples of a request refuses the whole request when it is resent after a kill. Several
+	// seconds of a series therefore stay in one request.
 	x := splitter{
-		sender: p.sender, Labelled: NewLabelled(nil, p.opts.Labels), parts: parts, one: n > 1 || fit(maxParts) > 0, done: p.batch.add,
+		sender: p.sender, Labelled: NewLabelled(nil, p.opts.Labels), parts: parts,
+		whole: n > 1 || fit(maxParts) > 0, done: p.batch.add,
 	}
 	for i, stream := range p.streams {
 		stream.Emit(p.selection(i), p.at.Next, p.batch.to, seconds.Limit{Seconds: n}, &x)
@@ -64,11 +67,11 @@ func (p *Pusher) next(open int64) {
 	p.save(p.batch.to, parts)
 }
 
-// maxBytes is about how long a request is at most, not compressed.
+// maxBytes is the approximate maximum length of a request before compression.
 const maxBytes = 64 << 20
 
-// selection returns what is sent of a stream: the selection of the resources, which are the first stream, and everything of the
-// others.
+// selection returns the selection for a stream: the configured selection for stream 0, the resources, and everything
+// for the other streams.
 func (p *sender) selection(stream int) *seconds.Selection {
 	if stream > 0 {
 		return new(seconds.Selection)
@@ -80,17 +83,17 @@ func (p *sender) selection(stream int) *seconds.Selection {
 	return s
 }
 
-// splitter is a Sink that splits series into requests, and adds the common labels. It uses the sender's encoders, so there is one at a
-// time. Its own Sink is the encoder that has the present series.
+// splitter is a Sink that distributes series among requests and adds the common labels. It uses the encoders of the
+// sender, so only one splitter may be in use at a time. Its embedded Sink is the encoder of the current series.
 type splitter struct {
 	*sender
 	*Labelled
-	parts int            // among which the series are divided; all are in one if 0
-	one   bool           // a part is one request of each group
-	done  func(*request) // takes a request when it is complete
+	parts int            // number of parts of the series; 0 and 1 mean no division
+	whole bool           // do not split a part of a group at MaxSamples
+	done  func(*request) // receives each complete request
 }
 
-// part returns the part of a series, the same in each process.
+// part returns the part of a series. The result is the same in every process.
 func (s *splitter) part(f *table.Family, values []string) int {
 	if s.parts <= 1 {
 		return 0
@@ -104,15 +107,16 @@ func (s *splitter) part(f *table.Family, values []string) int {
 	return int((n ^ n>>16) % uint32(s.parts))
 }
 
-// finish completes the requests.
+// finish completes all requests.
 func (s *splitter) finish() {
 	for i := range s.encoders {
 		s.complete(i)
 	}
 }
 
-// complete makes a request of what an encoder has, if it has any samples. The encoder keeps its body, which has room for much more, and
-// is empty then: one with samples is a request in the making, and there is no other list of these.
+// complete creates a request from the samples of an encoder, if it has any, and resets the encoder. The request gets a
+// copy of the body, because the encoder keeps its much larger buffer. A request is incomplete exactly while its encoder
+// has samples; no separate list of incomplete requests exists.
 func (s *splitter) complete(i int) {
 	enc := s.encoders[i]
 	if enc == nil {
@@ -128,13 +132,13 @@ func (s *splitter) complete(i int) {
 func (s *splitter) Series(f *table.Family, names, values []string) {
 	g := s.opts.Format.group(f)
 	i := int(g)
-	if g != histograms { // which are few
+	if g != histograms { // histograms are few and need no division
 		i += s.part(f, values) * int(groups)
 	}
 	if s.encoders[i] == nil {
 		s.encoders[i] = s.opts.Format.encoder()
 	}
-	if !s.one && s.encoders[i].Samples() >= s.opts.MaxSamples {
+	if !s.whole && s.encoders[i].Samples() >= s.opts.MaxSamples {
 		s.complete(i)
 	}
 	s.Sink = s.encoders[i]

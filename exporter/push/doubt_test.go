@@ -13,8 +13,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/background"
 )
 
-// A server was busy for one attempt, and then refused the samples: they were counted as pushed, and it had none of them.
-func TestRefusalAfterAnUnknownAttemptIsNoArrival(t *testing.T) {
+// A server fails one attempt with an unclear result and then refuses the samples. They do not count as accepted,
+// because the server has none of them.
+func TestRefusalAfterAnUnclearAttempt(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		first  func(*http.Request) (*http.Response, error) // of each request
@@ -84,7 +85,8 @@ func peek(r *http.Request) string {
 	return string(text)
 }
 
-// A request whose end is unknown when a job ends may have arrived: it is not lost, and the job says so.
+// A request with an unknown result at the end of a job may have arrived. It does not count as lost, and the error
+// reports it.
 func TestEndOfAJobWithAnUnknownRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{Drain: 5 * time.Second, Interval: 4 * time.Second})
@@ -98,7 +100,7 @@ func TestEndOfAJobWithAnUnknownRequest(t *testing.T) {
 		}
 		err := j.run(t, 9*time.Second)
 		s := j.counts()
-		if err == nil || !strings.Contains(err.Error(), "2 seconds could not be sent") || !strings.Contains(err.Error(), "samples arrived at http://x/push is unknown") {
+		if err == nil || !strings.Contains(err.Error(), "cannot send 2 seconds") || !strings.Contains(err.Error(), "samples arrived at http://x/push") {
 			t.Error(err)
 		}
 		if s["push_unconfirmed_samples_total"] == 0 || s["push_lost_seconds_total"] != 2 || s["push_seconds_total"]+2 != float64(*j.end-began(j).Unix()) {
@@ -110,7 +112,7 @@ func TestEndOfAJobWithAnUnknownRequest(t *testing.T) {
 	})
 }
 
-// A refusal within a minute of an outage was not logged. Nothing is logged more than once a minute, however often it happens.
+// A refusal within a minute after an outage is logged. No message is logged more than once a minute.
 func TestLogOfPushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -137,7 +139,7 @@ func TestLogOfPushes(t *testing.T) {
 	})
 }
 
-// A wrong path that is right after some minutes costs nothing.
+// A URL path that responds 404 for some minutes and then works loses nothing.
 func TestPushToAPathThatIsNotThereYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
@@ -158,8 +160,8 @@ func TestPushToAPathThatIsNotThereYet(t *testing.T) {
 	})
 }
 
-// A Pusher that is told to run again sends nothing twice, and does not mix what may have arrived with what was not sent.
-func TestNothingIsLeftOfARun(t *testing.T) {
+// A Pusher that runs twice sends nothing twice. It does not confuse samples that may have arrived with unsent ones.
+func TestSecondRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{Drain: time.Second, Interval: 3 * time.Second, MaxSamples: 20})
 		j.after = func(*http.Request) (*http.Response, error) { return answer(503, "") }

@@ -13,34 +13,38 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// Format is how seconds are sent: [RemoteWrite], [VictoriaMetrics], [OTLP] or [OTLPDelta]. It is implemented in this package only, a
-// file for each.
+// Format is a protocol with its encoding: [RemoteWrite], [VictoriaMetrics], [OTLP] or [OTLPDelta]. Only this package
+// implements it, with one file for each format.
 type Format interface {
-	// name is the value of the label way in the self-metrics, and part of the name of the file of the position.
+	// name returns the value of the label way in the self-metrics. It is also part of the name of the position file.
 	name() string
 	// prepare sets the headers and parameters of a request.
 	prepare(*http.Request)
-	// encoder makes an encoder of requests, which is used by one goroutine at a time.
+	// encoder returns an encoder of requests, which only one goroutine at a time may use.
 	encoder() encoder
-	// temporality is which sums, and which histograms if there are any, are sent beside the values of seconds.
+	// temporality returns the sums and the histograms that are sent in addition to the values of seconds. Histograms
+	// are sent only if they are selected.
 	temporality() (sums, histograms seconds.Temporality)
-	// group says which families are in requests of their own, because some servers refuse the whole request that they are in.
+	// group returns the group of a family. Each group is sent in separate requests, because some servers refuse a whole
+	// request that contains a family of certain types.
 	group(*table.Family) group
-	// refused returns how many samples an accepting response says that the server did not take, and its words about the request.
-	refused(body []byte) (samples int64, words string)
+	// refused returns the number of samples that the server dropped, according to the body of a response that accepts
+	// the request, and the message about the request in it.
+	refused(body []byte) (samples int64, message string)
 }
 
-// group is families that are in the same requests.
+// group is a set of families that are sent in the same requests.
 type group int
 
 const (
-	values     group = iota // that every server takes
-	histograms              // native ones, which servers may be without
-	deltas                  // of sums
+	values     group = iota // accepted by every server
+	histograms              // native histograms; not accepted by every server
+	deltas                  // delta sums; not accepted by every server
 	groups
 )
 
-// plain is what formats have in common that send values and histograms of seconds, and whose requests are accepted or refused as a whole.
+// plain is embedded in formats that send values and histograms of single seconds, and whose requests are accepted or
+// refused as a whole.
 type plain struct{}
 
 func (plain) temporality() (sums, histograms seconds.Temporality) {
@@ -59,60 +63,64 @@ type encoder interface {
 	seconds.Sink
 	// Samples returns the number of samples in the body so far.
 	Samples() int
-	// Body returns the finished body, compressed. It is valid until Reset.
+	// Body returns the finished, compressed body. It is valid until Reset.
 	Body() []byte
 	// Reset starts a new body.
 	Reset()
 }
 
-// zips has idle compressors, which take almost a megabyte each.
-var zips gzipped.Writers
+// compressors holds idle compressors, which take almost a megabyte each.
+var compressors gzipped.Writers
 
-// zipped is the memory for a body with gzip.
+// zipped is the reused memory for a body with gzip.
 type zipped struct{ out bytes.Buffer }
 
-// zip returns what is written, with gzip. It all stays in memory, so there are no errors.
+// zip returns the output of write, compressed with gzip. Everything stays in memory, so no errors occur.
 func (z *zipped) zip(write func(io.Writer)) []byte {
 	z.out.Reset()
-	to, end := zips.Start(&z.out)
+	to, end := compressors.Start(&z.out)
 	write(to)
 	_ = end()
 	return z.out.Bytes()
 }
 
-// appendHead appends what is before a message of this size.
+// appendHead appends the tag and the length of a message of this size. The message must follow.
 func appendHead(b []byte, field protowire.Number, size int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(size))
 }
 
+// appendString appends a field with a string, bytes or a message.
 func appendString[T string | []byte](b []byte, field protowire.Number, text T) []byte {
 	return append(appendHead(b, field, len(text)), text...)
 }
 
+// appendVarint appends a field with a varint.
 func appendVarint(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
 }
 
+// appendFixed appends a field with a fixed64.
 func appendFixed(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), v)
 }
 
+// appendDouble appends a field with a double.
 func appendDouble(b []byte, field protowire.Number, v float64) []byte {
 	return appendFixed(b, field, math.Float64bits(v))
 }
 
-// sizeString is how much appendString appends, for a message around it.
+// sizeString returns the number of bytes that appendString appends.
 func sizeString[T string | []byte](field protowire.Number, text T) int {
 	return protowire.SizeTag(field) + protowire.SizeBytes(len(text))
 }
 
-// sizeVarint is how much appendVarint appends.
+// sizeVarint returns the number of bytes that appendVarint appends.
 func sizeVarint(field protowire.Number, v uint64) int {
 	return protowire.SizeTag(field) + protowire.SizeVarint(v)
 }
 
-// eachField calls f for each varint and each string or message of a protobuf message. The message may be cut off: then so is its last
-// string.
+// eachField calls f for each varint, string and message of a protobuf message. If the message is truncated, so is its
+// last string.
 func eachField(b []byte, f func(no protowire.Number, v uint64, text []byte)) {
 	for len(b) > 0 {
 		no, kind, n := protowire.ConsumeTag(b)

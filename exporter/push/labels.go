@@ -13,24 +13,26 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// Names with dots are those of OpenTelemetry's attributes, which not all servers take as labels.
+// validLabel also allows names with dots, as OpenTelemetry's attributes have. Not all servers accept them as labels.
 var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.]*$`)
 
-// CheckLabels returns everything that is wrong with labels for all series: job and instance are required, resource is reserved.
+// CheckLabels returns all errors in the labels for all series. job and instance are required, and resource is reserved.
 func CheckLabels(labels map[string]string) error {
 	var errs []error
 	wrong := func(is bool, format string, args ...any) {
 		if is {
-			errs = append(errs, &collector.OptionError{Package: "push", Field: "Labels", Err: fmt.Errorf(format, args...)})
+			err := fmt.Errorf(format, args...)
+			errs = append(errs, &collector.OptionError{Package: "push", Field: "Labels", Err: err})
 		}
 	}
 	for _, name := range []string{"job", "instance"} {
 		_, ok := labels[name]
-		wrong(!ok, "there is no %s: without job and instance two processes would write to the same series", name)
+		wrong(!ok, "no %s; without job and instance two processes would write to the same series", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		value := labels[name]
-		wrong(!validLabel.MatchString(name) || strings.HasPrefix(name, "__"), "%q: letters, digits, _ and . are allowed, no digit or . in front, and not __", name)
+		wrong(!validLabel.MatchString(name) || strings.HasPrefix(name, "__"),
+			"%q: must have only letters, digits, _ and ., and must not begin with a digit, . or __", name)
 		wrong(name == "resource", "%q is reserved for resources", name)
 		wrong(value == "", "%q is empty", name)
 		wrong(len(value) > collector.MaxNameLength, "%q is longer than %d bytes", name, collector.MaxNameLength)
@@ -38,17 +40,18 @@ func CheckLabels(labels map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// Labelled is a Sink that adds labels to those of each series.
+// Labelled is a Sink that adds labels to each series. If a series has a label with the same name, that label gets the
+// prefix exported_.
 type Labelled struct {
 	seconds.Sink
 	more          map[string]string
-	own           []string // names of more, sorted
-	names, values []string // of the present series, sorted by name
+	moreNames     []string // names in more, sorted
+	names, values []string // labels of the current series, sorted by name
 }
 
-// NewLabelled makes a Labelled that adds the labels of more.
+// NewLabelled returns a Labelled that adds the labels in more and forwards to sink.
 func NewLabelled(sink seconds.Sink, more map[string]string) *Labelled {
-	return &Labelled{Sink: sink, more: more, own: slices.Sorted(maps.Keys(more))}
+	return &Labelled{Sink: sink, more: more, moreNames: slices.Sorted(maps.Keys(more))}
 }
 
 // Start implements seconds.Starter, for sinks with cumulative series.
@@ -61,7 +64,7 @@ func (l *Labelled) Start(unix int64) {
 // Series implements seconds.Sink.
 func (l *Labelled) Series(f *table.Family, names, values []string) {
 	l.names, l.values = l.names[:0], l.values[:0]
-	for _, name := range l.own {
+	for _, name := range l.moreNames {
 		l.names, l.values = append(l.names, name), append(l.values, l.more[name])
 	}
 	for i, name := range names {

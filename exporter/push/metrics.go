@@ -20,22 +20,44 @@ func (p *Pusher) metrics() []collector.Metric {
 		}
 	}
 	return []collector.Metric{
-		metric("push_lag_seconds", "seconds", "Sealed seconds that were not pushed yet, by URL and by way: remote_write, vm, otlp or otlp_delta.", func(*totals) float64 {
-			return float64(p.line.Count(p.at.Next, p.line.Open()))
-		}),
-		metric("push_seconds_total", "seconds", "Seconds that were sent. Some of their samples may be refused or unconfirmed.", func(t *totals) float64 { return float64(t.seconds) }),
-		metric("push_samples_total", "", "Samples that the server accepted.", func(t *totals) float64 { return float64(t.samples) }),
-		metric("push_unconfirmed_samples_total", "", "Samples that may have arrived, not counted as accepted: after an attempt without a clear result the server rejected them as duplicates or out of order, or gave no clear result any more.", func(t *totals) float64 { return float64(t.unconfirmed) }),
-		metric("push_resent_samples_total", "", "Accepted samples that an earlier attempt may have stored, too; VictoriaMetrics without deduplication then has them twice.", func(t *totals) float64 { return float64(t.resent) }),
-		metric("push_refused_samples_total", "", "Samples that the server refused for good.", func(t *totals) float64 { return float64(t.refused) }),
-		metric("push_bytes_total", "bytes", "Bytes that the server accepted, compressed.", func(t *totals) float64 { return float64(t.bytes) }),
-		metric("push_retries_total", "", "Requests that were sent again, because the server could not be reached or did not take them.", func(t *totals) float64 { return float64(t.retries) }),
-		metric("push_lost_seconds_total", "seconds", "Seconds that were dropped, as a whole or in part, before they could be sent, or that the server refused when they came from the metric log.", func(t *totals) float64 { return float64(t.lost) }),
-		metric("push_last_success_timestamp_seconds", "seconds", "Unix time of the last successful push; 0 before the first.", func(t *totals) float64 { return float64(t.succeeded) / 1000 }),
+		metric("push_lag_seconds", "seconds",
+			"Number of sealed seconds that were not pushed yet, by URL and by format: "+
+				"remote_write, vm, otlp or otlp_delta.",
+			func(*totals) float64 { return float64(p.line.Count(p.at.Next, p.line.Open())) }),
+		metric("push_seconds_total", "seconds",
+			"Seconds that were sent. Some of their samples may be refused or unconfirmed.",
+			func(t *totals) float64 { return float64(t.seconds) }),
+		metric("push_samples_total", "",
+			"Samples that the server accepted.",
+			func(t *totals) float64 { return float64(t.samples) }),
+		metric("push_unconfirmed_samples_total", "",
+			"Samples that may have arrived, not counted as accepted. After an attempt with an unclear result "+
+				"the server rejected them as duplicates or out of order, or gave no clear result again.",
+			func(t *totals) float64 { return float64(t.unconfirmed) }),
+		metric("push_resent_samples_total", "",
+			"Accepted samples that an earlier attempt may have stored, too. "+
+				"VictoriaMetrics without deduplication then stores them twice.",
+			func(t *totals) float64 { return float64(t.resent) }),
+		metric("push_refused_samples_total", "",
+			"Samples that the server refused permanently.",
+			func(t *totals) float64 { return float64(t.refused) }),
+		metric("push_bytes_total", "bytes",
+			"Compressed bytes that the server accepted.",
+			func(t *totals) float64 { return float64(t.bytes) }),
+		metric("push_retries_total", "",
+			"Requests that were resent because the server was unreachable or did not accept them.",
+			func(t *totals) float64 { return float64(t.retries) }),
+		metric("push_lost_seconds_total", "seconds",
+			"Seconds that were dropped, as a whole or in part, before they were sent, "+
+				"and seconds from the metric log that the server refused.",
+			func(t *totals) float64 { return float64(t.lost) }),
+		metric("push_last_success_timestamp_seconds", "seconds",
+			"Unix time of the last successful push, or 0 before the first.",
+			func(t *totals) float64 { return float64(t.succeeded) / 1000 }),
 	}
 }
 
-// target returns a URL without user, query and fragment, which may be secret.
+// target returns the URL s without user, query and fragment, because these may be secret.
 func target(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/background"
 )
 
-// TestPushOracle pushes for most of an hour, a quarter under -short, to a real HTTP server that fails in every way that servers, proxies and networks do. Where
-// each sample was counted is what simple rules say of what the pusher was told, and what is counted as accepted is in the
-// server.
+// TestPushOracle pushes for most of an hour, a quarter under -short, to a real HTTP server that fails in every way that
+// servers, proxies and networks do. Simple rules derive from the responses where each sample is counted, and the server
+// has all samples that count as accepted.
 func TestPushOracle(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -13,21 +13,25 @@ import (
 )
 
 // OTLP is OpenTelemetry's protocol over HTTP, protobuf with gzip: for Prometheus with --web.enable-otlp-receiver
-// (…/api/v1/otlp/v1/metrics), VictoriaMetrics (…/opentelemetry/v1/metrics), an OpenTelemetry Collector (…:4318/v1/metrics) and others.
+// (…/api/v1/otlp/v1/metrics), VictoriaMetrics (…/opentelemetry/v1/metrics), an OpenTelemetry Collector
+// (…:4318/v1/metrics) and others.
 //
-// A second is a gauge of each metric, under the name and with the time that all other ways out give it: the start of the second. Beside
-// them are cumulative sums, such as windowstat_persecond_pass_total, and with [Options.Histogram] cumulative exponential histograms, such
-// as windowstat_persecond_rt_seconds. They count since the process first used the resource, and have OTLP's time, the end of the second.
-// They are not sent for seconds that come from the metric log; the next ones that are have what was counted then, unless the process has
-// ended.
+// Each metric of a second is a gauge. Its name and its time, the start of the second, are the same as in all other
+// exporters. In addition OTLP sends cumulative sums, such as windowstat_persecond_pass_total, and with
+// [Options.Histogram] cumulative exponential histograms, such as windowstat_persecond_rt_seconds. They count since the
+// process first used the resource, and have the time that OTLP requires, the end of the second. They are not sent for
+// seconds from the metric log. The next sums and histograms that are sent include the counts of these seconds, unless
+// the process has ended.
 //
-// The labels job and instance are the resource's service.name and service.instance.id. All labels are attributes of the points, these two
-// as well, so that a receiver that keeps attributes as they are has the series under the same labels as those that Prometheus makes.
+// The labels job and instance are the resource's service.name and service.instance.id. All labels, including these two,
+// are attributes of the points. A receiver that keeps attributes unchanged therefore has the series under the same
+// labels as Prometheus.
 var OTLP Format = otlp{}
 
-// OTLPDelta is [OTLP] with delta temporality: sums and histograms, such as windowstat_persecond_rt_distribution_seconds, are of single
-// seconds, and have the start and the end of theirs. The gauges stay. As some receivers refuse every request with a delta in it
-// (Prometheus without --enable-feature=otlp-native-delta-ingestion), sums and histograms have requests of their own.
+// OTLPDelta is [OTLP] with delta temporality. Sums and histograms, such as
+// windowstat_persecond_rt_distribution_seconds, cover single seconds, and have the start and the end of their second.
+// The gauges are the same. Sums and histograms are sent in separate requests, because some receivers refuse every
+// request that contains a delta (Prometheus without --enable-feature=otlp-native-delta-ingestion).
 var OTLPDelta Format = otlp{delta: true}
 
 type otlp struct{ delta bool }
@@ -68,11 +72,12 @@ func (o otlp) group(f *table.Family) group {
 // The fields of ExportMetricsServiceResponse (collector/metrics/v1/metrics_service.proto).
 const (
 	responsePartialSuccess = 1
-	partialRejected        = 1 // data points, which are our samples
+	partialRejected        = 1 // number of data points; a sample is a data point
 	partialMessage         = 2
 )
 
-func (otlp) refused(body []byte) (samples int64, words string) {
+// refused implements Format. It reads the partial success of the response.
+func (otlp) refused(body []byte) (samples int64, message string) {
 	eachField(body, func(no protowire.Number, _ uint64, partial []byte) {
 		if no != responsePartialSuccess {
 			return
@@ -82,14 +87,15 @@ func (otlp) refused(body []byte) (samples int64, words string) {
 			case partialRejected:
 				samples = int64(v)
 			case partialMessage:
-				words = string(text)
+				message = string(text)
 			}
 		})
 	})
-	return samples, words
+	return samples, message
 }
 
-// The fields of OTLP's messages (collector/metrics/v1/metrics_service.proto, metrics/v1/metrics.proto, resource/v1 and common/v1).
+// The fields of OTLP's messages (collector/metrics/v1/metrics_service.proto, metrics/v1/metrics.proto, resource/v1 and
+// common/v1).
 const (
 	requestResources                           = 1
 	resourceMetricsOf, resourceMetricsScopes   = 1, 2
@@ -108,25 +114,25 @@ const (
 	delta, cumulative = 1, 2 // temporality
 )
 
-// The kinds of data of a metric, by their fields.
+// The kinds of data of a metric, by their field numbers.
 const otlpGauge, otlpSum, otlpHistogram protowire.Number = 5, 7, 10
 
 var otlpKinds = map[table.Type]protowire.Number{
 	table.Gauge: otlpGauge, table.Counter: otlpSum, table.Histogram: otlpHistogram, table.GaugeHistogram: otlpHistogram,
 }
 
-// otlpEncoder encodes an ExportMetricsServiceRequest with one resource: the series of a request are those of one process. Points are
-// collected by metric, and keep their memory for the next request.
+// otlpEncoder encodes an ExportMetricsServiceRequest with one resource, because all series of a request belong to one
+// process. Points are collected by metric. Their memory is reused for the next request.
 type otlpEncoder struct {
 	delta   bool
 	metrics map[string]*otlpMetric // by name
-	order   []*otlpMetric          // of metrics, as they came
+	order   []*otlpMetric          // metrics in the order of their first series
 	samples int
 
-	// Of the present series.
+	// The current series.
 	metric        *otlpMetric
-	attributes    []byte // of each point
-	start         int64  // Unix time; 0 for one that is not cumulative
+	attributes    []byte // encoded attributes of each point
+	start         int64  // Unix time; 0 if the series is not cumulative
 	job, instance string
 
 	point, buckets []byte
@@ -138,7 +144,7 @@ type otlpEncoder struct {
 type otlpMetric struct {
 	*table.Family
 	kind protowire.Number
-	data []byte // a message of the kind; empty without points
+	data []byte // message of this kind; empty without points
 }
 
 // Reset implements encoder.
@@ -184,7 +190,8 @@ func (e *otlpEncoder) Value(unix int64, v float64) {
 	e.add(appendDouble(e.begin(unix), pointDouble, v))
 }
 
-// Histogram implements seconds.Sink. The buckets are dense, and one with the index i is called i-1 in OTLP, by its lower bound.
+// Histogram implements seconds.Sink. The buckets are dense. OTLP numbers a bucket by its lower bound, so the bucket
+// with the index i is i-1 in OTLP.
 func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
 	b := appendFixed(e.begin(unix), exponentialCount, uint64(h.Count()))
 	b = appendDouble(b, exponentialSum, h.Sum().Seconds())
@@ -210,8 +217,8 @@ func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
 	e.add(b)
 }
 
-// begin begins a point of the present series: its attributes and times. A gauge has the start of its second, a delta the second from
-// its start to its end, and the time of what is cumulative is the end of a second already.
+// begin encodes the attributes and times of a point of the current series. A gauge has the start of its second. A delta
+// has the start and the end of its second. The time of a cumulative point is the end of a second already.
 func (e *otlpEncoder) begin(unix int64) []byte {
 	const nanoseconds = 1e9
 	start := e.start
@@ -225,7 +232,7 @@ func (e *otlpEncoder) begin(unix int64) []byte {
 	return appendFixed(b, pointTime, uint64(unix)*nanoseconds)
 }
 
-// add adds a point to the metric of the present series.
+// add adds a point to the metric of the current series.
 func (e *otlpEncoder) add(point []byte) {
 	m := e.metric
 	if len(m.data) == 0 && m.kind != otlpGauge {
@@ -262,13 +269,14 @@ func (e *otlpEncoder) Body() []byte {
 	})
 }
 
-// append appends the metric, as one of its scope.
+// append appends the metric to the metrics of a scope.
 func (m *otlpMetric) append(b []byte) []byte {
 	unit := ""
 	if strings.HasSuffix(m.Name, "_seconds") {
 		unit = "s"
 	}
-	b = appendHead(b, scopeMetrics, sizeString(metricTitle, m.Name)+sizeString(metricDescription, m.Help)+sizeString(metricUnit, unit)+sizeString(m.kind, m.data))
+	size := sizeString(metricTitle, m.Name) + sizeString(metricDescription, m.Help) + sizeString(metricUnit, unit)
+	b = appendHead(b, scopeMetrics, size+sizeString(m.kind, m.data))
 	b = appendString(b, metricTitle, m.Name)
 	b = appendString(b, metricDescription, m.Help)
 	b = appendString(b, metricUnit, unit)

@@ -102,8 +102,8 @@ func readPoint(t testing.TB, p otlpPoint, b []byte, attribute func([]byte) strin
 	return p
 }
 
-// A gauge has the start of its second, what is cumulative the beginning of its series and the end of a second, a delta both ends of its
-// second. An encoder that was used before has nothing of it.
+// A gauge has the start of its second, a cumulative point the start of its series and the end of a second, a delta both
+// ends of its second. A reused encoder contains nothing of the previous request.
 func TestOTLPTimes(t *testing.T) {
 	const second, nano = 1_700_000_000, uint64(1e9)
 	gauge := &table.Family{Name: "x_persecond_rt_max_seconds", Type: table.Gauge, Help: "Longest."}
@@ -259,8 +259,8 @@ func pushOTLP(t *testing.T, format Format, s *otlpServer, do func(c *collector.C
 	return job{Pusher: p}.counts(), began
 }
 
-// A sum has at the end of each second all that was counted up to there: after idle minutes, for which it is not sent, and after an outage
-// that was longer than the history, of which the seconds are lost.
+// At the end of each second a sum contains all earlier counts. This holds after idle minutes without samples, and after
+// an outage that was longer than the history and lost seconds.
 func TestOTLPSumsAreThoseOfTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(otlpServer)
@@ -323,8 +323,8 @@ func TestOTLPSumsAreThoseOfTheProcess(t *testing.T) {
 	})
 }
 
-// Deltas have requests of their own: a server that refuses these has all gauges, and nothing is sent again.
-func TestOTLPDeltasAreApart(t *testing.T) {
+// Deltas are sent in separate requests. A server that refuses them has all gauges, and nothing is resent.
+func TestOTLPDeltasInSeparateRequests(t *testing.T) {
 	for _, refuses := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &otlpServer{noDeltas: refuses}
@@ -358,7 +358,8 @@ func TestOTLPDeltasAreApart(t *testing.T) {
 	}
 }
 
-// What an accepting server says that it did not take is refused, also if its words are longer than what is read of them.
+// Samples that a server drops from an accepted request count as refused, even if the response is longer than the part
+// of it that is read.
 func TestOTLPPartialSuccess(t *testing.T) {
 	partial := func(rejected int64, words string) string {
 		b := appendString(appendVarint(nil, 1, uint64(rejected)), 2, words)

@@ -15,8 +15,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// A receiver that takes everything, but takes its time: pushes keep up as long as sixteen requests at a time do. One at a time fell
-// behind by 0.4 s a second with a thousand resources, until the history was over.
+// The receiver is slow but accepts everything. Pushes keep up as long as sixteen concurrent requests are fast enough.
+// One request at a time lagged by a further 0.4 s each second with a thousand resources, until the history was full.
 func TestPushToADistantServer(t *testing.T) {
 	for _, resources := range []int{40, 400} {
 		synctest.Test(t, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestPushToADistantServer(t *testing.T) {
 	}
 }
 
-// A receiver that fails half of its requests holds up the series of a request that is sent again, and for seconds: back-offs of up to
-// half a minute made a lag of 230 s.
+// The receiver fails half of its requests. A resent request delays its series for seconds only; backoffs of up to half
+// a minute caused a lag of 230 s.
 func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{MaxSamples: 230})
@@ -67,9 +67,9 @@ func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
 			body := peek(r)
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			// How often a request fails depends on it alone, so that no order of goroutines makes it worse: half of them never, a
-			// quarter once, and so on, up to three times. Every two minutes there is one that fails eight times, which takes 23 s, give
-			// or take a half.
+			// The number of failures depends only on the request, so the order of goroutines has no effect: half of the
+			// requests never fail, a quarter fails once, and so on, up to three times. Every two minutes one request
+			// fails eight times, which takes 23 s, plus or minus half.
 			if _, known := fails[body]; !known {
 				if fails[body] = min(bits.TrailingZeros32(crc32.ChecksumIEEE([]byte(body))), 3); time.Since(unlucky) > 2*time.Minute {
 					fails[body], unlucky = 8, time.Now()
@@ -111,7 +111,8 @@ func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
 	})
 }
 
-// A server that takes no histograms answers 500 to requests that have one, for ever: it is found out, said once, and gets the rest.
+// A server without native histograms always responds 500 to requests with a histogram. The Pusher detects this, logs it
+// once, and sends the other samples.
 func TestServerWithoutHistograms(t *testing.T) {
 	for _, words := range []string{"native histograms are disabled\n", "Native Histograms not enabled for tenant", "nothing about them"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestServerWithoutHistograms(t *testing.T) {
 				t.Error(err)
 			}
 			j.check(t, 0)
-			if n := strings.Count(said.String(), "takes no native histograms"); n != 1 || refused != 1 {
+			if n := strings.Count(said.String(), "does not accept native histograms"); n != 1 || refused != 1 {
 				t.Errorf("said %d times, %d requests with histograms", n, refused)
 			}
 			if s := j.counts(); s["push_lost_seconds_total"]+s["push_refused_samples_total"]+s["push_resent_samples_total"] != 0 {
@@ -154,7 +155,8 @@ func TestServerWithoutHistograms(t *testing.T) {
 	}
 }
 
-// A server that takes no histograms has the requests without one already: only the others are made anew.
+// A server without native histograms has already accepted the requests without them. Only the other requests are
+// rebuilt.
 func TestServerWithoutHistogramsOfManySeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{Histogram: true, MaxSamples: 10, Interval: 5 * time.Second})
@@ -192,7 +194,7 @@ func TestServerWithoutHistogramsOfManySeries(t *testing.T) {
 	})
 }
 
-// However many parts there are, a series is in the same one in each process, and each has its share.
+// For any number of parts, a series is in the same part in each process, and each part has its share of the series.
 func TestParts(t *testing.T) {
 	f := &table.Family{Name: "windowstat_persecond_pass"}
 	for parts := 1; parts <= maxParts; parts++ {

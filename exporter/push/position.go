@@ -8,23 +8,23 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// position is how far the server has the seconds. What is in doubt is sent again divided as it was: a server that has some series refuses
-// the requests that they are in, and no others.
+// position is the position of a push. Seconds in doubt are resent in the same parts as before: a server that has some
+// of the series refuses their requests and no others.
 type position struct {
 	seconds.Position
-	// Parts is how many requests there are for what is in doubt.
+	// Parts is the number of parts into which the series of the seconds in doubt are divided.
 	Parts int `json:",omitempty"`
 }
 
-// positionFile is where the position of a Pusher is kept for the next process: a state file of the log, written before seconds are sent
-// and after that, so that the next process knows which of them the server may have.
+// positionFile stores the position of a Pusher for the next process. It is a state file of the log, written before
+// seconds are sent and after they are settled, so that the next process knows which seconds the server may have.
 type positionFile struct {
 	path, id string
-	saved    position // what the file has; zero if that is not known
+	saved    position // content of the file; zero if unknown
 }
 
-// newPositionFile returns the file for a server. Pushers with the same URL, namespace and format take theirs by the order in which they
-// are made.
+// newPositionFile returns the file for a server. Pushers with the same URL, namespace and format receive numbered files
+// in the order of their creation.
 func newPositionFile(o *Options) (*positionFile, error) {
 	sum := sha256.Sum256([]byte(target(o.URL) + "\n" + o.Namespace))
 	var err error
@@ -38,11 +38,13 @@ func newPositionFile(o *Options) (*positionFile, error) {
 	return nil, err
 }
 
-// resume goes on where the processes before stopped. None of them has the log any more, and so none of them pushes.
+// resume continues at the position of the previous process. No earlier process holds the log any longer, so no other
+// process pushes from it.
 func (p *Pusher) resume() {
 	x := p.file
-	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil { // before anything is logged
-		p.error("cannot save the labels of pushes; the next process cannot send what this one does not", "err", err)
+	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil { // before the first second is logged
+		p.error("cannot save the labels of pushes; the next process cannot send the unsent seconds of this one",
+			"err", err)
 	}
 	first := p.line.First()
 	var was *position
@@ -52,7 +54,8 @@ func (p *Pusher) resume() {
 	}
 	if err != nil {
 		aside, err := atomicfile.SetAside(x.path, err)
-		p.error("cannot use the position of pushes; seconds of earlier processes are not sent, and the file is set aside", "file", aside, "err", err)
+		p.error("cannot use the position of pushes; the file is renamed, and seconds of earlier processes are not sent",
+			"file", aside, "err", err)
 		was = nil
 	}
 	if was != nil {
@@ -61,23 +64,24 @@ func (p *Pusher) resume() {
 		p.at = *was
 		p.at.Next, p.at.Doubt = min(was.Next, first), min(was.Doubt, first)
 		p.mu.Unlock()
-		if was.Next >= first { // an earlier process has sent these names: it was killed just now, or the clock was set back
+		if was.Next >= first { // names sent by an earlier process: a recent kill, or a clock set back
 			p.pass(p.sent, true)
 		}
 	}
 	p.save(0, 0)
 }
 
-// check returns what is wrong with a position that was read by a process whose first second is first.
+// check returns an error if the position is invalid. first is the first second of the process that read it.
 func (at *position) check(first int64) error {
 	if at.Parts < 0 || at.Parts > maxParts {
-		return fmt.Errorf("what is in doubt is in %d requests", at.Parts)
+		return fmt.Errorf("invalid number of requests in doubt: %d", at.Parts)
 	}
 	return at.Check(first)
 }
 
-// save writes that all seconds before the next one are settled, and that what is before to is about to be sent in so many parts, nothing
-// if to is 0. It costs a small file; like the log it is not synced.
+// save stores that all seconds before Next are settled, and that the seconds before to are about to be sent in this
+// number of parts. With to = 0 nothing is about to be sent. The cost is the write of a small file. Like the log, the
+// file is not synced.
 func (p *Pusher) save(to int64, parts int) {
 	x := p.file
 	if x == nil {

@@ -232,7 +232,7 @@ func (j job) counts() map[string]float64 {
 	return got
 }
 
-// Every second arrives once, the last one included, with any interval and size of requests.
+// Every second arrives once, including the last one, with any interval and request size.
 func TestPush(t *testing.T) {
 	for _, o := range []Options{{}, {Interval: 7 * time.Second}, {MaxSamples: 1}, {MaxSamples: 20, Interval: 5 * time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong on the way, nothing is missing or refused.
+// Network and server errors cause no missing and no refused samples.
 func TestPushThroughTrouble(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	sometimes := func(f func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
@@ -312,7 +312,7 @@ func TestPushAfterALongOutage(t *testing.T) {
 			t.Error(err)
 		}
 		s := j.counts()
-		// The server was away for 40 seconds more than there is room, and was asked again within six.
+		// The server was unreachable for 40 seconds more than the history covers, and received an attempt within six.
 		if s["push_lost_seconds_total"] < 38 || s["push_lost_seconds_total"] > 50 {
 			t.Errorf("%v", s)
 		}
@@ -349,7 +349,7 @@ func TestPushThatIsRefused(t *testing.T) {
 	})
 }
 
-// Run ends even if the server does not respond, and its error says what is left.
+// Run ends even if the server does not respond, and its error reports the unsent seconds.
 func TestPushEndsWithoutAResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{Drain: 5 * time.Second})
@@ -358,7 +358,7 @@ func TestPushEndsWithoutAResponse(t *testing.T) {
 			return nil, r.Context().Err()
 		}
 		began := time.Now()
-		if err := j.run(t, 3*time.Second); err == nil || !strings.Contains(err.Error(), "4 seconds could not be sent") {
+		if err := j.run(t, 3*time.Second); err == nil || !strings.Contains(err.Error(), "cannot send 4 seconds") {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 10*time.Second {
@@ -401,11 +401,11 @@ func TestOptionsOfPush(t *testing.T) {
 		"with a host":                   func(o *Options) { o.URL = "http:///x" },
 		"invalid control character":     func(o *Options) { o.URL = "http://x/\n" },
 		"which belongs in Client":       func(o *Options) { o.URL = "http://a:b@x/" },
-		"there is no job":               func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
+		"no job":                        func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
 		`Labels: "a-b"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""} },
 		`Labels: "__name__"`:            func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""} },
 		`Labels: "resource"`:            func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""} },
-		"Interval: 1.5s; whole seconds": func(o *Options) { o.Interval = 1500 * time.Millisecond },
+		"Interval: 1.5s; must be whole": func(o *Options) { o.Interval = 1500 * time.Millisecond },
 		"at most half of the history":   func(o *Options) { o.Interval = 6 * time.Minute },
 		"Timeout: -1s":                  func(o *Options) { o.Timeout = -time.Second },
 		"MaxSamples: -1":                func(o *Options) { o.MaxSamples = -1 },
@@ -438,7 +438,7 @@ func TestLabelsThatCollide(t *testing.T) {
 	}
 }
 
-// With a server that is too slow the oldest seconds are dropped and counted, and no counter decreases.
+// With a server that is too slow, the oldest seconds are dropped and counted, and no counter decreases.
 func TestPushToASlowServer(t *testing.T) {
 	for _, samples := range []int{1, 5, 10} {
 		synctest.Test(t, func(t *testing.T) {
@@ -473,7 +473,7 @@ func TestPushToASlowServer(t *testing.T) {
 	}
 }
 
-// A request that always gets 500 is given up, and later ones arrive. Nobody knows whether the server has it.
+// A request that always gets 500 is given up and counted as unconfirmed. Later requests arrive.
 func TestPushGivesUpAPoisonedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
@@ -492,7 +492,7 @@ func TestPushGivesUpAPoisonedRequest(t *testing.T) {
 	})
 }
 
-// When a job ends during a request, the request is waited for, and not sent twice.
+// When a job ends during a request, it waits for the request and does not send it twice.
 func TestPushThatEndsDuringARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})

@@ -18,14 +18,14 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Pusher sends the sealed seconds of a Collector to a server. It must be made with [New]. It is safe for concurrent use, but Run or
-// Start must be called once. Recording never waits for it.
+// Pusher sends the sealed seconds of a Collector to a server. Create it with [New]. It is safe for concurrent use, but
+// Run or Start must be called only once. Recording never waits for a Pusher.
 //
-// A pusher sends one request at a time as long as a second fits into one. When a second has more than MaxSamples, its series are
-// divided by a hash of their names among up to sixteen requests that are sent beside each other. The next seconds are sent when all of
-// them are settled, so the samples of a series arrive in order, and there is one position. Seconds wait in the Collector's history
-// until they are sent, so the queue takes no extra memory, and in the metric log when they have left that, or their process has
-// ended. What is encoded at a time is one [batch].
+// A Pusher sends one request at a time as long as a second fits into one request. If a second has more than MaxSamples
+// samples, its series are divided among up to sixteen concurrent requests, by a hash of their names. The next seconds
+// are sent when all requests are settled. The samples of a series therefore arrive in order, and one position suffices.
+// Unsent seconds wait in the Collector's history, so the queue takes no extra memory. Seconds that have left the
+// history, or whose process has ended, wait in the metric log. The Pusher encodes one [batch] at a time.
 type Pusher struct {
 	stats   *collector.Collector
 	line    *seconds.Line
@@ -34,16 +34,16 @@ type Pusher struct {
 	*sender
 	unpublish func() // removes the metrics
 
-	// Of Run alone.
+	// Used only by the goroutine of Run.
 	batch batch
-	sent  int64 // the second before which an earlier process has sent the names of seconds of this one
-	row   int64 // Unix time of a row that the log had when reading it stopped
+	sent  int64 // an earlier process sent seconds before this name
+	row   int64 // Unix time of the row at which reading the log stopped
 
-	at position // guarded by the sender's mu; Run alone changes it
+	at position // guarded by sender.mu; written only by Run
 }
 
-// New makes a Pusher for all seconds from the present one on, and for those that an earlier process left in the log. The error names
-// every invalid option.
+// New returns a Pusher for all seconds from the current one on, and for the seconds that earlier processes left in the
+// log. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Pusher, error) {
 	err := o.Check()
 	o.defaults()
@@ -83,13 +83,13 @@ func (p *Pusher) SetInstance(instance string) {
 // Close removes the metrics of a Pusher that never ran.
 func (p *Pusher) Close() { p.unpublish() }
 
-// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
-// called several times.
+// Start runs Run in a new goroutine. The returned function cancels the context of Run, waits for Run to return, and
+// returns its error. It may be called several times.
 func (p *Pusher) Start() (stop func() error) { return background.Start(p.Run) }
 
-// Run sends each second some tenth of a second after its end, until ctx ends. Then it waits for the open second, at most about a
-// second, and sends what is left until Drain has passed. The error says what could not be sent then. With a log, the next process
-// sends that, and it is no error.
+// Run sends each second about a tenth of a second after its end, until ctx ends. Then it waits for the end of the open
+// second, at most about one second, and sends the remaining seconds until Drain has passed. The error reports the
+// seconds that were not sent by then. With a log this is not an error, because the next process sends them.
 func (p *Pusher) Run(ctx context.Context) error {
 	defer p.unpublish()
 	defer p.client.CloseIdleConnections()
@@ -97,7 +97,8 @@ func (p *Pusher) Run(ctx context.Context) error {
 	if p.file != nil {
 		p.resume()
 	}
-	// Seconds are sealed, and idle resources retired, also while a server is away.
+	// A separate goroutine sends, so that seconds are sealed and idle resources are retired while a server is
+	// unreachable.
 	sealed := make(chan int64)
 	var sending sync.WaitGroup
 	sending.Go(func() {
@@ -116,23 +117,23 @@ func (p *Pusher) Run(ctx context.Context) error {
 		}
 		select {
 		case sealed <- p.line.Sealed(p.streams):
-		default: // it sends still
+		default: // the previous push is in progress
 		}
 	}
-	last, stopped := line.At(line.Now()), time.Now() // before the wait, which may be long
+	last, stopped := line.At(line.Now()), time.Now() // read before the wait below, which may be long
 	close(sealed)
-	sending.Wait() // for the requests that are being sent
+	sending.Wait() // for the requests in progress
 	return p.drain(last, stopped)
 }
 
-// push sends the seconds before open that were not sent, until ctx ends.
+// push sends the unsent seconds before open, until ctx ends.
 func (p *Pusher) push(ctx context.Context, open int64) {
 	for ctx.Err() == nil {
-		if len(p.batch.requests) == 0 { // all of it was sent
+		if len(p.batch.requests) == 0 { // the batch is settled
 			if !p.fromLog(ctx) {
 				return
 			}
-			p.pass(p.line.Oldest(), true) // what is before it is no longer in the history
+			p.pass(p.line.Oldest(), true) // older seconds have left the history
 			if p.at.Next >= open {
 				p.save(0, 0)
 				return
@@ -146,7 +147,8 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 	}
 }
 
-// pass moves the position on, and counts the seconds up to there as sent, or as lost. It returns how many they are.
+// pass advances the position to the second to. It counts the seconds in between as sent, or as lost if lost is set, and
+// returns their number.
 func (p *Pusher) pass(to int64, lost bool) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,22 +162,22 @@ func (p *Pusher) pass(to int64, lost bool) int64 {
 	return n
 }
 
-// Each pusher begins at an offset of its own behind the end of a second. What has to be done at once for all resources is done then,
-// the log, the live page and the gathering of sampled series, and neither the pushers of a process nor those of a fleet begin together.
-// What is left of a second is for a distant server.
+// Bounds of the random offset between the end of a second and a push. The exporters that process all resources at the
+// end of a second (the log, the live page and the sampler) finish before minOffset. The random part spreads the Pushers
+// of a process and of a fleet. The rest of the second is left for distant servers.
 const (
 	minOffset = 50 * time.Millisecond
 	maxOffset = 150 * time.Millisecond
 )
 
-// drain sends what is left, the last second included, which was open when Run was stopped. The wait for a request that was being sent
-// counts towards Drain, but at least one second is left for sending.
+// drain sends the remaining seconds, including the last one, which was open when Run was stopped. The wait for a
+// request in progress counts towards Drain, but at least one second is left for sending.
 func (p *Pusher) drain(last leap.Second, stopped time.Time) error {
 	line := p.stats.Timeline()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	end := p.line.Unix(last.Index + 1)
-	for p.line.Sealed(p.streams) < end { // streams may need a moment longer
+	for p.line.Sealed(p.streams) < end { // a stream may need more time to seal a second
 		if !background.Sleep(ctx, min(max(last.End.Sub(line.Now()), 10*time.Millisecond), leap.MaxSecond)) {
 			break
 		}
@@ -186,8 +188,8 @@ func (p *Pusher) drain(last leap.Second, stopped time.Time) error {
 	return p.abandon(end)
 }
 
-// abandon counts what was not settled before the second end. Requests that were sent may have arrived. With a log what is in it is left
-// to the next process.
+// abandon counts the unsettled seconds before end. Samples of requests that were sent count as unconfirmed, because
+// they may have arrived. With a log, the seconds in the log are left to the next process.
 func (p *Pusher) abandon(end int64) (err error) {
 	logged, rest := int64(0), p.batch.requests
 	if p.file != nil {
@@ -207,19 +209,20 @@ func (p *Pusher) abandon(end int64) (err error) {
 	next := p.at.Next
 	p.mu.Lock()
 	p.total.unconfirmed += int64(unknown)
-	p.at.Settle(min(logged, end)) // by the next process
+	p.at.Settle(min(logged, end)) // the next process sends them
 	p.mu.Unlock()
 	if unknown > 0 {
-		err = fmt.Errorf("push: whether %d samples arrived at %s is unknown", unknown, redact.URL(p.opts.URL))
+		err = fmt.Errorf("push: unknown whether %d samples arrived at %s", unknown, redact.URL(p.opts.URL))
 	}
 	lost := p.pass(end, true)
 	p.batch = batch{}
 	if next < min(end, logged) {
-		p.log.Log(slog.LevelWarn, "seconds could not be sent; they are in the metric log, and the next process sends them",
+		p.log.Log(slog.LevelWarn, "cannot send all seconds; the next process sends them from the metric log",
 			"from", time.Unix(next, 0).UTC(), "not_in_the_log", lost)
 	}
 	if lost > 0 {
-		err = errors.Join(err, fmt.Errorf("push: %d seconds could not be sent to %s in %v", lost, redact.URL(p.opts.URL), p.opts.Drain))
+		late := fmt.Errorf("push: cannot send %d seconds to %s within %v", lost, redact.URL(p.opts.URL), p.opts.Drain)
+		err = errors.Join(err, late)
 	}
 	return err
 }

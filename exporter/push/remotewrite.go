@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// RemoteWrite is Prometheus remote write 1.0: for Prometheus with --web.enable-remote-write-receiver, VictoriaMetrics, vmagent,
-// Mimir, Thanos and others. Histograms are native ones.
+// RemoteWrite is Prometheus remote write 1.0: for Prometheus with --web.enable-remote-write-receiver, VictoriaMetrics,
+// vmagent, Mimir, Thanos and others. It sends native histograms.
 var RemoteWrite Format = remoteWrite{}
 
 type remoteWrite struct{ plain }
@@ -41,15 +41,16 @@ const (
 	metricName       = "__name__"
 )
 
-// remoteWriteEncoder encodes a WriteRequest: series by series, each with its length before it.
+// remoteWriteEncoder encodes a WriteRequest, series by series. A series is complete before it is copied to out, because
+// its length precedes it.
 type remoteWriteEncoder struct {
 	out     []byte // complete series
-	series  []byte // present series, without its length
-	empty   int    // length of the present series without samples
+	series  []byte // current series, without its length
+	empty   int    // length of the current series before its first sample
 	samples int
-	message []byte // a histogram
-	deltas  []byte // of its buckets
-	packed  []byte
+	message []byte // buffer for a histogram
+	deltas  []byte // buffer for the deltas of its buckets
+	packed  []byte // compressed body
 }
 
 // Reset implements encoder.
@@ -60,10 +61,10 @@ func (e *remoteWriteEncoder) Reset() {
 // Samples implements encoder.
 func (e *remoteWriteEncoder) Samples() int { return e.samples }
 
-// Series implements seconds.Sink. Labels must be sorted, the name among them.
+// Series implements seconds.Sink. Remote write requires sorted labels, including the name of the metric.
 func (e *remoteWriteEncoder) Series(f *table.Family, names, values []string) {
 	e.flush()
-	at, _ := slices.BinarySearch(names, metricName) // upper case comes before the underscore
+	at, _ := slices.BinarySearch(names, metricName) // upper case sorts before the underscore
 	for i, name := range names[:at] {
 		e.label(name, values[i])
 	}
@@ -74,6 +75,7 @@ func (e *remoteWriteEncoder) Series(f *table.Family, names, values []string) {
 	e.empty = len(e.series)
 }
 
+// label adds a label to the current series.
 func (e *remoteWriteEncoder) label(name, value string) {
 	b := appendHead(e.series, seriesLabels, sizeString(labelName, name)+sizeString(labelValue, value))
 	e.series = appendString(appendString(b, labelName, name), labelValue, value)
@@ -82,12 +84,13 @@ func (e *remoteWriteEncoder) label(name, value string) {
 // Value implements seconds.Sink.
 func (e *remoteWriteEncoder) Value(unix int64, v float64) {
 	ms := uint64(unix * 1000)
-	b := appendHead(e.series, seriesSamples, protowire.SizeTag(sampleValue)+protowire.SizeFixed64()+sizeVarint(sampleMillis, ms))
+	size := protowire.SizeTag(sampleValue) + protowire.SizeFixed64() + sizeVarint(sampleMillis, ms)
+	b := appendHead(e.series, seriesSamples, size)
 	e.series = appendVarint(appendDouble(b, sampleValue, v), sampleMillis, ms)
 	e.samples++
 }
 
-// flush ends the series; one without samples is dropped.
+// flush appends the current series to out, and drops it if it has no samples.
 func (e *remoteWriteEncoder) flush() {
 	if len(e.series) > e.empty {
 		e.out = appendString(e.out, requestSeries, e.series)
@@ -116,10 +119,10 @@ const (
 	spanOffset         = 1
 	spanLength         = 2
 
-	resetGauge = 3 // what came before does not matter
+	resetGauge = 3 // the histogram is independent of earlier samples
 )
 
-// Histogram implements seconds.Sink. The histogram is one of a gauge.
+// Histogram implements seconds.Sink. It encodes a gauge histogram.
 func (e *remoteWriteEncoder) Histogram(unix int64, h *node.Histogram) {
 	n := native.Histogram(h)
 	b := appendVarint(e.message[:0], histogramCount, n.GetSampleCount())

@@ -7,27 +7,28 @@ import (
 	"strings"
 )
 
-// verdict is what an attempt says about a request. From accepted on it is settled.
+// verdict is the result of an attempt. A request is settled if its verdict is accepted or a later constant.
 type verdict int
 
 const (
-	retry       verdict = iota // it is sent again, and the server does not have it
-	doubtful                   // it is sent again, and the server may have it
-	unreachable                // it is sent again; the URL or the credentials may be wrong
+	retry       verdict = iota // resend; the server does not have it
+	doubtful                   // resend; the server may have it
+	unreachable                // resend; the URL or the credentials may be wrong
 	accepted                   // the server has it
 	refused                    // the server will never accept it
-	unconfirmed                // the server may have it from an earlier attempt, and will not say
-	noHistogram                // the server takes no histograms, and will get none any more
+	unconfirmed                // the server may have it from an earlier attempt; the result stays unknown
+	noHistogram                // the server does not accept native histograms; stop sending them
 )
 
-// judge says what a response means for a request: what HTTP says, and the words of Prometheus and those that speak like it. The body is
-// its beginning. doubt says that an attempt before this one may have arrived.
+// judge returns the verdict for a response. It uses the HTTP status, and the messages of Prometheus and compatible
+// servers. body is the beginning of the response body. doubt means that an earlier attempt may have arrived.
 //
-// A status 4xx means that the server will never take these samples; but those about the URL or the credentials may be corrected by
-// an operator, so the request is sent again. A request that is rejected as a duplicate, after an attempt without a clear result, may
-// have arrived then, or another process may have written to the same series: it is unconfirmed.
+// A status 4xx means that the server will never accept these samples. Errors of the URL or the credentials are
+// different: an operator may correct them, so the request is resent. If a request is rejected as a duplicate after an
+// attempt with an unclear result, either that attempt arrived, or another process wrote to the same series. The request
+// is then unconfirmed.
 func judge(status int, h http.Header, body []byte, doubt bool) verdict {
-	page := strings.HasPrefix(h.Get("Content-Type"), "text/html") // which no receiver of samples sends, but a proxy
+	page := strings.HasPrefix(h.Get("Content-Type"), "text/html") // from a proxy; receivers send none
 	if page {
 		body = nil
 	}
@@ -44,24 +45,25 @@ func judge(status int, h http.Header, body []byte, doubt bool) verdict {
 		return noHistogram
 	case status == http.StatusInternalServerError && bytes.Contains(body, noDelta):
 		return refused
-	case status/100 == 5, status == http.StatusRequestTimeout: // VictoriaMetrics stores lines while it reads the next ones
+	case status/100 == 5, status == http.StatusRequestTimeout: // VictoriaMetrics stores lines before it has read all
 		return doubtful
-	case status/100 == 3, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound,
-		status == http.StatusMethodNotAllowed, status == http.StatusProxyAuthRequired:
+	case status/100 == 3, status == http.StatusUnauthorized, status == http.StatusForbidden,
+		status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusProxyAuthRequired:
 		return unreachable
 	}
 	return refused
 }
 
-// noHistograms are the words of a server that takes no native histograms, and nothing of a request that has one: Prometheus 2.42
-// without --enable-feature=native-histograms, and later ones that are configured so, answer 500 with "native histograms are disabled".
+// noHistograms matches the message of a server that accepts no native histograms, and no other samples of a request
+// that contains one. Prometheus 2.42 without --enable-feature=native-histograms, and later versions that are configured
+// so, respond 500 with "native histograms are disabled".
 var noHistograms = regexp.MustCompile(`(?i)^[^{]*native histograms? (\w+ )*(disabled|not (enabled|supported|allowed))`)
 
-// noDelta are the words of a Prometheus that takes no deltas by OTLP, and nothing of a request that has one. It answers 500, as for
-// what is worth another attempt.
+// noDelta is the message of a Prometheus that accepts no OTLP deltas, and no other samples of a request that contains
+// one. It responds 500, as it does for errors that are worth another attempt.
 var noDelta = []byte("invalid temporality")
 
-// duplicates are the words for a sample that is not newer than what the server has of its series:
+// duplicates matches the messages about a sample that is not newer than the stored samples of its series:
 //
 //	Prometheus 2.42  400 out of order sample
 //	                 400 duplicate sample for timestamp
@@ -73,8 +75,9 @@ var noDelta = []byte("invalid temporality")
 //	                 400 user=…: err: duplicate sample for timestamp. timestamp=…, series={…}
 //	Thanos           409 store locally for endpoint …: add 8 samples: out of order sample
 //
-// VictoriaMetrics has none: it stores duplicates. "out of bounds", "too old sample", err-mimir-sample-timestamp-too-old and
-// everything else is a refusal.
+// VictoriaMetrics has no such message, because it stores duplicates. "out of bounds", "too old sample",
+// err-mimir-sample-timestamp-too-old and all other messages mean that the request is refused.
 //
-// They are looked for before the labels, which are ours and may say anything.
-var duplicates = regexp.MustCompile(`^[^{]*(out of order sample|duplicate sample for timestamp|err-mimir-sample-(out-of-order|duplicate-timestamp))`)
+// The expression matches only before the labels, because the labels are ours and may contain any text.
+var duplicates = regexp.MustCompile(
+	`^[^{]*(out of order sample|duplicate sample for timestamp|err-mimir-sample-(out-of-order|duplicate-timestamp))`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What servers say of a sample that they have or that is too late, in their own words, and what is something else.
+// The original messages of servers about duplicate and out-of-order samples are recognized, and other messages are not.
 func TestDuplicates(t *testing.T) {
 	const (
 		text = "text/plain; charset=utf-8"

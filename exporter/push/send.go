@@ -21,29 +21,31 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// sender sends requests and sends them again.
+// sender sends requests and resends them until they are settled.
 type sender struct {
 	opts         Options
 	client       *http.Client
-	maxBackoff   time.Duration // between two attempts
-	failFast     bool          // errors of URL and credentials are not retried
-	noHistograms atomic.Bool   // the server takes none
+	maxBackoff   time.Duration // maximum pause between two attempts
+	failFast     bool          // do not retry after errors of the URL or the credentials
+	noHistograms atomic.Bool   // the server does not accept native histograms
 
 	log logonce.Logger
-	// encoders are of each part, and of each group of families in it. They keep their memory.
+	// encoders holds one encoder for each group of families in each part. The encoders keep their memory.
 	encoders [maxParts * int(groups)]encoder
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	total totals
 }
 
-// totals counts what a sender has done. Each sample that is sent ends as one of samples, refused and unconfirmed.
+// totals holds the counters of a sender. Each sent sample is finally counted once, in samples, refused or unconfirmed.
 type totals struct {
 	seconds, samples, refused, unconfirmed, resent, lost, retries, bytes int64
-	failing                                                              bool
-	succeeded                                                            int64 // Unix time in milliseconds; 0 before the first
+
+	failing   bool
+	succeeded int64 // Unix time in milliseconds; 0 before the first success
 }
 
+// newSender returns a sender. maxBackoff limits the pause between two attempts, in addition to maxWait.
 func newSender(o Options, maxBackoff time.Duration) *sender {
 	return &sender{
 		opts: o, client: httpclient.New(o.Client, maxParts), maxBackoff: min(maxWait, maxBackoff),
@@ -51,21 +53,22 @@ func newSender(o Options, maxBackoff time.Duration) *sender {
 	}
 }
 
-// Backoff between two attempts. It stays short: while a server fails now and then the seconds wait behind one request.
+// Bounds of the backoff between two attempts. The backoff stays short because all later seconds wait behind a request
+// that fails occasionally.
 const (
 	minWait = 250 * time.Millisecond
 	maxWait = 5 * time.Second
 )
 
-// maxErrors is how often the server may respond to a request with 500. After that the request is given up, so that it does not
-// block the next ones.
+// maxErrors is the number of responses with status 500 that a request may receive. After one more the request is given
+// up, so that it does not block the next ones.
 const maxErrors = 30
 
-// send sends the requests of the batch beside each other, and moves the position behind it. It reports false if ctx ended before all
-// are settled.
+// send sends the requests of the batch concurrently, and advances the position past the batch. It returns false if ctx
+// ended before all requests were settled.
 func (p *Pusher) send(ctx context.Context) bool {
-	// The requests of a batch have different series, so their order does not matter; a batch is over before the next one begins, so the
-	// order of a series' samples is kept.
+	// The requests of a batch contain different series, so their order does not matter. A batch ends before the next
+	// one begins, so the samples of a series stay in order.
 	b := &p.batch
 	free := make(chan struct{}, maxParts)
 	var sending sync.WaitGroup
@@ -90,8 +93,8 @@ func (p *Pusher) send(ctx context.Context) bool {
 	return true
 }
 
-// deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or of histograms that the server does not take.
-// It reports false if it gave up before.
+// deliver sends a request until it is settled: accepted, refused, unconfirmed, or a request with histograms to a server
+// that does not accept them. It returns false if it gave up first.
 func (p *sender) deliver(ctx context.Context, r *request) bool {
 	for wait := minWait; ; wait = min(2*wait, p.maxBackoff) {
 		v, after, err := p.attempt(ctx, r)
@@ -100,7 +103,7 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 			p.settle(r)
 			return true
 		}
-		if ctx.Err() != nil || v == unreachable && p.failFast {
+		if ctx.Err() != nil || v == unreachable && p.failFast { // Write gives up; a Pusher waits for a correction
 			return false
 		}
 		p.fail(err)
@@ -117,7 +120,7 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 	}
 }
 
-// attempt sends a request once. It returns the pause that the server asks for, if any.
+// attempt sends a request once. It returns the pause that the server requests with Retry-After, or 0.
 func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time.Duration, err error) {
 	ctx, cancel := p.attemptContext(ctx)
 	defer cancel()
@@ -131,7 +134,8 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	p.opts.Format.prepare(req)
 	resp, err := p.client.Do(req)
 	if err != nil {
-		// A request whose body nobody has read cannot have arrived: the connection was refused, or the name not found.
+		// The transport did not read the body, so the request cannot have arrived: the connection was refused, or the
+		// name was not found.
 		r.doubt = r.doubt || content.used.Load()
 		return retry, 0, redact.Error(err)
 	}
@@ -141,26 +145,28 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	if err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // to reuse the connection
 	}
-	says := func(words string) error {
-		return fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(words, resp, p.opts.URL))
+	withStatus := func(message string) error {
+		code := resp.StatusCode
+		return fmt.Errorf("%d %s: %s", code, http.StatusText(code), redact.Excerpt(message, resp, p.opts.URL))
 	}
-	err = says(string(text))
+	err = withStatus(string(text))
 	v = judge(resp.StatusCode, resp.Header, text, r.doubt)
 	if v == accepted {
-		n, words := p.opts.Format.refused(text)
+		n, message := p.opts.Format.refused(text)
 		r.rejected = min(max(n, 0), int64(r.samples))
-		if err = nil; r.rejected > 0 || words != "" {
-			err = says(words)
+		if err = nil; r.rejected > 0 || message != "" {
+			err = withStatus(message)
 		}
 	}
 	if v == unreachable && resp.StatusCode/100 == 2 {
 		err = errors.New("the response is a web page; check the URL")
 	}
 	if v == noHistogram && r.group != histograms {
-		v = doubtful // it is about something else
+		v = doubtful // the message is not about this request
 	}
 	if resp.StatusCode == http.StatusInternalServerError && v == doubtful {
-		// Some servers answer 500 to what they will never take. There is no telling, so attempts are bounded.
+		// Some servers respond 500 to requests that they will never accept. Such a response looks like a temporary
+		// error, so the number of attempts is bounded.
 		if r.errors++; r.errors > maxErrors {
 			return unconfirmed, 0, err
 		}
@@ -172,8 +178,8 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	return v, after, err
 }
 
-// attemptContext returns the context of an attempt. The end of Run does not cancel a request that is being sent, because nobody
-// could tell whether it arrived; it is canceled after Drain.
+// attemptContext returns the context of an attempt. The end of Run does not cancel a request in progress, because its
+// result would be unknown. The request is canceled after Drain.
 func (p *sender) attemptContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
 	stop := context.AfterFunc(ctx, func() {
@@ -186,8 +192,8 @@ func (p *sender) attemptContext(ctx context.Context) (context.Context, context.C
 	return attempt, func() { stop(); cancel() }
 }
 
-// body is a request body that reports whether any of it may have been sent. Nothing can rewind it, so the transport never sends it
-// twice by itself.
+// body is a request body that records whether any of it may have been sent. It cannot be rewound, so the transport
+// never resends it by itself.
 type body struct {
 	rest *bytes.Reader
 	used atomic.Bool
@@ -205,7 +211,8 @@ func (b *body) Close() error { return nil }
 // error logs a message at most once a minute.
 func (p *sender) error(message string, args ...any) { p.log.Log(slog.LevelError, message, args...) }
 
-// settle counts what became of a request, and logs it unless the server has it.
+// settle counts the samples of a settled request by its verdict, and logs the verdict unless the request was accepted
+// completely.
 func (p *sender) settle(r *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,14 +220,15 @@ func (p *sender) settle(r *request) {
 	switch r.verdict {
 	case accepted:
 		t.samples += n - r.rejected
-		if r.doubt { // what is refused may have arrived before
+		if r.doubt { // the refused samples may have arrived in an earlier attempt
 			t.resent += n - r.rejected
 			t.unconfirmed += r.rejected
 		} else {
 			t.refused += r.rejected
 		}
 		if r.rejected > 0 {
-			p.error("the server refused some samples of a request; they are not sent again", "samples", r.rejected, "err", err)
+			p.error("the server refused some samples of a request; they are not sent again",
+				"samples", r.rejected, "err", err)
 		} else if err != nil {
 			p.log.Log(slog.LevelWarn, "the server accepted samples with a warning", "err", err)
 		}
@@ -235,10 +243,10 @@ func (p *sender) settle(r *request) {
 		p.error("the server refused samples; they are not sent again", "samples", n, "err", err)
 	case unconfirmed:
 		t.unconfirmed += n
-		p.error("whether samples arrived is unknown; they are not sent again", "samples", n, "err", err)
+		p.error("unknown whether samples arrived; they are not sent again", "samples", n, "err", err)
 	case noHistogram:
 		if !p.noHistograms.Swap(true) {
-			p.error("the server takes no native histograms; the other samples are sent without them", "err", err)
+			p.error("the server does not accept native histograms; the other samples are sent without them", "err", err)
 		}
 	}
 }

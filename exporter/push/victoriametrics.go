@@ -9,17 +9,18 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
-// VictoriaMetrics is the import endpoint of VictoriaMetrics, vminsert or vmagent, /api/v1/import/prometheus: text with gzip.
-// Histograms have buckets by vmrange, a sample for each that is not empty, and two more.
+// VictoriaMetrics is the import endpoint /api/v1/import/prometheus of VictoriaMetrics, vminsert or vmagent: text with
+// gzip. Histograms have vmrange buckets, with one sample for each non-empty bucket and two more.
 var VictoriaMetrics Format = victoriaMetrics{}
 
 type victoriaMetrics struct{ plain }
 
 func (victoriaMetrics) name() string { return "vm" }
 
-// prepare also says which time a line without a timestamp has: 1970, which is dropped. VictoriaMetrics takes the rest of a line for
-// a line when a request breaks off, as when the process is killed, and by default gives it the present. A timestamp that has lost its
-// end is of 1975 or before, so the rest is stored only where samples are kept for half a century.
+// prepare also sets the time of a line without a timestamp to 1970, so that VictoriaMetrics drops the line. When a
+// request breaks off, for example because the process is killed, VictoriaMetrics treats the rest of a line as a
+// complete line, and by default gives it the current time. A timestamp with a missing end is in 1975 or before. The
+// rest of a line is therefore stored only by servers that keep samples for half a century.
 func (victoriaMetrics) prepare(r *http.Request) {
 	r.Header.Set("Content-Type", "text/plain")
 	r.Header.Set("Content-Encoding", "gzip")
@@ -28,7 +29,7 @@ func (victoriaMetrics) prepare(r *http.Request) {
 	}
 }
 
-// group is one for all: histograms are samples like others.
+// group returns one group for all families, because histograms are encoded as ordinary samples.
 func (victoriaMetrics) group(*table.Family) group { return values }
 
 func (victoriaMetrics) encoder() encoder {

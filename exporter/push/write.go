@@ -14,10 +14,10 @@ import (
 
 // WriteResult counts the samples of a write.
 type WriteResult struct {
-	// Written samples were accepted by the server, Refused ones never will be.
+	// Written samples were accepted by the server. The server will never accept Refused samples.
 	Written, Refused int64
-	// Unconfirmed samples may have arrived: after an attempt without a clear result the server rejected them as duplicates or
-	// out of order, or did not respond any more.
+	// Unconfirmed samples may have arrived. After an attempt with an unclear result, the server rejected them as
+	// duplicates or out of order, or it no longer responded.
 	Unconfirmed int64
 	// Left samples were not sent, or did not arrive.
 	Left int64
@@ -26,10 +26,11 @@ type WriteResult struct {
 // maxWriteTime limits the attempts to send one request.
 const maxWriteTime = 2 * time.Minute
 
-// Write sends what emit gives to the Sink, in requests of MaxSamples, with a pause after each as long as it took, so that the server
-// has at least half of its time for others. Series may be repeated. If a request cannot be sent for
-// two minutes, or the server rejects the URL or the credentials, or ctx ends, the remaining samples are counted and not sent.
-// The error is the reason, or that of emit.
+// Write sends the samples that emit passes to the Sink, in requests of MaxSamples. After each request it pauses for as
+// long as the request took, so the server has at least half of its time for other clients. emit may repeat a series.
+//
+// Write stops if a request cannot be sent for two minutes, if the server rejects the URL or the credentials, or if ctx
+// ends. The remaining samples are then counted and not sent. The error contains the reason and the error of emit.
 func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (result WriteResult, err error) {
 	if err := o.Check(); err != nil {
 		return result, err
@@ -38,8 +39,8 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 	s := newSender(o, maxWait)
 	defer s.client.CloseIdleConnections()
 	s.failFast = true
-	var failed error // why sending stopped
-	var all int64    // samples
+	var failed error // the error that stopped sending
+	var all int64    // number of samples
 	x := &splitter{sender: s, Labelled: NewLabelled(nil, o.Labels), done: func(r *request) {
 		if all += int64(r.samples); failed == nil {
 			began := time.Now()
@@ -54,7 +55,7 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 	return result, errors.Join(failed, err)
 }
 
-// write sends a request of [Write]. An error says why it, and what follows, is not sent.
+// write sends a request of [Write]. If it returns an error, neither this request nor the remaining ones are sent.
 func (p *sender) write(ctx context.Context, r *request) error {
 	sending, cancel := context.WithTimeout(ctx, maxWriteTime)
 	defer cancel()
@@ -64,7 +65,7 @@ func (p *sender) write(ctx context.Context, r *request) error {
 	err := fmt.Errorf("%s: %w", redact.URL(p.opts.URL), errors.Join(ctx.Err(), r.lastErr))
 	if r.doubt {
 		p.total.unconfirmed += int64(r.samples)
-		err = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", err, r.samples)
+		err = fmt.Errorf("%w (unknown whether the last %d samples arrived)", err, r.samples)
 	}
 	return err
 }

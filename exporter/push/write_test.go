@@ -67,7 +67,7 @@ func TestWrite(t *testing.T) {
 				return answer(http.StatusServiceUnavailable, "gone")
 			}
 			return nil, nil
-		}, WriteResult{Written: 40, Unconfirmed: 20, Left: 40}, 40, 0, "gone (whether the last 20 samples arrived is unknown)"},
+		}, WriteResult{Written: 40, Unconfirmed: 20, Left: 40}, 40, 0, "gone (unknown whether the last 20 samples arrived)"},
 		"not for us": {always(http.StatusForbidden), WriteResult{Left: 100}, 0, 1, "403 Forbidden: so it is"},
 		"not here":   {always(http.StatusNotFound), WriteResult{Left: 100}, 0, 1, "404 Not Found"},
 	} {
@@ -115,7 +115,7 @@ func TestWriteIsInterrupted(t *testing.T) {
 
 func TestWriteWithInvalidOptions(t *testing.T) {
 	_, err := Write(t.Context(), Options{URL: "ftp://x"}, nil)
-	if text := fmt.Sprint(err); !strings.Contains(text, `"ftp://x"`) || !strings.Contains(text, "there is no job") {
+	if text := fmt.Sprint(err); !strings.Contains(text, `"ftp://x"`) || !strings.Contains(text, "no job") {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Whatever is done to the wall clock, nothing that was created before a second has a created timestamp that says that it was
-// created in it; and while nobody sets the clock, everything that was created in it has one.
+// However the wall clock is set, nothing that was created before a second has a created timestamp within the second.
+// While the clock is not set, everything that was created in the second has such a timestamp.
 func TestCreatedTimestampsOfASetClock(t *testing.T) {
 	type counter struct {
 		second int64
@@ -27,7 +27,7 @@ func TestCreatedTimestampsOfASetClock(t *testing.T) {
 			}
 			if ms == turn {
 				into := time.Duration(ms) * time.Millisecond
-				from, to := clock.turn(second, time.Duration(second)*time.Second+into, wall, into)
+				from, to := clock.read(second, time.Duration(second)*time.Second+into, wall, into)
 				for _, c := range created {
 					switch at := c.at.UnixNano(); {
 					case second == 0:

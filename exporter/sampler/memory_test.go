@@ -15,7 +15,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// A series takes little more than eight bytes for each second, all that belongs to it included; what has vanished takes nothing.
+// A series takes little more than eight bytes for each second, including all its data. A removed series takes no
+// memory.
 func TestMemory(t *testing.T) {
 	const each, history = 10, 600
 	families := 500

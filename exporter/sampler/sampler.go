@@ -1,16 +1,18 @@
-// Package sampler gathers the metrics of client_golang once a second, so that the per-second endpoint and pushes have every
-// second of them.
+// Package sampler gathers the metrics of client_golang once a second, so that the per-second endpoint and pushes have a
+// value of each metric for every second.
 //
 //	s, err := sampler.New(c, sampler.Options{Gatherer: registry})
 //	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{Sampler: s})
 //	stop := s.Start()
 //
-// A service that counts queue lengths or cache hits with client_golang already gets them second by second without another line of
-// code. A Gatherer is called right behind the end of each second. Gauges are kept as they are, and of counters the increase since the
-// gathering before, so that a second is a number of its own and not a difference that a server has to form.
+// A service that counts queue lengths or cache hits with client_golang gets per-second values of them without any other
+// code. The Sampler calls a Gatherer directly after the end of each second. It keeps gauges unchanged. Of counters it
+// keeps the increase since the previous gathering, so that the value of a second stands alone and servers need not
+// compute a difference.
 //
-// What is not known is left out: an increase needs the total at both ends of its second, and a total that was not read at one of them
-// is not estimated. How such seconds are counted, and how a new counter is told from one that was missed, is told at [Sampler].
+// The Sampler omits unknown values. An increase needs the total at both ends of its second, and the Sampler never
+// estimates a total that it did not read. [Sampler] describes how such seconds are counted, and how a new counter is
+// distinguished from a missed one.
 package sampler
 
 import (
@@ -41,67 +43,75 @@ const (
 	maxMaxDelay = 500 * time.Millisecond
 )
 
-// Options configure a [Sampler]. Gatherer is required.
+// Options configures a [Sampler]. Gatherer is required.
 type Options struct {
-	// Gatherer is what is sampled, such as prometheus.DefaultGatherer. Each of a prometheus.Gatherers is sampled by itself, at the
-	// same time as the others, so that none has to wait for a slow one.
+	// Gatherer is sampled, for example prometheus.DefaultGatherer. Each element of a prometheus.Gatherers is sampled
+	// separately and concurrently, so that none waits for a slow one.
 	Gatherer prometheus.Gatherer
-	// Prefix is the prefix of all names, "persecond_" if empty: samples with and without timestamps must not be mixed in one
-	// series.
+	// Prefix is the prefix of all names, "persecond_" if empty. It must separate the names, because a series must not
+	// mix samples with and without timestamps.
 	Prefix string
-	// MaxSeries is the most series that are sampled, [DefaultMaxSeries] if zero; others are left out, counted, and logged once.
-	// A series takes eight bytes for each second of the Collector's history, and some two hundred for its labels. A series that
-	// is not gathered any more counts until its last second has left the history.
+	// MaxSeries is the maximum number of sampled series, [DefaultMaxSeries] if zero. Further series are omitted,
+	// counted, and logged once. A series takes eight bytes for each second of the Collector's history, and about two
+	// hundred bytes for its labels. A series that is no longer gathered counts until its last second has left the
+	// history.
 	MaxSeries int
-	// MaxDelay is how long after the end of a second its gathering may end, [DefaultMaxDelay] if zero, half a second at most. A
-	// gathering that takes longer is left out: it is unknown how much of it was counted in the next second. A larger one is for
-	// Collectors that are slow, and for a hundred thousand series.
+	// MaxDelay is the maximum time between the end of a second and the end of its gathering, [DefaultMaxDelay] if zero,
+	// at most half a second. A gathering that takes longer is dropped, because some of its counts may belong to the
+	// next second. Use a larger value for slow Collectors, and for a hundred thousand series.
 	MaxDelay time.Duration
-	// Logger receives a message when gathering fails or is too slow and when it works again, each at most once a minute;
-	// slog.Default if nil.
+	// Logger receives a message when gathering fails or is too slow, and when it works again, each at most once a
+	// minute; slog.Default if nil.
 	Logger *slog.Logger
 }
 
-// Sampler gathers metrics once a second. A second is sealed when it was gathered. Names get a prefix, and stay whole, so that no
-// two become one:
+// Sampler gathers metrics once a second. A second is sealed when it was gathered. Names get a prefix and are otherwise
+// unchanged, so two names never become one:
 //
 //	http_requests_total, a counter       persecond_http_requests_total: its increase in this second
 //	queue_length, a gauge                persecond_queue_length: its value at the end of the second
 //	rt_seconds, a histogram or summary   persecond_rt_seconds_count and _sum: their increase
 //
-// An increase is the difference of two totals that are known: at the end of the second, and at its start. The total at the start is
-// known in three cases; in all others the second has no sample:
+// An increase is the difference of two known totals: the total at the end of the second, and the total at its start.
+// The total at the start is known in three cases. In all other cases the second has no sample:
 //
-//   - The gathering of the second before had the counter, with the same created timestamp and no larger total.
-//   - The counter was created in this second, as its created timestamp says: it was zero. All counters, histograms and summaries
-//     of client_golang have one. So a new label value has its first second, and a counter that was removed and created again
-//     has what it counted since.
-//   - The counter has no created timestamp, as those of Collectors that make constant metrics, and the gathering of the second
-//     before had its family, without an error, and without this counter: it was zero. This does not hold for a family of which a
-//     counter was forgotten or left out, because it may be this one. A counter is forgotten when it was not gathered for as long
-//     as the history.
+//   - The gathering of the previous second had the counter, with the same created timestamp and no larger total.
+//   - The counter was created in this second, according to its created timestamp, so it was zero. All counters,
+//     histograms and summaries of client_golang have created timestamps. A new label value therefore has its first
+//     second, and a counter that was removed and created again has its counts since then.
+//   - The counter has no created timestamp, as the constant metrics of some Collectors. The gathering of the previous
+//     second had its family, without an error and without this counter, so the counter was zero. This does not hold for
+//     a family that had a forgotten or omitted counter, because that counter may be this one. A counter is forgotten if
+//     it was not gathered for the length of the history.
 //
-// What is left out is counted. sampler_missed_seconds_total has the seconds of a Gatherer without increases: a gathering that fails
-// or is late costs two, its own and the next one, which lacks the total at its start. Where only some counters lack it, each
-// second of each of them is in sampler_unplaced_increases_total. The second in which sampling begins has the increases of counters
-// that were created in it.
+// Omitted values are counted. sampler_missed_seconds_total counts the seconds of a Gatherer without increases. A failed
+// or delayed gathering costs two seconds: its own and the next one, because the total at its start is unknown. If only
+// some counters lack this total, sampler_unplaced_increases_total counts each second of each of these counters. The
+// first sampled second has the increases of counters that were created in it.
 //
-// A Sampler must be made with [New], set in the options of the per-second endpoint and the pushes, and run by [Sampler.Run]. It
-// is safe for concurrent use, and publishes metrics about itself until Run has returned. A second costs about as much as a scrape by
-// promhttp: most of it is Gather.
+// Create a Sampler with [New], set it in the options of the per-second endpoint and the pushes, and run it with
+// [Sampler.Run]. It is safe for concurrent use. It publishes metrics about itself until Run has returned. A second
+// costs about as much as a scrape with promhttp; most of the cost is Gather.
 //
-// Not sampled are buckets of histograms, and these, which sampler_left_out_series counts: gauge histograms; metrics with a
-// timestamp of their own, because their value is of another second; names and labels with other characters than letters, digits
-// and _, and label values that are not UTF-8; metrics that a Gatherer gives twice; those that another Gatherer has already, or that
-// change their type, until the old ones have left the history. A gauge that is NaN, and an increase that is no finite number, has no
-// sample. A label whose value is empty is none, as for servers.
+// The Sampler does not sample buckets of histograms. It also omits the following, which sampler_left_out_series counts:
 //
-// Limitations: what is counted between the end of a second and its gathering, some microseconds in most seconds and never
-// more than MaxDelay, is in that second. A counter without a created timestamp that begins again within a second with more than it had
-// shows the difference. What a counter counted between its last gathering and its removal is in no second. Created
-// timestamps are trusted only while the wall clock shows times that it has not shown before: after it was set back, for as long
-// as it was set back by, counters that are created lack their first second. A Collector that panics ends the program, as it
-// does when it is scraped: prometheus.Registry runs it in a goroutine of its own.
+//   - gauge histograms;
+//   - metrics with their own timestamp, because their value belongs to another second;
+//   - names and label names with characters other than letters, digits and _, and label values that are not UTF-8;
+//   - metrics that a Gatherer returns twice;
+//   - metrics that another Gatherer already has, and metrics that change their type, until the old ones have left the
+//     history.
+//
+// A gauge that is NaN has no sample, nor has an increase that is not a finite number. A label with an empty value
+// counts as absent, as it does for servers.
+//
+// Limitations: A second includes the counts between its end and its gathering. In most seconds this takes some
+// microseconds, and never more than MaxDelay. If a counter without a created timestamp restarts and exceeds its
+// previous total within one second, the second has the difference of the two totals. The counts of a counter between
+// its last gathering and its removal belong to no second. Created timestamps are trusted only while the wall clock
+// shows new times. After the clock was set back, new counters lack their first second for as long as the clock was set
+// back by. A Collector that panics ends the program, as it does during a scrape, because prometheus.Registry runs it in
+// a separate goroutine.
 type Sampler struct {
 	stats     *collector.Collector
 	opts      Options
@@ -110,32 +120,33 @@ type Sampler struct {
 
 	made time.Time
 
-	turn    sync.Mutex // held by Sample
-	sources []*source
-	clock   wallClock
+	sampling sync.Mutex // serializes calls of Sample
+	sources  []*source
+	clock    wallClock
 
-	mu       sync.Mutex // guards what follows, and what sources remember
-	series   map[string]*series
-	order    []*series
-	sorted   bool               // order is, by key
-	families map[string]*family // by full name
-	key      []byte             // a buffer
-	first    int64              // the second with which sampling began
-	last     int64              // the last second that was sampled or missed
-	errors   int64              // gatherings that failed
-	late     int64              // gatherings that ended too late
-	missed   int64              // seconds of sources without increases
-	unplaced int64              // increases without a second
-	left     int64              // series left out of the last gatherings
-	full     bool               // MaxSeries was reached, and logged
+	mu           sync.Mutex // guards the fields below, and the fields of sources except running
+	series       map[string]*series
+	order        []*series
+	sorted       bool               // order is sorted by key
+	families     map[string]*family // by full name
+	key          []byte             // buffer for a key
+	first        int64              // first sampled second; never before sampling begins
+	last         int64              // last second that was sampled or missed
+	errors       int64              // number of failed gatherings
+	late         int64              // number of gatherings that exceeded MaxDelay
+	missed       int64              // number of seconds of sources without increases
+	unattributed int64              // number of increases that belong to no known second
+	omitted      int64              // number of series omitted from the last gatherings
+	full         bool               // the log has a message that MaxSeries was reached
 }
 
+// defaults sets the fields that are zero to their defaults.
 func (o *Options) defaults() {
 	o.Prefix, o.Logger = cmp.Or(o.Prefix, "persecond_"), cmp.Or(o.Logger, slog.Default())
 	o.MaxSeries, o.MaxDelay = cmp.Or(o.MaxSeries, DefaultMaxSeries), cmp.Or(o.MaxDelay, DefaultMaxDelay)
 }
 
-// Check returns everything that is wrong with the options, as [collector.OptionError]s.
+// Check returns all errors of the options, as [collector.OptionError]s.
 func (o Options) Check() error {
 	o.defaults()
 	var errs []error
@@ -146,18 +157,18 @@ func (o Options) Check() error {
 		wrong("Gatherer", "%w", err)
 	}
 	if !validName(o.Prefix) {
-		wrong("Prefix", "%q: letters, digits and _ are allowed, no digit in front", o.Prefix)
+		wrong("Prefix", "%q: must have only letters, digits and _, and must not begin with a digit", o.Prefix)
 	}
 	if o.MaxSeries < 1 {
-		wrong("MaxSeries", "%d; at least 1 is needed", o.MaxSeries)
+		wrong("MaxSeries", "%d; must be at least 1", o.MaxSeries)
 	}
 	if o.MaxDelay < time.Millisecond || o.MaxDelay > maxMaxDelay {
-		wrong("MaxDelay", "%v; from 1ms to %v are allowed", o.MaxDelay, maxMaxDelay)
+		wrong("MaxDelay", "%v; must be between 1ms and %v", o.MaxDelay, maxMaxDelay)
 	}
 	return errors.Join(errs...)
 }
 
-// New makes a Sampler on the timeline of a Collector. The error names every invalid option.
+// New returns a Sampler on the timeline of a Collector. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Sampler, error) {
 	err := o.Check()
 	if c == nil {
@@ -167,7 +178,7 @@ func New(c *collector.Collector, o Options) (*Sampler, error) {
 		return nil, err
 	}
 	o.defaults()
-	sources, _ := sourcesOf(o.Gatherer) // checked
+	sources, _ := sourcesOf(o.Gatherer) // Check has returned the error
 	s := &Sampler{
 		stats: c, opts: o, made: time.Now(), log: logonce.Logger{To: o.Logger}, sources: sources,
 		series: map[string]*series{}, families: map[string]*family{},
@@ -177,8 +188,8 @@ func New(c *collector.Collector, o Options) (*Sampler, error) {
 	return s, nil
 }
 
-// Run samples each second until ctx ends. Then it waits for the open second, at most about a second, and samples it. It returns
-// nil, and waits for no Gatherer that is late.
+// Run samples each second until ctx ends. Then it waits for the end of the open second, at most about one second, and
+// samples it. It returns nil, and does not wait for Gatherers that exceed MaxDelay.
 func (s *Sampler) Run(ctx context.Context) error {
 	defer s.unpublish()
 	return background.EverySecond(ctx, s.stats.Timeline(), func() error {
@@ -187,33 +198,34 @@ func (s *Sampler) Run(ctx context.Context) error {
 	})
 }
 
-// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
-// called several times.
+// Start runs Run in a new goroutine. The returned function cancels the context of Run, waits for Run to return, and
+// returns its error. It may be called several times.
 func (s *Sampler) Start() (stop func() error) { return background.Start(s.Run) }
 
 // Close removes the metrics of a Sampler that never ran.
 func (s *Sampler) Close() { s.unpublish() }
 
-// Sample gathers now, for the second that has just ended, unless that was sampled or missed already. It takes no longer than
-// MaxDelay and what the increases take. Run calls it every second; call it directly to control the time.
+// Sample gathers the metrics now, for the second that has just ended, unless that second was already sampled or missed.
+// It takes at most MaxDelay and the time to compute the increases. Run calls it every second. Call it directly to
+// control the time.
 func (s *Sampler) Sample() {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.sampling.Lock()
+	defer s.sampling.Unlock()
 	line := s.stats.Timeline()
 	began := line.Now()
 	now := time.Now()
 	open := line.At(began)
 	second, into := open.Index-1, began.Sub(open.Start)
 	s.mu.Lock()
-	over, begins := second <= s.last, s.first == never
-	if begins && into > s.opts.MaxDelay { // the next second is the first whose start is known
+	done, begins := second <= s.last, s.first == never
+	if begins && into > s.opts.MaxDelay { // the start of this second is unknown; begin with the next one
 		s.first, s.last = open.Index, second
 	}
 	s.mu.Unlock()
-	if over {
+	if done {
 		return
 	}
-	from, to := s.clock.turn(open.Index, now.Sub(s.made), now.Round(0), into)
+	from, to := s.clock.read(open.Index, now.Sub(s.made), now.Round(0), into)
 	if begins && into > s.opts.MaxDelay {
 		return
 	}
@@ -226,10 +238,10 @@ func (s *Sampler) Sample() {
 	}
 	s.report(all)
 	if second <= s.last {
-		return // it was missed, as the process stood still, and is sealed
+		return // the process stalled, and the second was counted as missed and sealed
 	}
 	s.miss(second)
-	s.last, s.left = second, 0
+	s.last, s.omitted = second, 0
 	for i, src := range s.sources {
 		if all[i].failed() {
 			s.missed++
@@ -238,13 +250,16 @@ func (s *Sampler) Sample() {
 		if src.last != second-1 && second > s.first {
 			s.missed++
 		}
-		s.record(&gathered{source: src, second: second, complete: all[i].err == nil, from: from, to: to, now: time.Now().UnixNano()}, all[i].families)
+		s.record(&gathered{
+			source: src, second: second, complete: all[i].err == nil,
+			from: from, to: to, now: time.Now().UnixNano(),
+		}, all[i].families)
 		src.last = second
 	}
 	s.expire()
 }
 
-// miss counts the seconds between the last one and the given one, if sampling has begun. Holds mu.
+// miss counts the seconds between s.last and second as missed, if sampling has begun. mu must be held.
 func (s *Sampler) miss(second int64) {
 	if s.first != never {
 		s.missed += max(second-max(s.last+1, s.first), 0) * int64(len(s.sources))
@@ -253,13 +268,13 @@ func (s *Sampler) miss(second int64) {
 
 var validName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString
 
-// never is a second that precedes all others.
+// never is a second before all others.
 const never = math.MinInt64 / 2
 
-// family is a metric as it is shown.
+// family is a metric as it is exported.
 type family struct {
 	table.Family
-	series int // that are remembered
+	series int // number of its series in Sampler.series
 }
 
 // metrics returns the metrics that a Sampler publishes about itself.
@@ -273,16 +288,19 @@ func (s *Sampler) metrics() []collector.Metric {
 	}
 	return []collector.Metric{
 		metric("sampler_series", "", func() int64 { return int64(len(s.order)) },
-			"Series of other libraries that are sampled each second."),
+			"Number of series of other libraries that are sampled each second."),
 		metric("sampler_errors_total", "", func() int64 { return s.errors },
-			"Samplings that failed, in part at least."),
+			"Gatherings that failed completely or in part."),
 		metric("sampler_missed_seconds_total", "seconds", func() int64 { return s.missed },
-			"Seconds without the increases of a gatherer, because its gathering, or that of the second before, failed or was late; of several gatherers the sum."),
+			"Seconds without the increases of a gatherer, because its gathering, "+
+				"or its gathering of the previous second, failed or exceeded MaxDelay. Sum over all gatherers."),
 		metric("sampler_late_total", "", func() int64 { return s.late },
-			"Samplings that were left out, because they ended too long after their second: what was counted meanwhile may be in them."),
-		metric("sampler_unplaced_increases_total", "", func() int64 { return s.unplaced },
-			"Increases left out, because it is not known how much of them was counted in one second."),
-		metric("sampler_left_out_series", "", func() int64 { return s.left },
-			"Series left out of the last sampling: too many, given twice, with a timestamp, or of names or types that are not sampled."),
+			"Gatherings dropped because they finished more than MaxDelay after their second. "+
+				"They may include counts of the next second."),
+		metric("sampler_unplaced_increases_total", "", func() int64 { return s.unattributed },
+			"Increases omitted because the part that belongs to a single second is unknown."),
+		metric("sampler_left_out_series", "", func() int64 { return s.omitted },
+			"Number of series omitted from the last gathering: beyond MaxSeries, returned twice, with a timestamp, "+
+				"or with a name or type that is not sampled."),
 	}
 }

@@ -14,69 +14,69 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// series is a series with its values of the last seconds.
+// series holds the values of a series in the last seconds.
 type series struct {
-	key     string // its name, and the names and values of its labels, each after a separator
+	key     string // the full name, and the names and values of the labels, each after a separator
 	family  *family
 	source  *source
-	known   *known
+	state   *familyState
 	counter bool
 	values  ring
 
-	second  int64   // the last second that was gathered; never for a new one
-	total   float64 // of a counter, at the end of it; NaN if it is unknown
-	created int64   // of a counter, in Unix nanoseconds; 0 if it does not say
+	second  int64   // last second that was gathered; never for a new series
+	total   float64 // total of a counter at the end of second; NaN if unknown
+	created int64   // created timestamp of a counter in Unix nanoseconds; 0 if absent
 }
 
-// separator is between the parts of a key. It is in no UTF-8.
+// separator separates the parts of a key. It does not occur in UTF-8.
 const separator = "\xff"
 
-// gathered is what a source has of a second.
+// gathered is the context of recording the gathering of one source for one second.
 type gathered struct {
 	source   *source
 	second   int64
-	complete bool  // it failed in no part
-	from, to int64 // when the second began and ended, by created timestamps, see [wallClock]
-	now      int64 // no created timestamp is after it
+	complete bool  // the gathering had no error
+	from, to int64 // start and end of the second for created timestamps, see [wallClock]
+	now      int64 // created timestamps after this time are invalid
 
-	family *dto.MetricFamily // that is being recorded
-	known  *known
-	labels []*dto.LabelPair // of its metric
+	family *dto.MetricFamily // family that is being recorded
+	state  *familyState
+	labels []*dto.LabelPair // labels of the metric that is being recorded
 }
 
-// record stores what was gathered. Holds mu.
+// record stores the families of a gathering. mu must be held.
 func (s *Sampler) record(g *gathered, families []*dto.MetricFamily) {
 	for _, f := range families {
 		if name := f.GetName(); !validName(name) || f.GetType() == dto.MetricType_GAUGE_HISTOGRAM {
-			s.left += int64(len(f.Metric))
+			s.omitted += int64(len(f.Metric))
 			continue
 		}
-		// The counters of a family that is seen for the first time are of unknown age: it may have failed in the seconds before.
-		g.family, g.known = f, g.source.families[f.GetName()]
-		if g.known == nil {
-			g.known = &known{whole: never, forgot: g.source.forgot}
-			g.source.families[f.GetName()] = g.known
+		// The counters of a new family are of unknown age, because the family may have failed in the seconds before.
+		g.family, g.state = f, g.source.families[f.GetName()]
+		if g.state == nil {
+			g.state = &familyState{lastComplete: never, forgot: g.source.forgot}
+			g.source.families[f.GetName()] = g.state
 		}
 		for _, m := range f.Metric {
 			s.metric(g, m)
 		}
-		g.known.present = g.second
+		g.state.lastSeen = g.second
 		if g.complete && len(f.Metric) > 0 {
-			g.known.whole = g.second
+			g.state.lastComplete = g.second
 		}
 	}
 	g.source.forget(g.second)
 }
 
-// metric stores a metric. Holds mu.
+// metric stores a metric. mu must be held.
 func (s *Sampler) metric(g *gathered, m *dto.Metric) {
 	list, ok := labels(m)
 	g.labels = list
 	switch {
 	case !ok:
-		s.left++
+		s.omitted++
 	case m.TimestampMs != nil:
-		s.leave(g)
+		s.omit(g)
 	case m.Counter != nil:
 		s.count(g, m.Counter.GetValue(), m.Counter.CreatedTimestamp)
 	case m.Gauge != nil:
@@ -85,20 +85,22 @@ func (s *Sampler) metric(g *gathered, m *dto.Metric) {
 		s.gauge(g, m.Untyped.GetValue())
 	case m.Histogram != nil:
 		h := m.Histogram
-		s.observations(g, cmp.Or(h.GetSampleCountFloat(), float64(h.GetSampleCount())), h.GetSampleSum(), h.CreatedTimestamp)
+		count := cmp.Or(h.GetSampleCountFloat(), float64(h.GetSampleCount()))
+		s.observations(g, count, h.GetSampleSum(), h.CreatedTimestamp)
 	case m.Summary != nil:
 		s.observations(g, float64(m.Summary.GetSampleCount()), m.Summary.GetSampleSum(), m.Summary.CreatedTimestamp)
 	}
 }
 
-// leave leaves out a metric. If it is a counter that is taken later, it is not a new one. Holds mu.
-func (s *Sampler) leave(g *gathered) {
-	s.left++
-	g.known.forgot = true
+// omit counts a metric as omitted. If the metric is a counter, it does not count as new when it is sampled later. mu
+// must be held.
+func (s *Sampler) omit(g *gathered) {
+	s.omitted++
+	g.state.forgot = true
 }
 
-// labels returns the labels of a metric, sorted and without those that are empty. It reports false for labels that not every
-// server takes, but does not look at their names, see [validLabels].
+// labels returns the labels of a metric, sorted and without empty ones. It returns false for labels that some servers
+// do not accept. It does not check their names, see [validLabels].
 func labels(m *dto.Metric) (all []*dto.LabelPair, ok bool) {
 	sorted := true
 	for i, l := range m.Label {
@@ -120,36 +122,39 @@ func labels(m *dto.Metric) (all []*dto.LabelPair, ok bool) {
 	return all, true
 }
 
-// validLabels reports whether all servers take the names of the labels. Those that begin with __ are the servers' own.
+// validLabels reports whether all servers accept the names of the labels. Names that begin with __ are reserved for
+// servers.
 func validLabels(all []*dto.LabelPair) bool {
 	return !slices.ContainsFunc(all, func(l *dto.LabelPair) bool {
 		return !validName(l.GetName()) || strings.HasPrefix(l.GetName(), "__")
 	})
 }
 
-// find returns the series of a metric with this name, and makes it if needed. It is nil if it is left out. Holds mu.
+// find returns the series of a metric with this name, and creates it if needed. It returns nil if the series is
+// omitted. mu must be held.
 func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 	s.key = append(append(append(s.key[:0], s.opts.Prefix...), name...), suffix...)
 	full := len(s.key)
 	for _, l := range g.labels {
 		s.key = append(append(append(append(s.key, separator...), l.GetName()...), separator...), l.GetValue()...)
 	}
-	// The order of the cases matters: a series that exists stays, whatever the limits are, and a name that two sources share belongs to the
-	// first of them, or its increases would be differences of two counters.
+	// The order of the cases matters. An existing series stays, even at the limit of series. A name that two sources
+	// share belongs to the first source; otherwise its increases would be differences of two counters.
 	x := s.series[string(s.key)]
 	switch {
 	case x == nil && !validLabels(g.labels):
-		s.left++
+		s.omitted++
 		return nil
 	case x == nil && len(s.series) >= s.opts.MaxSeries:
 		if !s.full {
 			s.full = true
-			s.log.Log(slog.LevelWarn, "too many series; those beyond MaxSeries of the sampler's options are left out", "MaxSeries", s.opts.MaxSeries, "left_out", name)
+			s.log.Log(slog.LevelWarn, "too many series; series beyond the sampler option MaxSeries are omitted",
+				"MaxSeries", s.opts.MaxSeries, "left_out", name)
 		}
 	case x == nil:
 		return s.open(g, string(s.key), full, counter)
 	case x.source != g.source, x.counter != counter:
-	case x.second == g.second: // it comes twice, and nobody knows which one is right
+	case x.second == g.second: // the gathering has it twice, and the right value is unknown
 		x.total = math.NaN()
 		if x.values.end > g.second {
 			x.values.put(g.second, math.NaN(), s.history())
@@ -157,30 +162,32 @@ func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 	default:
 		return x
 	}
-	s.leave(g)
+	s.omit(g)
 	return nil
 }
 
-// open makes a series with this key, which begins with the name of its family. Holds mu.
+// open creates a series with this key, which begins with the full name of its family, name bytes long. mu must be held.
 func (s *Sampler) open(g *gathered, key string, name int, counter bool) *series {
 	f := s.families[key[:name]]
 	if f == nil {
-		// The help is that of the first source and of the first metric with the name; servers keep one for a name, too.
+		// The family gets the help of the first source and the first metric with this name. Servers keep only one help
+		// text for a name, too.
 		help := "At the end of this second: "
 		if counter {
 			help = "Added in this second: "
 		}
-		f = &family{Family: table.Family{Name: key[:name], Type: table.Gauge, Help: help + strings.ToValidUTF8(g.family.GetHelp(), "\uFFFD")}}
+		help += strings.ToValidUTF8(g.family.GetHelp(), "\uFFFD")
+		f = &family{Family: table.Family{Name: key[:name], Type: table.Gauge, Help: help}}
 		s.families[f.Name] = f
 	}
-	x := &series{key: key, family: f, source: g.source, known: g.known, counter: counter, second: never}
+	x := &series{key: key, family: f, source: g.source, state: g.state, counter: counter, second: never}
 	f.series++
-	g.known.series++
+	g.state.series++
 	s.series[key], s.order, s.sorted = x, append(s.order, x), false
 	return x
 }
 
-// gauge stores the value of a gauge. Holds mu.
+// gauge stores the value of a gauge. mu must be held.
 func (s *Sampler) gauge(g *gathered, v float64) {
 	if x := s.find(g, g.family.GetName(), "", false); x != nil {
 		x.values.put(g.second, v, s.history())
@@ -188,31 +195,32 @@ func (s *Sampler) gauge(g *gathered, v float64) {
 	}
 }
 
-// count stores the increase of a counter. Holds mu.
+// count stores the increase of a counter. mu must be held.
 func (s *Sampler) count(g *gathered, total float64, at *timestamppb.Timestamp) {
 	if x := s.find(g, g.family.GetName(), "", true); x != nil {
 		s.add(x, g.second, total, x.since(g, total, created(at)))
 	}
 }
 
-// observations stores the increases of the count and of the sum of a histogram or a summary. What is known of the count is known of
-// the sum, which may go down. Holds mu.
+// observations stores the increases of the count and of the sum of a histogram or a summary. The start of the sum is
+// known if the start of the count is known, even if the sum decreases. mu must be held.
 func (s *Sampler) observations(g *gathered, count, sum float64, at *timestamppb.Timestamp) {
-	// The count never goes down unless the process that counts was restarted. The sum may, with negative observations, so it cannot tell.
-	from := unplaced
+	// The count decreases only if the process that counts was restarted. The sum may also decrease because of negative
+	// observations, so it cannot show a restart.
+	from := unattributed
 	if x := s.find(g, g.family.GetName(), "_count", true); x != nil {
 		from = x.since(g, count, created(at))
 		s.add(x, g.second, count, from)
 	}
 	if x := s.find(g, g.family.GetName(), "_sum", true); x != nil {
-		if from == before && x.second != g.second-1 {
-			from = unplaced
+		if from == previous && x.second != g.second-1 {
+			from = unattributed
 		}
 		s.add(x, g.second, sum, from)
 	}
 }
 
-// created returns a created timestamp in Unix nanoseconds, 0 if there is none.
+// created returns a created timestamp in Unix nanoseconds, or 0 if it is absent.
 func created(at *timestamppb.Timestamp) int64 {
 	if !at.IsValid() {
 		return 0
@@ -220,63 +228,66 @@ func created(at *timestamppb.Timestamp) int64 {
 	return at.AsTime().UnixNano()
 }
 
-// start is what is known of a counter at the start of a second.
+// start says how the total of a counter at the start of a second is known.
 type start int
 
 const (
-	unplaced start = iota // nothing
-	before                // its total of the second before
-	zero                  // it did not exist
-	later                 // it was created after the second, too
+	unattributed start = iota // the total is unknown
+	previous                  // it is the total of the previous second
+	zero                      // the counter did not exist
+	deferred                  // the counter was created after the end of the second
 )
 
-// since returns what is known of a counter at the start of a second: when it has this total and was created then. See [Sampler].
+// since returns how the total of a counter at the start of a second is known, and stores the created timestamp. total
+// and created are the values of the gathering at the end of the second. See [Sampler].
 func (x *series) since(g *gathered, total float64, created int64) start {
-	// The increase of a second is known in two cases: the total at its start is known, or the counter was created within it, with zero. A
-	// created timestamp tells the latter; without one it is so if the second before was gathered as a whole and did not have the counter.
+	// The increase of a second is known in two cases: the total at its start is known, or the counter was created
+	// within the second, with zero. A created timestamp shows the second case. Without a timestamp, the second case
+	// holds if the previous second was gathered completely and did not have the counter.
 	isNew := x.second == never
 	same := x.created == created && !isNew
 	x.created = created
 	switch {
 	case same && x.second == g.second-1:
 		if total >= x.total {
-			return before
+			return previous
 		}
 	case created != 0:
 		switch {
 		case same || created > g.now:
 		case created >= g.to:
-			return later
+			return deferred
 		case created >= g.from:
 			return zero
 		}
-	case isNew && g.known.whole == g.second-1 && !g.known.forgot:
+	case isNew && g.state.lastComplete == g.second-1 && !g.state.forgot:
 		return zero
 	}
-	return unplaced
+	return unattributed
 }
 
-// add stores the increase of a counter since the start of a second, at whose end it has this total. Holds mu.
+// add stores the increase of a counter in a second. total is the total at the end of the second, and from says how the
+// total at its start is known. mu must be held.
 func (s *Sampler) add(x *series, second int64, total float64, from start) {
 	v := math.NaN()
 	switch from {
-	case before:
+	case previous:
 		v = total - x.total
 	case zero:
 		v = total
-	case later:
+	case deferred:
 		total = 0
 	}
 	switch {
 	case !math.IsNaN(v) && !math.IsInf(v, 0):
 		x.values.put(second, v, s.history())
-	// What a counter gained in seconds that were missed is in its total and in no second. It is counted, so that nobody takes the sum of
-	// the seconds for the total.
-	case from != later && x.source.last == second-1 && total != x.total:
-		s.unplaced++
+	// The total includes the increase during missed seconds, but no second does. Count it, because the sum of the
+	// seconds then differs from the total.
+	case from != deferred && x.source.last == second-1 && total != x.total:
+		s.unattributed++
 	}
 	x.total, x.second = total, second
 }
 
-// history returns how many seconds are kept.
+// history returns the number of seconds that are kept.
 func (s *Sampler) history() int { return int(s.stats.History().Seconds()) }

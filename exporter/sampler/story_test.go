@@ -21,7 +21,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// story is a service that is sampled from the start of its first second on.
+// story is a service that is sampled from the start of its first second.
 type story struct {
 	*testing.T
 	stats   *collector.Collector
@@ -56,7 +56,7 @@ func tell(t *testing.T, g prometheus.Gatherer, o sampler.Options, f func(s *stor
 	})
 }
 
-// second is the middle of the next second, in which something happens.
+// second advances to the middle of the next second.
 func (s *story) second(happens ...func()) {
 	time.Sleep(time.Until(s.begin.Add(time.Duration(s.seconds)*time.Second + 500*time.Millisecond)))
 	synctest.Wait() // so that the race detector knows that nobody gathers
@@ -132,7 +132,8 @@ func (y yields) Collect(to chan<- prometheus.Metric) {
 
 var sent = prometheus.NewDesc("sent_total", "x", []string{"queue"}, nil)
 
-// A Collector that yields nothing until its backend answers has no peak of all that the backend had counted.
+// A Collector returns nothing until its backend responds. The first sample does not include the counts that the backend
+// already had.
 func TestABackendThatAnswersLate(t *testing.T) {
 	registry, answers, total := prometheus.NewRegistry(), false, 5e8
 	registry.MustRegister(yields(func() (all []prometheus.Metric) {
@@ -150,7 +151,8 @@ func TestABackendThatAnswersLate(t *testing.T) {
 	})
 }
 
-// A new label value of a family that was there has its first second; in an empty family, or one that failed, it has none.
+// A new label value of an existing family has its first second. In an empty family, or in a family that failed, it has
+// none.
 func TestNewCountersWithoutACreatedTimestamp(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var queues []string
@@ -178,7 +180,8 @@ func TestNewCountersWithoutACreatedTimestamp(t *testing.T) {
 	})
 }
 
-// A counter that was created an hour ago and is gathered only now has no peak of an hour, whatever its gatherer had before.
+// A counter that was created an hour ago and is gathered for the first time has no peak with an hour of counts,
+// whatever its gatherer returned before.
 func TestAnOldCounterThatIsSeenLate(t *testing.T) {
 	registry, total := prometheus.NewRegistry(), 1e9
 	other := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "other_total", Help: "x"}, []string{"l"})
@@ -199,8 +202,8 @@ func TestAnOldCounterThatIsSeenLate(t *testing.T) {
 	})
 }
 
-// However long a counter was not gathered, what it had before is no increase: also when it was forgotten meanwhile, and when its
-// family was.
+// The earlier total of a counter never counts as an increase, however long the counter was not gathered. This holds
+// even if the counter or its family was forgotten in the meantime.
 func TestACounterThatComesBack(t *testing.T) {
 	for _, away := range []int{1, 599, 601, 605, 1300} {
 		for _, stamped := range []bool{false, true} {
@@ -351,7 +354,8 @@ func TestCountersThatAreCreatedWhileGathering(t *testing.T) {
 	})
 }
 
-// Seconds that nobody sampled, because the process stood still, are counted, whether a reader has noticed before or not.
+// Seconds without a sampling, because the process stalled, are counted, whether a consumer has noticed them before or
+// not.
 func TestSecondsThatWereNotSampled(t *testing.T) {
 	for _, noticed := range []bool{false, true} {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -397,7 +401,8 @@ func TestASlowGathererBesideAnother(t *testing.T) {
 	})
 }
 
-// Every second that is lost is counted: a gathering that fails costs its own and the next, a slow one also those that it covers.
+// Every lost second is counted. A failed gathering costs its own second and the next one. A slow gathering also costs
+// the seconds that it covers.
 func TestLostSecondsAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		g    func(r *prometheus.Registry) prometheus.Gatherer

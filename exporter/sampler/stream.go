@@ -9,16 +9,17 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// Stream returns what per-second endpoints and pushes read.
+// Stream returns the stream of samples for per-second endpoints and pushes.
 func (s *Sampler) Stream() seconds.Stream { return stream{s, seconds.NewLine(s.stats)} }
 
-// stream is a Sampler as a seconds.Stream.
+// stream implements seconds.Stream for a Sampler.
 type stream struct {
 	*Sampler
 	line *seconds.Line
 }
 
-// Sealed implements [seconds.Stream]. The last second is not sealed before it was gathered, for at most a second.
+// Sealed implements [seconds.Stream]. The last second is sealed after its gathering, or after one more second without a
+// gathering. Sealed then counts it as missed.
 func (s stream) Sealed(open int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,20 +83,21 @@ func (s stream) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit
 	return to
 }
 
-// selected reports whether the selection has the series.
+// selected reports whether the selection contains the series.
 func (x *series) selected(sel *seconds.Selection) bool {
 	return len(sel.Resources) == 0 && sel.Has(x.family.Name)
 }
 
-// ring has the values of a series of the last seconds: eight bytes for each second of the history, and of a series that is young for
-// little more than its age. NaN is no value. The zero value is empty.
+// ring holds the values of a series in the last seconds. It takes eight bytes for each second of the history; a young
+// series takes little more than its age needs. NaN means no value. The zero value is empty.
 type ring struct {
-	values []float64 // that of a second is as many places after the first one as there are seconds between them, modulo the history
+	values []float64 // the value of a second has the index (second - first) modulo the history
 	first  int64
-	end    int64 // the second after the last one
+	end    int64 // second after the last stored one
 }
 
-// put stores the value of the last second, or of one after it, in a ring for a history of so many seconds.
+// put stores the value of a second, in a ring for a history of this number of seconds. The second must be the last
+// stored one or a later one.
 func (r *ring) put(second int64, v float64, history int) {
 	if r.values == nil || second-r.end >= int64(history) {
 		*r = ring{first: second, end: second}
@@ -112,7 +114,7 @@ func (r *ring) put(second int64, v float64, history int) {
 	r.end = second + 1
 }
 
-// grow adds a place. Once the ring is full its memory is no more than the history.
+// grow adds a slot. The memory of a full ring is at most the history.
 func (r *ring) grow(history int) {
 	if n := len(r.values); n == cap(r.values) {
 		r.values = append(make([]float64, 0, min(max(2*n, 16), history)), r.values...)
@@ -120,7 +122,7 @@ func (r *ring) grow(history int) {
 	r.values = append(r.values, 0)
 }
 
-// seconds iterates over the values in [from, to).
+// seconds iterates over the seconds in [from, to) that have a value.
 func (r *ring) seconds(from, to int64) iter.Seq2[int64, float64] {
 	return func(yield func(int64, float64) bool) {
 		n := int64(len(r.values))

@@ -1,85 +1,86 @@
 package seconds
 
 import (
-	"math"
 	"slices"
 
-	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
-// emitter emits the samples of consecutive seconds of resources, one resource after the other, or of all inbound traffic. The seconds
-// come from the history, by read, or from a log, by [Filler]; see tells then which of them are still. Both are done once for all metrics,
-// because a second has a dozen.
+// emitter writes the samples of consecutive seconds of one view to a [Sink]: first the seconds of one resource, then
+// those of the next resource, or the seconds of all inbound traffic. The records come from the history (see read) or
+// from a log (see [Filler]). setStates then marks the seconds to omit. The records and the states are computed once and
+// used for all metrics, because a second has a dozen metrics.
 type emitter struct {
 	sink      Sink
 	metrics   []*family
 	sums      Temporality
 	histogram *table.Family // nil if not selected
-	timed     bool          // histograms are needed
+	timed     bool          // a selected metric needs histograms
 
 	seconds    []node.MetricNode
-	states     []state // of the seconds
-	active     bool    // not all of them are still
+	states     []state // parallel to seconds
+	active     bool    // at least one second is not omitted
 	histograms distributions
 
-	// Of cumulative sums and histograms.
-	began   int64       // the second since which they count
-	counts  node.Counts // what sums had before the seconds
-	counted bool        // counts is known
+	// For cumulative sums and histograms only.
+	began   int64       // Unix time at which they start to count
+	counts  node.Counts // totals before the first second
+	counted bool        // counts was read
 	sum     node.MetricNode
 }
 
-// state is whether a second is emitted. Metrics that always are take no notice of it.
+// state says whether a second is emitted. Metrics with [table.Second].Always ignore it.
 type state byte
 
 const (
-	omitted state = iota // it is still
+	omitted state = iota // idle for more than idleLimit
 	sent
-	resumed // sent, after a second that is omitted
+	resumed // sent, and the second before was omitted
 )
 
-// emitter makes one for the selected ones of some families.
+// emitter returns an emitter for the selected metrics of the families.
 func (f *families) emitter(s *Selection, sink Sink) emitter {
 	e := emitter{sink: sink, metrics: f.selected(s), sums: s.Sums, histogram: f.histograms[s.Histogram]}
 	e.timed = e.histogram != nil || slices.ContainsFunc(e.metrics, func(m *family) bool { return m.RT != nil })
 	return e
 }
 
-// read reads the seconds of a view in [from, to).
+// read loads the seconds of a view in [from, to).
 func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
 	e.seconds = v.AppendSeconds(e.seconds[:0], from, to)
 	past, cumulative := unknown, e.histogram != nil && e.histogram.Type == table.Histogram
 	e.counted, e.began = false, v.Began().Unix()
-	if len(e.seconds) > 0 && (e.seconds[0].Idle() || cumulative || e.sums == Cumulative) { // else the past makes no difference
+	// The past affects only seconds that begin idle, and cumulative samples.
+	if len(e.seconds) > 0 && (e.seconds[0].Idle() || cumulative || e.sums == Cumulative) {
 		first := r.stats.Timeline().IndexAtOrAfter(e.seconds[0].Start)
-		past = stillBefore(r.stats, v, first)
+		past = idlenessBefore(r.stats, v, first)
 		if e.sums == Cumulative {
 			e.counts, e.counted = v.CountsBefore(first)
 		}
 	}
-	if e.see(&past); e.timed && e.active {
+	if e.setStates(&past); e.timed && e.active {
 		e.histograms.read(r, v, from, to, cumulative, e.seconds)
 	}
 }
 
-// see sets the states of the seconds. The past is as of before them, and then as of behind them.
-func (e *emitter) see(past *still) {
+// setStates sets the states of the loaded seconds. past holds the idleness before the first second; setStates updates
+// it to the idleness after the last.
+func (e *emitter) setStates(past *idleness) {
 	e.states, e.active = e.states[:0], false
 	for i := range e.seconds {
 		now := sent
-		if past.is(e.seconds[i].Start.Unix() - 1) {
+		if past.suppressed(e.seconds[i].Start.Unix() - 1) {
 			now = resumed
 		}
-		if past.see(&e.seconds[i]) {
+		if past.observe(&e.seconds[i]) {
 			now = omitted
 		}
 		e.states, e.active = append(e.states, now), e.active || now != omitted
 	}
 }
 
-// emit emits the seconds with these labels.
+// emit writes all selected metrics of the loaded seconds under the labels.
 func (e *emitter) emit(labels, values []string) {
 	if len(e.seconds) == 0 {
 		return
@@ -111,7 +112,7 @@ func (e *emitter) emit(labels, values []string) {
 	}
 }
 
-// start starts a cumulative series.
+// start begins a cumulative series. It passes the start time of the series to sinks that implement [Starter].
 func (e *emitter) start(f *table.Family, labels, values []string) {
 	e.sink.Series(f, labels, values)
 	if sink, ok := e.sink.(Starter); ok {
@@ -119,7 +120,8 @@ func (e *emitter) start(f *table.Family, labels, values []string) {
 	}
 }
 
-// values emits a metric.
+// values writes one sample of the metric for each second that is not omitted. A response time metric has no sample in a
+// second without a completed call.
 func (e *emitter) values(m *family) {
 	for i := range e.seconds {
 		second := &e.seconds[i]
@@ -136,8 +138,9 @@ func (e *emitter) values(m *family) {
 	}
 }
 
-// totals emits the metric's sum at the end of each second that is not still, and at the beginning of one that comes after a still one,
-// so that what was counted in any second is the difference of two samples.
+// totals writes the running sum of the metric at the end of each second that is not omitted. For a second after an
+// omitted one it also writes the sum at the beginning. The count of any second is therefore the difference of two
+// samples.
 func (e *emitter) totals(m *family) {
 	e.sum.Counts = e.counts
 	emit := func(unix int64) {
@@ -156,34 +159,36 @@ func (e *emitter) totals(m *family) {
 	}
 }
 
-// points emits the cumulative histogram at the times at which totals emits the sum of a metric.
+// points writes the cumulative histogram at the times at which totals writes the sum of a metric. It writes nothing if
+// the histogram of the earlier seconds is unavailable.
 func (e *emitter) points() {
 	d := &e.histograms
 	if !d.hasBefore {
 		return
 	}
 	next := d.missing
-	before := func(place int) *node.Histogram {
-		for ; next < place; next++ { // one without a name counts, too
+	before := func(position int) *node.Histogram {
+		for ; next < position; next++ { // includes seconds without a name
 			d.before.Add(&d.hs[next])
 		}
 		return &d.before
 	}
 	for i := range e.seconds {
-		at, place := e.seconds[i].Start.Unix(), d.places[i]
+		at, position := e.seconds[i].Start.Unix(), d.positions[i]
 		if d.of(i) == nil {
 			continue
 		}
 		if e.states[i] == resumed {
-			e.sink.Histogram(at, before(place))
+			e.sink.Histogram(at, before(position))
 		}
 		if e.states[i] != omitted {
-			e.sink.Histogram(at+1, before(place+1))
+			e.sink.Histogram(at+1, before(position+1))
 		}
 	}
 }
 
-// singles emits the histogram of each second that is not still; it is empty if no call ended in one.
+// singles writes the histogram of each second that is not omitted. The histogram is empty if no call ended in the
+// second.
 func (e *emitter) singles() {
 	for i := range e.seconds {
 		if h := e.histograms.of(i); h != nil && e.states[i] != omitted {
@@ -192,82 +197,42 @@ func (e *emitter) singles() {
 	}
 }
 
-// distributions are the response time histograms of consecutive seconds of one resource. Their memory is reused.
+// distributions holds the response time histograms of consecutive seconds of one resource. Its memory is reused.
 //
-// There is a histogram of each second of the timeline, and a record only of those that have a name: a step of the clock back leaves
-// some without one, whose calls are in the cumulative histogram all the same. So each record has its place among the histograms.
+// The timeline has a histogram for each of its seconds, but only seconds with a name have a record: a backward step of
+// the clock leaves some seconds without a name. The calls of these seconds count in the cumulative histogram. The
+// slice positions therefore maps each record to its histogram.
 type distributions struct {
 	hs        []node.Histogram
-	missing   int            // those that are not kept any more, at the beginning
-	places    []int          // in hs, of the seconds that are emitted
-	before    node.Histogram // the sum of all before those that are kept
+	missing   int            // number of leading entries of hs that are no longer kept
+	positions []int          // index in hs of each record; -1 if not kept
+	before    node.Histogram // sum of all histograms before the kept ones
 	hasBefore bool           // before was read
 }
 
-// read reads the histograms that are kept of the seconds in [from, to), which have these records, and with before also the sum of all
-// earlier ones.
+// read loads the histograms that the view keeps of the seconds in [from, to). seconds holds the records of the
+// same range. If before is set, read also loads the sum of all earlier histograms.
 func (d *distributions) read(r *Resources, v *node.View, from, to int64, before bool, seconds []node.MetricNode) {
 	from = max(from, to-r.kept, v.Since())
 	n := int(max(to-from, 0))
-	d.hs, d.places = slices.Grow(d.hs[:0], n)[:n], d.places[:0]
+	d.hs, d.positions = slices.Grow(d.hs[:0], n)[:n], d.positions[:0]
 	first := v.Histograms(from, d.hs)
 	d.missing = int(max(first-from, 0))
 	d.hasBefore = before && v.HistogramBefore(max(first, from), &d.before)
 	for i := range seconds {
-		place := -1
-		if i >= len(seconds)-n { // it may be kept
+		position := -1
+		if i >= len(seconds)-n { // may be kept
 			index := r.stats.Timeline().IndexAtOrAfter(seconds[i].Start)
-			place = int(index - from)
+			position = int(index - from)
 		}
-		d.places = append(d.places, place)
+		d.positions = append(d.positions, position)
 	}
 }
 
-// of returns the histogram of a second by its number, nil if it is not kept.
+// of returns the histogram of the second with this position in emitter.seconds, or nil if it is no longer kept.
 func (d *distributions) of(i int) *node.Histogram {
-	if place := d.places[i]; place >= d.missing {
-		return &d.hs[place]
+	if position := d.positions[i]; position >= d.missing {
+		return &d.hs[position]
 	}
 	return nil
-}
-
-// stillFor is how many seconds before an idle one must have been idle, too, until a series stops.
-const stillFor = 60
-
-// still knows in which seconds a resource is still: nothing happened in the second nor in the minute before it, by the names of
-// the seconds, and nothing was in flight. It is the last second that was not idle, or the one before the first that is known. Of
-// a still second only the metrics with [table.Second].Always are sent. Which seconds are still depends on what happened before
-// them and on nothing else, so it is the same for every reader, at any time.
-type still int64
-
-// unknown is a still without a past: the next second resumed one.
-const unknown still = math.MinInt64
-
-// see takes notice of a second, and reports whether it is still. Seconds must ascend.
-func (s *still) see(m *node.MetricNode) bool {
-	at := m.Start.Unix()
-	if *s == unknown {
-		*s = still(at - 1)
-	}
-	if !m.Idle() {
-		*s = max(*s, still(at))
-	}
-	return s.is(at)
-}
-
-// is reports whether an idle second is still.
-func (s *still) is(unix int64) bool { return unix-stillFor > int64(*s) }
-
-// stillBefore is the past of a view at the second with this index. A second without a name was not handed out, and is passed
-// over here as well.
-func stillBefore(c *collector.Collector, v *node.View, index int64) still {
-	for {
-		index = v.LastActive(index)
-		if index < v.Since() {
-			return still(v.Began().Unix() - 1)
-		}
-		if name, ok := c.Timeline().WallTime(index); ok {
-			return still(name.Unix())
-		}
-	}
 }

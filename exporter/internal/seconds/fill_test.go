@@ -8,7 +8,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A resource is idle, and so zero, in the very last second of the hour after its row, and unknown in the one after that.
+// A resource is idle, and therefore zero, up to the last second of the hour after its row. It is absent one second
+// later.
 func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 	const limit = int64(maxIdle / time.Second)
 	at := func(second int64) node.MetricNode { return node.MetricNode{Start: time.Unix(second, 0)} }
@@ -18,11 +19,14 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 		present []int64
 		want    []int64
 	}{
-		"one before the limit":      {before: 100, present: []int64{99 + limit}, want: []int64{99 + limit}},
-		"at the limit":              {before: 100, present: []int64{100 + limit}, want: []int64{100 + limit}},
-		"one behind the limit":      {before: 100, present: []int64{101 + limit}},
-		"counted from the last row": {before: 100, rows: []node.MetricNode{at(102)}, present: []int64{102, 102 + limit, 103 + limit}, want: []int64{102, 102 + limit}},
-		"never seen":                {present: []int64{1, 2}},
+		"one before the limit": {before: 100, present: []int64{99 + limit}, want: []int64{99 + limit}},
+		"at the limit":         {before: 100, present: []int64{100 + limit}, want: []int64{100 + limit}},
+		"one behind the limit": {before: 100, present: []int64{101 + limit}},
+		"counted from the last row": {
+			before: 100, rows: []node.MetricNode{at(102)},
+			present: []int64{102, 102 + limit, 103 + limit}, want: []int64{102, 102 + limit},
+		},
+		"never seen": {present: []int64{1, 2}},
 	} {
 		l := Filler{present: tc.present}
 		l.emit(&l.emitters[resources], &series{before: tc.before, rows: tc.rows}, nil, nil)
@@ -39,7 +43,7 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 	}
 }
 
-// A Filler drops a resource when its gaps are not filled any more.
+// A Filler drops a resource as soon as it no longer fills the gaps of the resource.
 func TestFillerDropsIdleResources(t *testing.T) {
 	limit := int64(maxIdle / time.Second)
 	for late, want := range map[int64]int{limit: 2, limit + 1: 1} {

@@ -11,53 +11,62 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Filler emits the rows of a metric log as the samples that a scraper would have got: the metrics that the log has, under the
-// same names and labels, with the idle seconds that have no row. An idle second of a resource is zero if another row of that
-// second shows that the process ran, and the resource had a row in the hour before; after a minute only its passes are.
+// Filler turns the rows of a metric log into the samples that a scraper would have received. It emits the metrics that
+// the log has, under the same names and labels, and adds the idle seconds, which have no row.
 //
-// It must be made with [NewFiller], and is not safe for concurrent use. Its memory is bounded by the rows that are emitted
-// together.
+// An idle second of a resource counts as zero under two conditions: another row of that second shows that the process
+// ran, and the resource had a row in the hour before. After a minute of idleness only the passes of the resource are
+// emitted.
+//
+// Create a Filler with [NewFiller]. It is not safe for concurrent use. Its memory is bounded by the number of rows that
+// are emitted together.
 type Filler struct {
 	sink     Sink
 	emitters [kinds]emitter
-	inbound  bool // there was any inbound traffic
+	inbound  bool // a row with inbound traffic was added
 	run      table.Family
-	of       *runs.File
-	only     *Selection
+	runs     *runs.File
+	selected *Selection
 
-	from    int64              // earlier rows show which resources are known, and which were idle
-	present []int64            // the buffered seconds, those with any row, ascending
-	series  map[string]*series // by resource; [collector.InboundTotal] is all inbound traffic
-	most    int                // seconds of resources to emit at a time
-	size    int                // seconds of resources buffered
+	from       int64              // first second to emit; earlier rows only name resources and show idleness
+	present    []int64            // buffered seconds with at least one row, ascending
+	series     map[string]*series // by resource; [collector.InboundTotal] is all inbound traffic
+	maxSeconds int                // number of seconds of resources to emit at a time
+	size       int                // number of buffered seconds of resources
 }
 
-// series are the buffered rows of one resource.
+// series holds the buffered rows of one resource.
 type series struct {
-	before int64 // the last second with a row before those in rows, 0 if there is none
-	still  still // as of before rows
+	before int64    // last second with a row before rows; 0 if none
+	idle   idleness // before rows
 	rows   []node.MetricNode
 }
 
-// NewFiller makes a Filler for the selected samples of the seconds from the Unix time from on. It also needs the rows of the hour
-// before, which name the resources and are not emitted. Beside the metrics of the log it emits the run of each second that of has one
-// for. There are no cumulative sums and no histograms.
+// NewFiller returns a Filler for the selected samples of the seconds at or after the Unix time from. The caller must
+// also add the rows of the hour before from. They name the resources and are not emitted.
 //
-// The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
-func NewFiller(namespace string, of *runs.File, s *Selection, from int64, most int, sink Sink) *Filler {
-	f := &Filler{sink: sink, run: table.Run(namespace), of: of, only: s, from: from, most: most, series: map[string]*series{}}
+// The Filler also emits the run of each second for which processes has one. It emits no cumulative sums and no
+// histograms.
+//
+// The sink receives about maxSeconds seconds of resources at a time, series by series. After that it receives the same
+// series again with later seconds.
+func NewFiller(namespace string, processes *runs.File, s *Selection, from int64, maxSeconds int, sink Sink) *Filler {
+	f := &Filler{
+		sink: sink, run: table.Run(namespace), runs: processes, selected: s,
+		from: from, maxSeconds: maxSeconds, series: map[string]*series{},
+	}
 	for kind, logged := range newFamilies(namespace, func(m *table.Second) bool { return m.Logged }) {
 		f.emitters[kind] = logged.emitter(s, sink)
 	}
 	return f
 }
 
-// Buffered returns the buffered seconds, about how many samples they have, and the last one of them.
+// Buffered returns the number of buffered seconds, their approximate number of samples, and the last buffered second.
 func (f *Filler) Buffered() (seconds, samples int, last int64) {
 	return len(f.present), (f.size+len(f.series))*len(f.emitters[resources].metrics) + len(f.present), f.last()
 }
 
-// last returns the last buffered second; 0 if there is none.
+// last returns the last buffered second, or 0 if the buffer is empty.
 func (f *Filler) last() int64 {
 	if n := len(f.present); n > 0 {
 		return f.present[n-1]
@@ -65,15 +74,18 @@ func (f *Filler) last() int64 {
 	return 0
 }
 
-// Add adds a row. Rows must ascend; one out of order is skipped. The record is copied. The rows of all inbound traffic tell in
-// which seconds the process ran; they are emitted under names of their own, unless there was none. So does a row that is not
-// selected. Add reports whether it has emitted the rows of all earlier seconds.
+// Add adds a row. It copies the record. Rows must ascend; Add skips a row that is out of order.
+//
+// All rows show in which seconds the process ran, including rows that are not selected and rows of all inbound traffic.
+// The rows of all inbound traffic are emitted under their own names, unless all of them are idle.
+//
+// Add reports whether it has emitted the rows of all earlier seconds.
 func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
 	at := m.Start.Unix()
 	earlier := at < f.from
 	switch last := f.last(); {
 	case !earlier && at > last:
-		if f.size += max(len(f.series), 1); f.size >= f.most {
+		if f.size += max(len(f.series), 1); f.size >= f.maxSeconds {
 			emitted = len(f.present) > 0
 			f.Flush()
 		}
@@ -81,16 +93,16 @@ func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
 	case !earlier && at < last:
 		return false
 	}
-	if total := resource == collector.InboundTotal; total && !f.only.total() || !total && !f.only.wants(resource) {
+	if total := resource == collector.InboundTotal; total && !f.selected.total() || !total && !f.selected.wants(resource) {
 		return emitted
 	}
 	x := f.series[resource]
 	if x == nil {
-		x = &series{still: unknown}
+		x = &series{idle: unknown}
 		f.series[resource] = x
 	}
 	if earlier {
-		x.still.see(m)
+		x.idle.observe(m)
 		x.before = max(x.before, at)
 	} else if n := len(x.rows); n == 0 || m.Start.After(x.rows[n-1].Start) {
 		x.rows = append(x.rows, *m)
@@ -98,10 +110,10 @@ func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
 	return emitted
 }
 
-// maxIdle is how long a resource may be idle: a Collector retires it after that, too.
+// maxIdle is the longest idle time of a resource. A Collector retires a resource after the same time.
 const maxIdle = collector.DefaultRetireAfter
 
-// Flush emits the buffered rows. It must be called at the end.
+// Flush emits the buffered rows. The caller must call it after the last Add.
 func (f *Filler) Flush() {
 	if len(f.present) == 0 {
 		return
@@ -109,14 +121,14 @@ func (f *Filler) Flush() {
 	last := f.last()
 	names := slices.Sorted(maps.Keys(f.series))
 	if i, ok := slices.BinarySearch(names, collector.InboundTotal); ok {
-		names = append(slices.Delete(names, i, i+1), collector.InboundTotal) // as in the log
+		names = append(slices.Delete(names, i, i+1), collector.InboundTotal) // last, as in the log
 	}
 	labels, values := []string{"resource"}, make([]string, 1)
 	for _, name := range names {
 		x := f.series[name]
 		if values[0] = name; name != collector.InboundTotal {
 			f.emit(&f.emitters[resources], x, labels, values)
-		} else if f.inbound = f.inbound || slices.ContainsFunc(x.rows, func(m node.MetricNode) bool { return !m.Idle() }); f.inbound {
+		} else if f.inbound = f.inbound || slices.ContainsFunc(x.rows, active); f.inbound {
 			f.emit(&f.emitters[inbound], x, nil, nil)
 		}
 		if n := len(x.rows); n > 0 {
@@ -129,16 +141,20 @@ func (f *Filler) Flush() {
 	}
 	f.sink.Series(&f.run, nil, nil)
 	for _, second := range f.present {
-		if id := f.of.ID(second); id != 0 {
+		if id := f.runs.ID(second); id != 0 {
 			f.sink.Value(second, float64(id))
 		}
 	}
 	f.present, f.size, f.from = f.present[:0], 0, last+1
 }
 
-// emit emits the buffered seconds of a resource, with idle ones, and moves on behind them. An idle second has no row: it is zero if
-// another resource has a row in it, which shows that the process ran, and the resource is known from an earlier row. A resource that was
-// idle for longer than maxIdle has ended.
+// active reports whether the record of a second has any activity.
+func active(m node.MetricNode) bool { return !m.Idle() }
+
+// emit writes the buffered seconds of a resource, including its idle seconds, and advances the series past them.
+//
+// An idle second has no row. It counts as zero if a row of another resource shows that the process ran, and if an
+// earlier row names the resource. A resource ends after maxIdle without a row.
 func (f *Filler) emit(e *emitter, of *series, labels, values []string) {
 	e.seconds = e.seconds[:0]
 	rest, last := of.rows, of.before
@@ -151,6 +167,6 @@ func (f *Filler) emit(e *emitter, of *series, labels, values []string) {
 			e.seconds = append(e.seconds, node.MetricNode{Start: time.Unix(second, 0)})
 		}
 	}
-	e.see(&of.still)
+	e.setStates(&of.idle)
 	e.emit(labels, values)
 }

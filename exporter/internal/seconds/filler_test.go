@@ -37,8 +37,8 @@ func (s *recorder) of(metric, resource string) (parts []string) {
 	return parts
 }
 
-// A Filler emits the rows of a log with idle seconds between them: while the process ran, and the resource is known. Beyond a
-// minute they have only the calls that passed.
+// A Filler emits the rows of a log, and adds idle seconds while the process ran and an earlier row names the resource.
+// After a minute of idleness only the passes are emitted.
 func TestFiller(t *testing.T) {
 	rows := func(b *seconds.Filler) {
 		for _, row := range []struct {
@@ -55,7 +55,7 @@ func TestFiller(t *testing.T) {
 			{5001, collector.InboundTotal, 0},
 			{5003, "b", 4},
 			{5003, collector.InboundTotal, 4},
-			{5001, "a", 99}, // out of place
+			{5001, "a", 99}, // out of order
 			{5004, "a", 5},
 			{5004, "b", 6},
 			{5004, collector.InboundTotal, 11},
@@ -115,8 +115,9 @@ func TestFiller(t *testing.T) {
 	}
 }
 
-// What was idle for long before a gap is so at its beginning, and the total of requests as well, which has a row of every second.
-func TestFillerKnowsWhoWasIdleBefore(t *testing.T) {
+// A resource that was idle for long before a gap is idle at the start of the gap. The same holds for the total of
+// inbound traffic, which has a row in every second.
+func TestFillerKeepsIdlenessAcrossGaps(t *testing.T) {
 	var s recorder
 	b := seconds.NewFiller("x", nil, new(seconds.Selection), 161, 1000, &s)
 	for second := int64(100); second <= 162; second++ {
@@ -142,10 +143,11 @@ func TestFillerKnowsWhoWasIdleBefore(t *testing.T) {
 	}
 }
 
-// A metric that the log does not have is not emitted from it.
+// A Filler does not emit a metric that the log does not have.
 func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
 	selection := seconds.Selection{Metrics: []string{"x_persecond_pass_peak"}}
-	if slices.ContainsFunc(seconds.Names("x", true), selection.Has) || !slices.ContainsFunc(seconds.Names("x", false), selection.Has) {
+	logged, all := seconds.Names("x", true), seconds.Names("x", false)
+	if slices.ContainsFunc(logged, selection.Has) || !slices.ContainsFunc(all, selection.Has) {
 		t.Error("it is in the log")
 	}
 	var s recorder

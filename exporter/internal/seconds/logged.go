@@ -9,29 +9,36 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Log is what [Resources] need of a metric log; metriclog.Writer implements it.
+// Log is the part of a metric log that [Resources] reads. metriclog.Writer implements it.
 type Log interface {
-	// Logged calls f with the records in [from, to), Unix times, ascending by second, until f returns false.
-	// A record has the Start and the fields that metrics with [table.Second].Logged read, and zero elsewhere. A second without
-	// events has no record. The record is valid during the call. The log counts what it cannot read and leaves it out.
+	// Logged calls f with the records in [from, to), which are Unix times, in ascending order of seconds. It stops when
+	// f returns false. A record contains Start and the fields that metrics with [table.Second].Logged read; other
+	// fields are zero. A second without events has no record. The record is valid only during the call. The log skips
+	// and counts rows that it cannot read.
 	Logged(from, to int64, f func(resource string, m *node.MetricNode) bool)
-	// Runs returns the processes that counted the seconds of the log.
+	// Runs returns the processes that recorded the seconds of the log.
 	Runs() *runs.File
 }
 
-// emitLogged emits the seconds of earlier processes in [from, to), as many as the limit allows, and at least one. It returns the second
-// before which it stopped, and how many seconds the limit has left.
+// emitLogged writes the seconds of earlier processes in [from, to), up to the limit, and at least one. It returns the
+// first second that it did not emit, and the number of seconds that the limit leaves.
+//
+// The rows of one second are read one by one, so the size of a second is known only after its last row. emitLogged
+// therefore estimates the size of the buffered seconds from the number of resources and the longest label (see fits).
+// If the estimate exceeds the limit, it flushes the buffer, which yields the exact size so far, or drops the newest
+// second.
 func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink Sink) (reached, left int64) {
 	out := &counter{Sink: sink}
 	rows := NewFiller(r.namespace, r.log.Runs(), s, from, math.MaxInt, out)
-	one, longest := r.size(s, &r.families[resources]).whole, 0 // size of a second of a resource, without its label
+	one, longest := r.size(s, &r.families[resources]).whole, 0 // size of a second without its label; longest label
 	fits := func(seconds int) bool {
 		n := seconds * max(len(rows.series), 1)
 		size := out.Add(Size{n * one.Samples, n * (one.Bytes + one.Samples*longest)}).Add(r.runSize())
 		return size.Samples <= limit.Samples && size.Bytes <= limit.Bytes
 	}
-	begun := int64(0) // seconds, the last of them with all its rows
-	// end drops the last second if more resources have come in it than the limit allows, and reports whether another one may begin.
+	begun := int64(0) // number of seconds whose rows were read
+	// end is called after the last row of a second. It drops this second if its resources exceed the limit, and reports
+	// whether another second may begin.
 	end := func() bool {
 		n := len(rows.present)
 		if begun > 1 && !fits(n) {
@@ -39,7 +46,7 @@ func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink S
 			begun--
 			return false
 		}
-		if begun > 0 && !fits(n+1) { // as it is, most may be idle
+		if begun > 0 && !fits(n+1) { // flush now: most of the buffered seconds may be idle
 			rows.Flush()
 			n = 0
 		}
@@ -66,11 +73,11 @@ func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink S
 	return reached, max(min(limit.Seconds-begun, int64(float64(limit.Seconds)*(1-used))), 0)
 }
 
-// counter is a Sink that counts what it passes on.
+// counter is a Sink that counts the samples that it forwards.
 type counter struct {
 	Sink
 	Size
-	line int // length of a line of the series, about
+	line int // approximate length of a line of the series
 }
 
 // Series implements [Sink].

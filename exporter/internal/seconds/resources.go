@@ -11,9 +11,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Resources is the [Stream] of a Collector's resources: a gauge for each row of [table.Seconds], and a histogram, with the
-// label resource; the same of all inbound traffic without a label, once there was any; and [table.DryRun]. It must be made with
-// [NewResources], and is safe for concurrent use.
+// Resources is the [Stream] of a Collector's resources. It contains a gauge for each row of [table.Seconds] and a
+// histogram, both with the label resource. It contains the same metrics of all inbound traffic without a label, as soon
+// as inbound traffic exists, and [table.DryRun]. Create it with [NewResources]. It is safe for concurrent use.
 type Resources struct {
 	stats     *collector.Collector
 	namespace string
@@ -21,33 +21,33 @@ type Resources struct {
 	families  [kinds]families
 	run       table.Family
 	line      *Line
-	kept      int64 // seconds for which histograms are kept
-	bounds    int   // of the classic histogram
+	kept      int64 // number of seconds with kept histograms
+	bounds    int   // number of bounds of the classic histogram
 }
 
-// kind is what samples are of, and in this order the metrics are documented.
+// kind is the subject of samples. The order of the kinds is the order of the documented metrics.
 type kind int
 
 const (
 	resources kind = iota
 	inbound        // all inbound traffic
-	dryRuns        // of limits
+	dryRuns        // calls that a dry-run limit would have refused
 	kinds
 )
 
-// families are the metrics of single seconds of one kind.
+// families holds the per-second metrics of one kind.
 type families struct {
 	metrics    []family
-	histograms [Single + 1]*table.Family // by what they are about; nil without one
+	histograms [Single + 1]*table.Family // by temporality; nil without one
 }
 
-// family is a row of [table.Seconds] with its full name, and its sum if it has one.
+// family is a row of [table.Seconds] with its full name, and with its sum if the metric adds up.
 type family struct {
 	table.Second
 	family, sum table.Family
 }
 
-// newFamilies makes those of some rows, by kind.
+// newFamilies returns the families of the rows for which keep returns true, by kind.
 func newFamilies(namespace string, keep func(*table.Second) bool) (all [kinds]families) {
 	rows := [kinds][]table.Second{append(table.Seconds(), table.Histograms()...), table.InboundSeconds(), {table.DryRun()}}
 	for kind := range all {
@@ -60,15 +60,16 @@ func newFamilies(namespace string, keep func(*table.Second) bool) (all [kinds]fa
 			case table.GaugeHistogram:
 				to.histograms[Single] = &f
 			default:
-				to.metrics = append(to.metrics, family{m, f, table.Family{Name: f.Name + "_total", Type: table.Counter, Help: m.Sum}})
+				sum := table.Family{Name: f.Name + "_total", Type: table.Counter, Help: m.Sum}
+				to.metrics = append(to.metrics, family{m, f, sum})
 			}
 		}
 	}
 	return all
 }
 
-// Names returns the full names of all metrics of single seconds, but for the histograms, or of those that the metric log has, in the
-// order of [table.Seconds].
+// Names returns the full names of all per-second metrics except the histograms, in the order of [table.Seconds]. If
+// logged is set, Names returns only the metrics that the metric log has.
 func Names(namespace string, logged bool) (names []string) {
 	for _, f := range newFamilies(namespace, func(m *table.Second) bool { return !logged || m.Logged }) {
 		for _, m := range f.metrics {
@@ -78,9 +79,13 @@ func Names(namespace string, logged bool) (names []string) {
 	return names
 }
 
-// NewResources makes the stream. If log is not nil, the stream has the logged seconds of earlier processes, too.
+// NewResources returns the stream of c. If log is not nil, the stream also contains the logged seconds of earlier
+// processes.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
-	r := &Resources{stats: c, namespace: namespace, log: log, run: table.Run(namespace), line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
+	r := &Resources{
+		stats: c, namespace: namespace, log: log, run: table.Run(namespace), line: NewLine(c),
+		kept: int64(c.Histograms() / time.Second),
+	}
 	r.families = newFamilies(namespace, func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed })
 	var h node.Histogram
 	c.Tree().View().Node().Snapshot(c.Timeline().Now(), &h)
@@ -115,7 +120,7 @@ func (r *Resources) Size(s *Selection, from int64) Size {
 	r.views(s, func(of kind, v *node.View, labels, values []string) {
 		one := sizes[of].whole
 		if named && v.LastActive(math.MaxInt64) < index {
-			if past := stillBefore(r.stats, v, index); past.is(first.Unix()) {
+			if past := idlenessBefore(r.stats, v, index); past.suppressed(first.Unix()) {
 				one = sizes[of].always
 			}
 		}
@@ -128,7 +133,7 @@ func (r *Resources) Size(s *Selection, from int64) Size {
 	return all
 }
 
-// runSize is the size of the run of a second.
+// runSize returns the size of the run sample of one second.
 func (r *Resources) runSize() Size {
 	return Size{1, len(r.run.Name) + len(" 7000000000000000 1700000000000") + 1}
 }
@@ -136,16 +141,17 @@ func (r *Resources) runSize() Size {
 // lineBytes is the length of a line without names.
 const lineBytes = len(`{} 123456789 1700000000000`) + 1
 
-// labelBytes is the length of a label in a line, but for what is escaped in it.
+// labelBytes returns the length of a label in a line, without the escape characters.
 func labelBytes(name, value string) int { return len(name) + len(`=""`) + len(value) }
 
-// nativeBytes is the length of a native histogram of a hundred buckets.
+// nativeBytes is the length of a native histogram with a hundred buckets.
 const nativeBytes = 512
 
-// rowSize is the size of a second without its labels: of a whole one, and of one that is still.
+// rowSize is the size of a second without its labels: whole for a full second, always for an omitted second, which has
+// only the metrics with [table.Second].Always.
 type rowSize struct{ whole, always Size }
 
-// size returns the size of a second of some families.
+// size returns the sizes of a second of the selected metrics in f, without the labels.
 func (r *Resources) size(s *Selection, f *families) (one rowSize) {
 	for _, m := range f.selected(s) {
 		line := Size{1, lineBytes + len(m.family.Name)}
@@ -168,7 +174,7 @@ func (r *Resources) size(s *Selection, f *families) (one rowSize) {
 	return one
 }
 
-// selected returns the metrics of the selection.
+// selected returns the selected metrics.
 func (f *families) selected(s *Selection) []*family {
 	list := make([]*family, 0, len(f.metrics))
 	for i := range f.metrics {
@@ -179,8 +185,8 @@ func (f *families) selected(s *Selection) []*family {
 	return list
 }
 
-// views calls f for each selected resource, for its dry runs, and for all inbound traffic, once there was any. The labels are valid during
-// the call. What has a size and what is emitted are the same, because both go this way.
+// views calls f for each selected resource and its dry runs, and for all inbound traffic as soon as it exists. The
+// labels are valid only during the call. Size and Emit both use views, so they cover the same series.
 func (r *Resources) views(s *Selection, f func(of kind, v *node.View, labels, values []string)) {
 	labels, values := []string{"reason", "resource"}, make([]string, 2)
 	for _, x := range r.stats.Resources() {
@@ -190,7 +196,7 @@ func (r *Resources) views(s *Selection, f func(of kind, v *node.View, labels, va
 		values[1] = x.Name()
 		f(resources, x.View().Node(), labels[1:], values[1:])
 		for reason, v := range x.DryRuns() {
-			if n := v.Node(); n != nil { // it would have refused something
+			if n := v.Node(); n != nil { // the limit would have refused a call
 				values[0] = reason
 				f(dryRuns, n, labels, values)
 			}
@@ -224,7 +230,7 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	return reached
 }
 
-// emitRuns emits which process counted each of the seconds of this process.
+// emitRuns writes the run of this process for each of its seconds in [begin, end).
 func (r *Resources) emitRuns(begin, end int64, sink Sink) {
 	sink.Series(&r.run, nil, nil)
 	for i, id := begin, float64(r.stats.RunID()); i < end; i++ {

@@ -1,27 +1,31 @@
-// Package seconds has the streams of sealed seconds that the per-second endpoint, pushes and verify send: samples of each
-// second of each resource, from the Collector's history, and from the metric log for earlier processes.
+// Package seconds provides the streams of sealed seconds that the per-second endpoint, pushes and verify send. A stream
+// contains samples of each second of each resource. The samples come from the Collector's history, and for earlier
+// processes from the metric log.
 //
 // # The line and positions on it
 //
-// A [Line] is the sealed seconds of a Collector by their Unix times. A [Position] is how far one consumer of it is: the cursor of a
-// scraper, or a push. A consumer saves its position with the end of what it is about to send, sends, and settles the seconds when they
-// are received, refused or given up. So a process that is killed in between leaves a position that says which seconds are in doubt, and
-// its successor decides whether to send them again.
+// A [Line] is the sequence of a Collector's sealed seconds, by Unix time. A [Position] records how far one consumer has
+// got: the cursor of a scraper, or a push. Before a consumer sends, it saves its position together with the end of the
+// seconds that it is about to send. It settles the seconds when they are received, refused or given up. If the process
+// is killed in between, the saved position shows which seconds are in doubt, and the next process decides whether to
+// send them again.
 //
 // # From a second to samples
 //
-// A consumer asks a [Stream] for the seconds from its position on, and the Stream gives their samples to a [Sink], series by series: a
-// page, a request, or a comparison. [Resources] is the Stream of what a Collector counts. It reads the records of each resource from the
-// history, and walks the rows of package table for each. Seconds that an earlier process counted come from the metric log through a
-// [Filler], which adds the idle seconds that have no row there. All ways out share these two, so a second has the same samples on each.
+// A consumer requests the seconds from its position on from a [Stream]. The Stream passes their samples to a [Sink],
+// series by series. A Sink is a page, a request or a comparison. [Resources] is the Stream of the resources of a
+// Collector. It reads the records of each resource from the history, and applies the rows of package table to each
+// record. Seconds of earlier processes come from the metric log through a [Filler], which adds the idle seconds that
+// have no row in the log. All exporters share Resources and Filler, so a second has the same samples in each of them.
 //
-// A resource that has been idle for a minute is still: only its passes are sent, as zeros, until something happens again. Which seconds
-// are still follows from the seconds before them and from nothing else, so every consumer leaves out the same samples, at any time.
+// A resource is idle after a minute without activity. Its pass metric continues with zeros; all other metrics pause
+// until the next call. Idleness depends only on earlier seconds, so all consumers omit the same samples at any time.
 //
 // # Bounds
 //
-// A [Selection] narrows what is sent. [Stream].Size tells what one second of it takes, and a [Limit] ends a response or a request with a
-// whole second before it is too large. What is still to be sent stays in the history, so memory does not grow with the lag of a consumer.
+// A [Selection] narrows the samples. [Stream].Size reports the size of one second of a Selection. A [Limit] ends a
+// response or a request after a whole second, before it becomes too large. Unsent seconds stay in the history, so
+// memory does not grow with the lag of a consumer.
 package seconds
 
 import (
@@ -31,54 +35,56 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Stream is a source of sealed seconds: the resources of a Collector, see [Resources], or something else that is sampled every
-// second. Seconds are Unix times, see [Line]. A Stream is safe for concurrent use.
+// Stream is a source of sealed seconds, such as the resources of a Collector (see [Resources]) or a sampler that takes
+// values every second. Seconds are Unix times, see [Line]. A Stream is safe for concurrent use.
 type Stream interface {
 	// Knows reports whether the stream has a metric with this full name.
 	Knows(metric string) bool
-	// Sealed returns the second before which all are sealed, while open is the open one: open, or less if the stream is not ready.
-	// Sealed seconds never change.
+	// Sealed returns the first second that is not sealed yet. It is at most open, the currently open second, and
+	// smaller if the stream is not ready. Sealed seconds never change.
 	Sealed(open int64) int64
-	// Size returns the largest size of a sealed second of the selection from the second from on. With the cumulative histogram,
-	// which begins again a second earlier, several seconds together may be as large as one more.
+	// Size returns the largest size of a sealed second of the selection, for seconds at or after from. A cumulative
+	// histogram that resumes after idle seconds has an extra sample one second earlier. Several seconds together may
+	// therefore be as large as one additional second.
 	Size(s *Selection, from int64) Size
-	// Emit gives the sink the sealed seconds in [from, to), as many as the limit allows. It returns the second before which it
-	// stopped, which is to unless the limit is smaller.
+	// Emit writes the sealed seconds in [from, to) to the sink, up to the limit. It returns the first second that it
+	// did not emit. That is to, unless the limit is smaller.
 	Emit(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64)
 }
 
-// Limit bounds what is emitted in one call; at least one second is.
+// Limit bounds the output of one call of [Stream].Emit. At least one second is always emitted.
 type Limit struct {
-	// Seconds counts only seconds that have something to emit.
+	// Seconds is the maximum number of seconds. Seconds with nothing to emit do not count.
 	Seconds int64
-	// Size limits seconds from the log, which [Stream].Size does not include.
+	// Size applies to seconds from the log, which [Stream].Size does not include.
 	Size
 }
 
-// Size is the size of some samples.
+// Size is the size of a set of samples.
 type Size struct {
 	Samples int
 	// Bytes is the approximate length as text.
 	Bytes int
 }
 
-// Fit returns how many times o fits into s; a very large number for an empty o.
+// Fit returns how many times o fits into s. For an empty o the result is a very large number.
 func (s Size) Fit(o Size) int64 {
 	return int64(min(s.Samples/max(o.Samples, 1), s.Bytes/max(o.Bytes, 1)))
 }
 
-// Add returns the sum.
+// Add returns the sum of s and o.
 func (s Size) Add(o Size) Size { return Size{s.Samples + o.Samples, s.Bytes + o.Bytes} }
 
-// Selection selects samples. The zero value selects everything but the histogram.
+// Selection selects samples. The zero value selects everything except the histogram.
 type Selection struct {
-	// Metrics are full names; all if empty.
+	// Metrics are full names of metrics. If empty, all metrics are selected.
 	Metrics []string
-	// Resources are names of resources; all if empty. Otherwise streams without resources have no samples.
+	// Resources are names of resources. If empty, all resources are selected. If not empty, streams without resources
+	// have no samples.
 	Resources []string
 	// Histogram adds a histogram of response times.
 	Histogram Temporality
-	// Sums adds, for each selected metric that adds up, its sum: with the name with _total, and the type of a counter.
+	// Sums adds the sum of each selected metric that adds up. The sum is a counter whose name ends in _total.
 	Sums Temporality
 }
 
@@ -95,27 +101,28 @@ func (s *Selection) wants(resource string) bool {
 // total reports whether the total of inbound traffic is selected.
 func (s *Selection) total() bool { return len(s.Resources) == 0 }
 
-// Temporality is what the samples of a histogram or a sum are about, see [table.Histograms].
+// Temporality says which time a sample of a histogram or a sum covers, see [table.Histograms].
 type Temporality int
 
-// The temporalities. A cumulative sample is about all that happened since the series began up to its time, which is the end of a second;
-// a single one about the second that has its time. Seconds from the log have no cumulative samples.
+// The temporalities. A cumulative sample covers the time from the start of the series to the time of the sample, which
+// is the end of a second. A single sample covers the second that has its time. Seconds from the log have no cumulative
+// samples.
 const (
 	None Temporality = iota
 	Cumulative
 	Single
 )
 
-// Sink receives samples of seconds: series by series, ascending in each series. Series of a family come in any order, each
-// once.
+// Sink receives samples of seconds. They arrive series by series, in ascending order in each series. The series of a
+// family arrive in any order, each of them once.
 type Sink interface {
-	// Series starts a series. The labels are sorted by name. The slices are valid during the call.
+	// Series starts a series. The labels are sorted by name. The slices are valid only during the call.
 	Series(f *table.Family, names, values []string)
-	// Value is a sample of the series, at a Unix time.
+	// Value adds a sample at a Unix time to the series.
 	Value(unix int64, v float64)
-	// Histogram is a sample of a histogram series. h is valid during the call.
+	// Histogram adds a sample to a histogram series. h is valid only during the call.
 	Histogram(unix int64, h *node.Histogram)
 }
 
-// Starter is a Sink that wants to know since when a cumulative series counts. Start follows its Series.
+// Starter is implemented by a Sink that needs the start time of cumulative series. Start follows the call of Series.
 type Starter interface{ Start(unix int64) }
