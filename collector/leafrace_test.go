@@ -83,3 +83,80 @@ func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 		t.Errorf("a resource is retired after %v, want %v at the earliest", earliest, after+time.Second)
 	}
 }
+
+// ticking returns a Collector that retires after 62 s, and a function that lets seconds pass.
+func ticking(t *testing.T, o collector.Options) (*collector.Collector, func(seconds int)) {
+	t.Helper()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	o.Now, o.Windows.History = func() time.Time { return now }, time.Minute
+	if o.RetireAfter == 0 {
+		o.RetireAfter = 62 * time.Second
+	}
+	c, err := collector.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, func(seconds int) {
+		for range seconds {
+			now = now.Add(time.Second)
+			c.Seal()
+		}
+	}
+}
+
+// A resource of Options.Given is neither retired nor evicted, however long it is idle and however many names come.
+func TestGivenResourcesStay(t *testing.T) {
+	c, pass := ticking(t, collector.Options{Given: []string{"given"}, MaxResources: 2, RetireAfter: -1})
+	given := c.Resource("given")
+	given.Block("")
+	for i := range 10 {
+		pass(100)
+		c.Resource(strconv.Itoa(i)).Block("")
+		if c.Resource("given") != given {
+			t.Fatalf("another resource has the name after %d new names", i+1)
+		}
+	}
+}
+
+// The edges of retired nodes leave the tree: it never fills up with what is gone.
+func TestRetiredEdgesMakeRoom(t *testing.T) {
+	c, pass := ticking(t, collector.Options{MaxLeaves: 8})
+	for i := range 20 {
+		name := strconv.Itoa(i)
+		ctx, up, _ := c.Enter(t.Context(), "up "+name)
+		_, down, _ := c.Enter(ctx, "down "+name)
+		down.Exit(nil)
+		up.Exit(nil)
+		pass(80)
+	}
+	// The caller stays, and only the callees are retired.
+	for i := range 20 {
+		for range 2 {
+			ctx, up, _ := c.Enter(t.Context(), "caller")
+			_, down, _ := c.Enter(ctx, "callee "+strconv.Itoa(i))
+			down.Exit(nil)
+			up.Exit(nil)
+			pass(40)
+		}
+	}
+	if h := c.Health(); h.TreeOverflow != 0 || h.LeafOverflow != 0 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// A kept view of the empty origin never reads the calls of other origins, also after its own were retired.
+func TestNodeOfTheEmptyOrigin(t *testing.T) {
+	c, pass := ticking(t, collector.Options{})
+	view := c.Resource("r").Origin("")
+	c.Block(t.Context(), "r", "")
+	for range 100 {
+		c.Block(t.Context(), "r", "", collector.Origin("b"))
+		pass(1)
+	}
+	if n := view.Snapshot(nil).Total.Block; n != 0 {
+		t.Errorf("the view has %d calls of the retired origin", n)
+	}
+	if n := view.Node(); n != nil && n.Snapshot(c.Timeline().Now(), nil).Total.Block > 1 {
+		t.Errorf("its Node has %d calls", n.Snapshot(c.Timeline().Now(), nil).Total.Block)
+	}
+}

@@ -105,9 +105,9 @@ const (
 func (p *Position) Check(first int64) error {
 	switch {
 	case p.Next <= 0 || p.Doubt < 0 || p.Doubt-p.Next > maxDoubt:
-		return fmt.Errorf("it is no position: next is %d, and before %d is in doubt", p.Next, p.Doubt)
+		return fmt.Errorf("invalid position: next %d, in doubt before %d", p.Next, p.Doubt)
 	case max(p.Next, p.Doubt) > first+MaxAhead:
-		return fmt.Errorf("it is of the future: %v", time.Unix(max(p.Next, p.Doubt), 0).UTC())
+		return fmt.Errorf("position in the future: %v", time.Unix(max(p.Next, p.Doubt), 0).UTC())
 	}
 	return nil
 }
