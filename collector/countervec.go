@@ -30,7 +30,11 @@ func getOrAdd[X any](list *[]labelled[X], value string) *X {
 	return &(*list)[len(*list)-1].of
 }
 
-// counterVec counts by label value. The zero value is empty and ready to use.
+// counterVec counts by label value, for blocks by reason and exceptions by class. These are rare events, so a lock and
+// a linear search are good enough, and memory stays small. The zero value is empty and ready to use.
+//
+// Values come from callers, who may pass anything, such as the text of an error. The first fifteen values have their
+// own count. All later ones share the sixteenth, [Other], so the number of series is bounded.
 type counterVec struct {
 	mu     sync.Mutex
 	counts []labelled[int64]
@@ -39,6 +43,7 @@ type counterVec struct {
 func (v *counterVec) add(value string, n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	// Saturate instead of going negative: a counter of a database must not fall.
 	count := getOrAdd(&v.counts, value)
 	if *count += n; *count < 0 {
 		*count = math.MaxInt64

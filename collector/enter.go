@@ -51,6 +51,7 @@ func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *option
 	if o.prioritized {
 		waits = doneContext{ctx, ctx.Done()}
 	}
+	// The leaf that a handle knows may have been retired. Then look it up like any other.
 	err := errMoved
 	if known != nil {
 		err = known.enter(waits, e, o)
@@ -167,7 +168,13 @@ func (c *Collector) now() time.Time {
 	return time.Now()
 }
 
-// frame is the context of a call. Calls below it find their parent by it.
+// frame is the context of a call. Calls below it find their parent by it:
+//
+//	ctx of the caller <- frame "GET /cart" <- WithTimeout … <- frame "load user"
+//	                     leaf, entered                          leaf, entered
+//
+// frameOf asks the context for the frame of its Collector, so contexts in between, and frames of other Collectors, do
+// no harm. A frame outlives its call if the context does; it then still names the caller.
 type frame struct {
 	context.Context
 	leaf  *leaf

@@ -19,6 +19,11 @@ var ErrPanicked = errors.New("collector: panicked")
 //
 // One method ends the call, from any goroutine, in any order relative to other entries. Further calls of these methods
 // do nothing.
+//
+// The note of the call tells what ends with it:
+//
+//	bit 31      reserved: the call has a reservation, so end takes its limiters
+//	bits 0-30   number of its slot in running, or 0
 type Entry struct {
 	call node.Call // its note holds the slot in running and the reserved bit
 	at   *place

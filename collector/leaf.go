@@ -35,6 +35,15 @@ type leafKey struct {
 func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, up != nil || o.nested} }
 
 // views returns all views that include the leaf. The collector's mu must be held.
+//
+//	view                        includes the leaf
+//	of the resource             always
+//	of the origin               always; the view of the resource, while there is only the empty origin
+//	of the tree node            always: the resource in the context of the entrance
+//	of the entrance, the root   if the call is outermost, so that a chain of calls counts once
+//	of all inbound calls        if the call is inbound
+//
+// A call therefore writes to one leaf, and each total is read by adding up leaves.
 func (l *leaf) views() []*node.View {
 	c := l.resource.c
 	views := l.ownViews()
@@ -61,6 +70,7 @@ func (l *leaf) ownViews() []*node.View {
 // enter records the start of a call. It returns the error of a limit that refused the call, or errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
+	// Without limits this is one load of a nil pointer.
 	switch m := l.resource.limiter.Load(); {
 	case m != nil:
 		return m.admit(ctx, e, o)
@@ -93,6 +103,9 @@ type location struct {
 }
 
 // location looks up the leaf of a call. It changes nothing and takes no lock.
+//
+// The bounds apply in this order: the entrance and the origin each become [Other] if they are new and their table is
+// full. If the leaf is new and there are MaxLeaves of them, both become Other.
 func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	s := location{entrance: o.entrance, key: o.key(up)}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {

@@ -12,7 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A View never shows less than was counted, also while calls make new leaves: the views have a leaf before a call can find it.
+// A View never shows less than was counted, also while calls make new leaves: the views have a leaf before a call can
+// find it.
 func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	for range 20 {
@@ -53,7 +54,8 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	}
 }
 
-// A resource is retired only after it has been idle for RetireAfter in whole seconds, wherever it begins between two sweeps.
+// A resource is retired only after it has been idle for RetireAfter in whole seconds, wherever it begins between two
+// sweeps.
 func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 	const after = 62 * time.Second
 	earliest := time.Hour

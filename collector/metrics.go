@@ -88,10 +88,8 @@ func (m *Metric) check() error {
 	}
 	for i, l := range m.Labels {
 		if !validName(l) || strings.HasPrefix(l, "__") {
-			errs = append(
-				errs,
-				wrong("label %q: a label consists of letters, digits and _, and does not start with a digit or __", l),
-			)
+			const rule = "a label consists of letters, digits and _, and does not start with a digit or __"
+			errs = append(errs, wrong("label %q: "+rule, l))
 		}
 		if slices.Contains(m.Labels[:i], l) {
 			errs = append(errs, wrong("label %q appears twice", l))
@@ -115,12 +113,7 @@ func (m *Metric) conflict(o *Metric) error {
 	case m.Name != o.Name:
 		return fmt.Errorf("collector: metric %q: %q exists, and has the same name in OpenMetrics", m.Name, o.Name)
 	case !slices.Equal(m.Labels, o.Labels):
-		return fmt.Errorf(
-			"collector: metric %q: exists with the labels %q; this one has %q",
-			m.Name,
-			o.Labels,
-			m.Labels,
-		)
+		return fmt.Errorf("collector: metric %q: exists with the labels %q, not %q", m.Name, o.Labels, m.Labels)
 	}
 	return nil
 }
@@ -140,6 +133,11 @@ type publication struct{ metrics []Metric }
 // Publish panics if a metric is invalid (see [Metric]), or if a different metric of the Collector already has its name:
 // a metric of the Collector itself, or a published one that has other labels or differs only in _total. It does not
 // know the names that pages use for resources, such as pass_total; pages omit such a metric.
+//
+//	pushes of two servers      metric                                       shown as
+//	3 and 4                    push_samples_total{format="otlp"}            7
+//	120 s and 5 s              push_lag_seconds{format="otlp"}              120
+//	13:00:05 and 13:02:00      push_last_success_timestamp_seconds          13:00:05
 //
 // A nil Collector publishes nothing.
 func (c *Collector) Publish(all ...Metric) (withdraw func()) {
@@ -174,10 +172,8 @@ func (c *Collector) checkMetrics(all []Metric) error {
 		errs = append(errs, m.check())
 		for k := range own {
 			if strings.TrimSuffix(m.Name, "_total") == strings.TrimSuffix(own[k].Name, "_total") {
-				errs = append(
-					errs,
-					fmt.Errorf("collector: metric %q: conflicts with %q of the Collector itself", m.Name, own[k].Name),
-				)
+				err := fmt.Errorf("collector: metric %q: conflicts with %q of the Collector itself", m.Name, own[k].Name)
+				errs = append(errs, err)
 			}
 		}
 		for k := range all[:i] {
@@ -232,56 +228,36 @@ func (c *Collector) own() (all []Metric) {
 		began = c.began
 	}
 	metric := func(name, unit, help string, read func(Health) float64) {
-		all = append(
-			all,
-			Metric{Name: name, Unit: unit, Help: help, Value: func() float64 { return read(c.Health()) }, Began: began},
-		)
+		value := func() float64 { return read(c.Health()) }
+		all = append(all, Metric{Name: name, Unit: unit, Help: help, Value: value, Began: began})
 	}
 	metric("resources", "", "Resources, including _other.",
 		func(h Health) float64 { return float64(h.Resources) })
 	metric("overflow_events_total", "", "Calls recorded for the resource _other, because there were too many names.",
 		func(h Health) float64 { return float64(h.Overflow) })
-	metric(
-		"unearned_events_total",
-		"",
+	metric("unearned_events_total", "",
 		"Calls recorded for a fallback resource such as unmatched, "+
 			"because the service had not responded to their name with success.",
-		func(h Health) float64 { return float64(h.Unearned) },
-	)
+		func(h Health) float64 { return float64(h.Unearned) })
 	metric("leaves", "", "Combinations of resource, origin and entrance, which take most of the memory.",
 		func(h Health) float64 { return float64(h.Leaves) })
 	metric("entrances", "", "Entrances.",
 		func(h Health) float64 { return float64(h.Entrances) })
-	metric(
-		"origin_overflow_events_total",
-		"",
+	metric("origin_overflow_events_total", "",
 		"Calls recorded for the origin _other, because their resource had too many origins.",
-		func(h Health) float64 { return float64(h.OriginOverflow) },
-	)
-	metric(
-		"entrance_overflow_events_total",
-		"",
+		func(h Health) float64 { return float64(h.OriginOverflow) })
+	metric("entrance_overflow_events_total", "",
 		"Calls recorded for the entrance _other, because there were too many entrances.",
-		func(h Health) float64 { return float64(h.EntranceOverflow) },
-	)
-	metric(
-		"leaf_overflow_events_total",
-		"",
+		func(h Health) float64 { return float64(h.EntranceOverflow) })
+	metric("leaf_overflow_events_total", "",
 		"Calls recorded for the origin and entrance _other, because there were too many combinations.",
-		func(h Health) float64 { return float64(h.LeafOverflow) },
-	)
-	metric(
-		"tree_overflow_events_total",
-		"",
+		func(h Health) float64 { return float64(h.LeafOverflow) })
+	metric("tree_overflow_events_total", "",
 		"Calls that the call tree lacks, because they are nested too deeply or the tree is full.",
-		func(h Health) float64 { return float64(h.TreeOverflow) },
-	)
-	metric(
-		"retired_resources_total",
-		"",
+		func(h Health) float64 { return float64(h.TreeOverflow) })
+	metric("retired_resources_total", "",
 		"Resources retired because they were idle, including those evicted by new names.",
-		func(h Health) float64 { return float64(h.Retired) },
-	)
+		func(h Health) float64 { return float64(h.Retired) })
 	metric("limits", "", "Limits in force, including dry runs.",
 		func(h Health) float64 { return float64(h.Limits) })
 	all = append(all, Metric{
@@ -295,19 +271,13 @@ func (c *Collector) own() (all []Metric) {
 	})
 	metric("clock_steps_total", "", "Wall clock steps of a second or more.",
 		func(h Health) float64 { return float64(h.Clock.Steps) })
-	metric(
-		"clock_offset_seconds",
-		"seconds",
+	metric("clock_offset_seconds", "seconds",
 		"Offset of the wall clock from the timeline, which corrects it by slewing seconds by at most 1%.",
-		func(h Health) float64 { return h.Clock.Offset.Seconds() },
-	)
-	metric(
-		"clock_repeated_seconds_total",
-		"seconds",
+		func(h Health) float64 { return h.Clock.Offset.Seconds() })
+	metric("clock_repeated_seconds_total", "seconds",
 		"Seconds whose name was used before, because the wall clock was set back. "+
 			"They are counted in totals and not exported.",
-		func(h Health) float64 { return float64(h.Clock.Repeated) },
-	)
+		func(h Health) float64 { return float64(h.Clock.Repeated) })
 	return append(all, Metric{
 		Name: "in_flight_oldest_seconds", Unit: "seconds", Labels: []string{"resource"}, Read: c.oldest,
 		Help: "Age of the oldest call in flight that was entered with a context. Absent while there is none.",

@@ -23,6 +23,11 @@ const (
 // of the whole name, so that two names with the same beginning remain different. The empty name becomes [Unnamed]. The
 // names of views, [Root] and [InboundTotal], get the prefix "_". All other bytes are kept, including newlines and
 // quotes: exporters escape them for their format. Origins, entrances and reasons are cleaned in the same way.
+//
+//	""               _unnamed
+//	"machine-root"   _machine-root
+//	"a\xff\xfeb"     a, one U+FFFD, b
+//	300 letters a    183 of them, "~" and 16 hexadecimal digits
 func CleanName(name string) string {
 	if name == Root || name == InboundTotal {
 		return "_" + name

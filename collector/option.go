@@ -22,8 +22,8 @@ const (
 	optionAdmitted
 	optionStarted
 	optionPassed
-	optionEarned
-	optionCountedAs
+	optionFromRequest
+	optionFallback
 	optionTraceID
 )
 
@@ -65,7 +65,7 @@ func Passed() CallOption { return CallOption{kind: optionPassed} }
 // FromRequest marks a name that comes from a request, such as a path, and has earned a resource. It evicts no given
 // name, and any name may evict it; see [Options].MaxResources. A name becomes given when a call without this option, or
 // [Collector.Resource], uses it.
-func FromRequest() CallOption { return CallOption{kind: optionEarned} }
+func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 
 // FallbackResource records a call for another resource, such as one for all names that have not earned a resource. It
 // has no effect if the call's own name has a resource, or if a limit names it exactly. Limits apply by the call's own
@@ -73,7 +73,7 @@ func FromRequest() CallOption { return CallOption{kind: optionEarned} }
 // never retired. Limits with patterns do not count calls of the other resource that are in flight when it first records
 // another name.
 func FallbackResource(resource string) CallOption {
-	return CallOption{kind: optionCountedAs, text: resource}
+	return CallOption{kind: optionFallback, text: resource}
 }
 
 // TraceID sets the trace ID of the call and the calls below it, for [Collector.Oldest]. An ID longer than 64 bytes is
@@ -89,10 +89,10 @@ type options struct {
 	prioritized      bool
 	admitted         bool
 	passed           bool
-	earned           bool
+	fromRequest      bool
 	nested           bool // below another call that has no entry here
 	trace            string
-	countedAs        string // empty if the call's own name records it
+	fallback         string // empty if the call's own name records it
 	name             string // the name in the call
 	n                int64
 	at               *time.Time // nil means now
@@ -118,10 +118,10 @@ func (o *options) apply(list []CallOption) {
 			o.admitted = true
 		case optionPassed:
 			o.passed = true
-		case optionEarned:
-			o.earned = true
-		case optionCountedAs:
-			o.earned, o.countedAs = true, x.text
+		case optionFromRequest:
+			o.fromRequest = true
+		case optionFallback:
+			o.fromRequest, o.fallback = true, x.text
 		case optionTraceID:
 			o.trace = x.text
 		case optionStarted:

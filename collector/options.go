@@ -32,7 +32,7 @@ type Options struct {
 	Given []string
 	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. If the table is full, a new name
 	// evicts the longest-idle resource that has been idle for longer than Windows.History, so that every exporter has
-	// read its last seconds; a sweep finds idle resources every ten seconds. An [FromRequest] name evicts only earned
+	// read its last seconds; a sweep finds idle resources every ten seconds. A [FromRequest] name evicts only earned
 	// names. While no resource is idle, calls of further names share the resource [Other]. Limits with patterns
 	// distinguish the same number of these names; see [Limit].
 	MaxResources int

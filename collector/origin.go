@@ -17,6 +17,16 @@ func (r *Resource) Origin(name string) View {
 	return r.c.absent(r.findOrigin(name))
 }
 
+// Most resources have calls without an origin only, and then need no view for it:
+//
+//	calls                 defaultOrigin           origins            view of the resource
+//	none, or origin ""    alive                   nil                all leaves = leaves of the origin ""
+//	a second origin       dead, points to "" in   "": a clone of     all leaves
+//	                      origins                 the view, "b"
+//	"" has no leaves      dead                    "b"                all leaves
+//
+// A View of an origin follows the name through these states by findOrigin.
+
 // findOrigin returns a function that returns an origin of the resource that has the name at the time of the call.
 func (r *Resource) findOrigin(name string) func() *generation {
 	return func() *generation { return r.now().origin(name) }
@@ -38,6 +48,7 @@ func (r *Resource) hasOrigin(name string) bool {
 	if name == "" || name == Other || r.origin(name) != nil {
 		return true
 	}
+	// The empty origin and Other do not count in MaxOrigins.
 	all := loaded(&r.origins)
 	n := len(all)
 	for _, free := range [...]string{"", Other} {

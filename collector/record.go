@@ -68,6 +68,7 @@ func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) 
 			defer p.release() // marks the name as used
 			defer unlockAll(list)
 		}
+		// Hold locks the open bucket, so that the passes of the limits and the completion count in the same one.
 		bucket := l.Hold(c.line.Now())
 		if bucket.IsZero() {
 			return errMoved

@@ -19,6 +19,18 @@ func (c *Collector) Resource(name string) *Resource {
 	return c.resourceFor(name, true)
 }
 
+// A call finds its leaf in these steps. The first two need no lock, and suffice for all calls but the first of a leaf:
+//
+//	leafFor       the child of the caller's tree node, or of the entrance, and its leaf      3 lookups
+//	resourceFor   byName                                                                     1 lookup
+//	location      the leaf within the bounds of Options: names beyond them become Other      3 lookups
+//	register      with mu: a new resource, if the table has a free slot
+//	evict         without mu: retire the longest-idle resource, then try again
+//	makeLeaf      with mu: the steps of location again, then a new tree node, leaf and edge
+//
+// A step that finds its result changed by another goroutine starts over: the resource was retired (makeLeaf returns
+// nil), or the leaf was (leaf.enter returns errMoved).
+
 // resourceFor looks up or registers a resource. If given is false, the name is only earned.
 func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if r, ok := c.byName.Load(name); ok {
@@ -67,6 +79,7 @@ func (c *Collector) full(name string) bool {
 func (c *Collector) register(name string, given bool) *Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Another goroutine may have registered it since the lookup.
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource)
 	}
@@ -103,14 +116,15 @@ func (c *Collector) newResource(name string) *Resource {
 
 // target returns the name of the resource that records a call, and whether it differs from the call's own name.
 func (c *Collector) target(o *options) (name string, shared bool) {
-	if o.countedAs == "" {
+	if o.fallback == "" {
 		return o.name, false
 	}
+	// The own name wins if it has a resource, or if a limit is for exactly this name.
 	clean := CleanName(o.name)
-	if _, there := c.byName.Load(clean); there || clean == CleanName(o.countedAs) || c.limits.Load().names[clean] {
+	if _, there := c.byName.Load(clean); there || clean == CleanName(o.fallback) || c.limits.Load().names[clean] {
 		return o.name, false
 	}
-	return o.countedAs, true
+	return o.fallback, true
 }
 
 // leafFor returns the leaf of a call below up, or below an entrance if up is nil, and creates it if necessary. For an
@@ -125,19 +139,20 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	}
 	if at != nil {
 		if p := at.child(name); p != nil {
-			if l := p.leaf(o.key(up)); l != nil && (o.earned || l.resource.given.Load()) {
+			if l := p.leaf(o.key(up)); l != nil && (o.fromRequest || l.resource.given.Load()) {
 				return l
 			}
 		}
 	}
 	for {
-		r := c.resourceFor(name, !o.earned || name != o.name)
+		r := c.resourceFor(name, !o.fromRequest || name != o.name)
 		s := c.location(r, up, o)
 		if s.leaf == nil || c.edgeMissing(up, s.leaf) {
 			if s.leaf = c.makeLeaf(r, up, o); s.leaf == nil {
 				continue // r was retired concurrently
 			}
 		}
+		// The tree lacks the edge and will not get it: show that calls are missing there.
 		if up != nil && up.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
 			up.leaf.treeNode.cutOff()
 			c.overflow.tree.Add(1)

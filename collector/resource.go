@@ -61,6 +61,12 @@ func (r *Resource) Enter() (e Entry) {
 	return
 }
 
+// A call by a handle takes one of three paths:
+//
+//	begin   current leaf, no limit: one load each, then Statistic.Enter     nearly all calls
+//	count   current leaf, with a limit: leaf.enter asks the limiter
+//	count   no current leaf, or a retired one: look up or make the leaf, and keep it in current
+
 // begin records the start of a call if there is no limit and the leaf exists, which is true for nearly all calls.
 // Otherwise it reports false.
 func (r *Resource) begin(e *Entry) bool {

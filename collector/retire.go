@@ -237,9 +237,19 @@ func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }
 
+// Retirement, eviction and new calls may meet at any point. Each ends well:
+//
+//	a call finds a leaf that is being retired       leaf.enter returns errMoved; the call looks the leaf up again
+//	a call finds a resource that is being retired   makeLeaf returns nil; the call registers the name again
+//	a handle is used after retirement               its current leaf is nil; the name is looked up for each call
+//	a view is read after retirement                 it is idle, or follows the name to its next generation
+//	two names want the same idle resource           takeIdle gives it to one of them
+//	the resource was used since the sweep           evict leaves it alone, and the next name takes another one
+
 // evict retires the longest-idle resource, unless it has been used, looked up, or named by a limit since the sweep.
 func (c *Collector) evict(given bool) {
 	r := c.takeIdle(given)
+	// Check again: the sweep may be ten seconds old.
 	now := c.line.Now()
 	since := c.idleSince(c.line.At(now).Index)
 	if r != nil && r.evictable(given) && r.lastUsed(now) < since {

@@ -115,6 +115,12 @@ type slot = atomic.Pointer[frame]
 // slotShard fills a cache line. A goroutine chooses a shard by the address of its stack: the shard is then usually in
 // its cache, and rarely written by another processor. If the shard is full, the goroutine tries others, chosen by the
 // address of the frame.
+//
+//	first   64 shards of 8 slots    |f| | |f| | | | |  | | | …     chosen by the address of the stack
+//	more  4096 shards of 8 slots    |f|f|f|f|f|f|f|f|  |f| | …     chosen by the address of the frame; up to 8 tries
+//
+// The number of a slot is its position plus 1, so that 0 means that the call is in no slot. It fits into the call's
+// note.
 type slotShard [8]slot
 
 // slots holds the slots of a Collector.

@@ -22,6 +22,18 @@ const (
 // all its callers, and its own child if it calls itself. The tree is therefore a graph, and a program that prints it
 // must limit the depth. A TreeNode is safe for concurrent use, and its methods show the current tree. A nil *TreeNode,
 // as of a nil Collector, is idle and has no children.
+//
+//	machine-root
+//	  web                       entrance
+//	    GET /cart               resource in the context web
+//	      load user             called from GET /cart and from GET /pay: one node, two parents
+//	    GET /pay
+//	      load user
+//	  jobs                      another entrance
+//	    load user               another node of the same resource
+//
+// Edges are made when a call first takes them, without a check on later calls: see edgeMissing. Retirement removes
+// nodes without leaves and gives their children to the entrance: see unlink.
 type TreeNode struct {
 	generation // with the resource, nil for the root and for entrances
 	name       string
@@ -156,6 +168,7 @@ const fewLeaves = 8
 
 // leaf returns the leaf of this node with the key k, or nil.
 func (t *TreeNode) leaf(k leafKey) *leaf {
+	// The common cases: no leaf, or the only one.
 	if l := t.first.Load(); l == nil || l.leafKey == k {
 		return l
 	}

@@ -121,6 +121,12 @@ func (v View) read() (n *node.View, now leap.Reading) {
 
 // generation holds the view of a name from its first use to its retirement, and a function that finds the next
 // generation of the name. Only dead changes.
+//
+//	View -> generation 1 (dead) -- next() --> generation 2 (the current one)
+//	        view: last counts                 view: counts since the name was used again
+//
+// Each generation finds the current one by its name, not by a chain, so a View that was kept for long costs one more
+// lookup and retains one generation.
 type generation struct {
 	c        *Collector
 	view     *node.View

@@ -321,7 +321,11 @@ func (r *healRoundRun) run() {
 			r.began = append(r.began, r.child.second)
 			r.child.start(r.T)
 			r.mu.Unlock()
-		case n < 12 && !x.isVictoria:
+		case n == 11: // suspended, while a server may wait for a response
+			_ = r.child.process.Process.Signal(syscall.SIGSTOP)
+			time.Sleep(time.Duration(100+r.IntN(2400)) * time.Millisecond)
+			_ = r.child.process.Process.Signal(syscall.SIGCONT)
+		case n == 12 && !x.isVictoria:
 			x.end(syscall.SIGKILL)
 			x.start(r.whole)
 		default:

@@ -11,8 +11,8 @@ import (
 // exact. The zero value is empty. A Histogram is a copy that only its owner changes. Reading into the same Histogram
 // again reuses its memory, some 4 KiB. Concurrent use is not safe.
 //
-// The cells are cut at every bound of both histograms (see layout), so each bucket of either one is a sum of whole cells
-// and no count is estimated:
+// The cells are cut at every bound of both histograms (see layout), so each bucket of either one is a sum of whole
+// cells and no count is estimated:
 //
 //	cells     | 3 | 1 | 0 | 4 | 2 | 0 | …
 //	native    |   4   | 0 |   6   | …       bounds by powers of 2^(1/8)

@@ -27,8 +27,8 @@ type Loan struct {
 //	                          or Cancel: nothing was     End
 //	                          counted, the loan is gone
 //
-// The turn into the bucket counts the pass, not the waiting goroutine: the goroutine may be late, and the pass must be in
-// its own bucket in every view. Until then the statistic keeps one loan for each bucket, with the sum of its calls.
+// The turn into the bucket counts the pass, not the waiting goroutine: the goroutine may be late, and the pass must be
+// in its own bucket in every view. Until then the statistic keeps one loan for each bucket, with the sum of its calls.
 
 // loan sums the passes borrowed from one bucket. A statistic has one loan for each bucket with borrowed passes.
 type loan struct {

@@ -19,8 +19,8 @@ import (
 //	idle? no: restore it, return false   closed: take the locks, see reconcileEnter
 //	retired
 //
-// If Retire wins, the call takes its addition back and reports that it recorded nothing. If the call wins, Retire restores
-// the end marks, and the call continues in the open bucket.
+// If Retire wins, the call takes its addition back and reports that it recorded nothing. If the call wins, Retire
+// restores the end marks, and the call continues in the open bucket.
 func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	s.lockAllAt(now)
 	defer s.unlockAll()
@@ -70,5 +70,6 @@ func (s *Statistic) lastUsed() int64 {
 	return max(s.since, r.seconds.lastSecond)
 }
 
-// retired reports whether s is retired: no reading reaches the end of its open bucket, so it never turns again. mu or all stripe locks must be held.
+// retired reports whether s is retired: no reading reaches the end of its open bucket, so it never turns again. mu or
+// all stripe locks must be held.
 func (s *Statistic) retired() bool { return s.end == math.MaxInt64 }
