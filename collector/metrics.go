@@ -172,8 +172,8 @@ func (c *Collector) checkMetrics(all []Metric) error {
 		errs = append(errs, m.check())
 		for k := range own {
 			if strings.TrimSuffix(m.Name, "_total") == strings.TrimSuffix(own[k].Name, "_total") {
-				err := fmt.Errorf("collector: metric %q: conflicts with %q of the Collector itself", m.Name, own[k].Name)
-				errs = append(errs, err)
+				const conflict = "collector: metric %q: conflicts with %q of the Collector itself"
+				errs = append(errs, fmt.Errorf(conflict, m.Name, own[k].Name))
 			}
 		}
 		for k := range all[:i] {
