@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A stranger's million names, origins and entrances: memory stays where it is, no call is lost, and the self-metrics
-// tell.
+// A client that sends a million names, origins and entrances does not make memory grow. No call is lost, and the
+// self-metrics count the overflow.
 func TestAMillionNames(t *testing.T) {
 	million := 1_000_000
 	if testing.Short() {
@@ -102,8 +102,8 @@ func TestOriginsAreCleaned(t *testing.T) {
 	}
 }
 
-// What a limit names always has a place: nobody evades a limit by filling the Collector up first.
-func TestNamesOfLimitsHaveAPlace(t *testing.T) {
+// A name in a limit always has a slot: a client cannot evade the limit by filling the table first.
+func TestNamesOfLimitsHaveASlot(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2, MaxOrigins: 1})
 	limit(t, c, collector.Limit{Resource: "login", Count: 1}, collector.Limit{Resource: "x*", Origin: "bot", Count: 0})
 	for _, name := range []string{"a", "b", "c"} {
@@ -127,8 +127,8 @@ func TestNamesOfLimitsHaveAPlace(t *testing.T) {
 	}
 }
 
-// Nor by names that are made up: there are as many quotas for those beyond the limit as there may be resources, and the
-// names beyond that share one for each pattern that they match.
+// Made-up names do not evade it either: names beyond the table have as many quotas as there may be resources, and
+// further names share one for each pattern that they match.
 func TestPatternsLimitTheOverflow(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
 	limit(
@@ -161,8 +161,8 @@ func retiring(t *testing.T) (*collector.Collector, *fakeClock) {
 	return clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 }
 
-// Idle resources, origins, entrances and places are forgotten; what they counted stays in every total above them, and a
-// second that can be read does not change.
+// Idle resources, origins, entrances and tree nodes are removed. Their counts stay in every total above them, and
+// seconds in the history do not change.
 func TestIdleIsRetired(t *testing.T) {
 	c, f := retiring(t)
 	call := func(name string, opts ...collector.CallOption) {
@@ -232,7 +232,7 @@ func TestIdleIsRetired(t *testing.T) {
 		t.Errorf("leak %+v", s)
 	}
 
-	// A handle that was kept starts a new series, and is one with whoever asks for the name.
+	// A handle that is used after retirement starts a new series, and shares it with later lookups of the name.
 	if old.InFlight() != 0 || old.PassQPS() != 0 {
 		t.Error("what was retired is not idle")
 	}
@@ -294,8 +294,8 @@ func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
 	}
 }
 
-// Where there is no room, what is idle makes some, though nobody reads.
-func TestRetirementMakesRoom(t *testing.T) {
+// If the table is full, idle resources are evicted, even if no reader seals seconds.
+func TestRetirementFreesSlots(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, MaxLeaves: 4, RetireAfter: 20 * time.Minute})
 	for _, origin := range []string{"x", "y", "z"} {
 		c.Block(t.Context(), "a", "", collector.Origin(origin))
@@ -305,7 +305,7 @@ func TestRetirementMakesRoom(t *testing.T) {
 		e.Exit(nil)
 	}
 	f.add(time.Hour)
-	e := c.Resource(collector.Other).Enter() // time is looked at when something is recorded
+	e := c.Resource(collector.Other).Enter() // recording moves the timeline
 	e.Exit(nil)
 	if got := c.Resource("d").Name(); got != "d" {
 		t.Errorf("d is counted for %s", got)
@@ -316,7 +316,7 @@ func TestRetirementMakesRoom(t *testing.T) {
 	}
 }
 
-// Writers come and go while what is idle is retired under them: no call is lost, and none is counted twice.
+// While idle resources are retired, concurrent writers lose no call, and none is counted twice.
 func TestRetirementUnderWriters(t *testing.T) {
 	c, f := clocked(
 		t,
@@ -370,7 +370,7 @@ func TestRetirementUnderWriters(t *testing.T) {
 		defer stop.Store(true)
 		for took := time.Duration(0); took < length || took < time.Minute &&
 			c.Health().Retired < 20; took = time.Since(begin) {
-			f.add(70 * time.Second) // what was not used since is idle
+			f.add(70 * time.Second) // names without a later call are idle
 			c.Seal()
 			for _, r := range c.Seal().Resources {
 				if n := r.InFlight(); n < 0 {

@@ -28,10 +28,9 @@ func answered(v collector.View) map[string]int64 {
 	return all
 }
 
-// What is registered has a name of its own, and everything else together has one: a service cannot be made to have
-// more.
+// Registered codes have separate names, and all other numbers share one: the number of codes is bounded.
 func TestHTTPStatus(t *testing.T) {
-	// IANA's registry, which net/http has all of but what is unused, temporary or obsolete.
+	// net/http has IANA's registry without the unused, temporary and obsolete entries.
 	registered := map[int]bool{104: true, 306: true}
 	for status := range 1000 {
 		if http.StatusText(status) != "" {
@@ -142,7 +141,7 @@ func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	}
 }
 
-// What is no call has no code.
+// The zero Entry counts no code.
 func TestCodesOfNoCall(t *testing.T) {
 	(&collector.Entry{}).ExitCode(nil, collector.HTTPStatus(200))
 	(&collector.Entry{}).ExitCode(errors.New("x"), collector.HTTPStatus(200))
@@ -200,7 +199,7 @@ func TestCodesOutliveRetirement(t *testing.T) {
 	}
 }
 
-// Whatever is going on, a reading has the codes of exactly the completions that it has, and no code falls.
+// A reading has codes for exactly the completions that it has, and no code falls, under concurrent calls.
 func TestCodesNeverFall(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	stop := make(chan struct{})

@@ -78,7 +78,7 @@ func TestCallsAreCounted(t *testing.T) {
 	})
 }
 
-// A panic in the caller's function is an exception, leaves nothing in flight, and goes on.
+// A panic in the caller's function counts as an exception, leaves no call in flight, and continues.
 func TestDoCountsPanicsAndGoexit(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	r := c.Resource("a")
@@ -285,8 +285,8 @@ func TestWhatSealCallsSealedIsSealed(t *testing.T) {
 	})
 }
 
-// One name is one resource, for whoever asks while the last place is taken.
-func TestTheLastPlaceIsTakenOnce(t *testing.T) {
+// Concurrent lookups of one name return one resource, also for the last free slot.
+func TestTheLastSlotIsTakenOnce(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
 		rounds = 2000
@@ -305,7 +305,7 @@ func TestTheLastPlaceIsTakenOnce(t *testing.T) {
 	}
 }
 
-// With a Now that goes back, time stands still and nothing is lost.
+// If Now goes back, time stops and no count is lost.
 func TestNowThatGoesBack(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
 	c := newCollector(t, collector.Options{Now: func() time.Time { return now }})
@@ -403,7 +403,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// The latest call with a trace of each bucket is kept, and stands in the bucket of its response time.
+// The latest call with a trace ID is kept for each bucket, in the bucket of its response time.
 func TestExemplars(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{

@@ -255,7 +255,7 @@ func TestDryRunNextToALimit(t *testing.T) {
 // Under concurrent calls, a dry run counts exactly the calls over the quota, and each call once.
 func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // so that calls are interrupted anywhere
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // to interrupt calls at any point
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
 		for g := range goroutines {

@@ -13,8 +13,8 @@ import (
 
 const unmatched = "unmatched"
 
-// Nobody escapes a limit by being new, and nobody uses up another's: what holds for names that are counted for Other,
-// for lack of room, holds for names that have not earned a resource.
+// A new name neither escapes a limit nor uses up the quota of another: names that have not earned a resource follow the
+// rules of names that are recorded for Other because the table is full.
 func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	unearned = []collector.CallOption{collector.FallbackResource(unmatched)}
 	defer func() { unearned = nil }()
@@ -45,7 +45,7 @@ func testLimitOfUnmatched(t *testing.T) {
 }
 
 // A name that has used up its quota earned a resource, and with it had a second quota; and one in flight left twice.
-func TestANameThatIsEarnedKeepsItsQuota(t *testing.T) {
+func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, qps("*", 10), flying("*", 15))
 	enter := func(n int, opts ...collector.CallOption) (list []*collector.Entry) {
@@ -56,7 +56,7 @@ func TestANameThatIsEarnedKeepsItsQuota(t *testing.T) {
 		t.Errorf("%d and %d passed, want 7 and 3", len(before), len(after))
 	}
 	f.add(time.Second)
-	if n := len(enter(20, collector.FallbackResource(unmatched))); n != 5 { // which it does not go back to
+	if n := len(enter(20, collector.FallbackResource(unmatched))); n != 5 { // the fallback no longer applies
 		t.Errorf("%d entered beside ten, want 5", n)
 	}
 	exit(before)
@@ -68,8 +68,8 @@ func TestANameThatIsEarnedKeepsItsQuota(t *testing.T) {
 	}
 }
 
-// Blocks and passes of names without a resource are counted once and wholly for the one that counts them, and so by the
-// self-metric; those of names that a limit names, or code, for their own.
+// Blocks and passes of names without a resource count once, for the resource that records them and in the self-metric.
+// Names in limits or code count for their own resource.
 func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{Given: []string{"route", "route", collector.Other}, MaxResources: 3})
 	limit(t, c, qps("named", 100), qps("/*", 1))

@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A call that was ended with a deferred Exit(err) counted as good whatever it returned, because err was evaluated too
-// early.
+// A call that was ended by a deferred Exit(err) counted as successful whatever it returned, because err was evaluated
+// too early.
 func TestDeferredEnd(t *testing.T) {
 	boom := errors.New("boom")
 	for _, test := range []struct {
@@ -90,7 +90,7 @@ func TestDeferredEnd(t *testing.T) {
 	}
 }
 
-// A call by a kept handle stands where one by the name would: in the tree, with the origin of its request, under its
+// A call by a kept handle is recorded like a call by name: in the tree, with the origin of its request, under its
 // limits.
 func TestEnterContextIsEnterByName(t *testing.T) {
 	type entering func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error)
@@ -166,7 +166,7 @@ func firsts[K, V any](pairs iter.Seq2[K, V]) iter.Seq[K] {
 	}
 }
 
-// A handle that is kept while its resource is retired and made anew enters the new one.
+// A handle that is kept while its resource is retired and registered again enters the new resource.
 func TestEnterContextOfARetiredHandle(t *testing.T) {
 	c, clock := clocked(t, collector.Options{RetireAfter: time.Hour})
 	r := c.Resource("a")
@@ -192,7 +192,8 @@ func TestEnterContextOfARetiredHandle(t *testing.T) {
 	}
 }
 
-// What EnterContext costs beside Enter by the name, which it is to be cheaper than, and by the handle alone.
+// BenchmarkEnterContext compares EnterContext with Enter by name, which should cost more, and with Enter by handle
+// alone.
 func BenchmarkEnterContext(b *testing.B) {
 	c := newCollector(b, collector.Options{})
 	r := c.Resource("load")

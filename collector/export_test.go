@@ -2,7 +2,7 @@ package collector
 
 import "github.com/windowstat/windowstat/leap"
 
-// NewOn is New on a timeline whose two clocks a test sets apart.
+// NewOn is New with a given timeline, whose clocks a test controls separately.
 func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(line, o) }
 
 // SealAt is Seal with a reading of the clock that was taken some time ago.

@@ -11,9 +11,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// BenchmarkHolds reports the longest time for which something that works on all of 50,000 leaves holds the collector's
-// lock, which new names wait for: what another goroutine, which has a processor to itself, sees between two moments at
-// which it is free. It means something on a machine that does nothing else.
+// BenchmarkHolds reports the longest time for which an operation on 50,000 leaves holds the collector's lock, for which
+// new names wait. Another goroutine, with a processor of its own, measures the time between two moments at which the
+// lock is free. The result is meaningful only on an otherwise idle machine.
 func BenchmarkHolds(b *testing.B) {
 	const resources, origins = 10_000, 5
 	windows := node.Options{History: node.Minute}
@@ -68,7 +68,7 @@ func BenchmarkHolds(b *testing.B) {
 	}
 }
 
-// longestHold is the longest hold of the collector's lock while work goes on.
+// longestHold returns the longest time for which the collector's lock is held while work runs.
 func longestHold(b *testing.B, c *collector.Collector, work func()) (longest time.Duration) {
 	b.Helper()
 	var done atomic.Bool

@@ -9,10 +9,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A service that runs without a Collector, which is a switch that is off, panicked where it read what was in flight,
-// and where it walked the tree. Every method of everything that is not there must be harmless, and read as idle: a new
-// one, too.
-func TestRegressionReadingWhatIsOffPanicked(t *testing.T) {
+// A service with a nil Collector panicked when it read the calls in flight and walked the tree. Every method of every
+// absent object must be harmless and read as idle, including new methods.
+func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 	walk := idleWalk{t}
 	for _, x := range []any{
 		(*collector.Collector)(nil),
@@ -22,10 +21,10 @@ func TestRegressionReadingWhatIsOffPanicked(t *testing.T) {
 	} {
 		walk.all(reflect.ValueOf(x), reflect.TypeOf(x).String())
 	}
-	// What a struct has before it is set, and what TryEnter returns for a call that a limit refused.
+	// The zero values: fields before they are set, and the result of TryEnter for a refused call.
 	walk.all(reflect.ValueOf(new(collector.Entry)), "zero Entry")
 
-	// By reflection all of them are there; these are the ones that were told of.
+	// Reflection covers all methods; these are the reported ones.
 	var c *collector.Collector
 	if n := c.Resource("x").View().InFlight() + c.Inbound().InFlight() +
 		c.Resource("x").Origin("y").InFlight() + c.Tree().View().InFlight(); n != 0 {
@@ -33,7 +32,7 @@ func TestRegressionReadingWhatIsOffPanicked(t *testing.T) {
 	}
 }
 
-// idleWalk calls methods and looks at what they return.
+// idleWalk calls methods and checks their results.
 type idleWalk struct{ t *testing.T }
 
 // says is the methods whose results are not zero though nothing is there, and why.
@@ -51,7 +50,7 @@ func (w idleWalk) all(x reflect.Value, name string) {
 	}
 	for i := range x.NumMethod() {
 		method := x.Type().Method(i).Name
-		if method == "SealAt" { // which is there for tests
+		if method == "SealAt" { // exported for tests only
 			continue
 		}
 		func() {
@@ -96,7 +95,7 @@ func argument(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// idle complains of a result that is not what idle things have; it calls functions, and asks what has methods.
+// idle reports a result that is not idle. It calls functions, and walks results that have methods.
 func (w idleWalk) idle(v reflect.Value, name string) {
 	w.t.Helper()
 	switch x := v.Interface().(type) {

@@ -226,7 +226,7 @@ func playFlying(t testing.TB, play []byte) {
 	m := &flyingModel{t: t, c: c, clock: f, play: play}
 	c.Resource("a")
 	c.Resource("b")
-	for i := range 4 { // others are busy all the time, so that the rest of the names are counted for Other
+	for i := range 4 { // other names are always busy, so the rest are recorded for Other
 		c.Resource(fmt.Sprint("busy ", i)).Enter()
 	}
 	for len(m.play) > 0 {

@@ -541,7 +541,7 @@ func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	}
 }
 
-// A call found the limiter of its name, which was evicted before the call had locked it.
+// A call found the limiter of its name, and the limiter was evicted before the call locked it.
 func TestCallDoesNotCountInADroppedLimiter(t *testing.T) {
 	c, _ := crowded(t, 2)
 	limit(t, c, qps("*", 3))

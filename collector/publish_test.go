@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// What is no metric, or cannot be on a page with what is there, is refused, and nothing of it is published.
+// Publish refuses invalid metrics and metrics that conflict with others of the page, and publishes none of them.
 func TestPublishRefuses(t *testing.T) {
 	one := func() float64 { return 1 }
 	read := func(yield func(float64, ...string)) { yield(1, "a") }

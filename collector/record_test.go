@@ -64,8 +64,8 @@ func TestRecordUsesUpLimits(t *testing.T) {
 	}
 }
 
-// Whatever is asked about the error of a call may panic: the call is counted once, as an exception.
-func TestRecordCountsWhatPanics(t *testing.T) {
+// Functions that classify the error of a call may panic: the call counts once, as an exception.
+func TestRecordCountsPanics(t *testing.T) {
 	c, err := collector.New(collector.Options{Exception: func(error) bool { panic("oh") }})
 	if err != nil {
 		t.Fatal(err)

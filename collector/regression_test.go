@@ -17,8 +17,8 @@ import (
 
 // One story for each defect that this package once had.
 
-// A call whose borrowed pass had just happened was neither among those in flight, which were read before, nor among
-// those that wait, which were read after: one more than the limit was admitted beside it.
+// A call whose borrowed pass had just counted was in neither number: the calls in flight were read before, and the
+// waiting calls after. One call more than the limit was admitted.
 func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -86,8 +86,8 @@ func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
 	}
 }
 
-// Where the Collector's own clock stood still, a prioritized call waited for ever.
-func TestRegressionAClockThatStandsStill(t *testing.T) {
+// If the Collector's clock stopped, a prioritized call waited for ever.
+func TestRegressionStoppedClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := clocked(t, collector.Options{})
 		limit(t, c, collector.Limit{Resource: "a", Count: 1})
@@ -99,8 +99,8 @@ func TestRegressionAClockThatStandsStill(t *testing.T) {
 	})
 }
 
-// An entrance was forgotten while a worker below it went on with its context: later calls by this entrance counted for
-// one that nobody could see, and the worker was not in the tree.
+// An entrance was removed while a worker below it continued with its context: later calls through this entrance counted
+// for an invisible one, and the worker was not in the tree.
 func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	c, f := retiring(t)
 	ctx, start, _ := c.Enter(t.Context(), "startup", collector.Entrance("E"))
@@ -120,7 +120,7 @@ func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	if root != entrance || root != 2 {
 		t.Errorf("root %d, entrance %d", root, entrance)
 	}
-	// A context may outlive its entrance: what is made below it is bounded like everything else.
+	// A context may outlive its entrance. Nodes that are created below it are bounded like all others.
 	if h := c.Health(); h.Entrances != 1 {
 		t.Errorf("%+v", h)
 	}
@@ -195,7 +195,7 @@ func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
 	}
 }
 
-// Counts by word wrapped around, and those of classes took a batch for one.
+// Counts by reason overflowed, and counts by class took a batch for one call.
 func TestRegressionTallies(t *testing.T) {
 	c, _ := clocked(t, collector.Options{ExceptionClass: func(error) string { return "x" }})
 	for range 2 {
@@ -265,8 +265,8 @@ func TestRegressionBefore1970(t *testing.T) {
 	}
 }
 
-// A single reading from the future, such as that of a window five minutes from now, took the timeline of the whole
-// process there: no second of any resource was sealed until the clock had caught up.
+// A single reading from the future, such as a window five minutes from now, moved the timeline of the whole process
+// there: no second of any resource was sealed until the clock had caught up.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(v *node.View, now leap.Reading){
 		"Window":   func(v *node.View, now leap.Reading) { v.Window(now) },
@@ -301,8 +301,8 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	}
 }
 
-// An exception whose class could not be told, because the function panicked or ended its goroutine, was in no class:
-// they added up to fewer exceptions than there were. Whatever does not return, the call leaves once.
+// An exception whose class function panicked or ended its goroutine was in no class, so the classes added up to fewer
+// exceptions than there were. The call leaves once in any case.
 func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for _, broken := range []string{"Exception", "ExceptionClass"} {
@@ -398,8 +398,8 @@ func (c noErr) Done() <-chan struct{} {
 
 func (c noErr) Err() error { return c.err() }
 
-// The same where it is the reason that panics, or is none: without one, the call seemed to have passed, and nothing was
-// counted.
+// The same if the cause of the context panics or is nil: without a cause the call seemed to have passed, and nothing
+// was counted.
 func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	for way, err := range map[string]func() error{
 		"panic":  func() error { panic("boom") },
@@ -429,7 +429,7 @@ func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 
 // A kept handle whose resource was retired while the table was full stayed with _other for as long as that was busy,
 // though there was room again, or its name had a resource.
-func TestRegressionAKeptHandleComesHome(t *testing.T) {
+func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	for name, registered := range map[string]bool{"room": false, "registered": true} {
 		c, f := clocked(
 			t,
@@ -456,7 +456,7 @@ func TestRegressionAKeptHandleComesHome(t *testing.T) {
 		call(r)
 		pass(4*time.Minute, stays) // it is retired
 		new := c.Resource("new")
-		call(new) // there is no room any more
+		call(new) // the table is full
 		call(r)
 		if got := c.Health().Overflow; got != 1 {
 			t.Fatalf("%s: %d calls overflowed, want 1", name, got)
@@ -485,8 +485,8 @@ func TestRegressionAKeptHandleComesHome(t *testing.T) {
 	}
 }
 
-// A reload of limits forgot what a name had passed while it was counted for _other, once it had its own resource: 20
-// passed in a second under 10.
+// A reload of limits forgot the passes that a name had used while it was recorded for _other, once it had its own
+// resource: 20 passed in a second under a limit of 10.
 func TestRegressionAReloadForgetsWhatANamePassedInOther(t *testing.T) {
 	for name, reload := range map[string][][]collector.Limit{
 		"no limits":  {{}},

@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A dependency hangs: calls to it have no response time, and what else there is ends at once. The list and the two ages
-// tell.
+// A dependency hangs: its calls have no response time yet, and all other calls end quickly. The list and the two ages
+// show it.
 func TestCallsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -37,7 +37,7 @@ func TestCallsThatHang(t *testing.T) {
 			e.Exit(nil)
 		}
 		_, fresh, _ := c.Resource("db").EnterContext(t.Context())
-		byHandle := c.Resource("db").Enter() // which the list does not know
+		byHandle := c.Resource("db").Enter() // not in the list
 		time.Sleep(time.Second)
 		want := []collector.Running{
 			{"GET /", "web", "http", "4bf92f35", 61 * time.Second},
@@ -127,8 +127,8 @@ func TestCallsOfTwoCollectors(t *testing.T) {
 	}
 }
 
-// What has ended is not kept alive by the list, nor by the context of a call that goes on.
-func TestEndedCallsAreForgotten(t *testing.T) {
+// Ended calls are not retained by the list, nor by the context of a call that continues.
+func TestEndedCallsAreNotRetained(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	const calls = 1000
 	var freed atomic.Int64
@@ -149,8 +149,9 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 
 type requestKey struct{}
 
-// Far more calls at once than the list has places: the first are in it, and it is right again when they have ended.
-func TestMoreCallsThanPlaces(t *testing.T) {
+// With far more concurrent calls than slots, the first ones are in the list, and the list is complete again after they
+// have ended.
+func TestMoreCallsThanSlots(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	all := make([]collector.Entry, 100_000)
 	for i := range all {

@@ -225,7 +225,7 @@ func TestAsSentinelDoes(t *testing.T) {
 				{4, 6, 0, 4, true},
 				{4, 6, 0, 5, false},
 				{4, 6, 3, 1, true},
-				{4, 6, 4, 1, false}, // what was borrowed counts
+				{4, 6, 4, 1, false}, // borrowed passes count
 				{0, 0, 10, 1, false},
 			} {
 				length := 500 * ms
@@ -255,7 +255,7 @@ func shape(t testing.TB) *node.Config {
 }
 
 // Where this package differs from Sentinel on purpose, with the reason.
-func TestOtherwiseThanSentinel(t *testing.T) {
+func TestDifferencesFromSentinel(t *testing.T) {
 	playAll(t, []row{
 		{
 			"an idle node reads as zero: no minimum rt of 5000, no maximum of 2 a second, which look measured",

@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// happened is one thing that happened to a call, as the oracle remembers it.
+// happened is an event of a call in the oracle.
 type happened struct {
 	at                         time.Duration
 	resource, origin, entrance string
@@ -43,7 +43,7 @@ func (f *forest) note(h happened) {
 	f.edges[h.entrance+" > "+h.parent+" > "+h.resource] = true
 }
 
-// grow is one call with what it calls, some of it in other goroutines that outlive it.
+// grow makes a call and its nested calls, some in other goroutines that outlive it.
 func (f *forest) grow(
 	ctx context.Context,
 	c *collector.Collector,
@@ -75,7 +75,7 @@ func (f *forest) grow(
 		opts = append(opts, collector.Batch(n))
 	}
 	entrance := []string{"", "http", "cron"}[random.IntN(3)]
-	opts = append(opts, collector.Entrance(entrance)) // which is of no account below another entry
+	opts = append(opts, collector.Entrance(entrance)) // ignored below another entry
 	if depth == 0 {
 		h.entrance = entrance
 		if entrance == "" {
@@ -129,7 +129,7 @@ func (f *forest) grow(
 	}
 }
 
-// node answers as a node that counts the events for which count holds should.
+// node returns the expected values of a node that counts the events for which count returns true.
 func (f *forest) counts(from, to time.Duration, count func(happened) bool) (c node.Counts, balance int64) {
 	for _, h := range f.events {
 		if h.at >= to || !count(h) {
@@ -170,7 +170,7 @@ func TestCallTreesAgainstOracle(t *testing.T) {
 					}
 				})
 			}
-			for range 8 { // now and then, everything is read while it goes on
+			for range 8 { // reads all views concurrently
 				time.Sleep(1100 * ms)
 				synctest.Wait()
 				f.checkAll(t, c)
@@ -309,7 +309,7 @@ func tree(n *collector.TreeNode, indent string) string {
 	return b.String()
 }
 
-// A resource shows below every caller, not only below the first one (Sentinel attaches it once, so that its tree is
+// A resource appears below every caller, not only below the first one (Sentinel attaches it once, so its tree is
 // incomplete), and below itself if it calls itself.
 func TestEveryParentIsShown(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
@@ -317,7 +317,7 @@ func TestEveryParentIsShown(t *testing.T) {
 		names := strings.Fields(path)
 		ctx, e, _ := c.Enter(t.Context(), names[0], collector.Entrance("http"))
 		_, below, _ := c.Enter(ctx, names[1])
-		e.Exit(nil) // before what it called
+		e.Exit(nil) // before its callee
 		below.Exit(nil)
 	}
 	want := `machine-root
@@ -336,7 +336,7 @@ func TestEveryParentIsShown(t *testing.T) {
 	}
 }
 
-// What is nested too deep is counted, and the tree says that there is more.
+// Calls that are nested too deeply are counted, and the tree shows that it lacks calls there.
 func TestDepthIsBounded(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	ctx := t.Context()
@@ -362,7 +362,7 @@ func TestDepthIsBounded(t *testing.T) {
 }
 
 // Two Collectors do not see each other's entries in a context.
-func TestCollectorsAreApart(t *testing.T) {
+func TestCollectorsAreIndependent(t *testing.T) {
 	c1, _ := clocked(t, collector.Options{})
 	c2, _ := clocked(t, collector.Options{})
 	ctx, _, _ := c1.Enter(t.Context(), "a", collector.Origin("x"), collector.Entrance("one"))

@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// What a user keeps tells of the name that it stands for, also when that was retired and is used again.
-func TestWhatIsKeptFollowsItsName(t *testing.T) {
+// Kept views follow their name, also after retirement and new use.
+func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 	use := func(n int) {
 		for range n {
@@ -27,7 +27,7 @@ func TestWhatIsKeptFollowsItsName(t *testing.T) {
 			e.ExitTrace(nil, collector.Code{}, "t")
 		}
 	}
-	// Something stays, so that there is more to find than one resource.
+	// One resource stays, so that there is always another one to find.
 	stay := func() {
 		_, e, _ := c.Enter(t.Context(), "stays", collector.Origin("s"))
 		e.Exit(nil)
@@ -35,7 +35,7 @@ func TestWhatIsKeptFollowsItsName(t *testing.T) {
 		c.Seal()
 	}
 	handle := c.Resource("a")
-	early := handle.Origin("o") // which has not called yet
+	early := handle.Origin("o") // before its first call
 	if (early.Snapshot(nil) != node.Snapshot{}) || early.Node() != nil {
 		t.Errorf("an origin that has not called has %+v", early.Snapshot(nil))
 	}
@@ -189,7 +189,7 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 			}
 		}
 		f.add(80 * time.Second)                                 // a sweep is due each 10 s
-		for begin := time.Now(); c.Health().Retired <= lives; { // a reader may be at it, and stand still
+		for begin := time.Now(); c.Health().Retired <= lives; { // a reader may hold the sweep and be preempted
 			if c.Seal(); time.Since(begin) > time.Minute {
 				t.Fatalf("round %d: the name is not retired", i)
 			}
@@ -204,7 +204,7 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 	}
 }
 
-// The origin "" is that of calls without one, also for who kept it while there was no other.
+// The origin "" covers calls without an origin, also for a view that was kept while there was no other origin.
 func TestTheEmptyOriginIsNotAll(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	call := func(name, origin string) {
@@ -252,7 +252,7 @@ func TestZeroViewsAreIdle(t *testing.T) {
 	}
 }
 
-// Seconds are asked for by the wall clock, whatever it has done meanwhile.
+// Seconds are read by the wall clock, whatever it did in the meantime.
 func TestSecondsByTheWallClock(t *testing.T) {
 	var mono, wall time.Duration // since the epoch of the test, a full second
 	line := leap.NewTimeline(leap.Clock{

@@ -56,8 +56,9 @@ func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	t.Error("no name was registered before all resources had their limits")
 }
 
-// A Seal looked at all of 50,000 leaves, for 175 ms, and a new name waited for most of that. It looks at its share, and
-// the next one goes on. What is retired meanwhile is not handed out, and a name that is used again is there once.
+// A Seal visited all of 50,000 leaves, for 175 ms, and a new name waited for most of that. A Seal now visits its share,
+// and the next one continues. Resources that are retired in between are not returned, and a name that is used again
+// appears once.
 func TestASealSweepsItsShare(t *testing.T) {
 	const resources, origins = 3000, 3
 	c, f := clocked(t, collector.Options{})
@@ -91,8 +92,8 @@ func TestASealSweepsItsShare(t *testing.T) {
 	}
 }
 
-// A stranger's new name that found no room had to wait until all resources had been looked at. It looks at some, and
-// those that come after it go on.
+// A new name that found the table full waited until all resources had been visited. It now visits some, and later ones
+// continue.
 func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	const resources = 1000
 	c, f := clocked(t, collector.Options{MaxResources: resources})
@@ -118,13 +119,13 @@ func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	for i := range resources {
 		c.Resource(fmt.Sprint("more ", i))
 	}
-	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 { // those that came, and _other
+	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 { // the new names, and _other
 		t.Errorf("%+v", h)
 	}
 }
 
 // Retired leaves and resources are in no list and no view, whichever way they went.
-func TestWhatIsRetiredIsGone(t *testing.T) {
+func TestRetiredResourcesAreRemoved(t *testing.T) {
 	c, f := clocked(
 		t,
 		collector.Options{MaxOrigins: 1000, Windows: node.Options{History: time.Minute}, RetireAfter: 5 * time.Minute},

@@ -26,9 +26,9 @@ func names(c *collector.Collector) (list []string) {
 	return list
 }
 
-// 1,100 made-up paths filled the table, and the checkout was counted for _other for an hour. The one that has been idle
-// longest makes room, once that is longer than the history; one that was called within it never does.
-func TestTheLongestIdleMakesRoom(t *testing.T) {
+// 1,100 made-up paths filled the table, and the checkout was recorded for _other for an hour. The longest-idle resource
+// is evicted once it has been idle for longer than the history; a resource with a call within the history never is.
+func TestTheLongestIdleIsEvicted(t *testing.T) {
 	for _, retire := range []time.Duration{0, -1} {
 		c, f := clocked(
 			t,
@@ -65,7 +65,8 @@ func TestTheLongestIdleMakesRoom(t *testing.T) {
 	}
 }
 
-// Every reader has had all of what makes room: no second that can be read is lost, of it or of the total.
+// Every reader has read all seconds of an evicted resource: no second in the history is lost, of the resource or of the
+// total.
 func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, Windows: node.Options{History: time.Minute}})
 	busy(t, c, "old", collector.Inbound(), collector.FromRequest())
@@ -97,7 +98,7 @@ func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 
 // A stranger's name never pushes out a given one, however idle that is; a given one does, but takes the place of a
 // stranger's first.
-func TestGivenNamesAreNotPushedOutByEarnedOnes(t *testing.T) {
+func TestEarnedNamesEvictNoGivenName(t *testing.T) {
 	c, f := clocked(t, collector.Options{Given: []string{"route"}, MaxResources: 3, RetireAfter: 24 * time.Hour})
 	busy(t, c, "given")
 	busy(t, c, "promoted", collector.FromRequest())
@@ -127,8 +128,8 @@ func TestGivenNamesAreNotPushedOutByEarnedOnes(t *testing.T) {
 	}
 }
 
-// A name that a limit names, and one with calls in flight, has its place whatever comes.
-func TestLimitedAndBusyNamesKeepTheirRoom(t *testing.T) {
+// A name in a limit, and a name with calls in flight, keep their slots.
+func TestLimitedAndBusyNamesAreNotEvicted(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: -1})
 	limit(t, c, qps("login", 1))
 	busy(t, c, "login", collector.FromRequest())
@@ -157,7 +158,7 @@ func BenchmarkMakingRoom(b *testing.B) {
 				if i%n == 0 {
 					b.StopTimer()
 					f.add(time.Hour)
-					c.Resource("beyond") // there is no room, until it is looked for
+					c.Resource("beyond") // the table is full until a sweep finds idle resources
 					f.add(time.Minute)
 					c.Seal()
 					b.StartTimer()

@@ -120,8 +120,8 @@ func TestGivenResourcesStay(t *testing.T) {
 	}
 }
 
-// The edges of retired nodes leave the tree: it never fills up with what is gone.
-func TestRetiredEdgesMakeRoom(t *testing.T) {
+// The edges of retired nodes are removed from the tree, so it does not fill up with them.
+func TestRetiredEdgesAreRemoved(t *testing.T) {
 	c, pass := ticking(t, collector.Options{MaxLeaves: 8})
 	for i := range 20 {
 		name := strconv.Itoa(i)
