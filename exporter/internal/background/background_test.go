@@ -2,6 +2,7 @@ package background
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,20 +21,20 @@ func TestEverySecondAfterASuspension(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				var mono, wall time.Duration
-				suspend := false
+				var mono, wall atomic.Int64 // nanoseconds
+				var suspend atomic.Bool
 				var line *leap.Timeline
 				line = leap.NewTimeline(leap.Clock{
 					Mono: func() time.Duration {
-						read := time.Since(began) + mono
-						if suspend {
-							suspend = false
-							mono, wall = mono+jump.mono, wall+jump.wall
+						read := time.Since(began) + time.Duration(mono.Load())
+						if suspend.CompareAndSwap(true, false) {
+							mono.Add(int64(jump.mono))
+							wall.Add(int64(jump.wall))
 							line.At(line.Now()) // another goroutine opens the second
 						}
 						return read
 					},
-					Wall: func() time.Time { return time.Now().Add(wall).Round(0) },
+					Wall: func() time.Time { return time.Now().Add(time.Duration(wall.Load())).Round(0) },
 				})
 				ctx, cancel := context.WithCancel(t.Context())
 				calls := 0
@@ -45,12 +46,12 @@ func TestEverySecondAfterASuspension(t *testing.T) {
 							t.Errorf("call %d comes %v after the one before", calls, now.Sub(latest))
 						}
 						calls, latest = calls+1, time.Now()
-						suspend = calls == 3 || calls == 6
+						suspend.Store(calls == 3 || calls == 6)
 						return nil
 					})
 				}()
 				time.Sleep(20 * time.Second)
-				suspend = true // in the last sleep
+				suspend.Store(true) // in the last sleep
 				cancel()
 				stop := time.Now()
 				if err := <-ended; err != nil || time.Since(stop) > 2*time.Second {
