@@ -8,19 +8,19 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// scraper identifies the owner of a cursor: the name in the request, the client's host, and a hash of what it asks for.
-// The names of its fields are in the file of positions.
+// scraper identifies the owner of a cursor: the name in the request, the client's host, and a hash of the selection.
+// The JSON names of the fields are in the file of positions.
 type scraper struct {
 	Cursor, Client string
 	Filter         string `json:"Asks"`
 }
 
-// cursor is the position of one scraper. It advances when a response was written completely. The next request of the
-// scraper decides whether the response arrived; see [response] for the evidence. A response that did not arrive is sent
-// again. If it was large, the next responses are half as large, and they grow again once the seconds in doubt have
-// arrived. The cursor gives up seconds that were written completely six times, so it advances even if the scraper
-// cannot read them. If the scraper closed the connection all those times, it is a client that closes each connection
-// after one response. It then gets each response at most twice, until it keeps a connection.
+// cursor is the position of one scraper. It advances after a response was written completely. The next request of the
+// scraper decides about the delivery of that response; see [response]. Seconds that were not read are sent again. If
+// the response was large, the next ones are half as large, and they grow again once the seconds in doubt have arrived.
+// Seconds that were written completely six times are given up, so a scraper that cannot take them still advances. A
+// scraper that closed the connection all those times closes connections after reading, until it keeps one; it gets each
+// response at most twice.
 type cursor struct {
 	scraper
 	line *seconds.Line
@@ -31,9 +31,11 @@ type cursor struct {
 	used             time.Time     // the last request
 	gap              time.Duration // between the last two requests
 	steady           time.Duration // for how long requests have come often, and at a steady pace
-	seconds.Position               // in doubt is what was sent before, with unknown delivery; the last response is behind it
+	// In doubt is what was sent before, with unknown delivery; the last response is behind it.
+	seconds.Position
 	tries            int           // complete responses that began with next and have unknown delivery
-	out              *response     // last response; nil if its delivery is decided; set in turn, so that who has it needs no lock to look
+	// Last response; nil if its delivery is decided; set in turn, so that who has it needs no lock to look.
+	out              *response
 	limit            int64         // most seconds in a response, since one did not arrive; 0 for none
 	came             time.Time     // the last request that was served; zero if there was none in this process
 	target           string        // the header Host of the last request: what the scraper calls this process
@@ -41,16 +43,16 @@ type cursor struct {
 	count            cursorCounts
 }
 
-// cursorCounts counts seconds.
+// cursorCounts counts the seconds of a cursor by outcome.
 type cursorCounts struct {
-	delivered   int64 // acknowledged, unconfirmed or given up
-	lost        int64 // dropped from the history before the scraper fetched them
-	resent      int64 // sent again because their delivery is unknown
-	unconfirmed int64 // those of delivered whose receipt could not be confirmed
+	delivered   int64 // acknowledged, unconfirmed, or given up
+	lost        int64 // left the history before the scraper fetched them
+	resent      int64 // sent again because their delivery was unknown
+	unconfirmed int64 // the part of delivered without proof of receipt
 }
 
-// resume decides about seconds that an earlier process sent with unknown delivery. A scraper that calls this process by
-// the same name has them under the same labels, and gets them again; else they are unconfirmed.
+// resume decides about seconds that an earlier process sent with unknown delivery. A scraper that uses the same name
+// for this process has them under the same labels, and gets them again; otherwise they are unconfirmed.
 func (x *cursor) resume(target string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -61,7 +63,7 @@ func (x *cursor) resume(target string) {
 	x.target = target
 }
 
-// settle decides about the last response, before the next one is made.
+// settle records the delivery of the last response, before the next one is rendered.
 func (x *cursor) settle(d delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -93,10 +95,10 @@ func (x *cursor) settle(d delivery) {
 	x.tries = 0
 }
 
-// maxTries is how often seconds are written completely before they are given up.
+// maxTries is the number of complete responses with a second until it is given up.
 const maxTries = 6
 
-// giveUp counts n seconds as delivered, although nothing proves it. Holds mu.
+// giveUp counts n seconds as delivered without proof. mu must be held.
 func (x *cursor) giveUp(n int64) {
 	x.count.delivered += n
 	x.count.unconfirmed += n
@@ -110,7 +112,7 @@ func (x *cursor) retract(n int64) {
 	x.count.unconfirmed += n
 }
 
-// shrink halves the responses that follow one that did not arrive, unless that was small. Holds mu.
+// shrink halves the responses after one that did not arrive, unless that one was small. mu must be held.
 func (x *cursor) shrink(samples int, size int64) {
 	const small = 20_000 // samples, about 2 MB: size is not why it failed
 	if samples > small {
@@ -118,12 +120,12 @@ func (x *cursor) shrink(samples int, size int64) {
 	}
 }
 
-// maxLimit is more seconds than any history has.
+// maxLimit exceeds the seconds of any history.
 const maxLimit = 1 << 20
 
-// begin returns the first second of the next response and the most seconds it may have: any number, or fewer after a
-// response that did not arrive. They are never so few that seconds would leave the history, which begins with oldest,
-// before the scraper comes again. Seconds that have left it are counted as lost.
+// begin returns the first second of the next response and the maximum number of seconds in it. The number is limited
+// after a response that did not arrive, but high enough that no second leaves the history, whose first second is
+// oldest, before the next request. Seconds that have left it count as lost.
 func (x *cursor) begin(now time.Time, oldest int64) (from, most int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -138,9 +140,8 @@ func (x *cursor) begin(now time.Time, oldest int64) (from, most int64) {
 	return x.Next, most
 }
 
-// sent records that the seconds in [from, to) were written, but for lost ones, which left the history meanwhile. If not
-// completely, the scraper discards them, and if not over a connection that shows what becomes of them, they are
-// unconfirmed.
+// sent records that the seconds in [from, to) were written, except lost ones, which left the history in the meantime.
+// The scraper discards an incomplete response. If the connection cannot show the delivery, the seconds are unconfirmed.
 func (x *cursor) sent(a *response, from, to int64, samples int, complete bool, lost int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -162,7 +163,7 @@ func (x *cursor) sent(a *response, from, to int64, samples int, complete bool, l
 	}
 }
 
-// saved returns what is saved: of the position, that the last response is in doubt.
+// saved returns the position for the file, with the last response in doubt.
 func (x *cursor) saved() saved {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -173,7 +174,7 @@ func (x *cursor) saved() saved {
 	return saved{x.scraper, x.target, at, x.used.Unix(), int64(x.steady / time.Second)}
 }
 
-// state returns the position and the counts. The position is behind the last response, which the counts do not include
+// state returns the position and the counts. The position is after the last response, which the counts do not include
 // yet.
 func (x *cursor) state() (next int64, count cursorCounts) {
 	x.mu.Lock()

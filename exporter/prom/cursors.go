@@ -15,30 +15,31 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// cursors are the cursors of all scrapers, at most max. A new one always gets in. When there are max already, it takes the place of
-// the cursor that was asked for often and at a steady pace for the shortest time. For made-up names that is no time at all: then
-// one of the host with the most goes, and there the one that was unused for the longest. So a scraper that has come for an hour
-// outlives all that have come for less, whether strangers come from one address or from a thousand. A host that has a quarter
-// of all cursors makes room itself, so no single one keeps new scrapers out. A cursor that was not asked for during expiry goes.
+// cursors holds the cursors of all scrapers, at most max. A new cursor is always admitted. If the table is full, it
+// evicts the cursor with the shortest history of frequent, steady requests. Made-up names have no such history; among
+// them, the host with the most cursors loses its longest-unused one. A scraper with an hour of steady requests
+// therefore outlives any flood of newer names, from one address or from a thousand. A host with a quarter of all
+// cursors evicts its own. Cursors unused for expiry are removed.
 type cursors struct {
 	max    int
 	expiry time.Duration
 	line   *seconds.Line
 
-	mu      sync.Mutex // guards all, order and what cursors say
+	mu      sync.Mutex // guards all, order and the fields of cursors below their mu
 	all     map[scraper]*cursor
 	order   fairshare.Table[string, *cursor]
 	evicted atomic.Int64
 }
 
 const (
-	// often is the longest time between two requests that counts as often.
+	// often is the longest time between two frequent requests.
 	often = 10 * time.Minute
-	// maxSteady bounds what a file may say, in seconds: ten years.
+	// maxSteady bounds the value in a file, in seconds: ten years.
 	maxSteady = 10 * 366 * 24 * 3600
 )
 
-// asked records a request. Two in a row are of a steady pace if they are about as far apart as the two before. Holds mu.
+// asked records a request. The pace is steady if the time since the previous request is about as long as the one
+// before. mu must be held.
 func (x *cursor) asked(now time.Time) {
 	gap := now.Sub(x.used)
 	switch {
@@ -58,7 +59,8 @@ func newCursors(most int, expiry time.Duration, line *seconds.Line) *cursors {
 	return c
 }
 
-// get returns a scraper's cursor, which is used now, by a host as in [clientip.Of]. A new one begins with the second first.
+// get returns the cursor of a scraper at host (see [clientip.Of]) and marks it as used. A new cursor starts with the
+// second first.
 func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +70,7 @@ func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cur
 		if x.holder.Host == host {
 			return x
 		}
-		c.order.Remove(x.holder) // another host asks, as a proxy says
+		c.order.Remove(x.holder) // the proxy reports another host
 	} else {
 		if len(c.all) >= c.max {
 			c.evict(host, now)
@@ -80,8 +82,9 @@ func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cur
 	return x
 }
 
-// evict removes a cursor, for one of a host. Steady use ends as time passes, without a request, so all are looked at: with the
-// 100 cursors that there are by default a new one costs 4 µs so, with 1,000 it costs 15 µs, and then it is sent a page. Holds mu.
+// evict removes a cursor in favor of one of host. The steady time of a cursor ends without a request, so evict visits
+// all cursors: with the default of 100 cursors a new one costs 4 µs, with 1,000 it costs 15 µs, before it gets a page.
+// mu must be held.
 func (c *cursors) evict(host string, now time.Time) {
 	for _, x := range c.all {
 		steady := x.steady
@@ -98,14 +101,14 @@ func (c *cursors) evict(host string, now time.Time) {
 	c.evicted.Add(1)
 }
 
-// remove removes a cursor. Holds mu.
+// remove removes a cursor. mu must be held.
 func (c *cursors) remove(x *cursor) {
 	c.order.Remove(x.holder)
 	delete(c.all, x.scraper)
 }
 
-// list returns all cursors, in no order. Those that have expired are removed first: their scrapers are gone, and so is the lag. One
-// that comes back nevertheless has lost no position, because the history is shorter.
+// list returns all cursors in any order. It first removes expired ones, whose scrapers are gone, with their lag. A
+// scraper that comes back later has lost no position, because the history is shorter than the expiry.
 func (c *cursors) list() []*cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,17 +120,17 @@ func (c *cursors) list() []*cursor {
 	return slices.Collect(maps.Values(c.all))
 }
 
-// clientHost returns the address of a request's client, without the port.
+// clientHost returns the address of a request's client without the port.
 func clientHost(r *http.Request) string {
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	return cmp.Or(host, r.RemoteAddr) // which has none of a Unix socket
+	return cmp.Or(host, r.RemoteAddr) // a Unix socket has no host
 }
 
-// metrics returns the metrics about the cursors and the responses of the endpoint. cursor_save_errors_total is there only if
+// metrics returns the metrics of the cursors and of the endpoint's responses. cursor_save_errors_total exists only if
 // positions are saved.
 func (s *Seconds) metrics() []collector.Metric {
-	// Of the cursors of one name and client host pages show the sum, and the longest lag, as of all metrics with labels in common.
-	// What they ask for is not a label: it could be of any length.
+	// Cursors with the same name and client host share a series: pages show the sum, and the longest lag. The selection
+	// is not a label, because it could be of any length.
 	metric := func(name, help string, value func(next int64, n cursorCounts) int64) collector.Metric {
 		return collector.Metric{
 			Name: name, Unit: "seconds", Help: help, Labels: []string{"client", "cursor"},

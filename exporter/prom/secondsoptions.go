@@ -25,39 +25,40 @@ const (
 	DefaultCursorExpiry = 24 * time.Hour
 )
 
-// SecondsOptions configure [Seconds]. The zero value is sensible.
+// SecondsOptions configure [Seconds]. The zero value is a sensible default.
 type SecondsOptions struct {
-	// Namespace is the prefix of all names, windowstat if empty.
+	// Namespace is the prefix of all metric names. The default is windowstat.
 	Namespace string
-	// MaxSamples is the most samples in a response, [DefaultMaxSamples] if zero; a response has at least one second. A scraper
-	// that was away for long catches up in several responses, each small enough to be ingested before its scrape times out.
-	// With a scrape timeout below ten seconds the limit is proportionally lower. It must be below a sample_limit of the server,
-	// which reads a response and then discards all of it.
+	// MaxSamples is the maximum number of samples in a response, [DefaultMaxSamples] if zero; a response has at least
+	// one second. A scraper that was away for long catches up in several responses, each small enough to be ingested
+	// before its scrape times out. With a scrape timeout below ten seconds the maximum is proportionally lower.
+	// MaxSamples must be below a sample_limit of the server, which reads a larger response and then discards all of it.
 	MaxSamples int
-	// MaxBytes is about the largest response before compression, [DefaultMaxBytes] if zero; a sample has some 80 bytes. Unless
-	// it is set, VictoriaMetrics gets at most 15 MiB, because it silently discards responses over 16 MiB. It must
-	// be well below a body_size_limit of the server, too.
+	// MaxBytes is the approximate maximum size of a response before compression, [DefaultMaxBytes] if zero; a sample
+	// has about 80 bytes. Unless it is set, VictoriaMetrics gets at most 15 MiB, because it silently discards responses
+	// over 16 MiB. MaxBytes must be well below a body_size_limit of the server.
 	MaxBytes int
-	// MaxCursors is the most cursors at a time, [DefaultMaxCursors] if zero. A new one beyond that evicts the cursor that was asked
-	// for often and at a steady pace for the shortest time. Of those that never were, it is one of the host that has the most, and
-	// there the one that was unused for the longest. A host that has a quarter of all evicts one of its own. A scraper whose cursor
-	// was evicted begins again with the whole history. A host is an address, of IPv6 a network of 64 bits.
+	// MaxCursors is the maximum number of cursors, [DefaultMaxCursors] if zero. Beyond it, a new cursor evicts the one
+	// with the shortest history of frequent, steady requests. Among cursors without such a history, the host with the
+	// most loses its longest-unused one. A host with a quarter of all cursors evicts its own. A scraper whose cursor
+	// was evicted gets the whole history again. A host is an IPv4 address or an IPv6 /64.
 	MaxCursors int
-	// CursorExpiry is how long a cursor is kept that nobody asks for, [DefaultCursorExpiry] if zero, and at least an hour. Then its
-	// metrics end, its lag among them, and it goes from the state file.
+	// CursorExpiry is the time without requests after which a cursor is removed, [DefaultCursorExpiry] if zero, and at
+	// least an hour. Its metrics, including the lag, then end, and it is removed from the state file.
 	CursorExpiry time.Duration
-	// Log is the metric log of the process, such as a metriclog.Writer; none if nil. With it the positions of scrapers survive
-	// a restart, in a state file of the log, and seconds of earlier processes are served from the log. A log serves one
-	// endpoint.
+	// Log is the metric log of the process, such as a metriclog.Writer, or nil. With a log, the positions of scrapers
+	// survive a restart, in a state file of the log, and seconds of earlier processes are served from the log. A log
+	// serves one endpoint.
 	Log Log
-	// Sampler adds series of client_golang; none if nil.
+	// Sampler adds series of client_golang. Nil means none.
 	Sampler *sampler.Sampler
-	// Proxies are the networks of proxies between scrapers and the endpoint that show themselves by no header, see [Seconds]. A
-	// response to a proxy counts as unconfirmed, because what the proxy has read the scraper need not have. A proxy that is not
-	// known as one is taken for the scraper. What comes through a proxy is of one host, for what is bounded by hosts, so a flood
-	// through it is felt behind it only; but a proxy of these networks that adds X-Forwarded-For is believed whom it asks for.
+	// Proxies are the networks of proxies between scrapers and the endpoint that do not identify themselves by a
+	// header; see [Seconds]. A response to a proxy counts as unconfirmed, because the scraper may not have read the
+	// bytes that the proxy has. An unknown proxy is treated as the scraper. All requests through a proxy belong to one
+	// host for the bounds by host, so a flood through it affects only its own clients. If a proxy of these networks
+	// adds X-Forwarded-For, that header names the host.
 	Proxies []netip.Prefix
-	// Logger receives a message when the positions of scrapers cannot be read; slog.Default if nil.
+	// Logger receives a message if the positions of scrapers cannot be read. The default is slog.Default.
 	Logger *slog.Logger
 }
 
@@ -67,7 +68,7 @@ func (o *SecondsOptions) defaults() {
 	o.MaxCursors, o.CursorExpiry = cmp.Or(o.MaxCursors, DefaultMaxCursors), cmp.Or(o.CursorExpiry, DefaultCursorExpiry)
 }
 
-// Check returns everything that is wrong with the options, as [collector.OptionError]s.
+// Check returns all invalid options as [collector.OptionError]s.
 func (o SecondsOptions) Check() error {
 	o.defaults()
 	var errs []error
@@ -99,7 +100,7 @@ func (o SecondsOptions) Check() error {
 // Log is what [Seconds] needs of a metric log; metriclog.Writer implements it.
 type Log interface {
 	seconds.Log
-	// StateFile returns the path for a file of this name that belongs to the log. It returns each name once: two users would
-	// overwrite each other's state.
+	// StateFile returns the path of a state file of the log with this name. It returns each name only once: two users
+	// would overwrite each other's state.
 	StateFile(name string) (path string, err error)
 }

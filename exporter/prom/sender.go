@@ -24,9 +24,9 @@ import (
 	"github.com/windowstat/windowstat/internal/clientip"
 )
 
-// sender makes responses of pages. A page is computed and compressed in one of ten places, and written without one: a slow
-// reader holds its bytes, for as long as its scrape may take, and nobody's place. There are [maxUnread] of those bytes and a
-// page; for more the slowest reader is disconnected, see [limiter.Shares].
+// sender sends pages. A page is rendered and compressed in one of ten slots, and written without a slot: a slow reader
+// holds the bytes of its page for as long as its scrape may take, but no slot. The total of these bytes is limited to
+// [maxUnread] plus a page; beyond that the slowest reader is disconnected. See [limiter.Shares].
 type sender struct {
 	slots   *limiter.RenderSlots
 	unread  *limiter.Shares
@@ -39,25 +39,26 @@ type sender struct {
 
 const (
 	maxResponses = 10
-	// maxUnread is how many bytes may wait for the readers of a page.
+	// maxUnread is the maximum number of bytes that wait for readers of a page.
 	maxUnread = 64 << 20
-	// requestTimeout bounds the wait for a place and the writing of the response together.
+	// requestTimeout bounds the wait for a slot plus the writing of the response.
 	requestTimeout = time.Minute
 )
 
-// init makes the sender of a page: metrics or seconds.
+// init initializes the sender of a page: metrics or seconds.
 func (s *sender) init(page string, proxies []netip.Prefix) {
 	s.slots = limiter.NewRenderSlots(maxResponses)
 	s.unread = limiter.NewShares(maxUnread, limiter.EvictOldest)
 	s.proxies, s.last.page = proxies, page
 }
 
-// defaultScrapeTimeout is assumed for a client without a timeout header. It is the default of Prometheus and VictoriaMetrics.
+// defaultScrapeTimeout applies to a client without a timeout header. It is the default of Prometheus and
+// VictoriaMetrics.
 const defaultScrapeTimeout = 10 * time.Second
 
 const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 
-// scrapeTimeout returns how long the client waits for the response.
+// scrapeTimeout returns the time that the client waits for the response.
 func scrapeTimeout(r *http.Request) time.Duration {
 	s, err := strconv.ParseFloat(r.Header.Get(timeoutHeader), 64)
 	if err != nil || !(s > 0 && s < 3600) {
@@ -66,7 +67,7 @@ func scrapeTimeout(r *http.Request) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// begin prepares for a response, see [limiter.Begin], and returns a context for the wait for a place.
+// begin prepares a response (see [limiter.Begin]) and returns a context for the wait for a slot.
 func (s *sender) begin(w http.ResponseWriter, r *http.Request) (ctx context.Context, cancel context.CancelFunc, ok bool) {
 	timeout := requestTimeout
 	if r.Header.Get(timeoutHeader) != "" {
@@ -81,12 +82,13 @@ func (s *sender) begin(w http.ResponseWriter, r *http.Request) (ctx context.Cont
 
 func (s *sender) host(r *http.Request) string { return clientip.Of(r, s.proxies) }
 
-// busy responds to a request that gets no page now.
+// busy responds to a request that gets no page because the server is busy.
 func busy(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// content is a page as it is written: compressed, or as numbers that become text on the way, and what follows them.
+// content is a page ready to be written: compressed bytes, or a page of numbers that becomes text while it is written,
+// followed by bytes.
 type content struct {
 	page    *text.Page // nil if it is compressed
 	rest    bytes.Buffer
@@ -95,8 +97,8 @@ type content struct {
 	size    int // before compression; without the page
 }
 
-// render makes the content of a page, which may be nil and is the sender's from now on, and of families that follow it. It panics if one
-// cannot be encoded: what makes families is wrong then, and a page without it would be taken for a whole one.
+// render returns the content of a page and of the families that follow it. The page may be nil; the sender owns it from
+// now on. render panics if a family cannot be encoded: its source is wrong, and a page without it would look complete.
 func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, families []*dto.MetricFamily) *content {
 	c, _ := s.unused.Get().(*content)
 	if c == nil {
@@ -114,8 +116,8 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 	if page != nil {
 		c.samples = page.Samples()
 	}
-	// A compressed page is made at once: it is small, and its compressor, which takes a megabyte, is not held by a slow reader. Another one
-	// becomes text while it is written, so that no page is in memory as text.
+	// A compressed page is rendered completely: it is small, and a slow reader must not hold its compressor of a
+	// megabyte. An uncompressed page becomes text while it is written, so that no page is in memory as text.
 	if page != nil && zip {
 		_, err = page.WriteTo(out)
 		s.pages.Put(page)
@@ -126,7 +128,8 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 		err = errors.Join(err, enc.Encode(f))
 		c.samples += len(f.Metric)
 	}
-	err = errors.Join(err, enc.(expfmt.Closer).Close(), end()) // the end of an OpenMetrics page, and of the compressed one
+	// The end of an OpenMetrics page, and of the compressed one.
+	err = errors.Join(err, enc.(expfmt.Closer).Close(), end())
 	c.size = c.rest.Len()
 	if zip { // the last field of the format is the size of what was compressed
 		c.size = int(binary.LittleEndian.Uint32(c.rest.Bytes()[c.rest.Len()-4:]))
@@ -137,7 +140,7 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 	return c
 }
 
-// recycle keeps the memory of a content that nobody uses any more.
+// recycle returns the memory of a content to the pools.
 func (s *sender) recycle(c *content) {
 	if c.page != nil {
 		s.pages.Put(c.page)
@@ -146,7 +149,7 @@ func (s *sender) recycle(c *content) {
 	s.unused.Put(c)
 }
 
-// memory is how many bytes it takes.
+// memory returns the number of bytes that the content takes.
 func (c *content) memory() int {
 	if c.page == nil {
 		return c.rest.Cap()
@@ -154,10 +157,10 @@ func (c *content) memory() int {
 	return c.page.Size() + c.rest.Cap()
 }
 
-// errDropped is the error for a response that was not written, because there are too many slow readers.
+// errDropped is the error of a response that was not written because there are too many slow readers.
 var errDropped = errors.New("too many responses are being read slowly")
 
-// send writes a content to the client, and flushes it.
+// send writes a content to the client and flushes it.
 func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began time.Time) error {
 	stop := limiter.Closing(w)
 	give, ok := s.unread.Take(s.host(r), c.memory(), func() error {
@@ -182,12 +185,12 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 	if err == nil {
 		_, err = w.Write(c.rest.Bytes())
 	}
-	// What has not left the server when the handler returns would be written later, and an error then be nobody's.
+	// Flush here: after the handler has returned, the server would write the rest, and no code would see an error.
 	if err == nil {
 		err = http.NewResponseController(w).Flush()
 	}
 	if errors.Is(err, http.ErrNotSupported) {
-		err = nil // there is no connection, as in a test
+		err = nil // there is no connection, for example in a test
 	}
 	if isScrape(r) {
 		s.last.samples.Store(int64(c.samples))
@@ -197,20 +200,20 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 	return err
 }
 
-// scrapeStats is the cost of the last scrape of an endpoint; a response cannot include its own.
+// scrapeStats holds the cost of the last scrape of an endpoint. A response cannot include its own cost.
 type scrapeStats struct {
 	page                     string // value of the label
 	duration, samples, bytes atomic.Int64
-	dropped                  atomic.Int64 // responses that were broken off or refused
+	dropped                  atomic.Int64 // responses that were aborted or refused
 }
 
-// isScrape reports whether a server scrapes: it has a cursor, or says how long it waits. Whoever looks, in a browser or with
-// windowstat top, does neither.
+// isScrape reports whether r comes from a scraper: it has a cursor or a scrape timeout header. Browsers and windowstat
+// top send neither.
 func isScrape(r *http.Request) bool {
 	return r.Header.Get(timeoutHeader) != "" || r.URL.Query().Has("cursor")
 }
 
-// metrics returns the metrics about the last scrape. They have no values before the first one.
+// metrics returns the metrics of the last scrape. They are absent before the first one.
 func (s *scrapeStats) metrics() []collector.Metric {
 	metric := func(name, unit, help string, n *atomic.Int64, scale float64) collector.Metric {
 		return collector.Metric{
