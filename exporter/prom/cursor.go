@@ -26,21 +26,21 @@ type cursor struct {
 	line *seconds.Line
 	turn sync.Mutex // held while a request of this scraper is served: one at a time
 
-	mu               *sync.Mutex // that of cursors; guards what follows
-	holder           *fairshare.Holder[string, *cursor]
-	used             time.Time     // the last request
-	gap              time.Duration // between the last two requests
-	steady           time.Duration // for how long requests have come often, and at a steady pace
+	mu     *sync.Mutex // that of cursors; guards what follows
+	holder *fairshare.Holder[string, *cursor]
+	used   time.Time     // the last request
+	gap    time.Duration // between the last two requests
+	steady time.Duration // for how long requests have come often, and at a steady pace
 	// In doubt is what was sent before, with unknown delivery; the last response is behind it.
 	seconds.Position
-	tries            int           // complete responses that began with next and have unknown delivery
+	tries int // complete responses that began with next and have unknown delivery
 	// Last response; nil if its delivery is decided; set in turn, so that who has it needs no lock to look.
-	out              *response
-	limit            int64         // most seconds in a response, since one did not arrive; 0 for none
-	came             time.Time     // the last request that was served; zero if there was none in this process
-	target           string        // the header Host of the last request: what the scraper calls this process
-	closes           bool          // the scraper closes connections, whether it has read the response or not
-	count            cursorCounts
+	out    *response
+	limit  int64     // most seconds in a response, since one did not arrive; 0 for none
+	came   time.Time // the last request that was served; zero if there was none in this process
+	target string    // the header Host of the last request: what the scraper calls this process
+	closes bool      // the scraper closes connections, whether it has read the response or not
+	count  cursorCounts
 }
 
 // cursorCounts counts the seconds of a cursor by outcome.
