@@ -30,7 +30,7 @@ import (
 //
 // Lock order
 //
-//	Collector.setting → Collector.mu → overflowLimiters.mu → limiter of the recording resource (list[0])
+//	Collector.limitsMu → Collector.mu → overflowLimiters.mu → limiter of the recording resource (list[0])
 //	→ overflow limiters (list[1:], sorted by pattern) → locks of a node.View → locks of a node.Statistic
 //
 // No goroutine locks a limiter while it holds the lock of a statistic. Calls lock all of list (lockAll), and then the

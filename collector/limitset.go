@@ -107,7 +107,7 @@ func (c *Collector) SetLimits(limits []Limit) error {
 		if len(own) == 0 && r.limiter.Load() == nil && !r.fallback.Load() {
 			continue // no limits before, and none now
 		}
-		// own is up to date: setting excludes other changes of limits.
+		// own is up to date: limitsMu excludes other changes of limits.
 		c.mu.Lock()
 		r.setLimits(own)
 		c.mu.Unlock()
