@@ -138,9 +138,9 @@ const MaxSecond = time.Second + maxSlew
 
 // Current returns the open second and the time until it ends, which is positive and at most [MaxSecond].
 //
-// Sleep until the next second with this time. The difference between a reading and the end of the second that
-// [Timeline.At] returns for it can be longer: if the goroutine is suspended between the two calls, another goroutine
-// may have opened a later second.
+// Use this time to sleep until the next second, and not the difference between a call of [Timeline.Now] and the end of
+// the second that [Timeline.At] returns. If the goroutine is suspended between the two calls, another goroutine may
+// have opened a later second, and the difference is as long as the suspension.
 func (t *Timeline) Current() (s Second, left time.Duration) {
 	now := t.Now()
 	s = t.At(now)
