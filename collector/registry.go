@@ -127,9 +127,9 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 	return o.fallback, true
 }
 
-// leafFor returns the leaf of a call whose caller is up, or of an outermost call if up is nil, and creates it if necessary. For an
-// existing leaf it takes three lookups and no lock. Names beyond the limits cost a few lookups more, and no lock
-// either.
+// leafFor returns the leaf of a call whose caller is up, or of an outermost call if up is nil, and creates it if
+// necessary. For an existing leaf it takes three lookups and no lock. Names beyond the limits cost a few lookups more,
+// and no lock either.
 func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	var at *TreeNode
 	if up != nil {
