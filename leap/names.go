@@ -13,7 +13,7 @@ import "time"
 
 // WallTime returns the wall-clock second that the second with this index represents, in UTC. It returns false for a
 // second that is marked [Second.Repeat]: totals include its events, but its record must not be exported. It also
-// returns false for a second before the line began, and may return false for a second more than two hours ago.
+// returns false for a second before the first one, and may return false for a second more than two hours ago.
 func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	r := t.runOf(index)
 	name := r.name + index - r.index
@@ -23,10 +23,12 @@ func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	return time.Unix(name, 0).UTC(), true
 }
 
-// WallTimeAtOrAfter returns the name of the second with this index or, without one, of the first later second with a
-// name: the inverse of [Timeline.IndexAtOrAfter]. A future second gets the name that it will have if the clock does not
-// step. For a second before the line began or, if the clock has stepped since, more than two hours ago,
-// WallTimeAtOrAfter returns the name of the oldest known second.
+// WallTimeAtOrAfter returns the name of the second with this index or, if that second has no name, of the first later
+// second with a name. It is the inverse of [Timeline.IndexAtOrAfter]. A future second gets the name that it will have
+// if the clock does not step.
+//
+// When the clock steps, the timeline forgets names that are more than two hours old. For a second without a remembered
+// name, and for a second before the first one, WallTimeAtOrAfter returns the oldest name that the timeline remembers.
 func (t *Timeline) WallTimeAtOrAfter(index int64) time.Time {
 	r := t.runOf(index)
 	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
@@ -44,10 +46,10 @@ func (t *Timeline) runOf(index int64) run {
 	return t.runs[i]
 }
 
-// IndexAtOrAfter returns the index of the first second whose name is not before the wall-clock time at. Seconds without
-// a name are skipped, see [Timeline.WallTime]. For a future time it returns the index that the second will have if the
-// clock does not step. For a time before the line began or, if the clock has stepped since, more than two hours ago, it
-// returns the index of the oldest known second.
+// IndexAtOrAfter returns the index of the first second whose name is not before the wall-clock time at. It skips
+// seconds without a name, see [Timeline.WallTime]. For a future time it returns the index that the second will have if
+// the clock does not step. For a time before all names that the timeline remembers, see [Timeline.WallTimeAtOrAfter],
+// it returns the index of the oldest second with a name.
 func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
 	name := min(max(at.Unix(), -1<<60), 1<<60) // keeps all sums within an int64
 	if at.Nanosecond() > 0 {

@@ -55,9 +55,10 @@ func maxStripes() int {
 	return n
 }
 
-// pick returns a stripe for the calling goroutine. It distinguishes goroutines by the addresses of their stacks, whose
-// distance is at least 2 KiB. The choice affects only the maximum in flight: it is exact with a single stripe. A
-// statistic with counters uses its first stripe only: a limit on concurrency serializes entries anyway.
+// pick returns a stripe for the calling goroutine. The stacks of two goroutines are at least 2 KiB apart, so their
+// addresses distinguish goroutines. With a single stripe the maximum in flight is exact; with several it is a lower
+// bound. No other number depends on the choice. A statistic with counters uses only its first stripe, because a limit
+// on concurrency serializes entries anyway.
 func (s *Statistic) pick() *stripe {
 	more := s.extra.Load()
 	if more == nil || s.first.hasCounters() {

@@ -42,7 +42,8 @@ type bitReader struct {
 	at uint // number of bits that were read
 }
 
-// readBits returns a reader of b, and of the bytes after b in its memory.
+// readBits returns a bitReader of b. The reader may load bytes between the length and the capacity of b; their values
+// do not matter.
 func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
 
 // next returns at least the next 57 bits.

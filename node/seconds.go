@@ -132,11 +132,12 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	return inFlight
 }
 
-// LastActive returns the last second before the given one with activity, see [MetricNode.Idle]: a call began, ended,
-// was refused, or was in flight. Without such a second it returns the second before the view began. The result is exact
-// for every second that can be read, also if the record of the active second was dropped. LastActive assumes that all
-// older seconds were active. For a view that has been idle since, LastActive costs a lock of each leaf; otherwise it
-// scans records, the newest first.
+// LastActive returns the last second before the given one in which a call began, ended, was refused, or was in flight;
+// see [MetricNode.Idle]. Without such a second it returns the second before the view began.
+//
+// The result is exact for every second whose record a reader can request, even if the record of the active second was
+// dropped. For older seconds LastActive returns before-1, as if all of them had been active. If the view is idle now,
+// LastActive costs a lock of each leaf. Otherwise it scans records, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
