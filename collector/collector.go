@@ -134,6 +134,14 @@ func (c *Collector) Timeline() *leap.Timeline {
 	return c.line
 }
 
+// FirstSecond returns the index of the first second that this Collector counts. It returns 0 for a nil Collector.
+func (c *Collector) FirstSecond() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.Tree().View().Node().Since()
+}
+
 // History returns how long sealed seconds can be read.
 func (c *Collector) History() time.Duration {
 	if c == nil {

@@ -200,10 +200,9 @@ func (n *Names) Save(path string) error {
 // error. Load renames a file that it cannot read, and returns an error with the new name. The Names stays usable; names
 // must then be earned again.
 func (n *Names) Load(path string) error {
-	var list []savedName
-	if err := atomicfile.Read(path, &list); err != nil {
-		renamed, err := atomicfile.SetAside(path, err)
-		return fmt.Errorf("invalid file %s, renamed to %s: %w", path, renamed, err)
+	list, err := atomicfile.Load[[]savedName](path, nil)
+	if err != nil {
+		return fmt.Errorf("cannot load names: %w", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -34,11 +34,11 @@ func TestCatchingUpIsFasterThanTheHistoryRunsOut(t *testing.T) {
 						if n%2 == 0 {
 							now += late
 						}
-						if x.out != nil {
+						if x.pending != nil {
 							x.settle(state)
 						}
-						from, most := x.begin(time.Unix(now, 0), now-history)
-						to := min(now, from+most)
+						from, end, most := x.begin(time.Unix(now, 0), now-history, now)
+						to := min(end, from+most)
 						x.sent(new(response), from, to, int(to-from)*10_000, true, 0)
 						if state = acknowledged; n > 10 && n <= 10+lost {
 							state = broken

@@ -191,36 +191,3 @@ func TestClosedConnectionsAreForgotten(t *testing.T) {
 		}
 	}
 }
-
-// The position after a restart, for any position in the file.
-func TestResume(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	first := now.Unix()
-	for name, tc := range map[string]struct {
-		after      time.Duration // the last second in the log, from the present
-		next, want int64         // from the first second
-	}{
-		"before":                 {-time.Hour, -20, -20},
-		"long before":            {-time.Hour, -1 << 40, -601},
-		"nonsense":               {-time.Hour, -1 << 62, -601},
-		"at once":                {-time.Hour, 0, 0},
-		"a little ahead":         {-time.Hour, 30, 30},
-		"as far as can be":       {-time.Hour, 300, 300},
-		"farther":                {-time.Hour, 301, 0},
-		"much farther":           {-time.Hour, 1 << 40, 0},
-		"all that it has is new": {time.Hour, 3600, -1}, // the last second of the process before
-		"the same, behind":       {time.Hour, -100, -601},
-	} {
-		c, err := collector.New(collector.Options{Now: func() time.Time { return now }, After: now.Add(tc.after)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := NewSeconds(c, SecondsOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := page.resume(first+tc.next) - page.line.First(); got != tc.want {
-			t.Errorf("%s: %d, want %d", name, got, tc.want)
-		}
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/delivery"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
@@ -23,24 +24,25 @@ type scraper struct {
 // response at most twice.
 type cursor struct {
 	scraper
-	line *seconds.Line
-	turn sync.Mutex // held while a request of this scraper is served: one at a time
+	line    *seconds.Line
+	serving sync.Mutex // held while a request of this scraper is served, so requests are served one at a time
 
-	mu     *sync.Mutex // that of cursors; guards what follows
-	holder *fairshare.Holder[string, *cursor]
-	used   time.Time     // the last request
-	gap    time.Duration // between the last two requests
-	steady time.Duration // for how long requests have come often, and at a steady pace
-	// In doubt is what was sent before, with unknown delivery; the last response is behind it.
-	seconds.Position
-	tries int // complete responses that began with next and have unknown delivery
-	// Last response; nil if its delivery is decided; set in turn, so that who has it needs no lock to look.
-	out    *response
-	limit  int64     // most seconds in a response, since one did not arrive; 0 for none
-	came   time.Time // the last request that was served; zero if there was none in this process
-	target string    // the header Host of the last request: what the scraper calls this process
-	closes bool      // the scraper closes connections, whether it has read the response or not
-	count  cursorCounts
+	mu          *sync.Mutex // cursors.mu; guards the fields below
+	entry       *fairshare.Holder[string, *cursor]
+	lastRequest time.Time
+	interval    time.Duration // between the last two requests
+	steady      time.Duration // duration of frequent requests at a steady pace
+	// Position is before the pending response. Its seconds in doubt were sent before that response.
+	delivery.Position
+	tries int // complete responses with unknown delivery that began with Next
+	// pending is the last response, or nil once its delivery is decided. It is written while both serving and mu are
+	// held, so the holder of either may read it.
+	pending      *response
+	limit        int64     // maximum number of seconds in a response after a failed delivery; 0 means no limit
+	lastServed   time.Time // last request that this process served, or zero
+	target       string    // header Host of the last request: the scraper's name for this process
+	alwaysCloses bool      // the scraper closes its connections, also after it has read a response
+	count        cursorCounts
 }
 
 // cursorCounts counts the seconds of a cursor by outcome.
@@ -56,39 +58,39 @@ type cursorCounts struct {
 func (x *cursor) resume(target string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.came.IsZero() && x.target != target && x.InDoubt() {
-		x.giveUp(x.line.Count(x.Next, x.Doubt))
-		x.Settle(x.Doubt)
+	if x.lastServed.IsZero() && x.target != target && x.InDoubt() {
+		x.giveUp(x.line.Count(x.Next, x.UnackedTo))
+		x.Settle(x.UnackedTo)
 	}
 	x.target = target
 }
 
 // settle records the delivery of the last response, before the next one is rendered.
-func (x *cursor) settle(d delivery) {
+func (x *cursor) settle(v verdict) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	a := x.out
-	x.out = nil
-	switch d {
+	a := x.pending
+	x.pending = nil
+	switch v {
 	case broken, left:
 		x.shrink(a.samples, a.size)
-		x.Doubt = max(x.Doubt, a.to)
+		x.UnackedTo = max(x.UnackedTo, a.to)
 		most := maxTries
-		if d == left && x.closes {
+		if v == left && x.alwaysCloses {
 			most = 2
 		}
 		if x.tries++; x.tries < most {
 			x.Next = a.from
 			return
 		}
-		x.closes = d == left
+		x.alwaysCloses = v == left
 		x.giveUp(a.size)
 	case unconfirmed:
 		x.giveUp(a.size)
 	case acknowledged:
-		x.closes = false
+		x.alwaysCloses = false
 		x.count.delivered += a.size
-		if x.limit > 0 && x.Next >= x.Doubt {
+		if x.limit > 0 && x.Next >= x.UnackedTo {
 			x.limit = min(2*x.limit, maxLimit)
 		}
 	}
@@ -123,21 +125,21 @@ func (x *cursor) shrink(samples int, size int64) {
 // maxLimit exceeds the seconds of any history.
 const maxLimit = 1 << 20
 
-// begin returns the first second of the next response and the maximum number of seconds in it. The number is limited
-// after a response that did not arrive, but high enough that no second leaves the history, whose first second is
-// oldest, before the next request. Seconds that have left it count as lost.
-func (x *cursor) begin(now time.Time, oldest int64) (from, most int64) {
+// begin returns the range and the maximum number of seconds of the next response. The history has the seconds in
+// [oldest, open); earlier ones count as lost. The number is limited after a response that did not arrive, but it is high
+// enough that no second leaves the history before the next request.
+func (x *cursor) begin(now time.Time, oldest, open int64) (from, to, most int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.count.lost += x.Expire(x.line, oldest)
 	most = maxLimit
 	if x.limit > 0 {
-		interval := int64(now.Sub(x.came)/time.Second) + 1
+		interval := int64(now.Sub(x.lastServed)/time.Second) + 1
 		due := x.line.After(oldest, interval+interval/10) // the next request may be a little later
 		most = max(x.limit, x.line.Count(x.Next, due), 1)
 	}
-	x.came = now
-	return x.Next, most
+	x.lastServed = now
+	return x.Next, x.End(x.line, open), most
 }
 
 // sent records that the seconds in [from, to) were written, except lost ones, which left the history in the meantime.
@@ -152,26 +154,26 @@ func (x *cursor) sent(a *response, from, to int64, samples int, complete bool, l
 		x.shrink(samples, x.line.Count(from, to))
 	default:
 		x.Next = to
-		x.count.resent += x.line.Count(from, min(to, x.Doubt))
+		x.count.resent += x.line.Count(from, min(to, x.UnackedTo))
 		if a == nil {
 			x.giveUp(x.line.Count(from, to))
 			return
 		}
 		a.cursor, a.from, a.to, a.samples = x, from, to, samples
 		a.size = x.line.Count(from, to)
-		x.out = a
+		x.pending = a
 	}
 }
 
 // saved returns the position for the file, with the last response in doubt.
-func (x *cursor) saved() saved {
+func (x *cursor) saved() savedCursor {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	at := seconds.Position{Next: x.Next, Doubt: max(x.Next, x.Doubt)}
-	if x.out != nil {
-		at.Next = x.out.from
+	at := delivery.Position{Next: x.Next, UnackedTo: max(x.Next, x.UnackedTo)}
+	if x.pending != nil {
+		at.Next = x.pending.from
 	}
-	return saved{x.scraper, x.target, at, x.used.Unix(), int64(x.steady / time.Second)}
+	return savedCursor{x.scraper, x.target, at, x.lastRequest.Unix(), int64(x.steady / time.Second)}
 }
 
 // state returns the position and the counts. The position is after the last response, which the counts do not include

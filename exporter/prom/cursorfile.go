@@ -5,31 +5,31 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/delivery"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 	"github.com/windowstat/windowstat/internal/clientip"
 )
 
-// saved is the position of a scraper in the file. The times are Unix times.
-type saved struct {
+// savedCursor is the position of a scraper in the state file. The times are Unix times.
+type savedCursor struct {
 	scraper
-	Host string // what the scraper calls this process: the header Host of its last request
-	seconds.Position
-	Used   int64 // the last request
-	Steady int64 // seconds for which requests have come often, and at a steady pace
+	Host string // the scraper's name for this process: the header Host of its last request
+	delivery.Position
+	Used   int64 // last request
+	Steady int64 // duration of frequent requests at a steady pace, in seconds
 }
 
 // positionsName is the name of the metric log's state file with the positions.
 const positionsName = "cursors.json"
 
-// save replaces the file of positions. If it cannot be written, scrapers get some seconds twice after a restart.
+// save replaces the state file. If that fails, scrapers get some seconds twice after a restart.
 func (s *Seconds) save() {
 	if s.positions == "" {
 		return
 	}
 	s.saving.Lock()
 	defer s.saving.Unlock()
-	var list []saved
+	var list []savedCursor
 	for _, x := range s.cursors.list() {
 		list = append(list, x.saved())
 	}
@@ -38,18 +38,18 @@ func (s *Seconds) save() {
 	}
 }
 
-// Save decides about the last responses, as far as idle connections show that they were read, and saves the positions of
-// scrapers, in which the others stay in doubt. It is for the end of a server, before its connections are closed; Run of package
-// exporter does it.
+// Save saves the positions of scrapers. It first decides about the last response of each scraper whose connection is
+// idle and shows that the response was read; the other responses stay in doubt. Call Save when a server ends, before its
+// connections are closed. Run of package exporter calls it.
 func (s *Seconds) Save(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, x := range s.cursors.list() {
 		all.Go(func() {
-			if !x.turn.TryLock() {
+			if !x.serving.TryLock() {
 				return // a response is being written
 			}
-			defer x.turn.Unlock()
-			if x.out != nil && s.decide(ctx, x.out, closingWait) == acknowledged {
+			defer x.serving.Unlock()
+			if x.pending != nil && s.decide(ctx, x.pending, closingWait) == acknowledged {
 				x.settle(acknowledged)
 			}
 		})
@@ -58,43 +58,28 @@ func (s *Seconds) Save(ctx context.Context) {
 	s.save()
 }
 
-// restore reads the positions that an earlier process saved. A file that cannot be read costs the positions that it held: it is
-// set aside, and scrapers get some seconds twice. Cursors stay as old as they were.
+// restore loads the positions that the previous process saved. Without them, scrapers get some seconds twice. A restored
+// cursor keeps the time of its last request, and so its expiry.
 func (s *Seconds) restore() {
-	var list []saved
-	if err := atomicfile.Read(s.positions, &list); err != nil {
+	list, err := atomicfile.Load[[]savedCursor](s.positions, nil)
+	if err != nil {
 		s.saveErrors.Add(1)
-		aside, err := atomicfile.SetAside(s.positions, err)
-		s.opts.Logger.Error("cannot read the positions of scrapers, which get some seconds twice; the file is set aside", "file", aside, "err", err)
+		s.opts.Logger.Error("cannot load the positions of scrapers, which get some seconds twice", "err", err)
 	}
 	now := time.Now()
-	for _, p := range list {
-		used := time.Unix(p.Used, 0)
-		if used.After(now) {
-			used = now
+	oldest := s.line.First() - s.line.History() - 1 // bounds the seconds that are counted as lost
+	for _, saved := range list {
+		lastRequest := time.Unix(saved.Used, 0)
+		if lastRequest.After(now) {
+			lastRequest = now
 		}
-		next, doubt := s.resume(p.Next), s.resume(max(p.Doubt, p.Next))
-		first := s.line.First()
-		if doubt > first {
-			next = doubt // the clock was set back: these seconds have other values now
+		at, err := saved.Restore(s.line, oldest)
+		if err != nil {
+			s.opts.Logger.Warn("cannot use the position of a scraper, which gets no earlier seconds",
+				"cursor", saved.Cursor, "client", saved.Client, "err", err)
 		}
-		x := s.cursors.get(p.scraper, clientip.OfAddress(p.Client), next, used)
-		x.Doubt, x.target = doubt, p.Host
-		x.steady = time.Duration(min(max(p.Steady, 0), maxSteady)) * time.Second
-		x.count.lost += s.line.Count(first, next) // seconds of this process whose names were sent before
+		x := s.cursors.get(saved.scraper, clientip.OfAddress(saved.Client), at.Next, lastRequest)
+		x.Position, x.target = at, saved.Host
+		x.steady = time.Duration(min(max(saved.Steady, 0), maxSteady)) * time.Second
 	}
-}
-
-// resume returns the first second to send to a scraper that has everything before next. If next is ahead of this process, the clock
-// was set back: up to [seconds.MaxAhead] the scraper waits, beyond that it begins with the first second of this process, which sends
-// no second twice.
-func (s *Seconds) resume(next int64) int64 {
-	first := s.line.First()
-	switch {
-	case next < first:
-		return max(next, first-s.history()-1) // bounds what a wrong file can say
-	case next > first+seconds.MaxAhead:
-		return first
-	}
-	return next
 }

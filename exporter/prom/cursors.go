@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/delivery"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
@@ -32,30 +33,30 @@ type cursors struct {
 }
 
 const (
-	// often is the longest time between two frequent requests.
-	often = 10 * time.Minute
+	// maxInterval is the longest time between two frequent requests.
+	maxInterval = 10 * time.Minute
 	// maxSteady bounds the value in a file, in seconds: ten years.
 	maxSteady = 10 * 366 * 24 * 3600
 )
 
-// asked records a request. The pace is steady if the time since the previous request is about as long as the one
+// recordRequest records a request. The pace is steady if the time since the previous request is about as long as the one
 // before. mu must be held.
-func (x *cursor) asked(now time.Time) {
-	gap := now.Sub(x.used)
+func (x *cursor) recordRequest(now time.Time) {
+	interval := now.Sub(x.lastRequest)
 	switch {
-	case gap > often:
+	case interval > maxInterval:
 		x.steady = 0
-	case gap <= 2*x.gap && x.gap <= 2*gap:
-		x.steady += gap
+	case interval <= 2*x.interval && x.interval <= 2*interval:
+		x.steady += interval
 	}
-	x.used, x.gap = now, gap
+	x.lastRequest, x.interval = now, interval
 }
 
 func newCursors(most int, expiry time.Duration, line *seconds.Line) *cursors {
 	began := time.Now()
 	c := &cursors{max: most, expiry: expiry, line: line, all: map[scraper]*cursor{}}
 	c.order.Kept = fairshare.Kept
-	c.order.Used = func(x *cursor) int64 { return int64(x.used.Sub(began)) }
+	c.order.Used = func(x *cursor) int64 { return int64(x.lastRequest.Sub(began)) }
 	return c
 }
 
@@ -66,19 +67,19 @@ func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cur
 	defer c.mu.Unlock()
 	x := c.all[who]
 	if x != nil {
-		x.asked(now)
-		if x.holder.Host == host {
+		x.recordRequest(now)
+		if x.entry.Host == host {
 			return x
 		}
-		c.order.Remove(x.holder) // the proxy reports another host
+		c.order.Remove(x.entry) // the proxy reports another host
 	} else {
 		if len(c.all) >= c.max {
 			c.evict(host, now)
 		}
-		x = &cursor{scraper: who, line: c.line, mu: &c.mu, Position: seconds.Position{Next: first}, used: now}
+		x = &cursor{scraper: who, line: c.line, mu: &c.mu, Position: delivery.Position{Next: first}, lastRequest: now}
 		c.all[who] = x
 	}
-	x.holder = c.order.Add(host, 1, x)
+	x.entry = c.order.Add(host, 1, x)
 	return x
 }
 
@@ -88,10 +89,10 @@ func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cur
 func (c *cursors) evict(host string, now time.Time) {
 	for _, x := range c.all {
 		steady := x.steady
-		if now.Sub(x.used) > often {
+		if now.Sub(x.lastRequest) > maxInterval {
 			steady = 0
 		}
-		c.order.Rank(x.holder, int64(steady))
+		c.order.Rank(x.entry, int64(steady))
 	}
 	out := c.order.First()
 	if c.order.Amount(host) >= max(c.max/4, fairshare.Kept) {
@@ -103,7 +104,7 @@ func (c *cursors) evict(host string, now time.Time) {
 
 // remove removes a cursor. mu must be held.
 func (c *cursors) remove(x *cursor) {
-	c.order.Remove(x.holder)
+	c.order.Remove(x.entry)
 	delete(c.all, x.scraper)
 }
 
@@ -113,7 +114,7 @@ func (c *cursors) list() []*cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, x := range c.all {
-		if time.Since(x.used) > c.expiry {
+		if time.Since(x.lastRequest) > c.expiry {
 			c.remove(x)
 		}
 	}

@@ -14,26 +14,26 @@ import (
 func (c *cursors) goes(host string, now time.Time) *cursor {
 	hosts := map[string]int{}
 	for _, x := range c.all {
-		hosts[x.holder.Host]++
+		hosts[x.entry.Host]++
 	}
 	has := func(x *cursor) int {
-		if n := hosts[x.holder.Host]; n > fairshare.Kept {
+		if n := hosts[x.entry.Host]; n > fairshare.Kept {
 			return n
 		}
 		return 0
 	}
 	steady := func(x *cursor) time.Duration {
-		if now.Sub(x.used) > often {
+		if now.Sub(x.lastRequest) > maxInterval {
 			return 0
 		}
 		return x.steady
 	}
 	var out *cursor
 	for _, x := range c.all {
-		if hosts[host] >= max(c.max/4, fairshare.Kept) && x.holder.Host != host {
+		if hosts[host] >= max(c.max/4, fairshare.Kept) && x.entry.Host != host {
 			continue
 		}
-		if out == nil || cmp.Or(cmp.Compare(steady(x), steady(out)), cmp.Compare(has(out), has(x)), x.used.Compare(out.used)) < 0 {
+		if out == nil || cmp.Or(cmp.Compare(steady(x), steady(out)), cmp.Compare(has(out), has(x)), x.lastRequest.Compare(out.lastRequest)) < 0 {
 			out = x
 		}
 	}
@@ -50,7 +50,7 @@ func TestCursorsAtRandom(t *testing.T) {
 		for range 2000 {
 			now = now.Add(time.Duration(1 + random.ExpFloat64()*float64(20*time.Second)))
 			if random.IntN(200) == 0 {
-				now = now.Add(often)
+				now = now.Add(maxInterval)
 			}
 			host := fmt.Sprint("host ", random.IntN(hosts))
 			who := scraper{Cursor: fmt.Sprint(int(random.ExpFloat64() * 20))}
@@ -64,9 +64,9 @@ func TestCursorsAtRandom(t *testing.T) {
 			}
 			x := c.get(who, host, 0, now)
 			if goes != nil && c.all[goes.scraper] != nil {
-				t.Fatalf("seed %d: another one goes than %v of %s", seed, goes.scraper, goes.holder.Host)
+				t.Fatalf("seed %d: another one goes than %v of %s", seed, goes.scraper, goes.entry.Host)
 			}
-			if c.all[who] != x || x.holder.Host != host || c.order.Len() != len(c.all) || len(c.all) > c.max {
+			if c.all[who] != x || x.entry.Host != host || c.order.Len() != len(c.all) || len(c.all) > c.max {
 				t.Fatalf("seed %d: %d cursors, and %d in order", seed, len(c.all), c.order.Len())
 			}
 		}

@@ -63,15 +63,15 @@ type response struct {
 	idleTimeout time.Duration // of the server; 0 for none
 }
 
-// delivery is the verdict about a response that was written completely.
-type delivery int
+// verdict says whether the client has read a response that was written completely.
+type verdict int
 
 const (
-	acknowledged delivery = iota // the client has read the response
-	idle                         // no verdict yet: the connection is idle, and every byte acknowledged
-	left                         // the client has closed the idle connection
-	broken                       // the client has not read all of the response
-	unconfirmed                  // nothing proves or disproves the receipt
+	acknowledged verdict = iota // the client has read the response
+	idle                        // no verdict yet: the connection is idle, and every byte acknowledged
+	left                        // the client has closed the idle connection
+	broken                      // the client has not read all of the response
+	unconfirmed                 // nothing proves or disproves the receipt
 )
 
 // newResponse returns the response to a request, or nil if what becomes of its connection would prove nothing. It has
@@ -98,15 +98,15 @@ func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response 
 	return a
 }
 
-// delivery returns the verdict of the connection's state, or idle.
-func (a *response) delivery() delivery {
+// verdict returns the verdict of the connection's state, or idle.
+func (a *response) verdict() verdict {
 	a.conn.mu.Lock()
 	defer a.conn.mu.Unlock()
-	return a.verdict()
+	return a.verdictLocked()
 }
 
-// verdict implements [response.delivery]. conn.mu must be held.
-func (a *response) verdict() delivery {
+// verdictLocked implements verdict. conn.mu must be held.
+func (a *response) verdictLocked() verdict {
 	c := a.conn
 	switch {
 	case c.shared:
@@ -158,14 +158,14 @@ func await(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
 
 // decide returns the verdict about a response, after a wait of at most d if its connection is idle. It returns idle,
 // which decides nothing, if ctx ends during the wait.
-func (s *Seconds) decide(ctx context.Context, a *response, d time.Duration) delivery {
+func (s *Seconds) decide(ctx context.Context, a *response, d time.Duration) verdict {
 	changed := a.conn.nextChange()
-	if v := a.delivery(); v != idle || !s.await(ctx, d, changed) {
+	if v := a.verdict(); v != idle || !s.await(ctx, d, changed) {
 		return v
 	}
 	a.conn.mu.Lock()
 	defer a.conn.mu.Unlock()
-	v := a.verdict()
+	v := a.verdictLocked()
 	if v == idle { // row 6; conn watches for row 7
 		a.conn.unproven, a.conn.decided = a, time.Now()
 		v = acknowledged

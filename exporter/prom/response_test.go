@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The states of its connection decide about the delivery of a response; where they prove nothing, it is unconfirmed.
+// The states of its connection decide about the verdict of a response; where they prove nothing, it is unconfirmed.
 func TestDeliveryOfAResponse(t *testing.T) {
 	type step struct {
 		state http.ConnState
@@ -16,7 +16,7 @@ func TestDeliveryOfAResponse(t *testing.T) {
 	const s = time.Second
 	for name, tc := range map[string]struct {
 		steps []step // after the response's request has begun
-		want  delivery
+		want  verdict
 	}{
 		"still being written":                     {nil, broken},
 		"broken":                                  {[]step{{http.StateClosed, s}}, broken},
@@ -41,11 +41,11 @@ func TestDeliveryOfAResponse(t *testing.T) {
 			now = now.Add(step.after)
 			c.change(step.state, now)
 		}
-		if got := a.delivery(); got != tc.want {
+		if got := a.verdict(); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 		c.shared = true
-		if got := a.delivery(); got != unconfirmed {
+		if got := a.verdict(); got != unconfirmed {
 			t.Errorf("%s, of two connections with one address: %d, want it unconfirmed", name, got)
 		}
 	}
@@ -113,20 +113,20 @@ func TestSecondsAreSentAgain(t *testing.T) {
 		}, cursorCounts{delivered: 50, unconfirmed: 20, resent: 5 + 6 + 7 + 8 + 9 + 5 + 5 + 10 + 5 + 10}},
 	} {
 		x := newCursors(1, DefaultCursorExpiry, plainLine(t)).get(scraper{}, "", 100, time.Time{})
-		var last delivery
+		var last verdict
 		for i, s := range tc.responses {
-			if x.out != nil {
+			if x.pending != nil {
 				x.settle(last)
 			}
-			from, most := x.begin(time.Unix(s.open, 0), s.open-1000)
+			from, _, most := x.begin(time.Unix(s.open, 0), s.open-1000, s.open)
 			to := min(s.open, from+most)
 			x.sent(new(response), from, to, int(to-from)*tc.samples, s.complete, 0)
 			if got := [2]int64{from, to}; got != s.want {
 				t.Errorf("%s: response %d has %v, want %v", tc.name, i, got, s.want)
 			}
-			last = s.delivery
+			last = s.verdict
 		}
-		if x.out != nil {
+		if x.pending != nil {
 			x.settle(last)
 		}
 		if x.count != tc.want {
@@ -137,8 +137,8 @@ func TestSecondsAreSentAgain(t *testing.T) {
 
 // sent is a response of the test.
 type sent struct {
-	open     int64    // second
-	delivery delivery // as it shows when the next request comes
+	open     int64   // second
+	verdict  verdict // as it shows when the next request comes
 	complete bool
 	want     [2]int64
 }

@@ -1,9 +1,11 @@
 package prom_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -248,6 +250,58 @@ func TestPositionsOfTheFuture(t *testing.T) {
 	at = at.Add(10 * time.Second)
 	if n := len(p.seconds("cursor=x", "persecond_pass")); n != 10 {
 		t.Errorf("%d seconds, want 10", n)
+	}
+}
+
+// A process is killed before it has logged the last seconds that it sent, and the next one starts in the same second. The
+// seconds in doubt that the log has are sent again. The names after them exist twice: the scraper has the values of the
+// first process, so they count as lost.
+func TestSecondsInDoubtBeforeReusedNames(t *testing.T) {
+	dir := t.TempDir()
+	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := first
+	p := begin(t, dir, &at)
+	for range 10 {
+		p.stats.Resource("a").Block("")
+		at = at.Add(time.Second)
+	}
+	if n := len(p.seconds("cursor=x", "persecond_block")); n != 10 {
+		t.Fatalf("%d seconds, want 10", n)
+	}
+	if err := errors.Join(p.log.Flush(), p.log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "shop-cursors.json")
+	var saved []map[string]any
+	if b, err := os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	} else if err := json.Unmarshal(b, &saved); err != nil || len(saved) != 1 {
+		t.Fatal(saved, err)
+	}
+	saved[0]["Next"], saved[0]["Doubt"] = first.Unix()+4, first.Unix()+13
+	if b, err := json.Marshal(saved); err != nil {
+		t.Fatal(err)
+	} else if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	p = begin(t, dir, &at)
+	got := map[string]float64{}
+	for range 6 {
+		p.stats.Resource("a").Block("")
+		at = at.Add(time.Second)
+	}
+	for range 3 {
+		maps.Copy(got, p.seconds("cursor=x", "persecond_block"))
+	}
+	for second := first.Unix() + 4; second < first.Unix()+16; second++ {
+		_, sent := got[fmt.Sprint("a ", second)]
+		if reused := second >= first.Unix()+10 && second < first.Unix()+13; sent == reused {
+			t.Errorf("second %d: sent %v, reused name %v", second-first.Unix(), sent, reused)
+		}
+	}
+	if n := p.page.Counts()["cursor_lost_seconds_total"]; n != 3 {
+		t.Errorf("%v seconds are lost, want 3", n)
 	}
 }
 

@@ -70,7 +70,7 @@ import (
 // up to 256 KiB unread, so a limit of its own on the size of a body must be above MaxBytes. Two scrapers that share a cursor
 // name and an address get seconds twice and miss others.
 type Seconds struct {
-	stats        *collector.Collector
+	source       seconds.Source
 	opts         SecondsOptions
 	positions    string           // path of the file of positions; empty without a log
 	self         *gather.Metrics  // nil if windowstat's own metrics are not on the page
@@ -105,14 +105,14 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		streams = append(streams, o.Sampler.Stream())
 	}
 	s := &Seconds{
-		stats: c, opts: o, vmMaxBytes: vmMaxBytes, streams: streams, line: line,
+		source: c, opts: o, vmMaxBytes: vmMaxBytes, streams: streams, line: line,
 		cursors: newCursors(o.MaxCursors, o.CursorExpiry, line),
 		await:   await,
 	}
 	s.out.init("seconds", o.Proxies)
 	s.oldestLogged = line.First()
 	if o.Log != nil {
-		o.Log.Logged(s.oldestLogged-s.history(), s.oldestLogged, func(_ string, m *node.MetricNode) bool {
+		o.Log.Logged(s.oldestLogged-s.line.History(), s.oldestLogged, func(_ string, m *node.MetricNode) bool {
 			s.oldestLogged = m.Start.Unix()
 			return false
 		})
@@ -178,15 +178,15 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 // serveCursor serves the seconds that the scraper has not fetched yet.
 func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
 	x := s.cursors.get(scraper{q.cursor, clientHost(r), q.filter()}, s.out.host(r), s.oldest(s.line.Open()), began)
-	x.turn.Lock()
-	defer x.turn.Unlock()
+	x.serving.Lock()
+	defer x.serving.Unlock()
 	if r.Context().Err() != nil {
 		return // the client has disconnected
 	}
 	x.resume(r.Host)
 	moved := false
-	if x.out != nil {
-		d := s.decide(r.Context(), x.out, min(closingWait, scrapeTimeout(r)/4))
+	if x.pending != nil {
+		d := s.decide(r.Context(), x.pending, min(closingWait, scrapeTimeout(r)/4))
 		if d == idle {
 			return // the client has disconnected
 		}
@@ -200,10 +200,10 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	defer leave()
 	open := s.line.Sealed(s.streams)
-	from, most := x.begin(began, s.line.Before(open, s.history()))
+	from, end, most := x.begin(began, s.line.Before(open, s.line.History()), open)
 	limit := s.limit(r, &q, from, scrapeTimeout(r))
 	limit.Seconds = min(limit.Seconds, most)
-	c, to := s.page(r, q, from, open, limit)
+	c, to := s.page(r, q, from, end, limit)
 	lost := s.line.Count(from, min(s.line.Oldest(), to)) // while the page was made
 	leave()
 	a := s.newResponse(w, r)
@@ -219,12 +219,9 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 }
 
-// history returns how many seconds the Collector keeps.
-func (s *Seconds) history() int64 { return int64(s.stats.History() / time.Second) }
-
 // oldest returns the first second for a new scraper.
 func (s *Seconds) oldest(open int64) int64 {
-	return max(s.line.Before(open, s.history()), s.oldestLogged)
+	return max(s.line.Before(open, s.line.History()), s.oldestLogged)
 }
 
 // limit bounds a response that begins with the second from. A client with a timeout below the default gets fewer samples.

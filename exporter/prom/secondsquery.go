@@ -55,7 +55,7 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 	}
 	if window, ok := once("window"); ok {
 		d, err := time.ParseDuration(window)
-		history := s.stats.History()
+		history := s.source.History()
 		if err != nil || d < time.Second || d > history || d%time.Second != 0 {
 			wrong("window is %.70q; whole seconds from 1s to %v are allowed", window, history)
 		}

@@ -31,9 +31,9 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 	for first := p.line.First(); ; { // repeat, because more seconds leave the history during the sending
 		to := first
 		if p.at.Next >= first {
-			p.pass(p.sent, true)
+			p.expire(0)
 			oldest := p.line.Oldest()
-			to = min(p.line.After(oldest, int64(p.stats.History()/time.Second)/2), p.opts.Log.Written())
+			to = min(p.line.After(oldest, p.line.History()/2), p.opts.Log.Written())
 			if p.at.Next >= min(oldest, to) {
 				return true
 			}
@@ -60,7 +60,7 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 		run, end := p.opts.Log.Runs().At(p.at.Next)
 		x.Labelled, x.parts, until = NewLabelled(nil, run.Labels[p.file.id]), 1, min(end, to)
 		if p.at.InDoubt() {
-			until, x.parts = min(until, p.at.Doubt), p.at.Parts
+			until, x.parts = min(until, p.at.UnackedTo), p.at.Parts
 		}
 	}
 	begin()

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/delivery"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
@@ -117,7 +117,7 @@ func TestInvalidPositions(t *testing.T) {
 		"huge":                            func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
 		"something else":                  func([]byte) []byte { return []byte(`{"a":1}`) },
 		"of the future":                   change(func(x *position) { x.Next += 3600 }),
-		"to the future":                   change(func(x *position) { x.Doubt = x.Next + 3600 }),
+		"to the future":                   change(func(x *position) { x.UnackedTo = x.Next + 3600 }),
 		"of no time":                      change(func(x *position) { x.Next = 0 }),
 		"of long ago":                     change(func(x *position) { x.Next = -5 }),
 		"in more requests than there are": change(func(x *position) { x.Parts = maxParts + 1 }),
@@ -332,7 +332,7 @@ func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 			l.load(x, 5*time.Second)
 			l.kill(x)
 			at := time.Now().Unix()
-			all := position{seconds.Position{Next: at + next, Doubt: at + 3}, 1}
+			all := position{delivery.Position{Next: at + next, UnackedTo: at + 3}, 1}
 			if err := atomicfile.Swap(l.position(), all); err != nil {
 				t.Fatal(err)
 			}

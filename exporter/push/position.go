@@ -4,14 +4,14 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/delivery"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
 // position is the position of a push. Seconds in doubt are resent in the same parts as before: a server that has some
 // of the series refuses their requests and no others.
 type position struct {
-	seconds.Position
+	delivery.Position
 	// Parts is the number of parts into which the series of the seconds in doubt are divided.
 	Parts int `json:",omitempty"`
 }
@@ -46,27 +46,22 @@ func (p *Pusher) resume() {
 		p.error("cannot save the labels of pushes; the next process cannot send the unsent seconds of this one",
 			"err", err)
 	}
-	first := p.line.First()
-	var was *position
-	err := atomicfile.Read(x.path, &was)
-	if err == nil && was != nil {
-		err = was.check(first)
-	}
-	if err != nil {
-		aside, err := atomicfile.SetAside(x.path, err)
-		p.error("cannot use the position of pushes; the file is renamed, and seconds of earlier processes are not sent",
-			"file", aside, "err", err)
-		was = nil
-	}
-	if was != nil {
-		p.sent = max(was.Next, was.Doubt)
-		p.mu.Lock()
-		p.at = *was
-		p.at.Next, p.at.Doubt = min(was.Next, first), min(was.Doubt, first)
-		p.mu.Unlock()
-		if was.Next >= first { // names sent by an earlier process: a recent kill, or a clock set back
-			p.pass(p.sent, true)
+	saved, err := atomicfile.Load(x.path, func(at *position) error {
+		if at == nil { // no file
+			return nil
 		}
+		return at.check(p.line.First())
+	})
+	if err != nil {
+		p.error("cannot use the position of pushes; the file is renamed, and seconds of earlier processes are not sent",
+			"err", err)
+	}
+	if saved != nil {
+		p.mu.Lock()
+		p.at.Parts = saved.Parts
+		p.at.Position, _ = saved.Restore(p.line, 0) // check has no error
+		p.mu.Unlock()
+		p.expire(0)
 	}
 	p.save(0, 0)
 }
@@ -76,7 +71,7 @@ func (at *position) check(first int64) error {
 	if at.Parts < 0 || at.Parts > maxParts {
 		return fmt.Errorf("invalid number of requests in doubt: %d", at.Parts)
 	}
-	return at.Check(first)
+	return at.Position.Check(first)
 }
 
 // save stores that all seconds before Next are settled, and that the seconds before to are about to be sent in this
@@ -88,11 +83,11 @@ func (p *Pusher) save(to int64, parts int) {
 		return
 	}
 	p.mu.Lock()
-	if to > p.at.Doubt {
-		p.at.Doubt, p.at.Parts = to, parts
+	if to > p.at.UnackedTo {
+		p.at.UnackedTo, p.at.Parts = to, parts
 	}
 	if !p.at.InDoubt() {
-		p.at.Doubt, p.at.Parts = 0, 0
+		p.at.UnackedTo, p.at.Parts = 0, 0
 	}
 	at := p.at
 	p.mu.Unlock()

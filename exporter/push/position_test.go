@@ -181,7 +181,7 @@ func (l *lives) kill(x *life) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x.cancel() // what it does from now on nobody sees
-	for at := was.Next; at < was.Doubt; at++ {
+	for at := was.Next; at < was.UnackedTo; at++ {
 		l.doubt[at] = true
 	}
 }

@@ -27,7 +27,7 @@ import (
 // Unsent seconds wait in the Collector's history, so the queue takes no extra memory. Seconds that have left the
 // history, or whose process has ended, wait in the metric log. The Pusher encodes one [batch] at a time.
 type Pusher struct {
-	stats   *collector.Collector
+	source  seconds.Source
 	line    *seconds.Line
 	streams []seconds.Stream // the resources first
 	file    *positionFile    // nil without a log
@@ -36,7 +36,6 @@ type Pusher struct {
 
 	// Used only by the goroutine of Run.
 	batch batch
-	sent  int64 // an earlier process sent seconds before this name
 	row   int64 // Unix time of the row at which reading the log stopped
 
 	at position // guarded by sender.mu; written only by Run
@@ -57,7 +56,7 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 		return nil, err
 	}
 	p := &Pusher{
-		stats: c, line: seconds.NewLine(c), sender: newSender(o, c.History()/10),
+		source: c, line: seconds.NewLine(c), sender: newSender(o, c.History()/10),
 		streams: []seconds.Stream{seconds.NewResources(c, o.Namespace, nil)},
 	}
 	if o.Sampler != nil {
@@ -93,7 +92,7 @@ func (p *Pusher) Start() (stop func() error) { return background.Start(p.Run) }
 func (p *Pusher) Run(ctx context.Context) error {
 	defer p.unpublish()
 	defer p.client.CloseIdleConnections()
-	line := p.stats.Timeline()
+	line := p.source.Timeline()
 	if p.file != nil {
 		p.resume()
 	}
@@ -133,7 +132,7 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 			if !p.fromLog(ctx) {
 				return
 			}
-			p.pass(p.line.Oldest(), true) // older seconds have left the history
+			p.expire(p.line.Oldest()) // older seconds have left the history
 			if p.at.Next >= open {
 				p.save(0, 0)
 				return
@@ -145,6 +144,13 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 		}
 		p.save(0, 0)
 	}
+}
+
+// expire settles the seconds before oldest, and those whose names an earlier process sent. It counts them as lost.
+func (p *Pusher) expire(oldest int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total.lost += p.at.Expire(p.line, oldest)
 }
 
 // pass advances the position to the second to. It counts the seconds in between as sent, or as lost if lost is set, and
@@ -173,7 +179,7 @@ const (
 // drain sends the remaining seconds, including the last one, which was open when Run was stopped. The wait for a
 // request in progress counts towards Drain, but at least one second is left for sending.
 func (p *Pusher) drain(last leap.Second, stopped time.Time) error {
-	line := p.stats.Timeline()
+	line := p.source.Timeline()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	end := p.line.Unix(last.Index + 1)

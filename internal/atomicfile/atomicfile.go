@@ -61,13 +61,6 @@ func Load[T any](path string, check func(T) error) (v T, err error) {
 	return *new(T), err
 }
 
-// SetAside renames a file that cannot be used because of the error cause, so that an operator can inspect it and a new
-// file can take its name. It returns the new name, and cause joined with the error of the rename.
-func SetAside(path string, cause error) (aside string, err error) {
-	aside = path + ".unreadable"
-	return aside, errors.Join(cause, os.Rename(path, aside))
-}
-
 // Replace writes v as JSON to a temporary file, syncs it to disk, and renames it to path. After a power cut the file is
 // the old one or the new one. Two goroutines must not replace one file concurrently.
 func Replace(path string, v any) error { return replace(path, v, true) }

@@ -2,7 +2,6 @@ package seconds
 
 import (
 	"math"
-	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -53,7 +52,7 @@ func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink S
 		return begun == 0 || begun < limit.Seconds && fits(n+1)
 	}
 	reached = to
-	r.log.Logged(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
+	r.log.Logged(from-r.line.History(), to, func(resource string, m *node.MetricNode) bool {
 		if at := m.Start.Unix(); at >= rows.from && at > rows.last() {
 			if !end() {
 				reached = min(reached, at)

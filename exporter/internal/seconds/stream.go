@@ -2,13 +2,10 @@
 // contains samples of each second of each resource. The samples come from the Collector's history, and for earlier
 // processes from the metric log.
 //
-// # The line and positions on it
+// # The line
 //
-// A [Line] is the sequence of a Collector's sealed seconds, by Unix time. A [Position] records how far one consumer has
-// got: the cursor of a scraper, or a push. Before a consumer sends, it saves its position together with the end of the
-// seconds that it is about to send. It settles the seconds when they are received, refused or given up. If the process
-// is killed in between, the saved position shows which seconds are in doubt, and the next process decides whether to
-// send them again.
+// A [Line] is the sequence of the sealed seconds of a [Source], by Unix time. Package delivery records how far each
+// consumer has got on it: the cursor of a scraper, or a push.
 //
 // # From a second to samples
 //

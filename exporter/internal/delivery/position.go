@@ -1,0 +1,123 @@
+// Package delivery keeps the positions of the consumers of sealed seconds: the cursor of a scraper, and a push. A
+// position says which seconds a consumer has, which it may have, and which it has not been sent. It is saved in a state
+// file of the metric log, so the next process continues where this one ended.
+//
+// Every second of every consumer goes through these states. The counters are those of cursors and of pushes; a push
+// counts its verdicts in samples.
+//
+//	state     event                                      next state  counted
+//	unsent    it is in a response or a request           in doubt
+//	unsent    it left the history, and the log lacks it  settled     lost
+//	unsent    an earlier process sent the same name      settled     lost
+//	in doubt  the client read it, the server took it     settled     delivered
+//	in doubt  the server refused it (push)               settled     refused
+//	in doubt  the response or the request failed         in doubt    resent
+//	in doubt  it failed too often, or nothing can        settled     delivered and unconfirmed (cursor),
+//	          prove the receipt                                      unconfirmed (push)
+//	in doubt  the process ends; the next one sends it    in doubt    resent
+//	          under the same labels
+//	in doubt  the process ends; the next one has other   settled     unconfirmed
+//	          labels
+//
+// What proves the receipt differs. For a cursor it is the state of the connection when the scraper sends its next
+// request, see the type response of package prom. For a push it is the status of the response, see the type verdict of
+// package push. Both save the position with its seconds in doubt before the result is known: a push before it sends a
+// request, a cursor when the response has ended.
+//
+// # Loading a position
+//
+// The first second of the new process is first. [Position.Restore] applies the first row that matches:
+//
+//	saved position                      restored position
+//	negative, zero, in doubt for more   an error. A push renames its file and begins with the open second. A cursor
+//	than a day, or more than MaxAhead   begins with first, so no second comes twice.
+//	after first
+//	ends before first                   as saved: the log has the seconds up to first
+//	ends after first: the clock was     [Next, first) as saved. The names from first to the end of the position exist
+//	set back, or the last process was   twice, and the consumer has the values of the earlier process. They are
+//	killed less than a second ago       skipped and count as lost.
+package delivery
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+)
+
+// Position records how far a consumer of sealed seconds has got. Seconds are Unix times, so a position outlives its
+// process. The zero Position is invalid. A Position is not safe for concurrent use.
+type Position struct {
+	// Next is the first second to send. All seconds before it are settled.
+	Next int64
+	// UnackedTo ends the seconds that are in doubt: the seconds in [Next, UnackedTo) may have been received, and are
+	// sent again. If UnackedTo is at most Next, no second is in doubt.
+	UnackedTo int64 `json:"Doubt,omitempty"`
+
+	reused int64 // seconds of this process before it have names that an earlier process sent
+}
+
+// Settle records that all seconds before the given one are settled: received, refused, or given up.
+func (p *Position) Settle(before int64) { p.Next = max(p.Next, before) }
+
+// InDoubt reports whether any seconds are in doubt: they were sent, and the result is unknown.
+func (p *Position) InDoubt() bool { return p.UnackedTo > p.Next }
+
+// Expire settles the seconds before oldest, the oldest available second, and the seconds whose names an earlier process
+// sent. It returns their number; the caller counts them as lost.
+func (p *Position) Expire(line *seconds.Line, oldest int64) (lost int64) {
+	lost = line.Count(p.Next, oldest)
+	p.Settle(oldest)
+	if p.Next >= line.First() {
+		lost += line.Count(p.Next, p.reused)
+		p.Settle(p.reused)
+	}
+	return lost
+}
+
+// End returns the second at which a response or a request must end that begins with Next and could extend to open. A
+// response must not extend over seconds that Expire skips.
+func (p *Position) End(line *seconds.Line, open int64) int64 {
+	if first := line.First(); p.Next < first && p.reused > first {
+		return min(open, first)
+	}
+	return open
+}
+
+// Bounds of a valid position in a file, in seconds.
+const (
+	maxInDoubt = 24 * 60 * 60
+	// MaxAhead is the number of seconds by which a position may be ahead of the process that reads it. A position is
+	// ahead if the clock was set back.
+	MaxAhead = 5 * 60
+)
+
+// Restore returns the position from which a process continues that has read p from a file, by the table of the package
+// comment. Seconds before oldest are not available any more, and are not counted. If p is invalid, Restore returns the
+// first second of the process and an error.
+func (p Position) Restore(line *seconds.Line, oldest int64) (Position, error) {
+	first := line.First()
+	if err := p.Check(first); err != nil {
+		return Position{Next: first}, err
+	}
+	end := max(p.Next, p.UnackedTo)
+	restored := Position{Next: max(min(p.Next, first), oldest)}
+	if p.InDoubt() {
+		restored.UnackedTo = min(end, first)
+	}
+	if end > first {
+		restored.reused = end
+	}
+	return restored, nil
+}
+
+// Check returns an error if the position is invalid. first is the first second of the process that read it.
+func (p *Position) Check(first int64) error {
+	switch {
+	case p.Next <= 0 || p.UnackedTo < 0 || p.UnackedTo-p.Next > maxInDoubt:
+		return fmt.Errorf("invalid position: next %d, in doubt before %d", p.Next, p.UnackedTo)
+	case max(p.Next, p.UnackedTo) > first+MaxAhead:
+		return fmt.Errorf("position in the future: %v", time.Unix(max(p.Next, p.UnackedTo), 0).UTC())
+	}
+	return nil
+}
