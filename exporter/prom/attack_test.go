@@ -93,7 +93,8 @@ func TestSlowReadersBlindNobody(t *testing.T) {
 						t.Fatal(err)
 					}
 					n, err := io.Copy(io.Discard, resp.Body)
-					if err != nil || resp.StatusCode != http.StatusOK || n == 0 && page != "/metrics/seconds?cursor=mine" {
+					if err != nil || resp.StatusCode != http.StatusOK ||
+						n == 0 && page != "/metrics/seconds?cursor=mine" {
 						t.Fatalf("%s: %s, %d bytes, %v", page, resp.Status, n, err)
 					}
 					_ = resp.Body.Close()

@@ -18,10 +18,24 @@ import (
 func answering(t *testing.T) (c *collector.Collector, want map[string]int) {
 	c, _ = service(t, collector.Options{MaxResources: 2})
 	want = map[string]int{}
-	codes := []collector.Code{{}, collector.HTTPStatus(200), collector.HTTPStatus(401), collector.GRPCCode(5), collector.HTTPStatus(0), collector.HTTPStatus(600)}
+	codes := []collector.Code{
+		{},
+		collector.HTTPStatus(200),
+		collector.HTTPStatus(401),
+		collector.GRPCCode(5),
+		collector.HTTPStatus(0),
+		collector.HTTPStatus(600),
+	}
 	for i := range 700 {
 		name := []string{"a", "b", "c", "d"}[i%4]
-		_, e, err := c.Enter(t.Context(), name, collector.Origin(fmt.Sprint("o", i%3)), collector.Entrance(fmt.Sprint("e", i%2)), collector.Batch(int64(1+i%5)), collector.Inbound())
+		_, e, err := c.Enter(
+			t.Context(),
+			name,
+			collector.Origin(fmt.Sprint("o", i%3)),
+			collector.Entrance(fmt.Sprint("e", i%2)),
+			collector.Batch(int64(1+i%5)),
+			collector.Inbound(),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +97,8 @@ func TestCompletionsByCodeAddUp(t *testing.T) {
 			if got := sums(t, rec.Body.String()); !maps.Equal(got, want) {
 				t.Errorf("by %q, %s:\n got %v\nwant %v", by, accept, got, want)
 			}
-			if strings.Contains(rec.Body.String(), `code=""`) || by == "" && !strings.Contains(rec.Body.String(), "windowstat_complete_total{resource=\"a\"} ") {
+			if strings.Contains(rec.Body.String(), `code=""`) ||
+				by == "" && !strings.Contains(rec.Body.String(), "windowstat_complete_total{resource=\"a\"} ") {
 				t.Errorf("by %q, %s: calls without a code are not in the series without that label", by, accept)
 			}
 		}

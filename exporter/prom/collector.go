@@ -8,39 +8,40 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// Options configure a [Collector]. The zero value is sensible.
+// Options configures a [Collector]. The zero value is a sensible default.
 type Options struct {
-	// Namespace is the prefix of all names, windowstat if empty.
+	// Namespace is the prefix of all metric names. The default is windowstat.
 	Namespace string
-	// By adds the label "origin" or "entrance" to all metrics of resources; none if empty. Each resource then has a series for
-	// each origin or entrance; calls without an origin have an empty label. Blocks are then counted by this label, not by
-	// reason. The histogram of response times, some 17 series, still has all calls of the resource in one.
+	// By adds the label "origin" or "entrance" to all metrics of resources. A resource then has one series for each
+	// origin or entrance, and the label is empty for calls without an origin. Blocks are then counted by this label
+	// instead of by reason. The response time histogram, about 17 series, remains one for each resource.
 	By By
 }
 
-// By is a label that metrics of resources can have besides resource. The zero value is none.
+// By is an additional label of the metrics of resources. The zero value adds no label.
 type By = gather.By
 
-// The labels that metrics of resources can have.
+// The additional labels.
 const (
-	ByOrigin   = gather.ByOrigin   // who calls
-	ByEntrance = gather.ByEntrance // where the call chain enters
+	ByOrigin   = gather.ByOrigin   // the caller
+	ByEntrance = gather.ByEntrance // the start of the call chain
 )
 
-// Check returns everything that is wrong with the options, as [collector.OptionError]s.
+// Check returns all invalid options as [collector.OptionError]s.
 func (o Options) Check() error { return gather.Options(o).Check("prom") }
 
-// Collector is a prometheus.Collector of all resources and of the metrics that windowstat publishes about itself. It must be
-// made with [New], and is safe for concurrent use.
+// Collector is a prometheus.Collector of all resources and of the metrics that windowstat publishes about itself.
+// Create it with [New]. It is safe for concurrent use.
 //
-// It describes what was published when it was made, and collects what is published when it is collected, so that it can be unregistered
-// and registered again. Only a pedantic prometheus.Registry minds: it refuses what was published since.
+// Describe returns the metrics that existed when New was called; Collect returns those that exist now. A Collector can
+// therefore be unregistered and registered again. A pedantic prometheus.Registry refuses metrics that were published in
+// between; other registries accept them.
 type Collector struct {
 	metrics *gather.Metrics
-	descs   map[*table.Family]*prometheus.Desc // of what there was when it was made
+	descs   map[*table.Family]*prometheus.Desc // descriptions of the metrics that existed at New
 }
 
-// New makes a Collector to register. The error names every invalid option.
+// New returns a Collector to register. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Collector, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 	return p, nil
 }
 
-// desc returns the description of a metric. Those of parts, which may publish metrics at any time, are made when they are needed.
+// desc returns the description of a metric. A metric that was published after New gets a new description each time.
 func (p *Collector) desc(f *table.Family) *prometheus.Desc {
 	if d := p.descs[f]; d != nil {
 		return d
@@ -60,7 +61,7 @@ func (p *Collector) desc(f *table.Family) *prometheus.Desc {
 	return prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 }
 
-// Describe implements prometheus.Collector. It is the same in every call.
+// Describe implements prometheus.Collector.
 func (p *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range p.descs {
 		ch <- d

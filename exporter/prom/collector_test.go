@@ -56,7 +56,10 @@ func register(t testing.TB, c *collector.Collector, o prom.Options) *prometheus.
 var buildInfo = regexp.MustCompile(`(?m)^x_build_info\{.*$`)
 
 func TestPage(t *testing.T) {
-	c, now := service(t, collector.Options{MaxResources: 1, Windows: node.Options{Bounds: []time.Duration{5 * ms, 100 * ms}}})
+	c, now := service(
+		t,
+		collector.Options{MaxResources: 1, Windows: node.Options{Bounds: []time.Duration{5 * ms, 100 * ms}}},
+	)
 	r := c.Resource(`hos"ti` + "\n" + `le{|}\`)
 	for i, rt := range []time.Duration{0, 5 * ms, 6 * ms, 300 * ms} {
 		var err error
@@ -404,7 +407,8 @@ func TestInAnotherRegistry(t *testing.T) {
 	if err := errors.Join(reg.Register(p), reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(table.Metrics())-4+len(c.Metrics())-1)+1 { // no call is in flight
+	if n, err := testutil.GatherAndCount(reg); err != nil ||
+		n != 2*(len(table.Metrics())-4+len(c.Metrics())-1)+1 { // no call is in flight
 		t.Errorf("%d metrics, %v", n, err)
 	}
 }

@@ -11,48 +11,48 @@ import (
 	"github.com/windowstat/windowstat/internal/clientip"
 )
 
-// ConnState is a hook for [http.Server].ConnState. It shows whether a response was read, so that a cursor sends again
-// what was not:
+// ConnState is a hook for [http.Server].ConnState. It shows whether a scraper has read its last response, so that
+// unread seconds can be sent again:
 //
 //	server := &http.Server{Handler: mux, ConnState: seconds.ConnState}
 //
-// A server that has a hook already calls both. Set it before the server serves; several servers may have it, and other
-// handlers may be served there, too. A change of state costs a look-up in a map, and an open connection some hundred
-// bytes.
+// If a server already has a hook, call both. Set the hook before the server serves. Several servers may share it, and
+// they may serve other handlers. A change of the state costs a map lookup, and an open connection some hundred bytes.
 func (s *Seconds) ConnState(c net.Conn, state http.ConnState) {
 	if s.conns.change(c, state) {
 		s.save()
 	}
 }
 
-// connections are the open TCP connections of servers that have the hook. net/http gives a handler no net.Conn, only
-// the local address of its connection: [http.LocalAddrContextKey] is the pointer that LocalAddr returns in the hook,
-// for TLS and for wrapped connections, too. It is no other connection's while this one is open, whereas ports are used
-// again and middleware rewrites RemoteAddr.
-type connections struct{ open sync.Map } // of *connection, by *net.TCPAddr
+// connections holds the open TCP connections of servers with the hook. A handler gets no net.Conn from net/http, only
+// the local address: [http.LocalAddrContextKey] is the pointer that LocalAddr returns in the hook, also for TLS and
+// wrapped connections. The pointer is unique while the connection is open. RemoteAddr would not identify the
+// connection, because ports are reused and middleware rewrites it.
+type connections struct{ open sync.Map } // *net.TCPAddr to *connection
 
-// connection is what the hook has shown of a connection.
+// connection holds the states of a connection that the hook has reported.
 type connection struct {
 	net.Conn
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	users    int        // open connections with this address
-	shared   bool       // there were several, as a tunnel has them: nothing is known of any
-	requests int        // that have begun
+	shared   bool       // users was more than 1, as in a tunnel, so the states prove nothing
+	requests int        // number of requests that have begun
 	state    http.ConnState
 	since    time.Time     // when the state began
-	idle     time.Duration // of a closed connection: how long it was idle before; 0 if it was not
-	unsaved  bool          // the last response has moved a cursor
+	idle     time.Duration // time for which a closed connection was idle before; 0 if it was active
+	unsaved  bool          // the last response has advanced a cursor
 	changed  chan struct{} // closed at the next change; nil if no goroutine waits for it
 
 	unproven *response // last response, if row 6 of [response] applied to it, until there is proof
 	decided  time.Time // time of the verdict about unproven
 }
 
-// change records the state of a connection, and reports whether positions are to be saved.
+// change records the state of a connection, and reports whether positions must be saved.
 func (k *connections) change(c net.Conn, state http.ConnState) (unsaved bool) {
 	address, ok := c.LocalAddr().(*net.TCPAddr)
-	if !ok || c.LocalAddr() != net.Addr(address) { // a new one each time, of no handler's
+	if !ok ||
+		c.LocalAddr() != net.Addr(address) { // LocalAddr returns a different pointer each time, so no handler has it
 		return false
 	}
 	if state == http.StateNew {
@@ -72,7 +72,7 @@ func (k *connections) change(c net.Conn, state http.ConnState) (unsaved bool) {
 	return unsaved
 }
 
-// find returns the connection with an address, nil if the hook has not shown it.
+// find returns the connection with an address, or nil if the hook has not reported it.
 func (k *connections) find(address *net.TCPAddr) *connection {
 	c, _ := k.open.Load(address)
 	x, _ := c.(*connection)
@@ -91,7 +91,7 @@ func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last 
 	case http.StateActive:
 		x.requests++
 		x.unproven = nil // the request is the proof
-	default: // a response has ended, if there was one
+	default: // a response may have ended
 		unsaved, x.unsaved = x.unsaved, false
 	}
 	if state == http.StateClosed && x.state == http.StateIdle {
@@ -121,15 +121,15 @@ func (x *connection) nextChange() <-chan struct{} {
 	return x.changed
 }
 
-// saveWhenIdle has positions saved when the present response has ended.
+// saveWhenIdle requests that positions are saved when the current response has ended.
 func (x *connection) saveWhenIdle() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.unsaved = true
 }
 
-// throughProxy reports whether a request came through a proxy, which reads for somebody else: one that names itself in
-// a header, or one of the networks.
+// throughProxy reports whether a request came through a proxy: the proxy names itself in a header, or its address is in
+// one of the networks. A proxy reads responses in place of the scraper.
 func throughProxy(r *http.Request, networks []netip.Prefix) bool {
 	for name := range r.Header {
 		switch name {

@@ -143,25 +143,33 @@ func (s *Seconds) metrics() []collector.Metric {
 		}
 	}
 	all := []collector.Metric{
-		metric("cursor_lag_seconds", "Sealed seconds that a scraper has not been sent.", func(next int64, _ cursorCounts) int64 { return s.line.Count(next, s.line.Open()) }),
-		metric("cursor_delivered_seconds_total", "Seconds delivered to a scraper; those of a response count with its next request, or at once if nothing will confirm them.",
+		metric("cursor_lag_seconds", "Sealed seconds that were not sent to a scraper yet.",
+			func(next int64, _ cursorCounts) int64 { return s.line.Count(next, s.line.Open()) }),
+		metric("cursor_delivered_seconds_total",
+			"Seconds delivered to a scraper. The seconds of a response count with the scraper's next request, "+
+				"or immediately if the connection cannot confirm them.",
 			func(_ int64, n cursorCounts) int64 { return n.delivered }),
-		metric("cursor_unconfirmed_seconds_total", "Delivered seconds whose receipt could not be confirmed; the database may lack them.",
+		metric("cursor_unconfirmed_seconds_total",
+			"Delivered seconds without proof of receipt, which the database may lack.",
 			func(_ int64, n cursorCounts) int64 { return n.unconfirmed }),
-		metric("cursor_resent_seconds_total", "Seconds that were sent to a scraper again, because its connection was lost after they had been written; the database may have refused them.",
+		metric("cursor_resent_seconds_total",
+			"Seconds sent to a scraper again, because its connection broke after they had been written. "+
+				"The database refuses those that it has.",
 			func(_ int64, n cursorCounts) int64 { return n.resent }),
-		metric("cursor_lost_seconds_total", "Seconds that were dropped from the history before a scraper came for them.",
+		metric("cursor_lost_seconds_total",
+			"Seconds that a scraper did not fetch before they left the history, "+
+				"or whose names an earlier process had sent.",
 			func(_ int64, n cursorCounts) int64 { return n.lost }),
 	}
 	all = append(all, collector.Metric{
 		Name:  "cursor_evictions_total",
-		Help:  "Cursors that were evicted by new ones; such a scraper begins again with the whole history.",
+		Help:  "Cursors evicted by new ones. The scraper of an evicted cursor gets the whole history again.",
 		Value: func() float64 { return float64(s.cursors.evicted.Load()) },
 	})
 	if s.positions != "" {
 		all = append(all, collector.Metric{
 			Name:  "cursor_save_errors_total",
-			Help:  "Failures to write the positions of scrapers to disk, or to read them at the start; after a restart these get some seconds twice.",
+			Help:  "Failures to save the positions of scrapers, or to load them at startup. Scrapers get some seconds twice after a restart.",
 			Value: func() float64 { return float64(s.saveErrors.Load()) },
 		})
 	}

@@ -33,7 +33,12 @@ func (c *cursors) goes(host string, now time.Time) *cursor {
 		if hosts[host] >= max(c.max/4, fairshare.Kept) && x.entry.Host != host {
 			continue
 		}
-		if out == nil || cmp.Or(cmp.Compare(steady(x), steady(out)), cmp.Compare(has(out), has(x)), x.lastRequest.Compare(out.lastRequest)) < 0 {
+		if out == nil ||
+			cmp.Or(
+				cmp.Compare(steady(x), steady(out)),
+				cmp.Compare(has(out), has(x)),
+				x.lastRequest.Compare(out.lastRequest),
+			) < 0 {
 			out = x
 		}
 	}

@@ -41,7 +41,11 @@ func clocked(t *testing.T) (*collector.Collector, *clock) {
 }
 
 // watched serves a per-second page on real connections, which its hook sees. Time stands still but when a test moves it.
-func watched(t *testing.T, resources int, start func(*httptest.Server, *prom.Seconds)) (page *prom.Seconds, now *clock, addr string) {
+func watched(
+	t *testing.T,
+	resources int,
+	start func(*httptest.Server, *prom.Seconds),
+) (page *prom.Seconds, now *clock, addr string) {
 	t.Helper()
 	c, now := clocked(t)
 	for i := range resources {
@@ -443,7 +447,12 @@ func TestResponsesWithoutProof(t *testing.T) {
 	t.Run("proxy without a header, that was named", func(t *testing.T) {
 		c, now := clocked(t)
 		c.Resource("resource 0").Block("")
-		page, err := prom.NewSeconds(c, prom.SecondsOptions{Proxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("127.0.0.0/30")}})
+		page, err := prom.NewSeconds(
+			c,
+			prom.SecondsOptions{
+				Proxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("127.0.0.0/30")},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

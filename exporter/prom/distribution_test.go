@@ -155,7 +155,12 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 		second, spent := now.Unix(), time.Duration(0)
 		for range random.IntN(7) {
 			name := []string{"a", "b"}[random.IntN(2)]
-			_, e, err := c.Enter(t.Context(), name, collector.Origin(fmt.Sprint(random.IntN(3))), collector.Inbound()) // several leaves
+			_, e, err := c.Enter(
+				t.Context(),
+				name,
+				collector.Origin(fmt.Sprint(random.IntN(3))),
+				collector.Inbound(),
+			) // several leaves
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,13 +191,22 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 			for unix, m := range got {
 				h, want := m.GetHistogram(), observed(t, seconds[unix])
 				if unix < end-int64(points) || !maps.Equal(buckets(h), buckets(want)) || h.GetZeroCount() != want.GetZeroCount() ||
-					h.GetSampleCount() != want.GetSampleCount() || h.GetSchema() != want.GetSchema() || h.GetZeroThreshold() != want.GetZeroThreshold() ||
+					h.GetSampleCount() != want.GetSampleCount() || h.GetSchema() != want.GetSchema() ||
+					h.GetZeroThreshold() != want.GetZeroThreshold() ||
 					math.Abs(h.GetSampleSum()-want.GetSampleSum()) > 1e-9 {
 					t.Fatalf("%s: %q in second %d: %v, want %v", query, name, unix-began, h, want)
 				}
 				complete, sum := all[prefix+"complete"][name][unix].GetGauge(), all[prefix+"rt_sum_seconds"][name][unix].GetGauge()
 				if complete.GetValue() != float64(h.GetSampleCount()) || sum.GetValue() != h.GetSampleSum() {
-					t.Fatalf("%s: %q in second %d: %v, but there are %v calls of %v s", query, name, unix-began, h, complete, sum)
+					t.Fatalf(
+						"%s: %q in second %d: %v, but there are %v calls of %v s",
+						query,
+						name,
+						unix-began,
+						h,
+						complete,
+						sum,
+					)
 				}
 			}
 		}

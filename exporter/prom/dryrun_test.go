@@ -58,7 +58,10 @@ func TestDryRunsOnThePages(t *testing.T) {
 	if body := total() + read.get("cursor=a").Body.String(); strings.Contains(body, "dry_run") {
 		t.Errorf("without dry runs:\n%s", body)
 	}
-	set(collector.Limit{Resource: "a", Count: 2, DryRun: true}, collector.Limit{Resource: "*", Origin: "x", Count: 0, DryRun: true})
+	set(
+		collector.Limit{Resource: "a", Count: 2, DryRun: true},
+		collector.Limit{Resource: "*", Origin: "x", Count: 0, DryRun: true},
+	)
 	call(0)
 	call(2)
 	none := `dry_run_block_total{reason="qps a",resource="a"} 0
@@ -94,7 +97,10 @@ persecond_dry_run_block{reason="qps * from x",resource="a"} 0 1767323051000
 	if got, want := dryRunLines(total()), strings.NewReplacer("} 0\ndry", "} 4\ndry", "} 0\n", "} 2\n").Replace(none); got != want {
 		t.Errorf("afterwards:\n%swant\n%s", got, want)
 	}
-	if body := read.get("metric=persecond_pass&window=20s").Body.String() + read.get("resource=b&window=20s").Body.String(); strings.Contains(body, "dry_run") {
+	if body := read.get("metric=persecond_pass&window=20s").Body.String() + read.get("resource=b&window=20s").Body.String(); strings.Contains(
+		body,
+		"dry_run",
+	) {
 		t.Errorf("not selected:\n%s", body)
 	}
 	*now = now.Add(3 * time.Minute)

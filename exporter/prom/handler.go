@@ -21,21 +21,23 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
-// Handler serves /metrics: all resources, windowstat itself, the Go runtime and the process. The Accept header chooses text,
-// OpenMetrics or protobuf, and gzip is used if the client accepts it. The error names every invalid option.
+// Handler returns a handler for /metrics, with the metrics of all resources, of windowstat itself, of the Go runtime
+// and of the process. The Accept header chooses between text, OpenMetrics and protobuf, and Accept-Encoding enables
+// gzip. The error names every invalid option.
 //
-// At most ten pages are computed at a time, and requests that wait for the same one share it; a client that waits longer than
-// its scrape timeout gets 503. Writing must end within the scrape timeout, a minute without one, or the server's WriteTimeout
-// if that is less. What slow readers have not read is bounded by 64 MiB and a page; then the slowest is disconnected, first
-// of the address that holds the most.
+// At most ten pages are rendered concurrently, and requests that wait for the same page share it. A client that waits
+// longer than its scrape timeout gets status 503. A response must be written within the scrape timeout (a minute
+// without one), or within the server's WriteTimeout if that is shorter. The bytes that slow readers have not read are
+// limited to 64 MiB and a page. Beyond that, the host with the most unread bytes loses its slowest reader.
 //
-// In protobuf counters and histograms have created timestamps, to the second: with created-timestamp-zero-ingestion Prometheus
-// then knows the first calls of a new resource as an increase. A reason or class that is new on an old resource is taken for as old
-// as that. The text formats have none: in OpenMetrics they would be series of their own on a server without that option. So it is
-// for a registry with [New], as with all of client_golang.
+// In protobuf, counters and histograms have created timestamps with a resolution of a second. With the feature
+// created-timestamp-zero-ingestion, Prometheus then counts the first calls of a new resource as an increase. A new
+// reason or class of an existing resource gets the timestamp of the resource. The text formats omit created timestamps,
+// because servers without that feature would store them as separate series. The same applies to a registry with [New],
+// as to all of client_golang.
 //
-// Text and OpenMetrics are kept as the numbers that were read, and become text while they are compressed or sent; protobuf goes
-// through client_golang. It has a registry of its own.
+// Text and OpenMetrics pages are held as numbers, and become text when they are compressed or written. client_golang
+// renders protobuf. The handler uses separate registries, not the default one.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 	h := new(handler)
 	h.out.init("metrics", nil)
@@ -44,7 +46,7 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	own, others := prometheus.NewRegistry(), prometheus.NewRegistry()
-	own.MustRegister(p) // Publish refuses what would be in conflict
+	own.MustRegister(p) // Publish refuses conflicting metrics
 	others.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
 	c.Publish(h.out.last.metrics()...)
@@ -54,8 +56,8 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 // handler serves /metrics.
 type handler struct {
 	p           *Collector
-	others, all prometheus.Gatherer // all but windowstat's metrics, and all
-	waiting     singleflight.Group  // requests for a page that has not been begun
+	others, all prometheus.Gatherer // without windowstat's metrics, and with them
+	waiting     singleflight.Group  // requests for a page that is not being rendered yet
 	out         sender
 }
 
@@ -71,7 +73,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var p *panicked
 	switch {
 	case errors.As(err, &p):
-		panic(p) // as if it had been in this goroutine: net/http logs it, and tells the client nothing of it
+		panic(p) // net/http logs the panic and does not show it to the client
 	case errors.Is(err, limiter.ErrBusy), errors.Is(err, context.Canceled):
 		busy(w, err)
 	case err != nil:
@@ -84,17 +86,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// get returns a page. Requests that wait for the same page share one that had not been begun when they came: none sees an older state
-// than it would alone, and a flood of requests costs a page at a time. A context that ends is [limiter.ErrBusy].
+// get returns a page. Requests that wait for the same page share one whose rendering begins after they arrived, so no
+// request gets an older state than it would alone, and a flood of requests costs one page at a time. If the context
+// ends, the error is [limiter.ErrBusy].
 func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared bool, err error) {
 	format, zip, host := expfmt.NegotiateIncludingOpenMetrics(r.Header), gzipped.Accepted(r), h.out.host(r)
 	key := fmt.Sprint(format, zip)
 	for {
 		var refused error
-		// It may go on when this request has been answered, and so does not look at it.
+		// The function must not use this request, because it may continue after the request has ended.
 		made := h.waiting.DoChan(key, func() (any, error) {
 			leave, err := h.out.slots.Acquire(ctx, host)
-			h.waiting.Forget(key) // who comes from now on gets another page
+			h.waiting.Forget(key) // later requests get another page
 			if refused = err; err != nil {
 				return nil, nil
 			}
@@ -109,14 +112,14 @@ func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared 
 			if refused != nil {
 				return nil, false, refused
 			}
-			// The request that was to make the page has given up.
+			// The request that would have rendered the page has given up.
 		case <-ctx.Done():
-			return nil, false, limiter.ErrBusy // the content, if one is made, is left to the garbage collector
+			return nil, false, limiter.ErrBusy // the garbage collector frees a page that is still rendered
 		}
 	}
 }
 
-// panicked is what making a page panicked with, and where.
+// panicked is the error of a page whose rendering panicked.
 type panicked struct {
 	value any
 	stack []byte
@@ -125,8 +128,8 @@ type panicked struct {
 // Error implements error.
 func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
 
-// make makes the page in a goroutine of its own. What is published may panic or end its goroutine: neither may end the process, nor keep
-// those who wait without an answer.
+// make renders the page in a separate goroutine. A published metric may panic or end its goroutine. Neither may end the
+// process, nor leave the waiting requests without a response.
 func (h *handler) make(format expfmt.Format, zip bool) (c *content, err error) {
 	err = errors.New("a metric has ended the goroutine of the page")
 	var making sync.WaitGroup
@@ -142,11 +145,11 @@ func (h *handler) make(format expfmt.Format, zip bool) (c *content, err error) {
 	return c, err
 }
 
-// page makes the page.
+// page renders the page.
 func (h *handler) page(format expfmt.Format, zip bool) (*content, error) {
 	kind, plain := dialect(format)
 	gatherer := h.all
-	// In text, windowstat's own metrics need not be gathered as protobuf messages first, which would be most of the page's cost.
+	// The text encoder does not need protobuf messages, which would be most of the cost of the page.
 	if plain {
 		gatherer = h.others
 	}
@@ -161,7 +164,7 @@ func (h *handler) page(format expfmt.Format, zip bool) (*content, error) {
 	return h.out.render(format, zip, page, families), nil
 }
 
-// dialect returns the text format for our own encoder, and reports whether it is one.
+// dialect returns the format of our text encoder. It reports false if client_golang must encode the page.
 func dialect(f expfmt.Format) (kind text.Format, plain bool) {
 	switch f.FormatType() {
 	case expfmt.TypeTextPlain:

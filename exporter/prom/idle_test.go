@@ -154,7 +154,14 @@ func (q *quiet) check(t *testing.T, body string, histogram bool) (samples int) {
 				}
 			}
 			if n < whole || n > whole+3 || whole == 1 && n > 1 {
-				t.Fatalf("%q at %d, %d s after the beginning: %d samples, want %d", name, q.second, unix-q.began[name], n, whole)
+				t.Fatalf(
+					"%q at %d, %d s after the beginning: %d samples, want %d",
+					name,
+					q.second,
+					unix-q.began[name],
+					n,
+					whole,
+				)
 			}
 		}
 		for unix, must := range want {
@@ -219,7 +226,11 @@ func TestIdleResourcesDoNotMakeResponsesSmaller(t *testing.T) {
 		c.Resource(fmt.Sprint(i)).Block("")
 	}
 	*now = now.Add(200 * time.Second)
-	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 100 * (resources + 1), MaxBytes: 100 * (resources + 1) * 90})
+	read := newScraper(
+		t,
+		c,
+		prom.SecondsOptions{MaxSamples: 100 * (resources + 1), MaxBytes: 100 * (resources + 1) * 90},
+	)
 	for query, want := range map[string]int{
 		"window=100s": http.StatusOK, "window=101s": http.StatusBadRequest, "window=100s&histogram=classic": http.StatusBadRequest,
 		"window=99s&histogram=classic": http.StatusOK, "window=100s&metric=persecond_block": http.StatusOK,
@@ -292,7 +303,8 @@ func TestResponsesInWhichAllBeginAgainAreBounded(t *testing.T) {
 	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds), o); n > o.MaxSamples {
 		t.Errorf("%d samples, more than %d", n, o.MaxSamples)
 	}
-	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds-1), o); n > o.MaxSamples || n < (seconds-2)*second {
+	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds-1), o); n > o.MaxSamples ||
+		n < (seconds-2)*second {
 		t.Errorf("%d samples of a second less, more than %d", n, o.MaxSamples)
 	}
 }

@@ -185,7 +185,8 @@ func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * ms) {
 		first.get("cursor=x")
 		page := read()["vm as text/plain"]
-		if page["windowstat_push_seconds_total"+label] >= 2 && page["windowstat_push_retries_total"+label] > 0 && page["windowstat_sampler_series"] > 0 {
+		if page["windowstat_push_seconds_total"+label] >= 2 && page["windowstat_push_retries_total"+label] > 0 &&
+			page["windowstat_sampler_series"] > 0 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -203,7 +204,9 @@ func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 	delivered := map[string]float64{} // as each of the two pages counts it
 	for _, m := range c.Metrics() {
 		if strings.HasPrefix(m.Name, "cursor_") && strings.HasSuffix(m.Name, "_seconds_total") {
-			m.Each(func(v float64, _ ...string) { delivered["windowstat_"+m.Name+`{client="10.0.0.1",cursor="x"}`] += v })
+			m.Each(
+				func(v float64, _ ...string) { delivered["windowstat_"+m.Name+`{client="10.0.0.1",cursor="x"}`] += v },
+			)
 		}
 	}
 	for name, page := range read() {

@@ -17,18 +17,18 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// metrics is a sink that makes a prometheus.Metric of each sample. Its metrics are cheaper than client_golang's const
-// metrics, because they are allocated in slabs.
+// metrics is a gather.Sink that converts samples into prometheus.Metrics. They are cheaper than client_golang's
+// constant metrics, because they are allocated in slabs.
 type metrics struct {
 	ch    chan<- prometheus.Metric
 	p     *Collector
 	pairs []*dto.LabelPair
 
 	began    time.Time
-	created  *timestamppb.Timestamp // of began
-	counters []counterSample        // the rest of a slab
+	created  *timestamppb.Timestamp // began as a protobuf timestamp
+	counters []counterSample        // unused elements of a slab
 	gauges   []gaugeSample
-	bounds   []float64 // of the classic buckets, the same for all histograms
+	bounds   []float64 // bounds of the classic buckets of all histograms
 }
 
 // Labels implements gather.Sink.
@@ -39,7 +39,7 @@ func (s *metrics) Labels(names, values []string, began time.Time) {
 	}
 }
 
-// pairs makes label pairs, in two allocations.
+// pairs returns label pairs, with two allocations.
 func pairs(names, values []string) []*dto.LabelPair {
 	if len(names) == 0 {
 		return nil
@@ -75,11 +75,11 @@ func (s *metrics) Sample(f *table.Family, v float64) {
 	}
 }
 
-// noCode is the label of calls without a code: a pedantic registry wants the same label names of all series of a metric, and
-// to servers an empty label is none.
+// noCode is the label of calls without a code. A pedantic registry requires the same label names for all series of a
+// metric, and servers treat an empty label as absent.
 var noCode = pairs([]string{"code"}, []string{""})
 
-// next takes an element from a slab, and makes a new slab when it is empty.
+// next returns an unused element of a slab, and allocates a new slab when the old one is used up.
 func next[T any](slab *[]T) *T {
 	const size = 32
 	if len(*slab) == 0 {
@@ -90,7 +90,7 @@ func next[T any](slab *[]T) *T {
 	return x
 }
 
-// sample is what all kinds of samples have.
+// sample holds the fields that all kinds of samples share.
 type sample struct {
 	desc  *prometheus.Desc
 	pairs []*dto.LabelPair
@@ -125,7 +125,7 @@ func (s *gaugeSample) Write(out *dto.Metric) error {
 	return nil
 }
 
-// distribution is a histogram, native and classic in one.
+// distribution is a histogram with native and classic buckets.
 type distribution struct {
 	sample
 	out *dto.Histogram
@@ -169,7 +169,10 @@ func (s *metrics) Distribution(f *table.Family, h *node.Histogram, exemplars []c
 	if len(rest) > 0 { // otherwise the encoder adds +Inf, as in client_golang
 		add(h.Count())
 	}
-	byTime := slices.SortedFunc(slices.Values(exemplars), func(a, b collector.Exemplar) int { return a.At.Compare(b.At) })
+	byTime := slices.SortedFunc(
+		slices.Values(exemplars),
+		func(a, b collector.Exemplar) int { return a.At.Compare(b.At) },
+	)
 	for _, x := range byTime {
 		out.Exemplars = append(out.Exemplars, exemplar(x))
 	}
@@ -178,6 +181,9 @@ func (s *metrics) Distribution(f *table.Family, h *node.Histogram, exemplars []c
 
 func exemplar(x collector.Exemplar) *dto.Exemplar {
 	return &dto.Exemplar{
-		Label: pairs([]string{text.TraceLabel}, []string{x.TraceID}), Value: proto.Float64(x.RT.Seconds()), Timestamp: timestamppb.New(x.At),
+		Label: pairs(
+			[]string{text.TraceLabel},
+			[]string{x.TraceID},
+		), Value: proto.Float64(x.RT.Seconds()), Timestamp: timestamppb.New(x.At),
 	}
 }

@@ -22,7 +22,11 @@ func histogramTraffic(b *testing.B, resources, calls int) *collector.Collector {
 		for i := range resources {
 			for range calls {
 				rt := time.Duration(2e7 * math.Exp(random.NormFloat64()/2))
-				_, e, err := c.Enter(b.Context(), fmt.Sprint("GET /api/v1/customers/", i), collector.StartedAt(now.Add(-rt)))
+				_, e, err := c.Enter(
+					b.Context(),
+					fmt.Sprint("GET /api/v1/customers/", i),
+					collector.StartedAt(now.Add(-rt)),
+				)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -24,7 +24,8 @@ func TestAPanicIsTheRequests(t *testing.T) {
 		func() {
 			defer func() {
 				err, _ := recover().(error)
-				if p := new(panicked); !errors.As(err, &p) || !strings.Contains(err.Error(), "nil pointer") || !strings.Contains(err.Error(), "gather.go") {
+				if p := new(panicked); !errors.As(err, &p) || !strings.Contains(err.Error(), "nil pointer") ||
+					!strings.Contains(err.Error(), "gather.go") {
 					t.Errorf("it panics with %v", err)
 				}
 			}()
@@ -46,11 +47,14 @@ func TestAMetricThatEndsItsGoroutine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withdraw := c.Publish(collector.Metric{Name: "ends", Help: "Ends.", Value: func() float64 { runtime.Goexit(); return 0 }})
+	withdraw := c.Publish(
+		collector.Metric{Name: "ends", Help: "Ends.", Value: func() float64 { runtime.Goexit(); return 0 }},
+	)
 	began := time.Now()
 	for range maxResponses + 1 {
 		rec := httptest.NewRecorder()
-		if h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil)); rec.Code != http.StatusInternalServerError || !strings.Contains(rec.Body.String(), "goroutine") {
+		if h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil)); rec.Code != http.StatusInternalServerError ||
+			!strings.Contains(rec.Body.String(), "goroutine") {
 			t.Fatalf("it is %d after %v: %s", rec.Code, time.Since(began), rec.Body)
 		}
 	}

@@ -34,7 +34,14 @@ func TestUnregisterAfterPublish(t *testing.T) {
 		}
 		withdraw()
 	}
-	c.Publish(collector.Metric{Name: "part", Help: "x", Labels: []string{"l"}, Read: func(yield func(float64, ...string)) { yield(2, "a") }})
+	c.Publish(
+		collector.Metric{
+			Name:   "part",
+			Help:   "x",
+			Labels: []string{"l"},
+			Read:   func(yield func(float64, ...string)) { yield(2, "a") },
+		},
+	)
 	list, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +73,9 @@ func TestPublishedNamesThatPagesHave(t *testing.T) {
 		r.Header.Set("Accept", accept)
 		page.ServeHTTP(rec, r)
 		body := rec.Body.String()
-		if rec.Code != http.StatusOK || strings.Contains(body, "Another one.") || strings.Contains(body, "windowstat_bad") || !strings.Contains(body, "windowstat_good") {
+		if rec.Code != http.StatusOK || strings.Contains(body, "Another one.") ||
+			strings.Contains(body, "windowstat_bad") ||
+			!strings.Contains(body, "windowstat_good") {
 			t.Errorf("%s: %d\n%.3000s", accept, rec.Code, body)
 		}
 		seen := map[string]bool{}
@@ -102,13 +111,22 @@ func TestHelpOfASampledMetric(t *testing.T) {
 		return rec
 	}
 	const before = "# HELP persecond_x At the end of this second: "
-	if body := get("", "text/plain").Body.String(); !strings.Contains(body, before+`Back\\slash, "quotes" and\na line.`+"\n") {
+	if body := get("", "text/plain").Body.String(); !strings.Contains(
+		body,
+		before+`Back\\slash, "quotes" and\na line.`+"\n",
+	) {
 		t.Errorf("text:\n%s", body)
 	}
-	if body := get("", "application/openmetrics-text;version=1.0.0").Body.String(); !strings.Contains(body, before+`Back\\slash, \"quotes\" and\na line.`+"\n") {
+	if body := get("", "application/openmetrics-text;version=1.0.0").Body.String(); !strings.Contains(
+		body,
+		before+`Back\\slash, \"quotes\" and\na line.`+"\n",
+	) {
 		t.Errorf("OpenMetrics:\n%s", body)
 	}
-	f, all := &dto.MetricFamily{}, expfmt.NewDecoder(get("&histogram=native", protobuf).Body, expfmt.NewFormat(expfmt.TypeProtoDelim))
+	f, all := &dto.MetricFamily{}, expfmt.NewDecoder(
+		get("&histogram=native", protobuf).Body,
+		expfmt.NewFormat(expfmt.TypeProtoDelim),
+	)
 	for f.GetName() == "" || strings.HasSuffix(f.GetName(), "_run") {
 		if err := all.Decode(f); err != nil {
 			t.Fatal(err)

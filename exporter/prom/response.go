@@ -74,7 +74,7 @@ const (
 	unconfirmed                 // nothing proves or disproves the receipt
 )
 
-// newResponse returns the response to a request, or nil if what becomes of its connection would prove nothing. It has
+// newResponse returns the response to a request, or nil if its connection cannot prove the receipt. The response has
 // no seconds yet.
 func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response {
 	address, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)

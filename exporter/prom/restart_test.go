@@ -27,7 +27,13 @@ type process struct {
 
 func begin(t *testing.T, dir string, now *time.Time) process {
 	t.Helper()
-	o := metriclog.Options{Dir: dir, App: "shop", MaxFileSize: 4 << 10, MaxFiles: 1000, Logger: slog.New(slog.DiscardHandler)}
+	o := metriclog.Options{
+		Dir:         dir,
+		App:         "shop",
+		MaxFileSize: 4 << 10,
+		MaxFiles:    1000,
+		Logger:      slog.New(slog.DiscardHandler),
+	}
 	last, err := metriclog.Last(o)
 	if err != nil {
 		t.Fatal(err)

@@ -315,7 +315,8 @@ func TestSamplerLeavesOut(t *testing.T) {
 		t.Errorf("%v", n)
 	}
 	c, _ := service(t, collector.Options{})
-	if _, err := sampler.New(nil, sampler.Options{Prefix: "a-", MaxSeries: -1, MaxDelay: time.Second}); err == nil || strings.Count(err.Error(), "\n") != 4 {
+	if _, err := sampler.New(nil, sampler.Options{Prefix: "a-", MaxSeries: -1, MaxDelay: time.Second}); err == nil ||
+		strings.Count(err.Error(), "\n") != 4 {
 		t.Error(err)
 	}
 	if _, err := sampler.New(c, sampler.Options{Gatherer: prometheus.DefaultGatherer}); err != nil {
@@ -520,14 +521,18 @@ func TestServeSecondsShowsItself(t *testing.T) {
 			}
 			for name, v := range want {
 				m := families[name].GetMetric()
-				m = slices.DeleteFunc(m, func(m *dto.Metric) bool { return len(m.Label) == 2 && m.Label[1].GetValue() != "text" })
+				m = slices.DeleteFunc(
+					m,
+					func(m *dto.Metric) bool { return len(m.Label) == 2 && m.Label[1].GetValue() != "text" },
+				)
 				if len(m) != 1 || m[0].GetGauge().GetValue()+m[0].GetCounter().GetValue() != v {
 					t.Errorf("%s: %v, want %v", name, m, v)
 				}
 			}
 			body = get("application/openmetrics-text;version=1.0.0")
 			checkOpenMetrics(t, body)
-			if strings.Contains(body, "\npersecond_orders_total ") != seconds || !strings.Contains(body, "\nwindowstat_sampler_series ") {
+			if strings.Contains(body, "\npersecond_orders_total ") != seconds ||
+				!strings.Contains(body, "\nwindowstat_sampler_series ") {
 				t.Errorf("OpenMetrics:\n%s", body)
 			}
 		}

@@ -58,8 +58,14 @@ func TestTheFirstSecondOfANewLabelValueIsThere(t *testing.T) {
 			registry, sent := prometheus.NewRegistry(), &queues{names: []string{"letters"}}
 			registry.MustRegister(append(more.collectors, sent)...)
 			s := newSampling(t, registry, sampler.Options{})
-			requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests_total", Help: "x"}, []string{"path", "code"})
-			durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "duration_seconds", Help: "x"}, []string{"path"})
+			requests := prometheus.NewCounterVec(
+				prometheus.CounterOpts{Name: "requests_total", Help: "x"},
+				[]string{"path", "code"},
+			)
+			durations := prometheus.NewHistogramVec(
+				prometheus.HistogramOpts{Name: "duration_seconds", Help: "x"},
+				[]string{"path"},
+			)
 			sizes := prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: "size_bytes", Help: "x"}, []string{"path"})
 			registry.MustRegister(requests, durations, sizes)
 			requests.WithLabelValues("/", "200").Add(7)
@@ -76,9 +82,20 @@ func TestTheFirstSecondOfANewLabelValueIsThere(t *testing.T) {
 					durations.WithLabelValues(path).Observe(0.5)
 					sizes.WithLabelValues(path).Observe(2)
 				}
-				want = append(want, fmt.Sprintf(`requests_total{code="200",path="%s"} 100 46000`, path),
-					fmt.Sprintf(`duration_seconds_count{path="%s"} 100 46000`, path), fmt.Sprintf(`duration_seconds_sum{path="%s"} 50 46000`, path),
-					fmt.Sprintf(`size_bytes_count{path="%s"} 100 46000`, path), fmt.Sprintf(`size_bytes_sum{path="%s"} 200 46000`, path))
+				want = append(
+					want,
+					fmt.Sprintf(`requests_total{code="200",path="%s"} 100 46000`, path),
+					fmt.Sprintf(
+						`duration_seconds_count{path="%s"} 100 46000`,
+						path,
+					),
+					fmt.Sprintf(`duration_seconds_sum{path="%s"} 50 46000`, path),
+					fmt.Sprintf(
+						`size_bytes_count{path="%s"} 100 46000`,
+						path,
+					),
+					fmt.Sprintf(`size_bytes_sum{path="%s"} 200 46000`, path),
+				)
 			}
 			s.second()
 			requests.WithLabelValues("/", "500").Add(40)
@@ -100,7 +117,8 @@ func TestTheFirstSecondOfANewLabelValueIsThere(t *testing.T) {
 				return
 			}
 			for _, metric := range []string{"go_memstats_alloc_bytes", "go_memstats_alloc_bytes_total", "process_cpu_seconds_total"} {
-				if rec := s.get("metric=persecond_" + metric); rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "\npersecond_"+metric+" ") {
+				if rec := s.get("metric=persecond_" + metric); rec.Code != http.StatusOK ||
+					!strings.Contains(rec.Body.String(), "\npersecond_"+metric+" ") {
 					t.Errorf("%s: %d %s", metric, rec.Code, rec.Body)
 				}
 			}
@@ -130,7 +148,12 @@ func metricOf(t *testing.T, c prometheus.Counter) *dto.Metric {
 
 // counters is a family of them.
 func counters(name string, metrics ...*dto.Metric) *dto.MetricFamily {
-	return &dto.MetricFamily{Name: proto.String(name), Help: proto.String("x"), Type: dto.MetricType_COUNTER.Enum(), Metric: metrics}
+	return &dto.MetricFamily{
+		Name:   proto.String(name),
+		Help:   proto.String("x"),
+		Type:   dto.MetricType_COUNTER.Enum(),
+		Metric: metrics,
+	}
 }
 
 // What had counted before it was seen is in no second: without a gathering of the second before it is not known in which one
@@ -169,7 +192,10 @@ func TestNoSecondHasWhatWasCountedBefore(t *testing.T) {
 		},
 		"it was something else before": {
 			before: func(s sampling, g *troubled) {
-				gauge := &dto.MetricFamily{Name: proto.String("x_total"), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: proto.Float64(1)}}}}
+				gauge := &dto.MetricFamily{
+					Name:   proto.String("x_total"),
+					Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: proto.Float64(1)}}},
+				}
 				g.do = func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{gauge}, nil }
 				s.second()
 			},
@@ -203,7 +229,10 @@ func TestNoSecondHasWhatWasCountedBefore(t *testing.T) {
 // A counter that has the name of a gauge has no seconds until those of the gauge have left the history. What it counted meanwhile
 // is in none.
 func TestACounterInThePlaceOfAGauge(t *testing.T) {
-	gauge := &dto.MetricFamily{Name: proto.String("x"), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: proto.Float64(1)}}}}
+	gauge := &dto.MetricFamily{
+		Name:   proto.String("x"),
+		Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: proto.Float64(1)}}},
+	}
 	family := gauge
 	g := &troubled{func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{family}, nil }}
 	s := newSampling(t, g, sampler.Options{})

@@ -19,76 +19,86 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Seconds is the per-second endpoint: a sample for each sealed second of each resource, with the timestamp of that second. A
-// value that was served never changes. A resource that has been idle for a minute has its passes alone, until its next call; so
-// has all inbound traffic. The metrics have names of their own, because samples with and without timestamps must
-// not be mixed in one series. It takes these parameters:
+// Seconds serves the per-second endpoint: a sample of each sealed second of each resource, with the timestamp of the
+// second. Create it with [NewSeconds]. It is safe for concurrent use. A served value never changes. The metrics are
+// named differently from those of [Handler], because one series must not mix samples with and without timestamps. After
+// a minute without activity, a resource and all inbound traffic have only their passes, until the next call.
 //
-//   - cursor=NAME: the seconds that this scraper has not fetched yet, oldest first. A scraper is a name, the host it asks
-//     from, and what it asks for; give each server its own name. A new scraper gets the whole history.
-//   - window=DURATION: the last seconds, such as 30s, without a position.
-//   - metric=NAME, resource=NAME: only these; may be repeated.
-//   - histogram=native: adds the histogram of the response times of each second alone, a gauge histogram. It needs a client that
-//     accepts protobuf.
-//   - histogram=vmrange: adds the same as text, with a line for each bucket that is not empty, as VictoriaMetrics has them.
-//   - histogram=classic: adds the histogram of all response times up to the end of each second, with the timestamp of that. After
-//     an idle time it begins again with a sample at the beginning of the second, so that the difference of two is there for each.
+// # Parameters
 //
-// Histograms are kept for a minute, or for Options.Windows.Histograms of the Collector; older seconds have none.
+//   - cursor=NAME returns the seconds that this scraper has not fetched yet, oldest first. A scraper is identified by
+//     the name, its host, and the selected metrics, resources and histogram. Give each server a separate name. A new
+//     scraper gets the whole history.
+//   - window=DURATION returns the last seconds, for example 30s, without a cursor.
+//   - metric=NAME and resource=NAME select metrics and resources; both may be repeated.
+//   - histogram=native adds the response time histogram of each second, a gauge histogram. The client must accept
+//     protobuf.
+//   - histogram=vmrange adds the same histogram as text, with a line for each non-empty bucket, for VictoriaMetrics.
+//   - histogram=classic adds the histogram of all response times up to the end of each second. After idle seconds it
+//     has an extra sample at the beginning of the next second, so the difference of two samples exists for each second.
 //
-// Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
-// Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.
+// Without cursor and window, the response has the last 60 seconds. An invalid parameter gets status 400 with the
+// reason. The Accept header chooses between text and OpenMetrics, and Accept-Encoding enables gzip. Histograms are
+// available for a minute, or for Options.Windows.Histograms of the Collector; older seconds are served without one.
 //
-// The connection is the receipt, with the hook [Seconds.ConnState]. When the scraper requests its next seconds, its last response
+// # Receipts
 //
-//   - was read if its connection has begun another request, of any page;
-//   - is sent again if the connection broke or if the response is still being written, up to five times. If the response was
-//     large, the next ones are half as large;
-//   - is sent again if the client closed the idle connection, as a client does whose scrape timed out. If a client closes its
-//     connections each time, Seconds sends each response at most twice, and then counts it as unconfirmed;
-//   - was read if the connection is idle, the client's machine has acknowledged every byte, and both stay so for 250 ms, or a
-//     quarter of the scrape timeout if that is less. The next response waits for that long. If the client closes the
-//     connection later, but within 30 s, the response becomes unconfirmed;
-//   - is delivered but unconfirmed where the connection proves nothing: without the hook, on HTTP/2, HTTP/1.0 and Unix sockets, with
-//     Connection: close, when the server closes it after its IdleTimeout, and behind a proxy. That is known by its address
-//     (SecondsOptions.Proxies) or by a header Via, Forwarded, X-Forwarded-For, X-Forwarded-Proto, X-Request-Id or X-Envoy-….
+// When a scraper requests its next seconds, the state of its last connection decides about its last response; see
+// [Seconds.ConnState]:
 //
-// A scraper that lost its connection may therefore get a response twice. Systems other than Linux do not show which bytes were
-// acknowledged: there an idle connection counts as closed.
+//   - If the connection has begun another request, for any page, the response was read.
+//   - If the connection broke, or the response is not written completely, the seconds are sent again, up to five times.
+//     After a large response the next ones are half as large.
+//   - If the client closed the idle connection, as a client does after a timeout, the seconds are sent again. If a
+//     client closes its connection every time, each response is sent at most twice and then counts as unconfirmed.
+//   - If the connection is idle and the client's machine has acknowledged every byte, and both stay so for 250 ms, or
+//     for a quarter of the scrape timeout if that is shorter, the response was read. The next response waits for this
+//     time. If the client closes the connection later, but within 30 s, the response counts as unconfirmed.
+//   - If the connection proves nothing, the response counts as delivered but unconfirmed: without the hook, on HTTP/2,
+//     HTTP/1.0 and Unix sockets, with Connection: close, after the server's IdleTimeout, and through a proxy. A proxy
+//     is recognized by its address (SecondsOptions.Proxies) or by a header Via, Forwarded, X-Forwarded-For,
+//     X-Forwarded-Proto, X-Request-Id or X-Envoy-….
 //
-// With a log, positions are saved in a file, with the seconds in doubt: those of the last response. After a restart they
-// are sent again to a scraper that asks with the same header Host, and so has them under the same labels; else they are
-// unconfirmed. [Seconds.Save] decides about idle connections before a server ends.
+// A scraper that lost its connection may therefore get a response twice. Systems other than Linux do not show which
+// bytes were acknowledged; there an idle connection counts as closed.
 //
-// Seconds must be made with [NewSeconds], and is safe for concurrent use. Requests of one cursor are served one after the
-// other. At most ten pages are computed at a time, and places go to the host that has the fewest; a client that waits longer than
-// its scrape timeout gets 503. Slow readers are bounded as those of [Handler] are.
+// With a log, a state file holds the position of each scraper and its seconds in doubt. After a restart, a scraper that
+// uses the same Host header stores samples under the same labels, and gets the seconds in doubt again. For other
+// scrapers they become unconfirmed. [Seconds.Save] decides about idle connections before a server ends.
 //
-// Limitations: with a log, the seconds that were sealed but not logged when the process was killed are lost, usually one. A
-// scraper that has read a response and does not store it, because it is over a limit of its own, has it all the same; so has one
-// that was killed what it read before the last response. Since Go 1.27 a client in Go may keep a connection of which it has left
-// up to 256 KiB unread, so a limit of its own on the size of a body must be above MaxBytes. Two scrapers that share a cursor
-// name and an address get seconds twice and miss others.
+// # Bounds
+//
+// Requests of one cursor are served one at a time. At most ten pages are rendered concurrently, and a free slot goes to
+// the host with the fewest. A client that waits longer than its scrape timeout gets status 503. Slow readers are
+// bounded as in [Handler].
+//
+// # Limitations
+//
+// With a log, seconds that were sealed but not logged when the process was killed are lost, usually one. A scraper may
+// read a response and not store it, for example because it exceeds a limit of the server, or because the scraper is
+// killed; such seconds count as delivered. Since Go 1.27 a Go client may reuse a connection with up to 256 KiB unread,
+// so a body size limit in the server must be above MaxBytes. Two scrapers with the same cursor name and address get
+// some seconds twice and miss others.
 type Seconds struct {
 	source       seconds.Source
 	opts         SecondsOptions
-	positions    string           // path of the file of positions; empty without a log
-	self         *gather.Metrics  // nil if windowstat's own metrics are not on the page
+	positions    string           // path of the state file; empty without a log
+	self         *gather.Metrics  // nil if the page has no self-metrics
 	streams      []seconds.Stream // the resources first
 	line         *seconds.Line
-	oldestLogged int64 // the first second in the log, within the history; the first of this process if there is none
-	vmMaxBytes   int   // of a response to VictoriaMetrics
+	oldestLogged int64 // first second in the log, within the history; without one, the first second of this process
+	vmMaxBytes   int   // MaxBytes of a response to VictoriaMetrics
 	cursors      *cursors
 	conns        connections
-	await        func(context.Context, time.Duration, <-chan struct{}) bool // await, unless a test replaces it
+	await        func(context.Context, time.Duration, <-chan struct{}) bool // await; tests replace it
 	out          sender
 
-	saving     sync.Mutex // guards the file of positions
+	saving     sync.Mutex // guards the state file
 	saveErrors atomic.Int64
 }
 
-// NewSeconds makes the endpoint, and restores the positions of scrapers if there is a Log. The error names every invalid
-// option.
+// NewSeconds returns the endpoint, and restores the positions of scrapers if there is a Log. The error names every
+// invalid option.
 func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	err := o.Check()
 	if c == nil {
@@ -135,14 +145,17 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	q, err := s.parse(r.URL.RawQuery)
 	switch {
-	case r.Method != http.MethodGet: // a response without a body would consume seconds
+	case r.Method != http.MethodGet: // a response to HEAD would consume seconds
 		w.Header().Set("Allow", http.MethodGet)
 		http.Error(w, "only GET is allowed", http.StatusMethodNotAllowed)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case q.native() && expfmt.NegotiateIncludingOpenMetrics(r.Header).FormatType() != expfmt.TypeProtoDelim:
-		http.Error(w, "the native histogram needs a client that accepts protobuf, such as Prometheus with scrape_native_histograms",
-			http.StatusNotAcceptable)
+		http.Error(
+			w,
+			"histogram=native requires a client that accepts protobuf, such as Prometheus with scrape_native_histograms",
+			http.StatusNotAcceptable,
+		)
 	case q.cursor != "":
 		s.serveCursor(ctx, w, r, q, began)
 	default:
@@ -163,8 +176,17 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 	limit := s.limit(r, &q, from, defaultScrapeTimeout)
 	if n := s.line.Count(from, open); n > limit.Seconds {
 		if q.window > 0 {
-			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples or %d bytes that a response may have; ask for %d seconds, or for some metrics or resources only",
-				n, limit.Samples, limit.Bytes, limit.Seconds), http.StatusBadRequest)
+			http.Error(
+				w,
+				fmt.Sprintf(
+					"window of %d seconds exceeds the limit of %d samples or %d bytes; request at most %d seconds, or select metrics or resources",
+					n,
+					limit.Samples,
+					limit.Bytes,
+					limit.Seconds,
+				),
+				http.StatusBadRequest,
+			)
 			return
 		}
 		from = s.line.Before(open, limit.Seconds)
@@ -204,7 +226,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	limit := s.limit(r, &q, from, scrapeTimeout(r))
 	limit.Seconds = min(limit.Seconds, most)
 	c, to := s.page(r, q, from, end, limit)
-	lost := s.line.Count(from, min(s.line.Oldest(), to)) // while the page was made
+	lost := s.line.Count(from, min(s.line.Oldest(), to)) // during rendering
 	leave()
 	a := s.newResponse(w, r)
 	err = s.out.send(w, r, c, began)
@@ -213,18 +235,19 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	s.out.recycle(c)
 	switch moved = moved || complete && from < to; {
 	case moved && a != nil:
-		a.conn.saveWhenIdle() // the response would not end before the disk has it
+		a.conn.saveWhenIdle() // saving here would delay the end of the response
 	case moved:
 		s.save()
 	}
 }
 
-// oldest returns the first second for a new scraper.
+// oldest returns the oldest second for a new scraper.
 func (s *Seconds) oldest(open int64) int64 {
 	return max(s.line.Before(open, s.line.History()), s.oldestLogged)
 }
 
-// limit bounds a response that begins with the second from. A client with a timeout below the default gets fewer samples.
+// limit returns the limit of a response that begins with the second from. A client with a scrape timeout below the
+// default gets proportionally fewer samples.
 func (s *Seconds) limit(r *http.Request, q *query, from int64, timeout time.Duration) seconds.Limit {
 	var second seconds.Size
 	for _, stream := range s.streams {

@@ -121,7 +121,11 @@ windowstat_persecond_rt_min_seconds{resource="a"} 0.002 1767323045000
 	req.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
 	rec := httptest.NewRecorder()
 	read.page.ServeHTTP(rec, req)
-	if body := rec.Body.String(); !strings.Contains(body, "windowstat_persecond_pass{resource=\"a\"} 3.0 1767323045\n") || !strings.HasSuffix(body, "\n# EOF\n") {
+	if body := rec.Body.String(); !strings.Contains(
+		body,
+		"windowstat_persecond_pass{resource=\"a\"} 3.0 1767323045\n",
+	) ||
+		!strings.HasSuffix(body, "\n# EOF\n") {
 		t.Errorf("OpenMetrics:\n%s", body)
 	}
 	rec = read.get("")
@@ -319,7 +323,8 @@ func TestBadParameters(t *testing.T) {
 			}
 		}
 	}
-	if _, err := prom.NewSeconds(nil, prom.SecondsOptions{Namespace: "1", MaxSamples: -1, MaxCursors: -1, CursorExpiry: time.Minute}); err == nil || strings.Count(err.Error(), "\n") != 4 {
+	if _, err := prom.NewSeconds(nil, prom.SecondsOptions{Namespace: "1", MaxSamples: -1, MaxCursors: -1, CursorExpiry: time.Minute}); err == nil ||
+		strings.Count(err.Error(), "\n") != 4 {
 		t.Error(err)
 	}
 }

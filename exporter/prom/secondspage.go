@@ -17,8 +17,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// page makes a page of the seconds in [from, open), as many as the limit allows, and returns the second before which it stopped.
-// How many lines a histogram by vmrange has is known when it is there: a page that is too large is made again with fewer seconds.
+// page renders the seconds in [from, open), up to the limit, and returns the first second that it did not render. The
+// number of lines of a vmrange histogram is unknown in advance, so a page that becomes too large is rendered again with
+// fewer seconds.
 func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds.Limit) (c *content, to int64) {
 	emit := func(sink seconds.Sink) {
 		to = open
@@ -52,7 +53,7 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 			break
 		}
 		length, _ := page.WriteTo(io.Discard)
-		// A tenth less than what should fit is asked for: seconds differ, and a third attempt would cost as much as the first.
+		// Request a tenth less than should fit. Seconds differ, and a third attempt would cost as much as the first.
 		over := max(float64(page.Samples())/float64(limit.Samples), float64(length)/float64(limit.Bytes))
 		if over <= 1 {
 			break
@@ -74,7 +75,7 @@ type protobufPage struct {
 // Series implements seconds.Sink.
 func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	s.pairs = pairs(names, values)
-	// Streams come back to a family for each resource, and a page must have each family once.
+	// A stream emits a family once for each resource, but a page must have each family once.
 	if s.current = s.families[f]; s.current == nil {
 		kind := dto.MetricType_GAUGE
 		if f.Type == table.GaugeHistogram {
@@ -86,7 +87,7 @@ func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	}
 }
 
-// Value implements seconds.Sink. All values of single seconds are gauges: a page has no sums.
+// Value implements seconds.Sink. All values of single seconds are gauges; pages have no sums.
 func (s *protobufPage) Value(unix int64, v float64) {
 	s.add(unix, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
 }
@@ -101,7 +102,7 @@ func (s *protobufPage) add(unix int64, m *dto.Metric) {
 	s.current.Metric = append(s.current.Metric, m)
 }
 
-// all returns the families that have samples.
+// all returns the families with samples.
 func (s *protobufPage) all() []*dto.MetricFamily {
 	return slices.DeleteFunc(s.order, func(f *dto.MetricFamily) bool { return len(f.Metric) == 0 })
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// query are the parameters of a request to the per-second endpoint.
+// query holds the parameters of a request to the per-second endpoint.
 type query struct {
 	seconds.Selection
 	cursor string
-	window int64 // seconds; 0 if it is not given
-	ranges bool  // the histogram is text, by vmrange
+	window int64 // in seconds; 0 if not specified
+	ranges bool  // text histogram with vmrange buckets
 }
 
 const (
 	// defaultWindow is the window, in seconds, without the parameters cursor and window.
 	defaultWindow = 60
-	// maxSelected is how many metrics, or resources, a request may name.
+	// maxSelected is the maximum number of metrics, and of resources, in a request.
 	maxSelected = 100
 )
 
@@ -34,7 +34,7 @@ var (
 	validCursor = regexp.MustCompile(`^[a-zA-Z0-9_.:-]{1,64}$`)
 )
 
-// parse reads the parameters. The error names every invalid one.
+// parse parses the parameters. The error names every invalid one.
 func (s *Seconds) parse(raw string) (q query, err error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 		if n := len(*list); n > maxSelected {
 			errs = []error{fmt.Errorf("%s is given %d times; at most %d are allowed", name, n, maxSelected)}
 		}
-		// In one order, so that a request with the same names in another one has the same cursor.
+		// Sort the names: requests with the same names in any order share a cursor.
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -103,7 +103,8 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 	return q, errors.Join(errs...)
 }
 
-// fullName returns the name of a metric, which may be given without its namespace. It is empty if there is no such metric.
+// fullName returns the full name of a metric. The namespace may be omitted in name. The result is empty if no such
+// metric exists.
 func (s *Seconds) fullName(name string) string {
 	for _, full := range []string{name, s.opts.Namespace + "_" + name} {
 		for _, stream := range s.streams {
@@ -118,7 +119,8 @@ func (s *Seconds) fullName(name string) string {
 // native reports whether the page must be protobuf.
 func (q *query) native() bool { return q.Histogram == seconds.Single && !q.ranges }
 
-// filter is a short hash of what a request selects, empty for everything: requests that differ in it have different cursors.
+// filter returns a short hash of the selection, or "" if everything is selected. Requests with different hashes have
+// different cursors.
 func (q *query) filter() string {
 	if len(q.Metrics)+len(q.Resources) == 0 && q.Histogram == seconds.None {
 		return ""
@@ -127,7 +129,8 @@ func (q *query) filter() string {
 	if q.ranges {
 		all += " vmrange"
 	}
-	// A hash is short enough for a file and a map, and eight bytes are enough, as a scraper can only harm its own cursor.
+	// A hash bounds the size of the file and the map. Eight bytes suffice, because a collision affects only cursors of
+	// the same scraper.
 	sum := sha256.Sum256([]byte(all))
 	return hex.EncodeToString(sum[:8])
 }

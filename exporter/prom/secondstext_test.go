@@ -33,7 +33,11 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 		c, now := service(t, collector.Options{})
 		names := []string{"a", "quo\"te", "back\\slash", "new\nline", ""}
 		for range 1000 {
-			_, e, err := c.Enter(t.Context(), names[random.IntN(len(names))], collector.StartedAt(now.Add(-time.Duration(random.Int64()>>random.IntN(63)))))
+			_, e, err := c.Enter(
+				t.Context(),
+				names[random.IntN(len(names))],
+				collector.StartedAt(now.Add(-time.Duration(random.Int64()>>random.IntN(63)))),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +63,13 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 			gauges map[string]string
 			counts map[string]map[int64]uint64
 		}
-		want, got := values{map[string]string{}, map[string]map[int64]uint64{}}, values{map[string]string{}, map[string]map[int64]uint64{}}
+		want, got := values{
+			map[string]string{},
+			map[string]map[int64]uint64{},
+		}, values{
+			map[string]string{},
+			map[string]map[int64]uint64{},
+		}
 		add := func(to values, name string, m *dto.Metric) {
 			h, unix := m.GetHistogram(), m.GetTimestampMs()/1000
 			if h == nil {

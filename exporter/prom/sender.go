@@ -68,7 +68,10 @@ func scrapeTimeout(r *http.Request) time.Duration {
 }
 
 // begin prepares a response (see [limiter.Begin]) and returns a context for the wait for a slot.
-func (s *sender) begin(w http.ResponseWriter, r *http.Request) (ctx context.Context, cancel context.CancelFunc, ok bool) {
+func (s *sender) begin(
+	w http.ResponseWriter,
+	r *http.Request,
+) (ctx context.Context, cancel context.CancelFunc, ok bool) {
 	timeout := requestTimeout
 	if r.Header.Get(timeoutHeader) != "" {
 		timeout = min(scrapeTimeout(r), requestTimeout)
@@ -158,7 +161,7 @@ func (c *content) memory() int {
 }
 
 // errDropped is the error of a response that was not written because there are too many slow readers.
-var errDropped = errors.New("too many responses are being read slowly")
+var errDropped = errors.New("too many slow readers")
 
 // send writes a content to the client and flushes it.
 func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began time.Time) error {
@@ -226,9 +229,27 @@ func (s *scrapeStats) metrics() []collector.Metric {
 		}
 	}
 	return []collector.Metric{
-		metric("scrape_dropped_total", "", "Responses of a page that were broken off or refused, because too many were being read slowly.", &s.dropped, 1),
-		metric("scrape_duration_seconds", "seconds", "Duration of the last scrape of a page, metrics or seconds, until its response was written. A request that has neither a cursor nor a scraper's timeout is no scrape.", &s.duration, float64(time.Second)),
+		metric(
+			"scrape_dropped_total",
+			"",
+			"Responses of a page that were aborted or refused, because slow readers had too many unread bytes.",
+			&s.dropped,
+			1,
+		),
+		metric(
+			"scrape_duration_seconds",
+			"seconds",
+			"Duration of the last scrape of a page (metrics or seconds), including the writing of the response. Requests with neither a cursor nor a scrape timeout header do not count as scrapes.",
+			&s.duration,
+			float64(time.Second),
+		),
 		metric("scrape_samples", "", "Samples in the response to the last scrape of a page.", &s.samples, 1),
-		metric("scrape_bytes", "bytes", "Size of the response to the last scrape of a page, before it was compressed.", &s.bytes, 1),
+		metric(
+			"scrape_bytes",
+			"bytes",
+			"Size of the response to the last scrape of a page, before compression.",
+			&s.bytes,
+			1,
+		),
 	}
 }

@@ -16,26 +16,27 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// ServeOptions configure [ServeSeconds]. The zero value is sensible.
+// ServeOptions configures [ServeSeconds]. The zero value is a sensible default.
 type ServeOptions struct {
-	// History is how long seconds are kept, [collector.DefaultHistory] if zero.
+	// History is the time for which sealed seconds are kept, [collector.DefaultHistory] if zero.
 	History time.Duration
-	// MaxSeries is the most series that are sampled, [sampler.DefaultMaxSeries] if zero; others are left out and counted.
+	// MaxSeries is the maximum number of sampled series, [sampler.DefaultMaxSeries] if zero. Other series are omitted
+	// and counted.
 	MaxSeries int
-	// Logger receives a message when gathering fails and when it works again; slog.Default if nil.
+	// Logger receives a message when gathering fails and when it works again. The default is slog.Default.
 	Logger *slog.Logger
 }
 
-// ServeSeconds adds the per-second endpoint to a service that counts with client_golang: it samples the Gatherer every second in
-// the background, until ctx ends, and serves GET /metrics/seconds on mux:
+// ServeSeconds adds the per-second endpoint to a service that counts with client_golang. It samples the Gatherer every
+// second in the background until ctx ends, and serves GET /metrics/seconds on mux:
 //
 //	seconds, err := prom.ServeSeconds(ctx, prometheus.DefaultGatherer, http.DefaultServeMux, prom.ServeOptions{})
 //	…
 //	server := &http.Server{Addr: ":8080", ConnState: seconds.ConnState}
 //
-// The hook shows which responses were read; without it they are unconfirmed, see [Seconds]. The page also has windowstat's
-// metrics about itself, without timestamps. For a metric log, pushes or other names use package exporter. The error names every
-// invalid option, or the pattern of mux that is in conflict; then nothing runs.
+// The hook shows which responses were read. Without it they are unconfirmed, see [Seconds]. The page also has
+// windowstat's self-metrics, without timestamps. For a metric log, pushes or other names use package exporter. The
+// error names every invalid option, or a conflicting pattern of mux; in that case nothing runs.
 func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux, o ServeOptions) (*Seconds, error) {
 	c, err := collector.New(collector.Options{Windows: node.Options{History: o.History}})
 	if err != nil {
@@ -57,7 +58,7 @@ func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux
 	return page, nil
 }
 
-// handle is mux.Handle with an error in place of a panic.
+// handle is mux.Handle that returns an error instead of panicking.
 func handle(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
 	if mux == nil {
 		return errors.New("prom: no mux")

@@ -52,7 +52,11 @@ func TestScrapeOverASlowLine(t *testing.T) {
 				}
 				time.Sleep(10 * time.Second)
 				l := line{make(chan net.Conn, 1)}
-				server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 65 * time.Second}
+				server := &http.Server{
+					Handler:           page,
+					ReadHeaderTimeout: 10 * time.Second,
+					WriteTimeout:      65 * time.Second,
+				}
 				go server.Serve(l) //nolint:errcheck // it is closed
 				client, at := net.Pipe()
 				l.c <- at
@@ -71,7 +75,13 @@ func TestScrapeOverASlowLine(t *testing.T) {
 				began := time.Now()
 				b, err := io.ReadAll(resp.Body)
 				if n := bytes.Count(b, []byte(`block{resource="resource 299"}`)); (err == nil && n == 10) != tc.whole {
-					t.Errorf("%d bytes, %d seconds of the last resource, %v after %v", len(b), n, err, time.Since(began))
+					t.Errorf(
+						"%d bytes, %d seconds of the last resource, %v after %v",
+						len(b),
+						n,
+						err,
+						time.Since(began),
+					)
 				}
 				if took := time.Since(began); took > 62*time.Second {
 					t.Errorf("the page was held for %v", took)

@@ -27,7 +27,13 @@ func busy(t testing.TB) *collector.Collector {
 	})
 	for i, name := range []string{"plain", "quo\"te", "back\\slash", "new\nline", "ünïcode", "{a=\"b\"} 1", "", "#", " "} {
 		for n := range i + 1 {
-			_, e, err := c.Enter(t.Context(), name, collector.Origin(name), collector.Entrance("in "+name), collector.Batch(int64(1+n*77)))
+			_, e, err := c.Enter(
+				t.Context(),
+				name,
+				collector.Origin(name),
+				collector.Entrance("in "+name),
+				collector.Batch(int64(1+n*77)),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +42,11 @@ func busy(t testing.TB) *collector.Collector {
 			if n%2 == 1 {
 				failed = errors.New("class \"" + name + "\"")
 			}
-			e.ExitTrace(failed, [...]collector.Code{{}, collector.HTTPStatus(404), collector.GRPCCode(5), collector.HTTPStatus(600)}[n%4], name)
+			e.ExitTrace(
+				failed,
+				[...]collector.Code{{}, collector.HTTPStatus(404), collector.GRPCCode(5), collector.HTTPStatus(600)}[n%4],
+				name,
+			)
 		}
 		c.Block(t.Context(), name, "because\n\""+name, collector.Origin(name))
 	}
