@@ -53,7 +53,7 @@ func TestProxyRemembersNames(t *testing.T) {
 		if status := p.end(t); status != 0 {
 			t.Errorf("status %d:\n%s", status, p.output())
 		}
-		if said := strings.Contains(p.output(), "renamed to "+state+".unreadable"); said != (run == 2) {
+		if said := strings.Contains(p.output(), "renamed the file to "+state+".unreadable"); said != (run == 2) {
 			t.Errorf("run %d: %s", run, p.output())
 		}
 		if run == 1 {

@@ -193,7 +193,7 @@ func (t *Telemetry) KeepNames(names *httpstat.Names) {
 		err = names.Load(path)
 	}
 	if err != nil {
-		t.Logger.Warn("the names that were earned before are not known", "err", err)
+		t.Logger.Warn("cannot load earned names", "err", err)
 	}
 	if path == "" {
 		return
