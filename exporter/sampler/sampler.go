@@ -22,11 +22,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
@@ -266,7 +266,9 @@ func (s *Sampler) miss(second int64) {
 	}
 }
 
-var validName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString
+// validName reports whether a name of a metric or a label is valid without quoting. Names of UTF-8 are not: older servers
+// and many queries cannot use them.
+func validName(name string) bool { return model.LegacyValidation.IsValidLabelName(name) }
 
 // never is a second before all others.
 const never = math.MinInt64 / 2
