@@ -15,7 +15,7 @@ import (
 
 // file is an open log, unpacked: what is read from it are lines, whatever is on the disk. It does not know whether the log ends or grows.
 type file struct {
-	io.Reader
+	startReader
 	raw     *os.File // as it is on the disk; nil for stdin
 	size    int64    // in bytes on the disk, 0 if unknown
 	regular bool     // it can be opened again

@@ -117,8 +117,8 @@ func (r *Follower) addStream(l *log) error {
 
 // noteGap says how much of a log is missing, if no file that was found begins before the last second of the previous process.
 func (r *Follower) noteGap(t *tail) {
-	first, since := t.first/nanos, t.since.Unix()
-	if len(t.parts) == 0 || t.matched && len(t.parts) < 2 || first <= since+1 {
+	first, since := t.firstLine/nanos, t.since.Unix()
+	if len(t.files) == 0 || t.byPattern && len(t.files) < 2 || first <= since+1 {
 		return // it begins, or nothing was rotated
 	}
 	r.note(fmt.Sprintf("%s: no file was found that begins before %v; what was written in the %v after that is not counted, if anything was; --rotated-dir says where rotation moves files",
@@ -202,7 +202,7 @@ func (r *Follower) unknown() (found []string) {
 		at, dir := matches[name], filepath.Dir(name)
 		same := func(x os.FileInfo) bool { return os.SameFile(x, at) }
 		rotated := func(of string) bool { return known[filepath.Join(dir, of)] }
-		if !r.opened.has(at) && !slices.ContainsFunc(files, same) && !slices.ContainsFunc(originals(filepath.Base(name)), rotated) {
+		if !r.openFiles.has(at) && !slices.ContainsFunc(files, same) && !slices.ContainsFunc(originals(filepath.Base(name)), rotated) {
 			found, files = append(found, name), append(files, at)
 		}
 	}

@@ -52,7 +52,7 @@ func TestFollowManyLogs(t *testing.T) {
 		s.serve(5 * time.Second)
 		remove(t, s.paths[3])
 		s.paths = s.paths[:3]
-		s.serve(2 * linger)
+		s.serve(2 * closeAfter)
 		s.paths = append(s.paths, filepath.Join(hosts, "c.log"))
 		s.serve(10 * time.Second)
 		time.Sleep(s.options.Tolerance + 3*time.Second)
@@ -108,7 +108,7 @@ func TestFollowClosesWhatIsGone(t *testing.T) {
 				t.Errorf("%d logs are open, want %d", n, want)
 			}
 			_ = os.Remove(filepath.Join(dir, "b.log")) // the first time
-			time.Sleep(linger/2 + poll)
+			time.Sleep(closeAfter/2 + poll)
 		}
 		if err := f.Close(); err != nil {
 			t.Fatal(err)

@@ -175,7 +175,7 @@ type sample struct {
 	last   int64             // the latest one
 	doubt  string            // what may be wrong with how they are read
 	packed bool              // the file
-	head   []byte            // its first bytes
+	start  fingerprint       // its first bytes
 	err    error             // why no format is recognised
 }
 
@@ -199,7 +199,7 @@ func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err
 		}
 	}
 	s = judge(head, name, r.Format, r.Zone)
-	s.packed, s.head = f.packed, bytes.Clone(head[:min(len(head), headBytes)])
+	s.packed, s.start = f.packed, f.start
 	if f.regular {
 		return s, nil, f.close()
 	}

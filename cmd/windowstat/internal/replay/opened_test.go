@@ -76,7 +76,7 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 					appendTo(t, create(t, in("access.log")), now())
 					rename(t, in("access.log"), in("access.log.1"))
 				},
-				func(*testing.T, func(string) string) { time.Sleep(2 * linger) },
+				func(*testing.T, func(string) string) { time.Sleep(2 * closeAfter) },
 				func(t *testing.T, in func(string) string) { appendTo(t, create(t, in("access.log.1")), now()) },
 				func(t *testing.T, in func(string) string) { appendTo(t, create(t, in("access.log")), now()) },
 			},
@@ -91,8 +91,8 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 					rename(t, in("access.log"), in("before.log"))
 					appendTo(t, create(t, in("access.log")), now())
 				},
-				func(*testing.T, func(string) string) { time.Sleep(2 * linger) },
-				func(*testing.T, func(string) string) { time.Sleep(2 * linger) },
+				func(*testing.T, func(string) string) { time.Sleep(2 * closeAfter) },
+				func(*testing.T, func(string) string) { time.Sleep(2 * closeAfter) },
 			},
 			[]int64{2, 2, 2},
 		},

@@ -49,9 +49,9 @@ type Follower struct {
 	present  int64 // with the tolerance, Unix nanoseconds
 	after    int64 // Unix time of the last second that the previous process counted, 0 if there was none
 
-	opened   opened    // files that grow
-	patterns []string  // of files that are followed when they appear
-	matched  time.Time // when they were last looked for
+	openFiles openFiles // of logs that grow
+	patterns  []string  // of files that are followed when they appear
+	matched   time.Time // when they were last looked for
 
 	done <-chan struct{} // ends the reading of logs that end
 	errs []error         // of logs that could not be read to their ends

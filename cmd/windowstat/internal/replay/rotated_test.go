@@ -33,10 +33,14 @@ func copyTruncate(t *testing.T, path, to string, packed bool, between func()) {
 // Ten rotations of a log that gets 500 lines a second, each at any moment between two looks, and many lines at once behind
 // them: what is written is read, once, in order.
 func TestRotationLosesNothing(t *testing.T) {
+	plain := func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, false) }
+	packed := func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, true) }
 	for name, rotate := range map[string]func(t *testing.T, i int, path string, f *os.File) *os.File{
-		"copytruncate":         func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, false) },
-		"copytruncate, packed": func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, true) },
-		"create":               putAside,
+		"copytruncate":                           plain,
+		"copytruncate, packed":                   packed,
+		"copytruncate, without O_APPEND":         plain,
+		"copytruncate, packed, without O_APPEND": packed,
+		"create":                                 putAside,
 		"mixed": func(t *testing.T, i int, path string, f *os.File) *os.File {
 			if i%2 == 0 {
 				return putAside(t, i, path, f)
@@ -48,6 +52,9 @@ func TestRotationLosesNothing(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "access.log")
 			synctest.Test(t, func(t *testing.T) {
 				f := create(t, path)
+				if strings.HasSuffix(name, "without O_APPEND") {
+					f = createWithoutAppend(t, path)
+				}
 				r := follow(t, path, false)
 				var want strings.Builder
 				n := 0
@@ -245,11 +252,19 @@ func TestSeveralRotationsBetweenTwoLooks(t *testing.T) {
 
 // The same with copies of a file that is truncated: those of what nobody saw are read whole.
 func TestSeveralTruncationsBetweenTwoLooks(t *testing.T) {
-	for name, packed := range map[string]bool{"plain": false, "packed": true} {
+	for name, c := range map[string]struct {
+		packed bool
+		create func(*testing.T, string) *os.File
+	}{
+		"plain":                    {false, create},
+		"packed":                   {true, create},
+		"plain, without O_APPEND":  {false, createWithoutAppend},
+		"packed, without O_APPEND": {true, createWithoutAppend},
+	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "access.log")
+			path, packed := filepath.Join(t.TempDir(), "access.log"), c.packed
 			synctest.Test(t, func(t *testing.T) {
-				f := create(t, path)
+				f := c.create(t, path)
 				cutOff(t, 9, path, f, packed)
 				r := follow(t, path, true)
 				appendTo(t, f, "one\n")

@@ -1,126 +1,112 @@
 package replay
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"time"
 )
 
-// tail is the input from a log that grows, through rotation: when another file gets its name, it reads that one from its beginning,
-// and the old one as long as it grows, since servers write to it until they reopen their log. When a file is truncated, what was
-// not read yet is read from the copy that rotation made of it.
+// tail is the input from a log that grows. It reads every line that is written to the log once, whatever rotation does with
+// its files; the table is in the comment of [followedFile].
 //
-// What rotation does, and what the tail does then:
-//
-//   - rename, and create another: the part of the old file stays, and one of the new file is put behind it. The server writes to the
-//     old one until it opens its log again, so that is read until it has not grown for a minute;
-//   - rename into another directory, which may be on another file system: the same, as the old file is open;
-//   - a symbolic link to another file: the same, as the name leads to another device and inode;
-//   - rename, and gzip: the open file is read to its end. Its packed copy is another file, which nobody reads;
-//   - copy, and truncate: the file is shorter than what was read of it, or begins otherwise. A copy whose beginning is the same is
-//     read from where the reading of the file ended, and the file from its beginning;
-//   - all of these while nobody reads, or several between two looks: what rotation has made of the log and was written to since is read
-//     first, the earliest first. While the tail reads, that is what begins like no file that it has read.
-//
-// Its files are parts, which are read one after the other: at first those that rotation has put aside for good, then those that may
-// still grow, and the one that has the name as the last. A look reads from the first part that has something, so lines come in the order in
-// which they were written. Nothing is read twice, since a file is known by what it is and not by its name, and nothing is left out, since it
-// stays open until it has not grown for a while.
+// The files of a tail are read one after the other: first the archives that rotation has made, then the files that may
+// still grow, and last the file that has the log's name. A poll reads from the first file that has something, so lines
+// arrive in the order in which they were written. A file stays open until it has not grown for closeAfter, because a
+// server writes to a renamed file until it opens its log again.
 type tail struct {
 	*Follower
-	name    string
-	matched bool      // by a pattern: when it is gone and does not grow, it has ended
-	since   time.Time // what was written since is read, also of what was rotated away; the zero Time for what is written from now on
-	begun   time.Time // when reading did: what was put aside before is none of its files; the zero Time before
-	first   int64     // the time of the earliest line written since, 0 if there is none
-	parts   []*part   // in the order of reading; the last one has the name, or had it last
-	gone    bool      // no file has the name, or one of another log
-	held    time.Time // when the last part was last seen to have it
-	denied  time.Time // since when the file that has the name may not be read; zero if it may
+	name      string
+	byPattern bool            // the name matches a pattern: the log ends when its file is removed and does not grow
+	since     time.Time       // lines written since are read, also from rotated files; zero means lines written from now on
+	started   time.Time       // start of reading; rotated files from before do not belong to the tail; zero before open
+	firstLine int64           // time of the earliest line written since, or 0
+	files     []*followedFile // in the order of reading; the last one has the name, or had it last
+	missing   bool            // no file has the name, or another log has it
+	lastNamed time.Time       // last poll at which the last file had the name
+	denied    time.Time       // since when the file with the name may not be read; zero if it may
 }
 
 const (
-	// poll is how often the files are checked for growth.
+	// poll is the interval between two checks of the files.
 	poll = 200 * time.Millisecond
-	// linger is how long a file that lost its name stays open without growing.
-	linger = time.Minute
-	// coarse is by how much the clocks of file systems are behind at most.
-	coarse = 2 * time.Second
+	// closeAfter is the time for which a file that has lost its name stays open without growing.
+	closeAfter = time.Minute
+	// fileTimeLag is the maximum lag of the clocks of file systems.
+	fileTimeLag = 2 * time.Second
 )
 
-// newTail makes a tail that opens its files when it looks first, unless open is called before.
-func (r *Follower) newTail(name string, matched bool, since time.Time) *tail {
-	return &tail{Follower: r, name: name, matched: matched, since: since}
+// newTail returns a tail. Its first poll opens its files, unless open is called before.
+func (r *Follower) newTail(name string, byPattern bool, since time.Time) *tail {
+	return &tail{Follower: r, name: name, byPattern: byPattern, since: since}
 }
 
-// open opens the file that has the name, if it exists, and at first what was rotated away, or goes to the end. The files stay open,
-// so that no later one is mistaken for one of them. Files that appear later are read from their beginning.
+// open opens the file with the name, if it exists. The first call also opens the rotated files that were written since,
+// or goes to the end of the file. The files stay open, so no later file is mistaken for one of them. Files that appear
+// later are read from their start.
 func (t *tail) open(now time.Time) error {
-	err := t.reopen(now)
+	err := t.openNamed(now)
 	switch {
-	case err != nil || !t.begun.IsZero():
+	case err != nil || !t.started.IsZero():
 		return err
 	case !t.since.IsZero():
 		err = t.openRotated(t.since)
-	case len(t.parts) > 0:
-		err = t.parts[0].toEnd()
+	case len(t.files) > 0:
+		err = t.files[0].seekEnd()
 	}
 	if err != nil {
 		return errors.Join(err, t.close())
 	}
-	t.begun, t.held = now, now
+	t.started, t.lastNamed = now, now
 	return nil
 }
 
-// reopen opens the file that has the name now, if it is another than before. The old one may still grow.
-func (t *tail) reopen(now time.Time) error {
-	at, err := os.Stat(t.name)
-	named := func(p *part) bool { return err == nil && os.SameFile(p.at, at) }
-	if i := slices.IndexFunc(t.parts, named); i >= 0 {
-		p := t.parts[i] // which is not the last one if a rotation was undone
-		t.parts, t.gone, t.held = append(slices.Delete(t.parts, i, i+1), p), false, now
+// openNamed opens the file that has the name now, if it is a different one. The previous file may still grow.
+func (t *tail) openNamed(now time.Time) error {
+	id, err := os.Stat(t.name)
+	named := func(f *followedFile) bool { return err == nil && f.id != nil && os.SameFile(f.id, id) }
+	if i := slices.IndexFunc(t.files, named); i >= 0 {
+		f := t.files[i] // it is not the last one if a rotation was undone
+		t.files, t.missing, t.lastNamed = append(slices.Delete(t.files, i, i+1), f), false, now
 		return nil
 	}
-	p, err := t.opened.file(t.name, t.name, now)
-	if t.gone = p == nil && err == nil; p == nil {
+	f, err := t.openFiles.open(t.name, t.name, now)
+	if t.missing = f == nil && err == nil; f == nil {
 		return err
 	}
-	held := t.held
-	t.parts, t.held = append(t.parts, p), now
-	t.openMissed(held)
+	lastNamed := t.lastNamed
+	t.files, t.lastNamed = append(t.files, f), now
+	t.openMissed(lastNamed)
 	return nil
 }
 
-// openMissed opens what came and was rotated away after a look at which the log was as it had been.
-func (t *tail) openMissed(look time.Time) {
-	if t.begun.IsZero() {
+// openMissed opens the files that were created and rotated away after the last poll.
+func (t *tail) openMissed(lastPoll time.Time) {
+	if t.started.IsZero() {
 		return
 	}
-	since := look.Add(-coarse)
-	if since.Before(t.begun) {
-		since = t.begun
+	since := lastPoll.Add(-fileTimeLag)
+	if since.Before(t.started) {
+		since = t.started
 	}
 	if err := t.openRotated(since); err != nil {
-		t.note(fmt.Sprintf("%v; what else was rotated away meanwhile is not counted", err))
+		t.note(fmt.Sprintf("%v; other files that were rotated since the last poll are not counted", err))
 	}
 }
 
-// openRotated opens what was written since and rotated away, unless it was read, in the order of the first lines. Servers may still write to
-// what is not packed.
+// openRotated opens the rotated files that were written since and are not known, in the order of their first lines.
+// Servers may still write to files that are not packed.
 func (t *tail) openRotated(since time.Time) (err error) {
 	type candidate struct {
 		name string
 		sample
 	}
 	var rotated []candidate
-	// The log is one of those that tell where reading begins, though it is open already.
+	// The log itself is sampled, too, although it is open: it has the first line if nothing was rotated.
 	for _, name := range append(rotations(t.name, t.RotatedDirs, since), t.name) {
 		c := candidate{name: name}
 		if c.sample, err = t.sampleOf(name); notThere(err) {
@@ -129,41 +115,41 @@ func (t *tail) openRotated(since time.Time) (err error) {
 		if err != nil {
 			return err
 		}
-		if c.format != nil && (t.first == 0 || c.first < t.first) {
-			t.first = c.first
+		if c.format != nil && (t.firstLine == 0 || c.first < t.firstLine) {
+			t.firstLine = c.first
 		}
-		// What came since the tail has begun has later lines: an old file may have been packed, or copied back. An empty one is being copied.
-		old := !t.begun.IsZero() && (len(c.head) == 0 || c.last != 0 && c.last < since.Add(-t.Tolerance).UnixNano())
-		if name != t.name && !old && !t.opened.begins(t.name, c.head) {
+		// A file of which all lines are older was packed or copied now. An empty file is being copied.
+		old := !t.started.IsZero() && (len(c.start.head) == 0 || c.last != 0 && c.last < since.Add(-t.Tolerance).UnixNano())
+		if name != t.name && !old && !t.openFiles.knows(t.name, c.start) {
 			rotated = append(rotated, c)
 		}
 	}
-	slices.Reverse(rotated) // the one written to last was the first
+	slices.Reverse(rotated) // the file that was written to last comes last
 	slices.SortStableFunc(rotated, func(a, b candidate) int { return cmp.Compare(a.first/nanos, b.first/nanos) })
-	at := len(t.parts)
-	if !t.gone {
+	at := len(t.files)
+	if !t.missing {
 		at--
 	}
 	for _, c := range rotated {
-		var p *part
-		if c.packed { // nothing is written to it any more
-			p, err = openAside(c.name)
-			t.opened.remember(t.name, c.head)
+		var f *followedFile
+		if c.packed {
+			f, err = openArchive(c.name)
+			t.openFiles.remember(t.name, c.start)
 		} else {
-			p, err = t.opened.file(t.name, c.name, time.Now())
+			f, err = t.openFiles.open(t.name, c.name, time.Now())
 		}
 		if err != nil {
 			return err
 		}
-		if p != nil {
-			t.parts = slices.Insert(t.parts, at, p)
+		if f != nil {
+			t.files = slices.Insert(t.files, at, f)
 			at++
 		}
 	}
 	return nil
 }
 
-// sampleOf is what the first lines of a file show. A name of the log may have come to lead to a pipe or a device, which is not kept open.
+// sampleOf samples the first lines of a file. The name may lead to a pipe or a device by now, which is not kept open.
 func (t *tail) sampleOf(name string) (sample, error) {
 	s, pipe, err := t.firstLines(name, sampleLines)
 	if pipe != nil {
@@ -172,7 +158,7 @@ func (t *tail) sampleOf(name string) (sample, error) {
 	return s, err
 }
 
-// inspect finds out about the log from its file, or else from one that was rotated away.
+// inspect samples the log, or a rotated file if the log is empty.
 func (t *tail) inspect(s *sample) error {
 	for i, name := range append([]string{t.name}, rotations(t.name, t.RotatedDirs, time.Time{})...) {
 		found, err := t.sampleOf(name)
@@ -181,8 +167,8 @@ func (t *tail) inspect(s *sample) error {
 		}
 		switch {
 		case i == 0 && found.packed:
-			return fmt.Errorf("%s is packed; a log that grows is not", name)
-		case i == 0 && err != nil && !notThere(err) && (!t.begun.IsZero() || !errors.Is(err, fs.ErrPermission)):
+			return fmt.Errorf("%s is packed; a packed log cannot be followed", name)
+		case i == 0 && err != nil && !notThere(err) && (!t.started.IsZero() || !errors.Is(err, fs.ErrPermission)):
 			return err
 		case err == nil && found.format != nil:
 			if *s = found; s.first != 0 {
@@ -193,33 +179,35 @@ func (t *tail) inspect(s *sample) error {
 	return nil
 }
 
-// look returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were returned. That is the
-// time at which it began: what is written while it reads may be of a part that it has passed.
+// look returns whole lines by which the files have grown. Without new lines, it returns the time up to which all lines
+// were returned. That is the time at which look began, because a line that is written during look may be in a file that
+// look has passed.
 func (t *tail) look() (block, error) {
-	now := time.Now() // all that was written before is read below
-	if err := t.refused(t.open(now), now); err != nil {
+	now := time.Now()
+	if err := t.tolerate(t.open(now), now); err != nil {
 		return block{}, err
 	}
-	for i := 0; i < len(t.parts); {
-		p := t.parts[i]
-		x, err := t.grow(i, now)
+	for i := 0; i < len(t.files); {
+		f := t.files[i]
+		x, err := t.read(i, now)
 		ended := errors.Is(err, io.EOF)
 		if err != nil && !ended || len(x.data) > 0 || x.long > 0 || x.truncated {
 			return x, err
 		}
-		// A file that has the name stays open. One that lost it may still be written to, for a while.
-		if !ended && (i == len(t.parts)-1 && !(t.gone && t.matched) || now.Sub(p.grown) <= linger) {
+		// The file with the name stays open. A file that has lost it may still grow for a while.
+		named := i == len(t.files)-1 && !(t.missing && t.byPattern)
+		if !ended && (named || now.Sub(f.grown) <= closeAfter) {
 			i++
 			continue
 		}
-		t.parts = slices.Delete(t.parts, i, i+1)
-		x = p.incomplete()
-		if err := t.opened.close(p); err != nil || len(x.data) > 0 {
+		t.files = slices.Delete(t.files, i, i+1)
+		x = f.incomplete()
+		if err := t.openFiles.close(f); err != nil || len(x.data) > 0 {
 			return x, err
 		}
 	}
-	// Another log may have taken the name: then this one goes on when it comes back.
-	if t.matched && t.gone && len(t.parts) == 0 {
+	// If another log has taken the name, this one continues when it gets its name back.
+	if t.byPattern && t.missing && len(t.files) == 0 {
 		if _, err := os.Stat(t.name); notThere(err) {
 			return block{}, io.EOF
 		}
@@ -227,84 +215,69 @@ func (t *tail) look() (block, error) {
 	return block{upTo: now}, nil
 }
 
-// grow reads whole lines of a file. If it was truncated, it is read again from its beginning, behind the rest of its copy. What
-// was known to be there and is in no copy is counted as cut.
-func (t *tail) grow(i int, now time.Time) (block, error) {
-	p := t.parts[i]
-	if p.aside != nil {
-		return p.lines.next(nil)
+// read reads whole lines of a file. If the file was truncated, read inserts its copy before it, and starts it over. It
+// counts bytes that were seen and are in no copy as cut.
+func (t *tail) read(i int, now time.Time) (block, error) {
+	f := t.files[i]
+	if f.archive != nil {
+		return f.lines.next(nil)
 	}
-	own, err := p.Stat()
+	id, err := f.Stat()
 	if err != nil {
 		return block{}, err
 	}
-	if !p.truncated(own.Size()) {
-		p.size = own.Size()
-		return p.next(now)
+	if !f.truncated(id.Size()) {
+		f.size = id.Size()
+		return f.next(now)
 	}
 	x := block{truncated: true}
-	if c := t.copyOf(p); c == nil {
-		x.data, x.cut = p.incomplete().data, p.size-p.offset
+	if c := t.copyOf(f); c == nil {
+		x.data, x.cut = f.incomplete().data, f.size-f.offset
 	} else {
-		if t.parts = slices.Insert(t.parts, i, c); !c.aside.packed {
-			x.cut = max(0, p.size-c.aside.size)
+		if t.files = slices.Insert(t.files, i, c); !c.archive.packed {
+			x.cut = max(0, f.size-c.archive.size)
 		}
 	}
-	look := p.grown
-	t.opened.remember(t.name, p.head)
-	p.rewind(now)
-	t.openMissed(look)
+	lastPoll := f.grown
+	t.openFiles.remember(t.name, f.start)
+	f.rewind(now)
+	t.openMissed(lastPoll)
 	return x, nil
 }
 
-// copyOf finds the copy of a file that was truncated, and goes on in it where the reading of the file has ended; nil if there is
-// none that has more.
-func (t *tail) copyOf(p *part) *part {
-	for _, name := range rotations(t.name, t.RotatedDirs, p.grown.Add(-coarse)) {
-		c, err := openAside(name)
-		if err != nil {
-			continue
-		}
-		head := make([]byte, len(p.head))
-		_, err = io.ReadFull(c.aside, head)
-		same := err == nil && bytes.Equal(head, p.head)
-		if same && c.aside.packed {
-			_, err = io.CopyN(io.Discard, c.aside, p.offset-int64(len(head)))
-		} else {
-			c.lines.r = io.NewSectionReader(c.aside.raw, p.offset, math.MaxInt64-p.offset)
-		}
-		if same && err == nil {
-			c.lines.rest, c.lines.skip = p.lines.rest, p.lines.skip
+// copyOf returns the copy of a file that was truncated, at the offset of the file, or nil without a copy.
+func (t *tail) copyOf(f *followedFile) *followedFile {
+	for _, name := range rotations(t.name, t.RotatedDirs, f.grown.Add(-fileTimeLag)) {
+		if c := f.openCopy(name); c != nil {
 			return c
 		}
-		_ = t.opened.close(c)
 	}
 	return nil
 }
 
-// refused returns an error of opening, unless it may pass: rotation makes a file before it sets its permissions, and a log that matches a
-// pattern stops no other. That is said once, and tried again for as long as a file lingers, or, where a pattern stands for the logs, for
-// ever.
-func (t *tail) refused(err error, now time.Time) error {
+// tolerate returns an error of open unless it may be temporary: rotation creates a file before it sets its permissions.
+// The first such error is reported, and open is tried again for closeAfter. A log that matches a pattern is tried for
+// ever, because it must not stop other logs.
+func (t *tail) tolerate(err error, now time.Time) error {
 	switch {
-	case err == nil || !t.begun.IsZero() && !errors.Is(err, fs.ErrPermission):
+	case err == nil || !t.started.IsZero() && !errors.Is(err, fs.ErrPermission):
 		t.denied = time.Time{}
 		return err
 	case t.denied.IsZero():
 		t.denied = now
-		t.note(fmt.Sprintf("%v; it is tried again", err))
-	case !t.matched && now.Sub(t.denied) > linger:
+		t.note(fmt.Sprintf("%v; retrying", err))
+	case !t.byPattern && now.Sub(t.denied) > closeAfter:
 		return err
 	}
 	return nil
 }
 
-// close closes all files. How far they were read is remembered.
+// close closes all files. Their offsets are remembered.
 func (t *tail) close() error {
 	var errs []error
-	for _, p := range t.parts {
-		errs = append(errs, t.opened.close(p))
+	for _, f := range t.files {
+		errs = append(errs, t.openFiles.close(f))
 	}
-	t.parts = nil
+	t.files = nil
 	return errors.Join(errs...)
 }

@@ -93,6 +93,17 @@ func create(t *testing.T, path string) *os.File {
 	return f
 }
 
+// createWithoutAppend creates a log whose writer keeps its offset when the file is truncated.
+func createWithoutAppend(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
 func openLog(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -160,7 +171,7 @@ func TestTail(t *testing.T) {
 			appendTo(t, g, "five\n")
 			r.want(t, "one\ntwo\nthree\nfour\nfive\n")
 			appendTo(t, f, "torn")
-			time.Sleep(linger + time.Second)
+			time.Sleep(closeAfter + time.Second)
 			r.want(t, "one\ntwo\nthree\nfour\nfive\ntorn")
 			appendTo(t, f, "too late\n")
 			r.want(t, "one\ntwo\nthree\nfour\nfive\ntorn")

@@ -23,7 +23,7 @@ func TestRotationThatIsUndone(t *testing.T) {
 		rename(t, path+".1", path)
 		appendTo(t, f, "three\n")
 		r.want(t, "one\ntwo\nthree\n")
-		time.Sleep(linger + time.Second) // the other file is closed, and not this one
+		time.Sleep(closeAfter + time.Second) // the other file is closed, and not this one
 		appendTo(t, f, "four\n")
 		r.want(t, "one\ntwo\nthree\nfour\n")
 	})

@@ -1,0 +1,244 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"time"
+)
+
+// followedFile is a file of a log that grows. It is identified by its device and inode and by its first bytes, never by
+// its name, so a file that is renamed keeps its offset. An archive is a finished copy of such a file, which may be packed;
+// it is read once to its end.
+//
+// The table shows what changes a log, how [tail] finds out, and what it reads next. Times are those of the constants
+// below. Everything that is lost is counted and reported.
+//
+//	event                    evidence                    read next                       lost
+//	rename, then create      the name leads to another   the old file, until it has not  nothing
+//	                         device and inode            grown for closeAfter; then the
+//	                                                     new file from its start
+//	rename into another      as above; the open file     as above                        nothing
+//	directory                stays readable
+//	symbolic link changes    as above                    as above                        nothing
+//	rename, then gzip        the open file has lost its  the open file to its end. The   nothing
+//	                         name                        archive is not read: its first
+//	                                                     bytes are those of a known file
+//	copy, then truncate      the size is below the       the copy from the offset on,    lines between copy and
+//	                         offset, or the last bytes   then the file from its start    truncation (Truncated),
+//	                         before the offset changed                                   and bytes in no copy (Cut)
+//	the same, and the        the last bytes before the   as above. The file begins with  as above
+//	writer does not append   offset became NULs          a hole up to the writer's
+//	                                                     offset, which is skipped
+//	the same, and the file   none                        the file from its start         lines before the
+//	was empty at the last                                                                truncation, without a
+//	poll                                                                                 message
+//	several of these         files in the log's          every file whose first bytes    as above
+//	between two polls        directories that changed    are unknown, the earliest first
+//	                         since the last poll
+//	restart of windowstat    the last second of the      as above, for all files that    files that were removed:
+//	                         metric log                  changed since then              a message names the gap
+//	NULs after a power cut   a line begins with NULs     the line without them           lines that became NULs
+//
+// A followedFile is not safe for concurrent use.
+type followedFile struct {
+	lines   blocks
+	archive *file // not nil for an archive; then the fields below are not used
+
+	*os.File             // nil once it is closed
+	log      string      // name of the log that it belongs to
+	id       os.FileInfo // device and inode
+	start    fingerprint // first bytes, as far as they were read
+	last     []byte      // the bytes before offset, at most fingerprintBytes
+	offset   int64       // number of bytes that were read or skipped
+	size     int64       // at the last poll
+	grown    time.Time   // time of the last poll that found new bytes
+}
+
+// fingerprintBytes is the number of bytes that identify the start of a file, and the number of bytes before the offset
+// that detect a truncation. They contain the times of lines. The inode is not enough, because a deleted file's inode is
+// reused; nor is the size, because a truncated file may grow beyond the offset before the next poll.
+const fingerprintBytes = 512
+
+// fingerprint is the start of a file: a hole of NULs, usually empty, and the first bytes after it.
+type fingerprint struct {
+	hole int64
+	head []byte // at most fingerprintBytes
+}
+
+// matches reports whether two files start with the same bytes, as far as both are known.
+func (f fingerprint) matches(o fingerprint) bool {
+	n := min(len(f.head), len(o.head))
+	return n > 0 && f.hole == o.hole && bytes.Equal(f.head[:n], o.head[:n])
+}
+
+// add adds bytes that were read at the start of a file, after the ones that f has. It returns them without the hole.
+func (f *fingerprint) add(b []byte) []byte {
+	if len(f.head) == 0 {
+		n := len(b)
+		b = bytes.TrimLeft(b, "\x00")
+		f.hole += int64(n - len(b))
+	}
+	f.head = append(f.head, b[:min(len(b), fingerprintBytes-len(f.head))]...)
+	return b
+}
+
+// startReader skips the hole at the start of a file, and records the fingerprint of the file.
+type startReader struct {
+	io.Reader
+	start fingerprint
+}
+
+// Read implements io.Reader.
+func (r *startReader) Read(b []byte) (int, error) {
+	if len(r.start.head) == fingerprintBytes {
+		return r.Reader.Read(b)
+	}
+	for {
+		n, err := r.Reader.Read(b)
+		if read := copy(b, r.start.add(b[:n])); read > 0 || n == 0 || err != nil {
+			return read, err
+		}
+	}
+}
+
+// rewind resets f to the start of the file, after a truncation. It forgets everything about the content, including the
+// beginning of an incomplete line.
+func (f *followedFile) rewind(now time.Time) {
+	*f = followedFile{File: f.File, log: f.log, id: f.id, grown: now}
+	f.lines.r, f.lines.grows = f, true
+}
+
+// seekEnd skips the current content, including the rest of an incomplete line.
+func (f *followedFile) seekEnd() error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	f.size = now.Size()
+	r := startReader{Reader: io.NewSectionReader(f.File, 0, f.size)}
+	f.skipHole(&r.start, f.size)
+	r.Reader = io.NewSectionReader(f.File, r.start.hole, f.size-r.start.hole)
+	if _, err := io.CopyN(io.Discard, &r, fingerprintBytes); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	f.start, f.offset = r.start, f.size
+	f.last = make([]byte, min(fingerprintBytes, f.size))
+	if n, err := f.ReadAt(f.last, f.size-int64(len(f.last))); n < len(f.last) {
+		return err
+	}
+	f.lines.skip = len(f.last) > 0 && f.last[len(f.last)-1] != '\n'
+	return nil
+}
+
+// skipHole moves the start of a file without data behind its hole, at most to end, if the file system can tell: a writer
+// without O_APPEND may leave a hole of many gigabytes.
+func (f *followedFile) skipHole(start *fingerprint, end int64) {
+	const seekData = 3 // SEEK_DATA of lseek(2)
+	if runtime.GOOS != "linux" || len(start.head) > 0 {
+		return
+	}
+	if data, err := f.Seek(start.hole, seekData); err == nil {
+		start.hole = max(start.hole, min(data, end))
+	}
+}
+
+// Read reads the bytes after the offset. It skips the hole at the start of the file.
+func (f *followedFile) Read(b []byte) (int, error) {
+	if f.offset == f.start.hole && len(f.start.head) == 0 {
+		f.skipHole(&f.start, f.size)
+		f.offset = f.start.hole
+	}
+	for {
+		n, err := f.ReadAt(b, f.offset)
+		read := b[:n]
+		if f.offset == f.start.hole+int64(len(f.start.head)) {
+			read = f.start.add(read)
+		}
+		f.offset += int64(n)
+		f.last = append(f.last, b[max(0, n-fingerprintBytes):n]...)
+		f.last = append(f.last[:0], f.last[max(0, len(f.last)-fingerprintBytes):]...)
+		if copy(b, read); len(read) > 0 || n == 0 || err != nil {
+			return len(read), err
+		}
+	}
+}
+
+// truncated reports whether the file no longer has the bytes that were read. size is its current size.
+func (f *followedFile) truncated(size int64) bool {
+	if size < f.offset {
+		return true
+	}
+	var now [fingerprintBytes]byte
+	n, _ := f.ReadAt(now[:len(f.last)], f.offset-int64(len(f.last)))
+	return !bytes.Equal(now[:n], f.last)
+}
+
+// next returns the whole lines after the offset, if there are any, in a buffer no larger than they need.
+func (f *followedFile) next(now time.Time) (block, error) {
+	if f.size <= f.offset {
+		return block{}, nil
+	}
+	f.grown = now
+	return f.lines.next(make([]byte, 0, min(f.size-f.offset+int64(len(f.lines.rest)), blockSize)))
+}
+
+// incomplete returns the line without a newline at the end of a file that no longer grows.
+func (f *followedFile) incomplete() block {
+	rest := f.lines.rest
+	f.lines.rest = nil
+	return block{data: rest}
+}
+
+// openArchive opens a file that no longer grows.
+func openArchive(name string) (*followedFile, error) {
+	f, err := open(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &followedFile{archive: f, lines: blocks{r: f}}, nil
+}
+
+// openCopy opens an archive at the offset of f if it is a copy of f, made before f was truncated. Otherwise it returns
+// nil.
+func (f *followedFile) openCopy(name string) *followedFile {
+	c, err := openArchive(name)
+	if err != nil {
+		return nil
+	}
+	if c.seekCopy(f) {
+		c.lines.rest, c.lines.skip = f.lines.rest, f.lines.skip
+		return c
+	}
+	_ = c.archive.close()
+	return nil
+}
+
+// seekCopy advances an archive to the offset of f. It reports false if the archive differs from what was read of f.
+func (c *followedFile) seekCopy(f *followedFile) bool {
+	head := make([]byte, len(f.start.head))
+	if _, err := io.ReadFull(c.archive, head); err != nil || c.archive.start.hole != f.start.hole || !bytes.Equal(head, f.start.head) {
+		return false
+	}
+	at, last := f.start.hole+int64(len(head)), f.offset-int64(len(f.last))
+	if c.archive.packed {
+		if last < at { // the head includes some of the last bytes
+			_, err := io.CopyN(io.Discard, c.archive, f.offset-at)
+			return err == nil
+		}
+		if _, err := io.CopyN(io.Discard, c.archive, last-at); err != nil {
+			return false
+		}
+	} else {
+		c.lines.r = io.NewSectionReader(c.archive.raw, last, 1<<62)
+	}
+	now := make([]byte, len(f.last))
+	var r io.Reader = c.archive
+	if !c.archive.packed {
+		r = c.lines.r
+	}
+	_, err := io.ReadFull(r, now)
+	return err == nil && bytes.Equal(now, f.last)
+}
