@@ -13,15 +13,15 @@ import (
 
 var update = flag.Bool("update", false, "write the tables and the programs of the documents instead of comparing them")
 
-// part is a part of a document that is made from the code, from the line begin to the line end.
+// part is a generated part of a document, between the lines begin and end.
 type part struct{ begin, end, text string }
 
-// tables are those of docs/metrics.md: of the metrics, and of the metrics of single seconds.
+// tables returns the tables of docs/metrics.md: the metrics of /metrics, and the metrics of single seconds.
 func tables(t *testing.T) []part {
 	t.Helper()
 	var metrics, seconds strings.Builder
-	metrics.WriteString("| name | type | labels | what it is |\n|---|---|---|---|\n")
-	seconds.WriteString("| name | in the log | what it is |\n|---|---|---|\n")
+	metrics.WriteString("| name | type | labels | description |\n|---|---|---|---|\n")
+	seconds.WriteString("| name | in the log | description |\n|---|---|---|\n")
 	for _, m := range described(t) {
 		name := exporter.Namespace + "_" + m.Name
 		if !m.Seconds {
@@ -40,7 +40,7 @@ func tables(t *testing.T) []part {
 	}
 }
 
-// programs are those of docs/programs.md: what stands between "// begin NAME" and "// end NAME" in the examples.
+// programs returns the programs of docs/programs.md: the lines between "// begin NAME" and "// end NAME" in the examples.
 func programs(t *testing.T) (parts []part) {
 	t.Helper()
 	files, err := filepath.Glob("example_*_test.go")
@@ -63,7 +63,7 @@ func programs(t *testing.T) (parts []part) {
 				t.Fatalf("%s: no end of %s", path, name)
 			}
 			text = strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n\t", "\n"), "\n")
-			// What depends on the machine that runs the examples.
+			// Replace the names that depend on the machine that runs the examples.
 			text = strings.NewReplacer("Addr: addr", `Addr: ":8080"`, "ctx, pages)", `ctx, ":9719")`, "limits,", `"limits.yml",`, "Dir: dir", `Dir: "/var/log/shop"`,
 				"URL: url", `URL: "http://prometheus:9090/api/v1/write"`).Replace(text)
 			parts = append(parts, part{"<!-- program " + name + ": go test ./exporter -update -->\n", "<!-- /program -->\n", "```go\n" + text + "```\n"})
@@ -73,7 +73,7 @@ func programs(t *testing.T) (parts []part) {
 	return parts
 }
 
-// What the documents have from the code is as the code is.
+// The generated parts of the documents match the code.
 func TestDocumentsAreAsTheCode(t *testing.T) {
 	written := programs(t)
 	if len(written) != 5 {
@@ -83,7 +83,7 @@ func TestDocumentsAreAsTheCode(t *testing.T) {
 	compareParts(t, "../docs/metrics.md", tables(t))
 }
 
-// compareParts compares the parts of a document that are made from the code, or writes them.
+// compareParts compares the generated parts of a document with the code, or writes them with -update.
 func compareParts(t *testing.T, path string, parts []part) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -98,7 +98,7 @@ func compareParts(t *testing.T, path string, parts []part) {
 			t.Fatalf("%s has no %q and %q", path, x.begin, x.end)
 		}
 		if got != x.text && !*update {
-			t.Errorf("%s is not as the code behind %q; run go test ./exporter -update", path, x.begin)
+			t.Errorf("%s does not match the code at %q; run go test ./exporter -update", path, x.begin)
 		}
 		page = before + x.begin + x.text + x.end + after
 	}

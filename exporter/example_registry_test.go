@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// Only /metrics, in a registry that there is: no front door, and a small binary.
+// Only /metrics, in an existing registry: without package exporter the binary is small.
 func Example_registry() {
 	registry := prometheus.NewRegistry()
 

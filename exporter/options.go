@@ -39,17 +39,21 @@ type Options struct {
 	// App is the name of the service in file names, on pages and in the label job. The default is the name of the
 	// program.
 	App string
-	// Namespace is the prefix of all metric names. The default is [Namespace].
+	// Namespace is the prefix of all metric names. The default is windowstat.
 	Namespace string
 	// MetricsPath is the path of the page /metrics. The per-second page is at MetricsPath + "/seconds".
 	MetricsPath string
 	// Logger receives the errors of background work, each at most once a minute. The default is slog.Default.
 	Logger *slog.Logger
 
-	Collector collector.Options   // the windows, the limits of memory, what an exception is
-	Metrics   prom.Options        // the page /metrics
-	Seconds   prom.SecondsOptions // the page /metrics/seconds
-	Live      live.Options        // the page /live/
+	// Collector configures the counting: windows, limits of memory, and the definition of exceptions.
+	Collector collector.Options
+	// Metrics configures the page of totals, /metrics.
+	Metrics prom.Options
+	// Seconds configures the per-second endpoint, /metrics/seconds.
+	Seconds prom.SecondsOptions
+	// Live configures the live page, /live/.
+	Live live.Options
 
 	// Log configures the metric log. It is off if Dir is empty.
 	Log metriclog.Options

@@ -23,13 +23,24 @@ import (
 
 const optionsPage = "../docs/options.md"
 
-// The page of options has every field of exporter.Options, and of the structs in it, with what its comment says.
+// optionsIntro is the beginning of the page.
+const optionsIntro = "# Options\n\nSet only the fields that you need. The zero value of a field is its default:\n\n" +
+	"```go\n" + `x, err := exporter.New(exporter.Options{
+	App:     "shop",
+	Log:     metriclog.Options{Dir: "/var/log/shop", MaxAge: 7 * 24 * time.Hour},
+	Seconds: prom.SecondsOptions{MaxSamples: 100_000},
+})
+` + "```\n\n" +
+	"`exporter.New` and `Options.Check` return all invalid values in one error that names the fields. `New` fills in the fields\n" +
+	"`Namespace`, `App`, `Log` and `Sampler` of the parts from `Options`; setting them in a part is an error.\n\n" +
+	"The flags of the commands set the same fields. Each flag can also be set by\n" +
+	"[an environment variable](../deploy/README.md#flags-from-the-environment).\n\n" +
+	"The tables below are the tree of `exporter.Options`. `go test ./exporter -update` writes this page from the comments of the code.\n"
+
+// The page of options has every field of exporter.Options, and of the structs in it, with its comment.
 func TestPageOfOptions(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Options\n\nThe tree of `exporter.Options`, written from the code's comments by `go test ./exporter -update`. " +
-		"The zero value of each\nfield is its default. `Options.Check` returns everything that is wrong with the values, all at once; " +
-		"the flags of the\ncommands set the same fields, " +
-		"and each can be [a variable of the environment](../deploy/README.md#flags-from-the-environment).\n")
+	b.WriteString(optionsIntro)
 	writeOptions(t, &b, "Options", reflect.TypeFor[exporter.Options](), map[reflect.Type]bool{})
 	if *update {
 		if err := os.WriteFile(optionsPage, []byte(b.String()), 0o644); err != nil {
@@ -37,14 +48,14 @@ func TestPageOfOptions(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(optionsPage); err != nil || string(got) != b.String() {
-		t.Errorf("%s is not as the code; run go test ./exporter -update (%v)", optionsPage, err)
+		t.Errorf("%s does not match the code; run go test ./exporter -update (%v)", optionsPage, err)
 	}
 }
 
-// paths finds the paths of options in a page: of exporter.Options, or of the options of a package.
+// paths matches paths of options in a page, which start with exporter.Options or with the options of another package.
 var paths = regexp.MustCompile("`(([a-z]+\\.)?[A-Za-z]*Options)((?:\\.[A-Z]\\w+)*)")
 
-// An option that a page names is there, in the struct that the page says. What has no package is of exporter.Options.
+// Every option that a page mentions exists in the named struct. A path without a package starts at exporter.Options.
 func TestOptionsOfDocumentation(t *testing.T) {
 	n := 0
 	for _, page := range append(documents(t), "../dashboards/README.md", "../dashboards/runbook.md", "../deploy/README.md") {
@@ -90,12 +101,12 @@ func TestOptionsOfDocumentation(t *testing.T) {
 	}
 }
 
-// writeOptions writes a table of a struct, and those of its fields that are structs of this module.
+// writeOptions writes the table of a struct, then the tables of its fields that are option structs of this module.
 func writeOptions(t *testing.T, b *strings.Builder, name string, s reflect.Type, seen map[reflect.Type]bool) {
 	t.Helper()
 	seen[s] = true
 	comments := commentsOf(t, s)
-	fmt.Fprintf(b, "\n## %s\n\n`%v`\n\n| field | type | what it is |\n|---|---|---|\n", name, s)
+	fmt.Fprintf(b, "\n## %s\n\n`%v`\n\n| field | type | description |\n|---|---|---|\n", name, s)
 	var below []reflect.StructField
 	for i := range s.NumField() {
 		f := s.Field(i)
@@ -116,7 +127,7 @@ func writeOptions(t *testing.T, b *strings.Builder, name string, s reflect.Type,
 	}
 }
 
-// optionsOf is the struct of this module that a field has, itself or several of it; nil if it has none.
+// optionsOf returns the option struct of this module that t is, or is a slice of. It returns nil for other types.
 func optionsOf(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -127,14 +138,14 @@ func optionsOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// commentsOf are the comments of a struct's fields.
+// commentsOf returns the comments of a struct's fields by name.
 func commentsOf(t *testing.T, s reflect.Type) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", strings.TrimPrefix(s.PkgPath(), module), "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	comments, before := map[string]string{}, ""
+	comments, first := map[string]string{}, ""
 	defaults := defaultsOf(t, files)
 	for _, path := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -149,12 +160,13 @@ func commentsOf(t *testing.T, s reflect.Type) map[string]string {
 			for _, field := range spec.Type.(*ast.StructType).Fields.List {
 				text := field.Doc.Text() + field.Comment.Text()
 				text = strings.NewReplacer("[", "", "]", "", "|", `\|`).Replace(strings.Join(strings.Fields(text), " "))
-				if text == "" {
-					text = before // one comment for several
+				if text != "" {
+					comments[field.Names[0].Name], first = defaults(text), field.Names[0].Name
 				}
-				before = text
-				for _, name := range field.Names {
-					comments[name.Name] = defaults(text)
+				for _, name := range field.Names { // the other fields that share the comment refer to the first one
+					if name.Name != first {
+						comments[name.Name] = "see `" + first + "`"
+					}
 				}
 			}
 			return false
@@ -163,7 +175,7 @@ func commentsOf(t *testing.T, s reflect.Type) map[string]string {
 	return comments
 }
 
-// defaultsOf returns a function that puts the values of a package's constants, such as DefaultDrain, in the place of their names.
+// defaultsOf returns a function that replaces the names of a package's constants, such as DefaultDrain, by their values.
 func defaultsOf(t *testing.T, files []string) func(string) string {
 	t.Helper()
 	values := map[string]string{}

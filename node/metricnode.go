@@ -97,7 +97,7 @@ func Columns() []Column {
 			At: func(m *MetricNode) *int64 { return &m.InFlight },
 		},
 		{
-			Name: "in_flight_avg", Help: "Calls in flight on average over the second", Kind: CallTime,
+			Name: "in_flight_avg", Help: "Average number of calls in flight in the second", Kind: CallTime,
 			At: func(m *MetricNode) *int64 { return (*int64)(&m.InFlightTime) },
 		},
 		{
@@ -106,11 +106,11 @@ func Columns() []Column {
 			At:   func(m *MetricNode) *int64 { return &m.InFlightMax },
 		},
 		{
-			Name: "pass_peak", Help: "Most calls admitted in any sliding second that ended in this one", Kind: Peak,
+			Name: "pass_peak", Help: "Highest number of calls admitted in a sliding second that ended in this one", Kind: Peak,
 			At: func(m *MetricNode) *int64 { return &m.PassPeak },
 		},
 		{
-			Name: "rt_sum", Help: "Response time of all calls that ended", Kind: Time,
+			Name: "rt_sum", Help: "Total response time of the calls that ended", Kind: Time,
 			At: func(m *MetricNode) *int64 { return (*int64)(&m.RTSum) },
 		},
 		{
