@@ -56,8 +56,8 @@ type Options struct {
 	// except [ErrBlocked], which is never an exception, and [ErrPanicked], which always is. See [Ignore] and [Only]. If
 	// it panics, the call ends with an exception, and the panic continues in the caller of [Entry.Exit].
 	Exception func(error) bool
-	// ExceptionClass returns the class of an exception, such as its type, by which exceptions are counted. There should
-	// be few classes; see [Resource.Exceptions]. Nil means no classes. The error of a panic is [ErrPanicked]. If
+	// ExceptionClass returns the class of an exception, such as its type. Exceptions are also counted by class. There
+	// should be few classes; see [Resource.Exceptions]. Nil means no classes. The error of a panic is [ErrPanicked]. If
 	// ExceptionClass panics, the class is [Unspecified], and the panic continues.
 	ExceptionClass func(error) string
 	// DurationsUnknown means that response times are unknown, for example in a log without durations. They count as 0,
