@@ -40,7 +40,8 @@ func tables(t *testing.T) []part {
 	}
 }
 
-// programs returns the programs of docs/programs.md: the lines between "// begin NAME" and "// end NAME" in the examples.
+// programs returns the programs of docs/programs.md: the lines between "// begin NAME" and "// end NAME" in the
+// examples.
 func programs(t *testing.T) (parts []part) {
 	t.Helper()
 	files, err := filepath.Glob("example_*_test.go")
@@ -64,9 +65,12 @@ func programs(t *testing.T) (parts []part) {
 			}
 			text = strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n\t", "\n"), "\n")
 			// Replace the names that depend on the machine that runs the examples.
-			text = strings.NewReplacer("Addr: addr", `Addr: ":8080"`, "ctx, pages)", `ctx, ":9719")`, "limits,", `"limits.yml",`, "Dir: dir", `Dir: "/var/log/shop"`,
+			text = strings.NewReplacer("Addr: addr", `Addr: ":8080"`, "ctx, pages)", `ctx, ":9719")`,
+				"limits,", `"limits.yml",`, "Dir: dir", `Dir: "/var/log/shop"`,
 				"URL: url", `URL: "http://prometheus:9090/api/v1/write"`).Replace(text)
-			parts = append(parts, part{"<!-- program " + name + ": go test ./exporter -update -->\n", "<!-- /program -->\n", "```go\n" + text + "```\n"})
+			parts = append(parts, part{
+				"<!-- program " + name + ": go test ./exporter -update -->\n", "<!-- /program -->\n", "```go\n" + text + "```\n",
+			})
 			rest = after
 		}
 	}

@@ -31,11 +31,13 @@ const optionsIntro = "# Options\n\nSet only the fields that you need. The zero v
 	Seconds: prom.SecondsOptions{MaxSamples: 100_000},
 })
 ` + "```\n\n" +
-	"`exporter.New` and `Options.Check` return all invalid values in one error that names the fields. `New` fills in the fields\n" +
-	"`Namespace`, `App`, `Log` and `Sampler` of the parts from `Options`; setting them in a part is an error.\n\n" +
+	"`exporter.New` and `Options.Check` return all invalid values in one error that names the fields. `New` fills\n" +
+	"in the fields `Namespace`, `App`, `Log` and `Sampler` of the parts from `Options`; setting them in a part is\n" +
+	"an error.\n\n" +
 	"The flags of the commands set the same fields. Each flag can also be set by\n" +
 	"[an environment variable](../deploy/README.md#flags-from-the-environment).\n\n" +
-	"The tables below are the tree of `exporter.Options`. `go test ./exporter -update` writes this page from the comments of the code.\n"
+	"The tables below are the tree of `exporter.Options`. `go test ./exporter -update` writes this page from the\n" +
+	"comments of the code.\n"
 
 // The page of options has every field of exporter.Options, and of the structs in it, with its comment.
 func TestPageOfOptions(t *testing.T) {
@@ -58,7 +60,8 @@ var paths = regexp.MustCompile("`(([a-z]+\\.)?[A-Za-z]*Options)((?:\\.[A-Z]\\w+)
 // Every option that a page mentions exists in the named struct. A path without a package starts at exporter.Options.
 func TestOptionsOfDocumentation(t *testing.T) {
 	n := 0
-	for _, page := range append(documents(t), "../dashboards/README.md", "../dashboards/runbook.md", "../deploy/README.md") {
+	others := []string{"../dashboards/README.md", "../dashboards/runbook.md", "../deploy/README.md"}
+	for _, page := range append(documents(t), others...) {
 		if page == optionsPage {
 			continue // is written from the structs
 		}
@@ -70,9 +73,11 @@ func TestOptionsOfDocumentation(t *testing.T) {
 			n++
 			s := map[string]reflect.Type{
 				"Options": reflect.TypeFor[exporter.Options](), "exporter.Options": reflect.TypeFor[exporter.Options](),
-				"collector.Options": reflect.TypeFor[collector.Options](), "httpstat.NamesOptions": reflect.TypeFor[httpstat.NamesOptions](),
-				"prom.Options": reflect.TypeFor[prom.Options](), "prom.ServeOptions": reflect.TypeFor[prom.ServeOptions](),
-				"push.Options": reflect.TypeFor[push.Options](), "sampler.Options": reflect.TypeFor[sampler.Options](),
+				"collector.Options":     reflect.TypeFor[collector.Options](),
+				"httpstat.NamesOptions": reflect.TypeFor[httpstat.NamesOptions](),
+				"prom.Options":          reflect.TypeFor[prom.Options](),
+				"prom.ServeOptions":     reflect.TypeFor[prom.ServeOptions](),
+				"push.Options":          reflect.TypeFor[push.Options](), "sampler.Options": reflect.TypeFor[sampler.Options](),
 			}[m[1]]
 			if s == nil {
 				t.Errorf("%s: %s: which struct is that?", page, m[0])
@@ -113,7 +118,13 @@ func writeOptions(t *testing.T, b *strings.Builder, name string, s reflect.Type,
 		if !f.IsExported() {
 			continue
 		}
-		fmt.Fprintf(b, "| `%s` | `%s` | %s |\n", f.Name, strings.ReplaceAll(f.Type.String(), "interface {}", "any"), comments[f.Name])
+		fmt.Fprintf(
+			b,
+			"| `%s` | `%s` | %s |\n",
+			f.Name,
+			strings.ReplaceAll(f.Type.String(), "interface {}", "any"),
+			comments[f.Name],
+		)
 		if e := optionsOf(f.Type); e != nil && !seen[e] {
 			below = append(below, f)
 		}
@@ -132,7 +143,8 @@ func optionsOf(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.PkgPath(), module) || !strings.HasSuffix(t.Name(), "Options") {
+	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.PkgPath(), module) ||
+		!strings.HasSuffix(t.Name(), "Options") {
 		return nil
 	}
 	return t
@@ -175,7 +187,8 @@ func commentsOf(t *testing.T, s reflect.Type) map[string]string {
 	return comments
 }
 
-// defaultsOf returns a function that replaces the names of a package's constants, such as DefaultDrain, by their values.
+// defaultsOf returns a function that replaces the names of a package's constants, such as DefaultDrain, by their
+// values.
 func defaultsOf(t *testing.T, files []string) func(string) string {
 	t.Helper()
 	values := map[string]string{}
