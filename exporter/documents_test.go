@@ -69,7 +69,8 @@ func programs(t *testing.T) (parts []part) {
 				"limits,", `"limits.yml",`, "Dir: dir", `Dir: "/var/log/shop"`,
 				"URL: url", `URL: "http://prometheus:9090/api/v1/write"`).Replace(text)
 			parts = append(parts, part{
-				"<!-- program " + name + ": go test ./exporter -update -->\n", "<!-- /program -->\n", "```go\n" + text + "```\n",
+				"<!-- program " + name + ": go test ./exporter -update -->\n", "<!-- /program -->\n",
+				"```go\n" + text + "```\n",
 			})
 			rest = after
 		}

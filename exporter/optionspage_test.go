@@ -77,7 +77,8 @@ func TestOptionsOfDocumentation(t *testing.T) {
 				"httpstat.NamesOptions": reflect.TypeFor[httpstat.NamesOptions](),
 				"prom.Options":          reflect.TypeFor[prom.Options](),
 				"prom.ServeOptions":     reflect.TypeFor[prom.ServeOptions](),
-				"push.Options":          reflect.TypeFor[push.Options](), "sampler.Options": reflect.TypeFor[sampler.Options](),
+				"push.Options":          reflect.TypeFor[push.Options](),
+				"sampler.Options":       reflect.TypeFor[sampler.Options](),
 			}[m[1]]
 			if s == nil {
 				t.Errorf("%s: %s: which struct is that?", page, m[0])
@@ -118,13 +119,8 @@ func writeOptions(t *testing.T, b *strings.Builder, name string, s reflect.Type,
 		if !f.IsExported() {
 			continue
 		}
-		fmt.Fprintf(
-			b,
-			"| `%s` | `%s` | %s |\n",
-			f.Name,
-			strings.ReplaceAll(f.Type.String(), "interface {}", "any"),
-			comments[f.Name],
-		)
+		typ := strings.ReplaceAll(f.Type.String(), "interface {}", "any")
+		fmt.Fprintf(b, "| `%s` | `%s` | %s |\n", f.Name, typ, comments[f.Name])
 		if e := optionsOf(f.Type); e != nil && !seen[e] {
 			below = append(below, f)
 		}
