@@ -114,8 +114,8 @@ func TestFiguresOfDocumentation(t *testing.T) {
 	dearer := map[float64]string{1: "exactly", 2: "twice", 3: "three times"}[math.Round(cell(call["windowstat-context"], times))]
 	for path, sentences := range map[string][]string{
 		"README.md": {
-			fmt.Sprintf("A call costs %.0f ns by a kept handle, %.0f of them for the two clock readings that timing needs; %.0f ns through a context; "+
-				"%.0f ns by `httpstat.Mux`, %s allocations included.",
+			fmt.Sprintf("A call costs %.0f ns with a kept handle, %.0f of them for the two clock readings that timing needs; %.0f ns through a context; "+
+				"%.0f ns with `httpstat.Mux`, %s allocations included.",
 				serial("windowstat"), serial("two-clock-readings"), serial("windowstat-context"), mux, muxAllocations),
 			fmt.Sprintf("some %.0f KB for a busy resource", busy),
 			fmt.Sprintf("| one call, serial | %.0f ns | %.0f ns | %.0f ns, four metrics | %.0f ns | – |",
