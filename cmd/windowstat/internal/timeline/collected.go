@@ -22,31 +22,31 @@ func (c *Clock) Set(at int64) {
 	}
 }
 
-// Collected is the Counter of calls that are served: a Collector, whose time is that of the Clock. Each call enters and leaves as that of a
-// service does, so whatever takes statistics out of a service takes them out of its log or its spans.
+// Collected is a Counter that records calls in a Collector, whose clock is the Clock. Each call enters and exits as in
+// a service, so every exporter works for a log or for spans, too.
 type Collected struct {
 	*collector.Collector
 	Clock *Clock
-	// Resource tells the name of a resource, and the options of its calls.
+	// Resource returns the name of a resource, and the options of its calls.
 	Resource func(name int32) (string, []collector.CallOption)
 	// Ended is called after each second.
 	Ended func()
 }
 
 // errFailed is the error of a call that failed.
-var errFailed = errors.New("the status says that it failed")
+var errFailed = errors.New("failed according to the status")
 
 // refused is the reason of blocked calls.
 const refused = "status"
 
-// Block counts a call that did not pass, at its time.
+// Block implements Counter.
 func (s *Collected) Block(c *Call) {
 	s.Clock.Set(c.At)
 	name, options := s.how(c)
 	s.Collector.Block(context.Background(), name, refused, options...)
 }
 
-// Begin has a call enter at its time. It passes whatever limits there are: it did.
+// Begin implements Counter. The call passes regardless of limits, because it passed in its service.
 func (s *Collected) Begin(c *Call) *collector.Entry {
 	s.Clock.Set(c.At)
 	name, options := s.how(c)
@@ -54,7 +54,7 @@ func (s *Collected) Begin(c *Call) *collector.Entry {
 	return &e
 }
 
-// End has a call leave at its time, with the code of its status.
+// End implements Counter.
 func (s *Collected) End(x Completion) {
 	s.Clock.Set(x.Ended)
 	var err error
@@ -64,14 +64,14 @@ func (s *Collected) End(x Completion) {
 	x.Entry.ExitCode(err, x.code())
 }
 
-// Over ends a second, so that the Collector seals it and every way out can have it.
+// Over implements Counter. The Collector then seals the second, so exporters can send it.
 func (s *Collected) Over(second int64) error {
 	s.Clock.Set((second + 1) * Nanos)
 	s.Ended()
 	return nil
 }
 
-// how returns the resource of a call and its options.
+// how returns the resource of a call and the options of the call.
 func (s *Collected) how(c *Call) (string, []collector.CallOption) {
 	name, common := s.Resource(c.Name)
 	options := make([]collector.CallOption, 0, 8)

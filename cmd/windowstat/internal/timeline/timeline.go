@@ -1,14 +1,18 @@
-// Package timeline puts calls that are known when they have ended, from lines of logs or spans, back into the seconds in which they
-// were: a [Timeline] sorts them and repeats them in their own time, and a [Counter], such as [Collected], counts them.
+// Package timeline assigns calls to the seconds of their starts, although their sources report them when they end:
+// lines of a log, or spans. A [Timeline] sorts the calls and replays them in their own time. A [Counter], such as
+// [Collected], counts them.
 //
-// A line of an access log says when a call began and how long it took. It is written when the call ends, so a call of ten seconds stands
-// behind thousands that began after it. A service that counts by itself sees that call enter first. The timeline restores this order: it
-// waits as long as calls may still come for a second, and then has each call enter and leave at its times by a clock that it sets
-// itself. So a Collector counts passes, calls in flight, peaks and response times as if it had been in the service, and replays,
-// receivers of spans and services share all that takes statistics out.
+// A line of an access log is written when its call ends. A call of ten seconds is therefore behind thousands of calls
+// that started after it. A service that counts by itself sees that call first. The timeline restores this order: it
+// waits as long as calls of a second may still arrive, and then replays their starts and ends in order, on a clock that
+// it sets itself. A Collector therefore counts passes, calls in flight, peaks and response times as inside the service.
 //
-// A call that comes too late for the second of its begin is clipped to the first second that is still open, and one that had ended
-// before that is late and counted by the source. Neither is lost in silence.
+//	calls, by start     0 1 2 3 4 5 6 7 8 9     seconds of the ring
+//	                    |<- replayed ->|<- open to late calls ->|
+//	                                   ^ From
+//
+// A call that arrives after the second of its start was replayed is clipped to the first second that is still open. A
+// call that also ended before that second is late; the source counts it. No call is dropped silently.
 package timeline
 
 import (
@@ -19,15 +23,16 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Timeline repeats calls, second by second. It holds them in a ring by the second in which they began, until no earlier ones are expected:
-// calls come out of order by seconds, since their sources tell of them when they have ended. Then it plays the second: its calls begin in the
-// order of their times, those of one time as they came, and each ends when its time has come.
+// Timeline replays calls, second by second. It holds calls in a ring by the second of their start, until no earlier
+// calls are expected. Then it replays the second: the calls start in the order of their times, and calls with equal
+// times in the order in which they arrived. Each call ends at its time.
 //
-// It must be made with [New], and have a Counter. One goroutine uses it at a time. A call takes 40 bytes until it is played, and some
-// hundred while it is in flight.
+// Create a Timeline with [New], and set its Counter. It is not safe for concurrent use. A call takes 40 bytes until it
+// is replayed, and some hundred while it is in flight.
 type Timeline struct {
 	Counter
-	// From is the Unix time of the first second that has not been played, and so accepts calls. It is set before the first call.
+	// From is the Unix time of the first second that was not replayed, and therefore accepts calls. Set it before the
+	// first call.
 	From int64
 
 	seconds [][]Call
@@ -35,13 +40,13 @@ type Timeline struct {
 	pending pending
 }
 
-// Counter is where calls are counted.
+// Counter counts the calls of a Timeline, in the order of their times.
 type Counter interface {
 	Block(c *Call)
-	// Begin returns what ends the call, if the counter needs that.
+	// Begin records the start of a call. It may return an entry, which is passed to End.
 	Begin(c *Call) *collector.Entry
 	End(x Completion)
-	// Over is called at the end of each second in which there was a call.
+	// Over is called at the end of each second with calls or calls in flight.
 	Over(second int64) error
 }
 
@@ -52,7 +57,7 @@ type Completion struct {
 	Entry *collector.Entry
 }
 
-// New makes a timeline that accepts calls of so many seconds, From and those after it.
+// New returns a timeline whose ring holds the given number of seconds, starting with From.
 func New(seconds int64) *Timeline {
 	return &Timeline{seconds: make([][]Call, seconds)}
 }
@@ -60,25 +65,26 @@ func New(seconds int64) *Timeline {
 const (
 	// Nanos is a second. Times are Unix nanoseconds, and seconds Unix times.
 	Nanos = int64(1e9)
-	// MaxHeld is how many calls a timeline should hold, which bounds the memory.
+	// MaxHeld is the maximum number of calls that a source should let a timeline hold. It bounds the memory.
 	MaxHeld = 4 << 20
 	// crowd is the number of calls in a second from which equal ones are merged.
 	crowd = 1024
 )
 
-// Held is how many calls wait for their second to be played.
+// Held returns the number of calls that are not replayed yet.
 func (t *Timeline) Held() int { return t.held }
 
-// slot is where the calls of a second are.
+// slot returns the calls that start in a second.
 func (t *Timeline) slot(second int64) *[]Call {
 	return &t.seconds[second%int64(len(t.seconds))]
 }
 
-// Late reports whether a call had ended before From: it is in no second that accepts calls.
+// Late reports whether a call ended before From, so no open second can have it.
 func (t *Timeline) Late(c *Call) bool { return c.end() < t.From*Nanos }
 
-// Add adds a call that is not late and begins before the end of the ring. One that began in a second that has been played, and ends in
-// one that has not, is clipped, which Add reports: it passes in the first second that accepts calls, with all of its duration.
+// Add adds a call that is not late and starts before the end of the ring. A call that started in a replayed second and
+// ends in an open one is clipped: it passes in the first open second, with its whole duration. Add reports whether it
+// clipped the call.
 func (t *Timeline) Add(c Call) (clipped bool) {
 	if open := t.From * Nanos; c.At < open {
 		c.Clipped, c.At, clipped = open-c.At, open, true
@@ -86,7 +92,8 @@ func (t *Timeline) Add(c Call) (clipped bool) {
 	slot := t.slot(c.At / Nanos)
 	*slot = append(*slot, c)
 	t.held++
-	// Without durations, calls of one second are alike if name and status are: a busy second needs as much memory as it has kinds of calls.
+	// Without durations, calls of one second with the same name and status are equal. Merging them bounds the memory of
+	// a busy second.
 	if n := len(*slot); c.Duration == Unknown && n >= crowd && n&(n-1) == 0 {
 		t.held -= n
 		*slot = merge(*slot)
@@ -111,7 +118,7 @@ func merge(calls []Call) []Call {
 	return to
 }
 
-// Until plays the seconds before the given one that have calls, or in which calls are in flight. The error is the Counter's.
+// Until replays the seconds before the given one that have calls or calls in flight. It returns the Counter's error.
 func (t *Timeline) Until(second int64) error {
 	for t.From < second && t.held+len(t.pending) > 0 {
 		now, slot := t.From, t.slot(t.From)
@@ -132,13 +139,14 @@ func (t *Timeline) Until(second int64) error {
 	return nil
 }
 
-// play plays a second.
+// play replays a second.
 func (t *Timeline) play(second int64, calls []Call) error {
 	byTime := func(a, b Call) int { return cmp.Compare(a.At, b.At) }
 	if !slices.IsSortedFunc(calls, byTime) {
 		slices.SortStableFunc(calls, byTime)
 	}
-	// What ends at the time at which another call begins ends first, so that the most calls in flight are not one too many.
+	// A call that ends at the time at which another one starts ends first. Otherwise the maximum in flight would be one
+	// too high.
 	for i := range calls {
 		c := &calls[i]
 		t.complete(c.At + 1)
@@ -180,39 +188,39 @@ func (p *pending) Pop() any {
 	return x
 }
 
-// Call is what counts of a call that has ended. Equal calls may be merged into one. It has no pointers, so that a million of them
-// cost the garbage collector nothing: what a call is called is a number, which a [Counter] knows.
+// Call is a call that has ended. Equal calls may be merged. A Call has no pointers, so the garbage collector does not
+// scan millions of them; a number represents the name, which the [Counter] resolves.
 type Call struct {
-	At       int64 // when it began, Unix nanoseconds
-	Clipped  int64 // how much earlier it began, in a second that had ended
-	Duration int64 // nanoseconds; Unknown if its source does not say
-	Name     int32 // of its resource
-	N        int32 // how many calls this stands for, at least 1
+	At       int64 // start, Unix nanoseconds
+	Clipped  int64 // nanoseconds by which it started before At, in a replayed second
+	Duration int64 // nanoseconds, or Unknown
+	Name     int32 // number of its resource
+	N        int32 // number of merged calls, at least 1
 	Outcome
-	Status int16 // of HTTP, or GRPC and more; 0 for none
-	Passed bool  // the previous process counted its beginning
+	Status int16 // HTTP status, or GRPC plus a code; 0 if unknown
+	Passed bool  // the previous process counted its start
 }
 
-// Unknown is the duration of a call whose source does not say.
+// Unknown is the Duration of a call whose source does not report it.
 const Unknown = -1
 
-// GRPC is the status of a call that gRPC answered with code 0; others are as much more.
+// GRPC is the Status of a gRPC call with code 0. Other codes are added to it.
 const GRPC = 1000
 
-// Outcome is what became of a call.
+// Outcome is the result of a call.
 type Outcome uint8
 
 const (
-	// Good is a call that neither failed nor was blocked, whatever its status is.
+	// Good is a call that neither failed nor was blocked, regardless of its status.
 	Good Outcome = iota
 	Failed
 	Blocked
 )
 
-// end is when the call ended, Unix nanoseconds. At is not clipped yet.
+// end returns the end of a call that is not clipped yet, in Unix nanoseconds.
 func (c *Call) end() int64 { return c.At + max(c.Duration, 0) }
 
-// code is the status as a Collector counts it.
+// code returns the status as a Collector's code.
 func (c *Call) code() collector.Code {
 	switch {
 	case c.Status == 0:

@@ -6,8 +6,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// What a window counts as held is what it holds: calls that are added, made one of several that are alike, and taken out.
-// It must come down to nothing, or room would be made for ever.
+// Held returns the number of calls in the ring while calls are added, merged, and replayed.
 func TestWindowKnowsWhatItHolds(t *testing.T) {
 	w, counted := New(11), new(countedCalls)
 	w.From, w.Counter = 1000, counted
