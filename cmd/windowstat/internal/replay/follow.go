@@ -17,13 +17,15 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// ingestDelay is how long a line may take from the server into the log without being late.
+// ingestDelay is the time that a line may take from the server into the log without being late.
 const ingestDelay = time.Second
 
-// NewFollower opens the logs: the options' files, which may be Stdin, and those that match patterns such as *.log. It waits until
-// one of them has a line, if no format is given and all are empty, and so is what was rotated away. The Follower skips what the
-// logs have now, or, if after is not the zero Time, what is not after that second: so a process goes on where the one before it
-// ended. It reads all that is written later, even to files that do not exist yet.
+// NewFollower opens the logs: Options.Files, which may include Stdin and patterns such as *.log. Without a Format, it
+// waits until one of the logs or their rotated files has a line.
+//
+// The Follower skips the current lines of the logs. If after is not the zero Time, it skips the lines up to that second
+// instead, so a process continues where the previous one ended. It reads all lines that are written later, also to
+// files that do not exist yet.
 func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	r, err := newFollower(o)
 	if err != nil {
@@ -43,13 +45,12 @@ func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	return r, nil
 }
 
-// openLogs opens the logs, and decides where reading begins, once and before anything else looks at them: what appears between this and
-// Run is new.
+// openLogs opens the logs, and decides where reading starts. Files that appear between openLogs and Run are new.
 func (r *Follower) openLogs(after time.Time) error {
 	var errs []error
 	r.matched = time.Now()
 	for _, name := range r.Files {
-		// A file may have a * in its name: only what is not there is a pattern.
+		// A file name may contain a *, so only a name without a file is a pattern.
 		if _, err := os.Stat(name); err != nil && r.Clock != nil && strings.ContainsAny(name, "*?[") {
 			r.patterns = append(r.patterns, name)
 			continue
@@ -65,11 +66,12 @@ func (r *Follower) openLogs(after time.Time) error {
 	if len(r.logs) == 0 && r.Clock != nil && r.Format == nil {
 		return fmt.Errorf("no file matches %q yet; with a format it can be waited for", r.patterns)
 	}
-	return r.tellFormat()
+	return r.findFormat()
 }
 
-// add adds a log. One that grows begins at its end, or, if since is not the zero Time, with all that was written since. Its files are opened
-// now, as a name may lead to another file a moment later. Of a log that ends only the first lines are read.
+// add adds a log. Reading of a log that grows starts at its end or, if since is not the zero Time, with all lines
+// written since. Its files are opened now, because the name may lead to another file a moment later. Of a log that
+// ends, only the first lines are read.
 func (r *Follower) add(name string, matched bool, since time.Time) error {
 	l := r.newLog(name)
 	at, err := os.Stat(name)
@@ -91,8 +93,8 @@ func (r *Follower) add(name string, matched bool, since time.Time) error {
 	return nil
 }
 
-// addStream adds a log that ends, or a pipe that is followed. What cannot be opened again stays open. A pipe that is followed is waited for
-// until it has a line, and not longer: the next one may be long in coming.
+// addStream adds a log that ends, or a pipe that is followed. An input that cannot be opened again stays open. For a
+// pipe, addStream waits for one line and no longer, because the next one may take long.
 func (r *Follower) addStream(l *log) error {
 	lines := sampleLines
 	if r.Clock != nil {
@@ -105,7 +107,7 @@ func (r *Follower) addStream(l *log) error {
 	l.sample = s
 	switch {
 	case l.format == nil && r.Clock == nil:
-		return nil // it is empty
+		return nil // an empty log
 	case l.format == nil && r.Format == nil:
 		return fmt.Errorf("%s has ended without a line", l.name)
 	case pipe != nil:
@@ -115,21 +117,29 @@ func (r *Follower) addStream(l *log) error {
 	return nil
 }
 
-// noteGap says how much of a log is missing, if no file that was found begins before the last second of the previous process.
+// noteGap reports the missing part of a log, if no file starts before the last second of the previous process.
 func (r *Follower) noteGap(t *tail) {
 	first, since := t.firstLine/nanos, t.since.Unix()
 	if len(t.files) == 0 || t.byPattern && len(t.files) < 2 || first <= since+1 {
-		return // it begins, or nothing was rotated
+		return // the log is new, or nothing was rotated
 	}
-	r.note(fmt.Sprintf("%s: no file was found that begins before %v; what was written in the %v after that is not counted, if anything was; --rotated-dir says where rotation moves files",
-		t.name, t.since.UTC().Format(time.DateTime), time.Duration(first-since)*time.Second))
+	r.note(
+		fmt.Sprintf(
+			"%s: no file starts before %v; lines of the %v after that are not counted; set --rotated-dir to the directory into which rotation moves files",
+			t.name,
+			t.since.UTC().Format(time.DateTime),
+			time.Duration(first-since)*time.Second,
+		),
+	)
 }
 
-// tellFormat finds the formats of the logs: their own, or, where they grow, those of the files that were rotated away. It waits for
-// the first line if there is none. That shows whether there are durations, too, which must be known before anything is served: an
-// exporter that has promised response times cannot take that back. Durations count only if every log has them, or the response times
-// of some calls would stand for those of all. Logs that grow and are empty find their formats later.
-func (r *Follower) tellFormat() error {
+// findFormat sets the formats of the logs: their own or, for logs that grow, the formats of rotated files. Without any
+// line, it waits for the first one.
+//
+// It also decides whether the logs have durations, before anything is served, because an exporter that has served
+// response times cannot withdraw them. Durations count only if every log has them; otherwise the response times of some
+// calls would pass for those of all. The format of an empty log that grows is detected later.
+func (r *Follower) findFormat() error {
 	for ; ; time.Sleep(poll) {
 		r.match(time.Now())
 		var format *accesslog.Format
@@ -152,13 +162,13 @@ func (r *Follower) tellFormat() error {
 			format, timed = r.Format, r.Format != nil && r.Format.HasDuration()
 		}
 		if format != nil || r.Clock == nil {
-			r.Format, r.counts.Timed = format, timed // of logs whose own is not recognised
+			r.Format, r.counts.Timed = format, timed // for logs whose format is not detected
 			return nil
 		}
 	}
 }
 
-// match begins to follow the files that match a pattern and were not there before, five times a second.
+// match starts to follow new files that match a pattern, at most five times a second.
 func (r *Follower) match(now time.Time) {
 	if len(r.patterns) == 0 || now.Sub(r.matched) < poll {
 		return
@@ -171,17 +181,17 @@ func (r *Follower) match(now time.Time) {
 	r.matched = now
 }
 
-// packedNames are the ends of names of packed files, which do not grow.
+// packedNames are the extensions of packed files, which do not grow.
 var packedNames = []string{".gz", ".zst", ".bz2", ".xz"}
 
-// unknown returns the files that match a pattern, are not followed yet, are not packed, and are not what rotation has made of one
-// that is there.
+// unknown returns the files that match a pattern and are not followed yet, without packed files and rotated files of
+// existing logs.
 func (r *Follower) unknown() (found []string) {
 	known := map[string]bool{}
-	var files []os.FileInfo // two names may be of one file
+	var files []os.FileInfo // two names may lead to one file
 	for _, l := range r.logs {
 		known[filepath.Clean(l.name)] = true
-		if at, err := os.Stat(l.name); err == nil { // its tail may not have looked yet
+		if at, err := os.Stat(l.name); err == nil { // its tail may not have opened it yet
 			files = append(files, at)
 		}
 	}
@@ -197,21 +207,23 @@ func (r *Follower) unknown() (found []string) {
 			}
 		}
 	}
-	// Names come first, as rotation gives names; then what file it is, as several names may lead to one.
+	// Compare names first, because rotation assigns names, and then identities, because several names may lead to one
+	// file.
 	for _, name := range slices.Sorted(maps.Keys(matches)) {
 		at, dir := matches[name], filepath.Dir(name)
 		same := func(x os.FileInfo) bool { return os.SameFile(x, at) }
 		rotated := func(of string) bool { return known[filepath.Join(dir, of)] }
-		if !r.openFiles.has(at) && !slices.ContainsFunc(files, same) && !slices.ContainsFunc(originals(filepath.Base(name)), rotated) {
+		if !r.openFiles.has(at) && !slices.ContainsFunc(files, same) &&
+			!slices.ContainsFunc(originals(filepath.Base(name)), rotated) {
 			found, files = append(found, name), append(files, at)
 		}
 	}
 	return found
 }
 
-// Run replays into a Collector that has the Clock, until ctx ends or all logs are pipes that have ended, and calls ended after
-// each second. It drops the calls that it still holds when ctx ends, because earlier lines may come; the next process reads them
-// again.
+// Run replays into a Collector with the Clock, until ctx ends or all logs are pipes that have ended. It calls ended
+// after each second. When ctx ends, Run drops the calls that it holds, because earlier lines may arrive; the next
+// process reads them again.
 func (r *Follower) Run(ctx context.Context, c *collector.Collector, ended func()) error {
 	r.serve(c, ended)
 	err := r.play(ctx)
@@ -221,12 +233,12 @@ func (r *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 	return errors.Join(err, r.Close())
 }
 
-// serve has the calls counted by a Collector.
+// serve makes a Collector count the calls.
 func (r *Follower) serve(c *collector.Collector, ended func()) {
 	r.timeline.Counter = &timeline.Collected{Collector: c, Clock: r.Clock, Resource: r.names.inbound, Ended: ended}
 }
 
-// Close closes the logs of a Follower that will not run; Run closes them itself.
+// Close closes the logs of a Follower that will not run. Run closes them itself.
 func (r *Follower) Close() error {
 	var errs []error
 	for _, l := range r.logs {

@@ -10,8 +10,8 @@ import (
 )
 
 // followedFile is a file of a log that grows. It is identified by its device and inode and by its first bytes, never by
-// its name, so a file that is renamed keeps its offset. An archive is a finished copy of such a file, which may be packed;
-// it is read once to its end.
+// its name, so a file that is renamed keeps its offset. An archive is a finished copy of such a file, which may be
+// packed; it is read once to its end.
 //
 // The table shows what changes a log, how [tail] finds out, and what it reads next. Times are those of the constants
 // below. Everything that is lost is counted and reported.
@@ -133,8 +133,8 @@ func (f *followedFile) seekEnd() error {
 	return nil
 }
 
-// skipHole moves the start of a file without data behind its hole, at most to end, if the file system can tell: a writer
-// without O_APPEND may leave a hole of many gigabytes.
+// skipHole moves the start of a file without data behind its hole, at most to end, if the file system can tell: a
+// writer without O_APPEND may leave a hole of many gigabytes.
 func (f *followedFile) skipHole(start *fingerprint, end int64) {
 	const seekData = 3 // SEEK_DATA of lseek(2)
 	if runtime.GOOS != "linux" || len(start.head) > 0 {
@@ -219,7 +219,8 @@ func (f *followedFile) openCopy(name string) *followedFile {
 // seekCopy advances an archive to the offset of f. It reports false if the archive differs from what was read of f.
 func (c *followedFile) seekCopy(f *followedFile) bool {
 	head := make([]byte, len(f.start.head))
-	if _, err := io.ReadFull(c.archive, head); err != nil || c.archive.start.hole != f.start.hole || !bytes.Equal(head, f.start.head) {
+	if _, err := io.ReadFull(c.archive, head); err != nil || c.archive.start.hole != f.start.hole ||
+		!bytes.Equal(head, f.start.head) {
 		return false
 	}
 	at, last := f.start.hole+int64(len(head)), f.offset-int64(len(f.last))

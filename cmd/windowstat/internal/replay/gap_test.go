@@ -21,7 +21,7 @@ func TestAGapThatCannotBeClosedIsTold(t *testing.T) {
 		"nothing was rotated":           {map[string]string{"access.log": at(now-100) + at(now-10)}, nil, ""},
 		"rotated beside it":             {map[string]string{"access.log": at(now - 10), "access.log.1": at(now - 100)}, nil, ""},
 		"rotated into a directory":      {map[string]string{"access.log": at(now - 10), "old/access.log.1": at(now - 100)}, []string{"old"}, ""},
-		"rotated to where nobody looks": {map[string]string{"access.log": at(now - 10), "old/access.log.1": at(now - 100)}, nil, "written in the 40s after"},
+		"rotated to where nobody looks": {map[string]string{"access.log": at(now - 10), "old/access.log.1": at(now - 100)}, nil, "lines of the 40s after that"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -20,40 +20,40 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Job is what windowstat replay does: it counts the calls of access logs into a summary and a metric log, or it follows the logs and
-// serves what it counts.
+// Job is the work of windowstat replay. It counts the calls of access logs into a summary and a metric log, or it
+// follows the logs and serves the counts.
 type Job struct {
 	Replay    Options // what Naming, Telemetry and Run know is filled in
 	Naming    routes.Naming
 	Telemetry telemetry.Options
 	Follow    bool
-	FailAbove float64 // share of all lines that may be uncounted
-	LateAbove float64 // share of the lines of one log that may be late
+	FailAbove float64 // maximum share of all lines that are not counted
+	LateAbove float64 // maximum share of late lines of one log
 }
 
-// DefaultLate is a share of late lines that clocks and buffers of servers do not explain.
+// DefaultLate is a share of late lines beyond what clocks and buffers of servers explain.
 const DefaultLate = 0.001
 
-// Tolerances of files and of logs that are followed.
+// Tolerances of logs that end, and of logs that are followed.
 const (
 	DefaultTolerance       = 5 * time.Minute
 	DefaultFollowTolerance = 10 * time.Second
 	maxTolerance           = 24 * time.Hour
 )
 
-// Check returns what is wrong with the options, and fills in what follows from others.
+// Check returns all invalid options. It also sets the options that depend on others.
 func (j *Job) Check() error {
 	var errs []error
 	wrong := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "replay", Field: field, Err: fmt.Errorf(format, args...)})
 	}
 	o := &j.Replay
-	// An empty list is no default: reading stdin without being asked would look as if the command hung.
+	// There is no default: a command that reads stdin without being told looks as if it hung.
 	if len(o.Files) == 0 {
 		wrong("", "which access log? Give its files, or - for stdin")
 	}
 	for i, name := range o.Files {
-		// Only logs that are followed may be patterns: those of a shell are files already.
+		// Only followed logs may be patterns; for others, the shell has expanded them.
 		if _, err := filepath.Match(name, ""); err != nil && j.Follow {
 			wrong("", "%s: %w, such as a [ without a ]", name, err)
 		}
@@ -80,7 +80,7 @@ func (j *Job) Check() error {
 		wrong("FailAbove", "%v is not between 0 and 1", j.FailAbove)
 	}
 	errs = append(errs, j.Naming.Check())
-	// What the flags of names say is the same in the proxy; here it is what a replay needs of it.
+	// The flags of names are those of the proxy. These are their consequences for a replay.
 	earned := j.Naming.Earned()
 	o.Names, o.MaxResources = &earned, j.Naming.MaxResources
 	if o.PathDepth = j.Naming.Depth; len(j.Naming.Routes.Patterns) > 0 || j.Naming.Loose {
@@ -90,7 +90,7 @@ func (j *Job) Check() error {
 	return errors.Join(append(errs, j.Telemetry.Check())...)
 }
 
-// sameFile reports whether two names are those of one log.
+// sameFile reports whether two names lead to one file.
 func sameFile(a, b string) bool {
 	if a == b {
 		return true
@@ -109,7 +109,7 @@ func (j *Job) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return j.files(ctx, stdout, stderr)
 }
 
-// files counts the calls of files that end. What was counted is printed even if there is an error, and so is how many lines are not.
+// files counts the calls of files that end. It prints the counts and the report even if there is an error.
 func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	var archive *metriclog.Archive
 	if j.Telemetry.Exporter.Log.Dir != "" {
@@ -117,7 +117,7 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
 	}
-	// Few megabytes are in use, and much is thrown away.
+	// Little memory is live, and much is garbage.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	sum := logquery.NewSummary(j.Replay.Zone)
 	var row metriclog.Row
@@ -140,7 +140,7 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	return errors.Join(err, report.Print(stdout, stderr), sum.Write(stdout), report.TooMany(j.FailAbove, j.LateAbove))
 }
 
-// logRow is a record as the log has it, with all of its response time.
+// logRow returns a record as a row of the log.
 func logRow(resource string, m *node.MetricNode) metriclog.Row {
 	return metriclog.Row{
 		Start: m.Start, Resource: resource, Pass: m.Pass, Block: m.Block, Success: m.Complete, Exception: m.Exception,
@@ -148,13 +148,14 @@ func logRow(resource string, m *node.MetricNode) metriclog.Row {
 	}
 }
 
-// longestGap is how far back a metric log may end for a replay to go on there.
+// longestGap is the maximum age of the end of a metric log at which a replay continues.
 const longestGap = 24 * time.Hour
 
-// follow follows the files, with every way out on.
+// follow follows the files, with all exporters.
 func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
-	// What is in the metric log is counted: the log says where to go on, so there is no other state that could differ from it.
-	// The Collector needs to know when its first second is, so the end of the log is read before anything is made.
+	// What is in the metric log is counted: the log says where to go on, so there is no other state that could differ
+	// from it. The Collector needs to know when its first second is, so the end of the log is read before anything is
+	// made.
 	after, err := j.after(stderr)
 	if err != nil {
 		return err
@@ -166,9 +167,15 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Limits and the table of resources are those of the lines; response times are unknown if the logs do not tell them.
+	// Limits and the table of resources are those of the lines; response times are unknown if the logs do not tell
+	// them.
 	x := &j.Telemetry.Exporter
-	x.Collector = collector.Options{Now: f.Clock.Now, Given: j.Naming.Given(), MaxResources: j.Naming.MaxResources, DurationsUnknown: !f.counts.Timed}
+	x.Collector = collector.Options{
+		Now:              f.Clock.Now,
+		Given:            j.Naming.Given(),
+		MaxResources:     j.Naming.MaxResources,
+		DurationsUnknown: !f.counts.Timed,
+	}
 	x.Drain = -1 // when the files are read no more, nothing completes
 	t, err := telemetry.Start(&j.Telemetry, stderr)
 	if err != nil {
@@ -176,7 +183,13 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	t.Collector.Publish(f.Metrics()...)
 	t.KeepNames(f.names.earned)
-	fmt.Fprintf(stdout, "following   %s, %v behind\n%s", strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance+ingestDelay, t.Banner)
+	fmt.Fprintf(
+		stdout,
+		"following   %s, %v behind\n%s",
+		strings.Join(j.Replay.Files, ", "),
+		j.Replay.Tolerance+ingestDelay,
+		t.Banner,
+	)
 	ctx = t.Ready(ctx)
 	err = f.Run(ctx, t.Collector, func() {
 		if t.Log != nil {
@@ -193,7 +206,12 @@ func (j *Job) after(stderr io.Writer) (time.Time, error) {
 	last, err := j.Telemetry.LastLogged(stderr)
 	// Rotated files of more than a day ago are mostly gone, and what is left would be counted as all there was.
 	if ago := time.Since(last); !last.IsZero() && ago >= longestGap {
-		j.Replay.Note(fmt.Sprintf("the metric log ends %v ago, which is too long to go on there: what was written since is not counted", ago.Round(time.Minute)))
+		j.Replay.Note(
+			fmt.Sprintf(
+				"the metric log ends %v ago, which is too long to go on there: what was written since is not counted",
+				ago.Round(time.Minute),
+			),
+		)
 		last = time.Time{}
 	}
 	return last, err

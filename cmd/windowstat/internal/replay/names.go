@@ -13,49 +13,57 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// names names the lines of all logs as a proxy would, in the order in which they are read.
+// names names the lines of all logs as a proxy names requests, in the order in which they are replayed.
 //
-// Naming would be most of a replay's time. A name is made once for each method and path that comes again: known has those that came
-// twice, and seen the last few that came once, so that a scanner's million paths fill neither: without seen, a log of nothing but these
-// takes a quarter more processor time, and half as much memory again. Names are numbers everywhere else.
+// Naming would take most of the time of a replay, so the name of a method and path is cached. Only requests that repeat
+// are cached: known has the requests that occurred twice, and seen the last ones that occurred once. A scanner's
+// million paths therefore fill neither. Without seen, a log of such paths would take a quarter more processor time, and
+// half as much memory again. Everything else refers to names by number.
 type names struct {
-	named   func(*http.Request) string // nil if by method and path
+	named   func(*http.Request) string // nil if method and path name a request
 	depth   int
-	earned  *httpstat.Names       // nil if names need not be earned
-	present int64                 // Unix time: no line of the future sets their clock
-	latest  int64                 // Unix time of the latest line: their clock
+	earned  *httpstat.Names       // nil if names are not earned
+	present int64                 // current Unix time; later lines do not advance the clock of earned
+	latest  int64                 // Unix time of the latest line: the clock of earned
 	known   map[string]*knownName // by method, target without query, and where names may depend on it, host
-	seen    [1 << 12][]byte       // those that came once
+	seen    [1 << 12][]byte       // requests that occurred once
 	seed    maphash.Seed
-	once    knownName        // that is not remembered
-	client  string           // of the last line
+	once    knownName        // of a request that is not cached
+	client  string           // client of the last line
 	ids     map[string]int32 // by name
-	list    []string         // by id
-	most    int              // beyond it, all other names are one
+	list    []string         // by number
+	most    int              // maximum number of names; further names share one
 	key     []byte
 }
 
-// knownName is a plain name, and the name and id of its resource when it was called last.
+// knownName is a plain name, with the name and the number of the resource of its last call.
 type knownName struct {
 	plain string
-	memo  *httpstat.NameCache // nil if it is not remembered
+	memo  *httpstat.NameCache // nil if it is not cached
 	name  string
 	id    int32
 }
 
-// The bounds of the caches.
+// Bounds of the caches.
 const (
 	maxTargets = 50_000
 	maxNames   = 100_000
 )
 
-// newNames makes the names of a replay; the options say whether they are earned, and how many there may be.
+// newNames returns the names of a replay. The options decide whether names are earned, and how many there may be.
 func newNames(o *Options) (*names, error) {
-	n := &names{named: o.Name, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), ids: map[string]int32{}, most: o.MaxResources}
+	n := &names{
+		named: o.Name,
+		depth: o.PathDepth,
+		known: map[string]*knownName{},
+		seed:  maphash.MakeSeed(),
+		ids:   map[string]int32{},
+		most:  o.MaxResources,
+	}
 	if o.Names == nil {
 		return n, nil
 	}
-	n.most = maxNames // of a long log: those in use at a time are bounded by how they are earned
+	n.most = maxNames // earned bounds the names in use at a time; a long log has more
 	earn := *o.Names
 	earn.MaxNames, earn.Now = o.MaxResources, func() time.Time { return time.Unix(n.latest, 0) }
 	var err error
@@ -63,8 +71,8 @@ func newNames(o *Options) (*names, error) {
 	return n, err
 }
 
-// id returns the id of the name of a line's resource, and whether that is not the line's own because it was not earned. It
-// learns from the line's status.
+// id returns the number of the resource of a line. unearned reports that the line counts for another resource, because
+// its name was not earned. id learns from the status of the line.
 func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	k := n.request(rec)
 	name, standing := k.plain, httpstat.Given
@@ -72,12 +80,12 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		if at := rec.Time.Unix(); at > n.latest && at <= n.present {
 			n.latest = at
 		}
-		if string(rec.Client) != n.client { // those of one client often follow one another
+		if string(rec.Client) != n.client { // consecutive lines often have the same client
 			n.client = string(rec.Client)
 		}
 		name, standing = n.earned.Observe(k.plain, n.client, rec.Status, k.memo)
 	}
-	// As in the proxy: a stranger may call a service whatever he likes, and only what it answers has a name.
+	// As in the proxy, a request does not create a name unless it succeeds.
 	if standing == httpstat.Unearned {
 		name = httpstat.Unmatched
 	}
@@ -87,8 +95,8 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	return k.id, standing == httpstat.Unearned
 }
 
-// request returns what is known of a request. It is remembered when it has come twice among few: most of the many that are made up
-// never come again.
+// request returns the name of a request. A request that occurs twice within the last few requests is cached; most
+// made-up ones occur once.
 func (n *names) request(rec *accesslog.Record) *knownName {
 	target, _, _ := bytes.Cut(rec.Target, []byte("?"))
 	n.key = append(append(append(n.key[:0], rec.Method...), ' '), target...)
@@ -113,14 +121,17 @@ func (n *names) request(rec *accesslog.Record) *knownName {
 	return k
 }
 
-// plain is the name of a request before it is earned; malformed requests are Unmatched.
+// plain returns the name of a request before it is earned. A malformed request is Unmatched.
 func (n *names) plain(rec *accesslog.Record, target []byte) string {
 	if len(rec.Method) == 0 {
 		return httpstat.Unmatched
 	}
 	if n.named != nil {
 		u := parseTarget(string(target))
-		return cmp.Or(n.named(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))}), httpstat.Unmatched)
+		return cmp.Or(
+			n.named(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))}),
+			httpstat.Unmatched,
+		)
 	}
 	path := target
 	if len(target) == 0 || target[0] != '/' || bytes.IndexByte(target, '%') >= 0 {
@@ -130,7 +141,7 @@ func (n *names) plain(rec *accesslog.Record, target []byte) string {
 	return string(n.key)
 }
 
-// number is the id of a name, as a Collector would have it.
+// number returns the number of a name, as cleaned and bounded by a Collector.
 func (n *names) number(name string) int32 {
 	id, ok := n.ids[name]
 	if ok {
@@ -147,7 +158,7 @@ func (n *names) number(name string) int32 {
 	return id
 }
 
-// inbound is the resource of a name, whose calls come from outside.
+// inbound returns the resource of a name, and the options of its calls, which come from outside.
 func (n *names) inbound(name int32) (string, []collector.CallOption) { return n.list[name], inbound }
 
 var inbound = []collector.CallOption{collector.Inbound()}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// openFiles holds the files that the logs of a Follower read, and those that they have read, which have no File any more.
-// It ensures that no line is read twice, whatever name a file gets.
+// openFiles holds the files that the logs of a Follower read, and those that they have read, which have no File any
+// more. It ensures that no line is read twice, whatever name a file gets.
 type openFiles []*followedFile
 
 // maxClosed is the number of closed files that are remembered at least.
@@ -35,8 +35,8 @@ func (o openFiles) knows(log string, start fingerprint) bool {
 	})
 }
 
-// open opens a file of a log, at the offset up to which it was read before. It returns nil if the file does not exist or
-// is open already.
+// open opens a file of a log, at the offset up to which it was read before. It returns nil if the file does not exist
+// or is open already.
 func (o *openFiles) open(log, name string, now time.Time) (*followedFile, error) {
 	opened, err := os.Open(name)
 	if notThere(err) {

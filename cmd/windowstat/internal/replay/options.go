@@ -14,42 +14,43 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Options configure a replay.
+// Options configures a replay.
 type Options struct {
-	// Files are the logs, in any order; "-" is Stdin. Logs that overlap in time are merged, others follow one another. A
-	// [Follower] takes patterns, too.
+	// Files are the names of the logs, in any order; "-" means Stdin. Logs that overlap in time are merged. A
+	// [Follower] also accepts patterns.
 	Files []string
 	Stdin io.Reader
-	// RotatedDirs are directories, besides those of the logs, into which rotation moves files.
+	// RotatedDirs are further directories into which rotation moves files.
 	RotatedDirs []string
-	// Format is the format of all files; nil means that each one's is detected.
+	// Format is the format of all files. Nil means that the format of each file is detected.
 	Format *accesslog.Format
-	// Zone is the time zone of times without one.
+	// Zone is the time zone of times that do not state one.
 	Zone *time.Location
-	// Tolerance is how far lines may be out of order, in whole seconds.
+	// Tolerance is the time by which lines may be out of order, in whole seconds.
 	Tolerance time.Duration
-	// Exceptions are the statuses of failed calls, Blocks those of rejected calls.
+	// Exceptions are the statuses of failed calls. Blocks are the statuses of refused calls.
 	Exceptions, Blocks Statuses
-	// Name names a request; the empty name is unmatched. Nil means that requests are named after their method and path.
+	// Name returns the name of a request, or "" for an unmatched one. Nil means that method and path name a request.
 	Name func(*http.Request) string
-	// PathDepth is how many segments of a path such a name keeps.
+	// PathDepth is the number of path segments in such a name.
 	PathDepth int
-	// Names, if not nil, are the options of [httpstat.Names] by which the names are earned. MaxNames and Now are not used.
+	// Names, if not nil, configures [httpstat.Names], which decide the names that requests earn. MaxNames and Now are
+	// not used.
 	Names *httpstat.NamesOptions
-	// MaxResources is how many resources are kept apart, beside those of routes.
+	// MaxResources is the maximum number of resources, without those of routes.
 	MaxResources int
-	// Note, if not nil, is called with what may be wrong with how a log is read.
+	// Note, if not nil, receives messages about doubtful interpretations of a log.
 	Note func(text string)
 }
 
 // Statuses is a set of HTTP statuses. The zero value is empty.
 type Statuses [1000]bool
 
-// status is one, whose order is that of the text.
+// status matches one status. The order of matching texts is the order of the statuses.
 var status = regexp.MustCompile(`^[1-9][0-9]{2}$`)
 
-// ParseStatuses parses a list of statuses, classes and ranges, such as 429,5xx or 500-503. The empty string is the empty
-// set.
+// ParseStatuses parses a list of statuses, classes and ranges, such as 429,5xx or 500-503. The empty string is the
+// empty set.
 func ParseStatuses(list string) (s Statuses, err error) {
 	if strings.TrimSpace(list) == "" {
 		return s, nil
@@ -78,7 +79,7 @@ func ParseStatuses(list string) (s Statuses, err error) {
 // Has reports whether a status is in the set.
 func (s *Statuses) Has(status int) bool { return status >= 0 && status < len(s) && s[status] }
 
-// Common returns a status that is in both sets, 0 if there is none.
+// Common returns a status that is in both sets, or 0.
 func (s *Statuses) Common(o *Statuses) (status int) {
 	for i := range s {
 		if s[i] && o[i] {

@@ -10,17 +10,18 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 )
 
-// advance takes lines into the timeline, each time of the log that is furthest behind, until one must be read first, which it
-// returns; nil if all have ended or nothing is there.
+// advance moves lines into the timeline, always from the log that is furthest behind, until a log must be read first.
+// It returns that log, or nil if all logs have ended or have no lines now.
 //
-// A log's place is its latest time so far, not that of its next line: a line that is out of order within its log must not be taken to be
-// behind those of other logs. So each log is in order by itself, up to the tolerance, and all of them are in one timeline.
+// The position of a log is its latest time so far, not the time of its next line. Otherwise a line out of order within
+// its log would look as if the log was behind the others. Each log is therefore in order by itself, up to the
+// tolerance, and all logs share one timeline.
 func (r *Follower) advance() (*log, error) {
 	for {
 		var first *log
 		for _, l := range r.logs {
-			// A log that ends is begun when the others have come to its first line: a year of rotated files has few open at a time, and
-			// names are earned in the order of time, also by what comes through a pipe, which is open.
+			// A log that ends is opened when the other logs have reached its first line. A year of rotated files then
+			// has few files open at a time, and names are earned in the order of time. A pipe is open already.
 			if r.Clock == nil && l.parser == nil && !l.ended {
 				if first == nil || l.first <= first.latest {
 					return l, nil
@@ -46,11 +47,12 @@ func (r *Follower) advance() (*log, error) {
 	}
 }
 
-// witnesses is how many lines decide whether the one before them is an outlier.
+// witnesses is the number of following lines that decide whether a line is an outlier.
 const witnesses = 10
 
-// settle drops lines from the future and outliers, until the next line of a log is one to take. An outlier is ahead of the lines
-// before it by more than the tolerance, and most of those behind it are not. It is false if more must be read to tell.
+// settle skips lines from the future and outliers, until the next line of a log can be taken. An outlier is ahead of
+// the lines before it by more than the tolerance, and most of the lines after it are not. settle returns false if more
+// lines must be read first.
 func (r *Follower) settle(l *log) bool {
 	tolerance := int64(r.Tolerance)
 	for ; l.next < len(l.items); l.next++ {
@@ -60,7 +62,7 @@ func (r *Follower) settle(l *log) bool {
 			r.counts.Future++
 			continue
 		case at > l.latest+tolerance:
-			// The lines behind it may not have been read yet.
+			// The following lines may not be read yet.
 			behind := l.items[l.next+1:]
 			if len(behind) < witnesses && !l.ended && l.upTo.IsZero() {
 				return false
@@ -83,7 +85,7 @@ func (r *Follower) settle(l *log) bool {
 	return l.ended || !l.upTo.IsZero()
 }
 
-// fill reads more of a log. It reports whether there was anything.
+// fill reads more of a log, and reports whether it had lines.
 func (r *Follower) fill(l *log) (bool, error) {
 	if l.input == nil {
 		f, err := open(l.name, r.Stdin)
@@ -114,20 +116,20 @@ func (r *Follower) fill(l *log) (bool, error) {
 	return false, errors.Join(err, l.input.close())
 }
 
-// nanos is a second. Times are Unix nanoseconds, and seconds Unix times.
+// nanos is a second in nanoseconds. Times are in Unix nanoseconds, and seconds in Unix time.
 const nanos = timeline.Nanos
 
-// spread distributes times of whole seconds evenly over their second, and the same way when a log is read again. It
-// remembers the last few seconds.
+// spread distributes the times of whole seconds evenly over their second. A log that is read again gets the same times.
+// spread remembers the last few seconds.
 type spread [16]struct {
 	second int64
 	at     float64 // the last offset, in [0, 1)
 }
 
-// golden spreads any number of points evenly over [0, 1) when it is added to each to get the next.
+// golden is the distance of successive offsets. It spreads any number of them evenly over [0, 1).
 const golden = 0.6180339887498949
 
-// next returns the offset of the next time in a second, in nanoseconds.
+// next returns the next offset in a second, in nanoseconds.
 func (s *spread) next(second int64) int64 {
 	x := &s[second%int64(len(s))]
 	if x.second != second {
@@ -139,8 +141,8 @@ func (s *spread) next(second int64) int64 {
 	return int64(x.at * float64(nanos))
 }
 
-// take puts a line into the timeline, or counts why it is not. It is the end of the order: what was taken stays, and lines that are
-// earlier than it by more than the tolerance are late from now on.
+// take adds a line to the timeline, or counts why it does not. A taken line stays. From then on, lines that are earlier
+// by more than the tolerance are late.
 func (r *Follower) take(l *log, it *item) error {
 	second := it.stamp / nanos
 	if r.timeline.From == 0 { // it is the first line
@@ -169,8 +171,8 @@ func (r *Follower) take(l *log, it *item) error {
 	if clipped := r.timeline.Add(c); clipped && !c.Passed {
 		r.counts.Clipped++
 	}
-	// So many calls are held only if the tolerance is long and the log busy. Memory is worth more than late lines then: the oldest
-	// seconds are evicted.
+	// So many calls are held only if the tolerance is long and the log is busy. Then bounded memory is more important
+	// than late lines: the oldest seconds end early.
 	for r.timeline.Held() > timeline.MaxHeld {
 		r.counts.Evicted++
 		if err := r.timeline.Until(r.timeline.From + 1); err != nil {
@@ -180,11 +182,11 @@ func (r *Follower) take(l *log, it *item) error {
 	return nil
 }
 
-// call returns the call of a line. Without a duration it is in the second of its line.
+// call returns the call of a line. A call without a duration is in the second of its line.
 func (r *Follower) call(it *item) timeline.Call {
 	c := timeline.Call{At: it.stamp, Duration: it.duration, Name: it.name, N: 1, Status: it.status}
 	switch {
-	// A status may be that of a call that was refused, which did not pass, or of one that failed; the options see to it that none is both.
+	// The options ensure that no status is both blocked and failed.
 	case r.Blocks[it.status]:
 		c.Outcome = timeline.Blocked
 	case r.Exceptions[it.status]:
@@ -203,8 +205,8 @@ func (r *Follower) call(it *item) timeline.Call {
 	return c
 }
 
-// counted reports whether the previous process counted a call. It marks a call of which that process counted only the
-// beginning: the line was there before the second ended, since servers write lines when calls end.
+// counted reports whether the previous process counted a call. It sets Passed if that process counted only the start of
+// the call. The line was written before the second ended, because servers write lines when calls end.
 func (r *Follower) counted(c *timeline.Call) bool {
 	ended := (c.At + max(c.Duration, 0)) / nanos
 	if ended <= r.after {

@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// The names that rotation gives are the only hint at which files were one log: what is in them is seen later.
+// Rotation is recognized by names. Which of the named files belong to a log is decided later, by their content.
 
-// aside is what rotation adds to names: access.log.1, access.log-20260102, access-20260102.log, access.log.old, 0.log.20260102-101112.
-var aside = regexp.MustCompile(`^[-._](?:\d[-.\d_T:]*|old|bak)$`)
+// suffix matches what rotation appends to a name: access.log.1, access.log-20260102, access-20260102.log,
+// access.log.old, 0.log.20260102-101112.
+var suffix = regexp.MustCompile(`^[-._](?:\d[-.\d_T:]*|old|bak)$`)
 
-// unpackedName is the name of a file before rotation has packed it.
+// unpackedName returns the name of a file without the extension of a packed file.
 func unpackedName(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 }
 
-// originals returns the names that a log may have had before rotation gave a file this one.
+// originals returns the possible names of a log that was rotated to a name.
 func originals(name string) (names []string) {
 	name = unpackedName(name)
 	ext := filepath.Ext(name)
@@ -28,52 +29,55 @@ func originals(name string) (names []string) {
 		if i == 0 || !strings.ContainsRune("-._", c) {
 			continue
 		}
-		if aside.MatchString(name[i:]) {
+		if suffix.MatchString(name[i:]) {
 			names = append(names, name[:i])
 		}
-		if i < len(stem) && aside.MatchString(stem[i:]) {
+		if i < len(stem) && suffix.MatchString(stem[i:]) {
 			names = append(names, stem[:i]+ext)
 		}
 	}
 	return names
 }
 
-// ofLog reports whether rotation makes a file with this name of a log with the name base.
-func ofLog(name, base string) bool { return slices.Contains(originals(name), base) }
+// isRotated reports whether rotation may have given a file of the log base this name.
+func isRotated(name, base string) bool { return slices.Contains(originals(name), base) }
 
-// numbered are the logs of a container, of which each start has one: 0.log, 1.log, each rotated to names such as 0.log.20260102-101112. A
-// link, say in /var/log/containers, leads to that of the last start.
+// numbered matches the logs of a container. Each start of a container has one: 0.log, 1.log. They are rotated to names
+// such as 0.log.20260102-101112. A symbolic link, for example in /var/log/containers, leads to the log of the last
+// start.
 var numbered = regexp.MustCompile(`^\d+\.log$`)
 
-// ofContainer reports the same of a log to which a symbolic link leads, and of those of earlier and later starts.
+// ofContainer reports whether a name belongs to the container of the log base, to which a symbolic link leads: a log of
+// another start, or a rotated log.
 func ofContainer(name, base string) bool {
 	start, _, _ := strings.Cut(name, ".log")
 	start += ".log"
-	return numbered.MatchString(base) && numbered.MatchString(start) && name != base && (name == start || ofLog(name, start))
+	return numbered.MatchString(base) && numbered.MatchString(start) && name != base &&
+		(name == start || isRotated(name, start))
 }
 
-// places are the directories in which the files of a log are: its own, that of the file to which it leads if it is a symbolic link,
-// and those that are given; and which names they have.
-func places(log string, rotatedDirs []string) (dirs []string, isOfLog func(name string) bool) {
+// directories returns the directories that may have files of a log: its own one, the one of the file to which it leads
+// if it is a symbolic link, and rotatedDirs. isOfLog reports whether a name in them may belong to the log.
+func directories(log string, rotatedDirs []string) (dirs []string, isOfLog func(name string) bool) {
 	base := filepath.Base(log)
 	target, err := filepath.EvalSymlinks(log)
-	if err != nil { // it may come
+	if err != nil { // it may be created later
 		dir, _ := filepath.EvalSymlinks(filepath.Dir(log))
 		target = filepath.Join(dir, base)
 	}
-	// The logs of containers are links, and what rotates them knows only the files to which they lead.
+	// The logs of containers are links, and rotation renames only the files to which they lead.
 	leadsTo := filepath.Base(target)
 	dirs = append([]string{filepath.Dir(target), filepath.Dir(log)}, rotatedDirs...)
 	return dirs, func(name string) bool {
-		return ofLog(name, base) || leadsTo != base && (ofLog(name, leadsTo) || ofContainer(name, leadsTo))
+		return isRotated(name, base) || leadsTo != base && (isRotated(name, leadsTo) || ofContainer(name, leadsTo))
 	}
 }
 
-// instance is the name of what may be another log, such as access-2.log, and not what rotation has made of access.log.
+// instance matches names that may be separate logs, such as access-2.log, instead of rotated files of access.log.
 var instance = regexp.MustCompile(`[^-._\d][-._]\d{1,5}\.[^.]*[^.\d]$`)
 
-// otherLogs tells logs of their own, and what rotation has made of them, from what it has made of one that their names could be of, too:
-// access-2.log beside access.log is another log if there is an access-2.log.1.
+// otherLogs distinguishes separate logs, and their rotated files, from rotated files of the log of isOfLog. A name such
+// as access-2.log next to access.log is a separate log if it has rotated files itself, for example access-2.log.1.
 func otherLogs(names map[string]bool, isOfLog func(name string) bool) (isOther func(name string) bool) {
 	others := map[string]bool{}
 	for name := range names {
@@ -85,13 +89,13 @@ func otherLogs(names map[string]bool, isOfLog func(name string) bool) (isOther f
 	return func(name string) bool { return other(name) || slices.ContainsFunc(originals(name), other) }
 }
 
-// rotations returns the files that rotation has made of a log and that were written to since, the latest first.
+// rotations returns the rotated files of a log that were written since, the latest first.
 func rotations(log string, rotatedDirs []string, since time.Time) []string {
 	type found struct {
 		name string
 		at   os.FileInfo
 	}
-	dirs, isOfLog := places(log, rotatedDirs)
+	dirs, isOfLog := directories(log, rotatedDirs)
 	entries, names := make([][]os.DirEntry, len(dirs)), map[string]bool{}
 	for i, dir := range dirs {
 		entries[i], _ = os.ReadDir(dir)
@@ -107,7 +111,7 @@ func rotations(log string, rotatedDirs []string, since time.Time) []string {
 				continue
 			}
 			at, err := e.Info()
-			// The directories may be the same one, or a file may be linked into both.
+			// The directories may be equal, or both may have links to a file.
 			same := func(x found) bool { return os.SameFile(x.at, at) }
 			if err == nil && at.Mode().IsRegular() && !at.ModTime().Before(since) && !slices.ContainsFunc(all, same) {
 				all = append(all, found{filepath.Join(dir, e.Name()), at})

@@ -9,14 +9,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Second is one second of the replay. The rows are only valid during the call.
+// Second is one second of the replay. Its rows are valid only during the call.
 type Second struct {
 	Start time.Time // in UTC
-	Rows  []Row     // of the resources with calls, or with calls in flight
+	Rows  []Row     // resources with calls, or with calls in flight
 	Total node.MetricNode
 }
 
-// All yields the rows, and the total as the last one, under its name in a metric log.
+// All yields the rows, and last the total, under its name in a metric log.
 func (s *Second) All() iter.Seq2[string, *node.MetricNode] {
 	return func(yield func(string, *node.MetricNode) bool) {
 		for i := range s.Rows {
@@ -28,32 +28,32 @@ func (s *Second) All() iter.Seq2[string, *node.MetricNode] {
 	}
 }
 
-// Row is what one resource did in a second.
+// Row holds the numbers of one resource in a second.
 type Row struct {
 	Resource string
 	node.MetricNode
 }
 
-// rows is the counter of [Run]: the records of one second. A Collector, which keeps histories for whoever reads it later, takes
-// twice the processor time of all the rest of a replay where seconds have few calls each.
+// rows is the Counter of [Run]. It holds the records of one second. A Collector also keeps histories; with few calls in
+// each second, it would take twice the processor time of the rest of a replay.
 type rows struct {
 	names  *names
 	each   func(*Second) error
-	known  []record // by id of the name
-	active []int32  // names with a call in this second, or in flight
-	total  record   // of calls in flight
+	known  []record // by the number of the name
+	active []int32  // names with a call in this second, or with calls in flight
+	total  record   // only its calls in flight are used
 	second Second
 }
 
-// record is what one resource did so far in the second. InFlightTime, the call-seconds, is counted whenever the number of calls in flight
-// changes, and at the end of the second: so many calls for so long.
+// record holds the numbers of one resource in the current second. InFlightTime, the call-seconds, is updated when the
+// number of calls in flight changes, and at the end of the second.
 type record struct {
 	node.MetricNode
 	upTo   int64 // InFlightTime is up to date, Unix nanoseconds
 	active bool
 }
 
-// move adds to the calls in flight.
+// move changes the number of calls in flight by by.
 func (r *record) move(at, by int64) {
 	r.InFlightTime += time.Duration(r.InFlight * (at - r.upTo))
 	r.upTo = at
@@ -61,7 +61,7 @@ func (r *record) move(at, by int64) {
 	r.InFlightMax = max(r.InFlightMax, r.InFlight)
 }
 
-// of returns the record of a name, which has a row in this second from now on.
+// of returns the record of a name, and adds a row for it to this second.
 func (r *rows) of(name int32) *record {
 	if n := len(r.names.list); n > len(r.known) {
 		r.known = append(r.known, make([]record, n-len(r.known))...)
@@ -74,10 +74,10 @@ func (r *rows) of(name int32) *record {
 	return x
 }
 
-// Block counts a call that did not pass.
+// Block implements timeline.Counter.
 func (r *rows) Block(c *timeline.Call) { r.of(c.Name).Block += int64(c.N) }
 
-// Begin counts a call that passes, in its second and in flight.
+// Begin implements timeline.Counter.
 func (r *rows) Begin(c *timeline.Call) *collector.Entry {
 	x := r.of(c.Name)
 	x.Pass += int64(c.N)
@@ -86,7 +86,7 @@ func (r *rows) Begin(c *timeline.Call) *collector.Entry {
 	return nil
 }
 
-// End counts a call that completes. Without a duration, it takes no time.
+// End implements timeline.Counter. A call without a duration takes no time.
 func (r *rows) End(c timeline.Completion) {
 	x, d, n := r.of(c.Name), max(time.Duration(c.Duration), 0), int64(c.N)
 	ended := node.Counts{Complete: n, RTSum: d * time.Duration(n), RTMin: d, RTMax: d}
@@ -98,7 +98,8 @@ func (r *rows) End(c timeline.Completion) {
 	r.total.move(c.Ended, -1)
 }
 
-// Over hands out the rows of a second, and begins the next one with what is in flight.
+// Over implements timeline.Counter. It passes on the rows of the second, and starts the next one with the calls in
+// flight.
 func (r *rows) Over(second int64) error {
 	s, end := &r.second, (second+1)*nanos
 	s.Start, s.Rows = time.Unix(second, 0).UTC(), s.Rows[:0]
@@ -110,15 +111,15 @@ func (r *rows) Over(second int64) error {
 		return done
 	}
 	s.Total = next(&r.total)
-	still := r.active[:0]
+	active := r.active[:0]
 	for _, name := range r.active {
 		x := &r.known[name]
 		s.Rows = append(s.Rows, Row{r.names.list[name], next(x)})
 		s.Total.Counts = s.Total.Counts.Add(s.Rows[len(s.Rows)-1].Counts)
 		if x.active = x.InFlight > 0; x.active {
-			still = append(still, name)
+			active = append(active, name)
 		}
 	}
-	r.active = still
+	r.active = active
 	return r.each(s)
 }

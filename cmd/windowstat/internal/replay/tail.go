@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// tail is the input from a log that grows. It reads every line that is written to the log once, whatever rotation does with
-// its files; the table is in the comment of [followedFile].
+// tail is the input from a log that grows. It reads every line that is written to the log once, whatever rotation does
+// with its files; the table is in the comment of [followedFile].
 //
 // The files of a tail are read one after the other: first the archives that rotation has made, then the files that may
 // still grow, and last the file that has the log's name. A poll reads from the first file that has something, so lines
@@ -21,8 +21,9 @@ import (
 type tail struct {
 	*Follower
 	name      string
-	byPattern bool            // the name matches a pattern: the log ends when its file is removed and does not grow
-	since     time.Time       // lines written since are read, also from rotated files; zero means lines written from now on
+	byPattern bool // the name matches a pattern: the log ends when its file is removed and does not grow
+	// Lines written since are read, also from rotated files; zero means lines written from now on.
+	since     time.Time
 	started   time.Time       // start of reading; rotated files from before do not belong to the tail; zero before open
 	firstLine int64           // time of the earliest line written since, or 0
 	files     []*followedFile // in the order of reading; the last one has the name, or had it last
@@ -119,7 +120,8 @@ func (t *tail) openRotated(since time.Time) (err error) {
 			t.firstLine = c.first
 		}
 		// A file of which all lines are older was packed or copied now. An empty file is being copied.
-		old := !t.started.IsZero() && (len(c.start.head) == 0 || c.last != 0 && c.last < since.Add(-t.Tolerance).UnixNano())
+		old := !t.started.IsZero() &&
+			(len(c.start.head) == 0 || c.last != 0 && c.last < since.Add(-t.Tolerance).UnixNano())
 		if name != t.name && !old && !t.openFiles.knows(t.name, c.start) {
 			rotated = append(rotated, c)
 		}
