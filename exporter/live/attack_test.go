@@ -18,8 +18,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// However many viewers there are, with whatever positions, a second of all resources and of the total is read once, and sorted
-// once for each column, and so are the details of a resource.
+// However many viewers there are, with whatever positions, a second of all resources and of the total is read once, and
+// sorted once for each column, and so are the details of a resource.
 func TestSecondsAreReadOnce(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
@@ -33,13 +33,13 @@ func TestSecondsAreReadOnce(t *testing.T) {
 		}
 		now = now.Add(time.Second)
 	}
-	first := &viewer{query: query{by: "block", resource: "resource 5"}}
+	first := &viewer{query: query{sortBy: "block", resourceName: "resource 5"}}
 	m := f.message(first)
-	order := first.table.sorted("block", f.columns)
+	order := first.sentTable.sorted("block", f.columns)
 	for i := range int64(50) {
-		v := &viewer{query: query{by: "block", resource: "resource 5"}, position: position{first.epoch, first.position.first - i, first.last - i%7}}
+		v := &viewer{query: query{sortBy: "block", resourceName: "resource 5"}, position: position{first.epoch, first.first - i, first.last - i%7}}
 		again := f.message(v)
-		if v.table != first.table || &v.table.sorted("block", f.columns)[0] != &order[0] || &v.known[0] != &first.known[0] {
+		if v.sentTable != first.sentTable || &v.sentTable.sorted("block", f.columns)[0] != &order[0] || &v.sentDetails[0] != &first.sentDetails[0] {
 			t.Fatalf("viewer %d has something of its own", i)
 		}
 		for _, second := range again.Total {
@@ -64,36 +64,37 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	now = now.Add(100 * time.Second)
 	for i := range resources {
-		v := &viewer{query: query{by: "block", resource: fmt.Sprint("resource ", i), first: now.Unix() - 90 + int64(i%80), end: now.Unix()}}
+		v := &viewer{query: query{sortBy: "block", resourceName: fmt.Sprint("resource ", i), rangeFirst: now.Unix() - 90 + int64(i%80), rangeEnd: now.Unix()}}
 		if m := f.message(v); len(m.Resource) != 100 || len(m.Details) == 0 || m.Table.Resources != resources {
 			t.Fatalf("viewer %d: %d seconds, %s, %+v", i, len(m.Resource), m.Details, m.Table)
 		}
 	}
 	// A stream whose range is not kept any more does not have it read again.
-	v := &viewer{query: query{by: "block", first: now.Unix() - 50, end: now.Unix() - 40}}
+	v := &viewer{query: query{sortBy: "block", rangeFirst: now.Unix() - 50, rangeEnd: now.Unix() - 40}}
 	for i := range 3 {
 		if m := f.message(v); (m.Table != nil) != (i == 0) {
 			t.Errorf("message %d has the table %+v", i, m.Table)
 		}
 		f.ranges = nil
 	}
-	gone := &viewer{query: query{by: "block", first: 50, end: 60}}
+	gone := &viewer{query: query{sortBy: "block", rangeFirst: 50, rangeEnd: 60}}
 	for i := range 3 {
 		if m := f.message(gone); (m.Table != nil) != (i == 0) {
 			t.Errorf("message %d has the table %+v, of seconds that are not kept", i, m.Table)
 		}
 	}
-	for i := range keptRanges {
-		f.message(&viewer{query: query{by: "block", first: now.Unix() - 90 + int64(i), end: now.Unix()}})
+	for i := range maxRanges {
+		f.message(&viewer{query: query{sortBy: "block", rangeFirst: now.Unix() - 90 + int64(i), rangeEnd: now.Unix()}})
 	}
-	if len(f.ranges) != keptRanges {
+	if len(f.ranges) != maxRanges {
 		t.Errorf("%d ranges are kept", len(f.ranges))
 	}
 	var b budget
 	for i := range 3000 {
 		if i%1000 == 0 {
-			time.Sleep(20 * time.Millisecond) // so that those before have saved what they used, but for one that asks much
-			b.of("busy").ReserveN(time.Now(), saved)
+			// So that those before have saved what they used, but for one that asks much.
+			time.Sleep(20 * time.Millisecond)
+			b.limiterOf("busy").ReserveN(time.Now(), burst)
 		}
 		if _, err := b.wait(t.Context(), fmt.Sprint("host ", i)); err != nil {
 			t.Fatal(err)
@@ -149,13 +150,14 @@ func TestPollsInALoop(t *testing.T) {
 		}
 		over.Store(true)
 		all.Wait()
-		if n := answers.Load(); n < 1000 || n > (saved+20*perSecond)/least {
+		if n := answers.Load(); n < 1000 || n > (burst+20*budgetPerSecond)/minCost {
 			t.Errorf("%d answers in ten seconds", n)
 		}
 	})
 }
 
-// Where there is no room for another stream, the newest of the host that has the most gives way to a host that has fewer.
+// Where there is no room for another stream, the newest of the host that has the most gives way to a host that has
+// fewer.
 func TestStreamsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := collector.New(collector.Options{})
@@ -202,7 +204,8 @@ func TestStreamsAreShared(t *testing.T) {
 		if theirs, ours := running["192.0.2.66"].Load(), running["10.0.0.1"].Load(); theirs != 47 || ours != 3 {
 			t.Errorf("%d and %d streams, want 47 and 3", theirs, ours)
 		}
-		if theirs, ours := said["192.0.2.66"].Load(), said["10.0.0.1"].Load(); theirs != 3 || ours != 0 { // why they ended
+		// Why they ended.
+		if theirs, ours := said["192.0.2.66"].Load(), said["10.0.0.1"].Load(); theirs != 3 || ours != 0 {
 			t.Errorf("%d and %d streams say that they gave way, want 3 and 0", theirs, ours)
 		}
 		p.Close()
@@ -210,7 +213,8 @@ func TestStreamsAreShared(t *testing.T) {
 	})
 }
 
-// rupturable is a response whose connection takes deadlines, whose writes never wait, and that is read while it is written.
+// rupturable is a response whose connection takes deadlines, whose writes never wait, and that is read while it is
+// written.
 type rupturable struct {
 	*httptest.ResponseRecorder
 	writing sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A number stands for one resource as long as the process lives: a name that is retired, and comes back, gets another, and those
-// that were there before keep theirs.
+// A number stands for one resource as long as the process lives: a name that is retired, and comes back, gets another,
+// and those that were there before keep theirs.
 func TestNumbersAreNotUsedAgain(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }, RetireAfter: 20 * time.Minute})
@@ -27,7 +27,7 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 			c.Resource(name).Block("")
 		}
 		now = now.Add(time.Second)
-		m, _ := f.present()
+		m, _ := f.current()
 		for i := range m.rows {
 			list = append(list, m.rows[i].number)
 		}
@@ -46,8 +46,8 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 	}
 }
 
-// While the past of the total is read, which takes long where there are many resources, viewers have the table and the last
-// second, and get the past when it is there, without the table again.
+// While the past of the total is read, which takes long where there are many resources, viewers have the table and the
+// last second, and get the past when it is there, without the table again.
 func TestNobodyWaitsForThePast(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
@@ -57,15 +57,15 @@ func TestNobodyWaitsForThePast(t *testing.T) {
 	f := newFeed(c, 10)
 	c.Resource("a").Block("")
 	now = now.Add(100 * time.Second)
-	_, total := f.present()
-	total.reading.Lock() // somebody reads it
-	v := &viewer{query: query{by: byTrouble}}
+	_, total := f.current()
+	total.readMu.Lock() // somebody reads it
+	v := &viewer{query: query{sortBy: byTrouble}}
 	if m := f.message(v); len(m.Total) != 1 || m.Table == nil || m.Table.Rows[0].Name != "a" {
 		t.Errorf("the viewer has %+v", m)
 	}
-	total.reading.Unlock()
+	total.readMu.Unlock()
 	for _, x := range []struct{ wanted, want int64 }{{1, 0}, {80, 79}, {80, 0}, {keptSeconds, 20}, {keptSeconds, 0}} {
-		if got := total.older(x.wanted); got != (x.want > 0) {
+		if got := total.readOlder(x.wanted); got != (x.want > 0) {
 			t.Errorf("somebody who wants %d seconds finds some before: %t", x.wanted, got)
 		}
 		if m := f.message(v); len(m.Total) != int(x.want) || m.Table != nil || m.Fresh {

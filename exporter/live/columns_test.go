@@ -31,7 +31,7 @@ func TestScriptKnowsTheNames(t *testing.T) {
 		t.Errorf("the script shows %q", names)
 	}
 	for _, m := range names {
-		if feed := slices.Concat(newColumns(false).names, inRow, processColumns[:]); !slices.Contains(feed, string(m[1])) {
+		if feed := slices.Concat(newColumns(false).names, rowColumns, processColumns[:]); !slices.Contains(feed, string(m[1])) {
 			t.Errorf("the script shows %s, and the feed has %v", m[1], feed)
 		}
 	}
@@ -47,12 +47,12 @@ func TestValuesStandByTheirNames(t *testing.T) {
 		want    string
 	}{
 		{false, m, 7 * time.Microsecond, "block:2 complete:3 exception:4 in_flight_avg:6 pass:1 rt_avg:5 rt_p99:7"},
-		{false, m, none, "block:2 complete:3 exception:4 in_flight_avg:6 pass:1 rt_avg:5 rt_p99:-1"},
-		{false, node.MetricNode{}, none, "block:0 complete:0 exception:0 in_flight_avg:0 pass:0 rt_avg:-1 rt_p99:-1"},
+		{false, m, noDuration, "block:2 complete:3 exception:4 in_flight_avg:6 pass:1 rt_avg:5 rt_p99:-1"},
+		{false, node.MetricNode{}, noDuration, "block:0 complete:0 exception:0 in_flight_avg:0 pass:0 rt_avg:-1 rt_p99:-1"},
 		{true, m, 7 * time.Microsecond, "block:2 complete:3 exception:4 in_flight_avg:-1 pass:1 rt_avg:-1 rt_p99:-1"},
 	} {
 		c, got := newColumns(tc.untimed), map[string]int64{}
-		values := c.append(nil, &tc.m, tc.p99)
+		values := c.appendValues(nil, &tc.m, tc.p99)
 		for i, name := range c.names {
 			got[name] = values[i]
 		}

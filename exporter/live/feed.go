@@ -9,76 +9,80 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// feed is what is read of the collector once for all viewers: the present second of all resources, ranges that somebody chose,
-// and the past of the total. The first viewer who needs a part reads it, and others who need the same wait for that, and for nothing
-// else. A single resource costs so little that each viewer reads the one that it has open.
+// feed reads the data that all viewers share from the Collector: the current second of all resources, selected time
+// ranges, and the history of the total. The first viewer that needs a part reads it; other viewers wait only for that
+// read. A single resource is cheap, so each viewer reads the one that it has open.
 type feed struct {
-	stats   *collector.Collector
-	rows    int // on a page of the table
-	columns *columns
-	started int64 // differs between processes
-	process process
+	stats     *collector.Collector
+	pageRows  int // rows on a page of the table
+	columns   *columns
+	startTime int64 // milliseconds of Unix time; identifies the process
+	process   processMeter
 
-	mu     sync.Mutex // guards what follows; nothing is read under it
-	now    *snapshot
+	mu     sync.Mutex  // guards the fields below; no read of the Collector's seconds happens while it is held
+	last   *snapshot   // the last sealed second
 	ranges []*snapshot // the latest last
 	total  *series
 
-	naming   sync.Mutex                     // guards what follows
-	entries  map[*collector.Resource]*entry // of the resources that there are
-	numbered int64                          // the last number of an entry
+	entriesMu  sync.Mutex                     // guards the fields below
+	entries    map[*collector.Resource]*entry // of the current resources
+	lastNumber int64                          // the last number that an entry got
 }
 
-// keptRanges is how many ranges are kept. Somebody who sorts, searches or turns a page asks for the same seconds again, as does everybody
-// who opens a link to them; reading ten minutes of ten thousand resources takes half a second.
-const keptRanges = 8
+// maxRanges is the number of ranges that are kept. A viewer that sorts, searches or turns a page requests the same
+// range again, as does every viewer that opens a link to the range. Reading ten minutes of ten thousand resources takes
+// half a second.
+const maxRanges = 8
 
-// newFeed makes a feed for pages of so many rows. It reads nothing until somebody asks.
-func newFeed(c *collector.Collector, rows int) *feed {
+// newFeed creates a feed for table pages of pageRows rows. It reads nothing until a viewer needs it.
+func newFeed(c *collector.Collector, pageRows int) *feed {
 	f := &feed{
-		stats: c, rows: rows, columns: newColumns(c.DurationsUnknown()),
-		started: time.Now().UnixMilli(), process: process{root: machine},
+		stats: c, pageRows: pageRows, columns: newColumns(c.DurationsUnknown()),
+		startTime: time.Now().UnixMilli(), process: processMeter{root: machineRoot},
 	}
 	f.total = &series{feed: f, view: c.Tree().View()}
 	return f
 }
 
-// present returns the snapshot of the last sealed second, and the series of the total with it.
-func (f *feed) present() (s *snapshot, total *series) {
+// current returns the snapshot of the last sealed second, and the series of the total up to that second.
+func (f *feed) current() (s *snapshot, total *series) {
 	line := f.stats.Timeline()
 	now := line.Now()
 	open := line.At(now).Index
 	f.mu.Lock()
-	if f.now == nil || f.now.to < open {
-		f.now = newSnapshot(open-1, open)
+	if f.last == nil || f.last.to < open {
+		f.last = newSnapshot(open-1, open)
 		if v := f.stats.Inbound(); !f.total.inbound && v.Node().Used() {
 			f.total = &series{feed: f, view: v, inbound: true}
 		}
 	}
-	s, total = f.now, f.total
+	s, total = f.last, f.total
 	f.mu.Unlock()
-	// Reading is done without the lock: the first viewer of a second reads it for all, and the others wait for the snapshot alone.
+	// The reads happen without f.mu. The first viewer of a second reads it for all; the others wait for this snapshot,
+	// and for nothing else.
 	s.read(f)
-	total.until(s.to)
+	total.readUntil(s.to)
 	if s.end > 0 {
-		f.process.until(s.to, s.end-1, now)
+		f.process.measureSecond(s.to, s.end-1, now)
 	}
 	return s, total
 }
 
-// ranged returns the snapshot of the seconds that a viewer chose, an empty one if they are not known. The last ones are kept.
-func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
+// rangeSnapshot returns the snapshot of the range that the viewer selected, or an empty snapshot if its seconds are no
+// longer kept. It keeps the last snapshots for other requests.
+func (f *feed) rangeSnapshot(v *viewer, last *snapshot) *snapshot {
 	line := f.stats.Timeline()
-	from, to := line.IndexAtOrAfter(time.Unix(v.query.first, 0)), min(line.IndexAtOrAfter(time.Unix(v.end, 0)), now.to)
-	unknown := &snapshot{first: v.query.first, end: v.end}
+	from := line.IndexAtOrAfter(time.Unix(v.rangeFirst, 0))
+	to := min(line.IndexAtOrAfter(time.Unix(v.rangeEnd, 0)), last.to)
+	empty := &snapshot{first: v.rangeFirst, end: v.rangeEnd}
 	if from = max(from, to-keptSeconds); from >= to {
-		return unknown
+		return empty
 	}
 	f.mu.Lock()
 	i := slices.IndexFunc(f.ranges, func(x *snapshot) bool { return x.from == from && x.to == to })
 	if i < 0 {
 		f.ranges = append(f.ranges, newSnapshot(from, to))
-		f.ranges = f.ranges[max(0, len(f.ranges)-keptRanges):]
+		f.ranges = f.ranges[max(0, len(f.ranges)-maxRanges):]
 		i = len(f.ranges) - 1
 	}
 	s := f.ranges[i]
@@ -87,28 +91,29 @@ func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
 		v.spent += time.Since(began)
 	}
 	if s.end == 0 {
-		return unknown
+		return empty
 	}
 	return s
 }
 
-// known returns the entries of the resources that there are, by number: the oldest resources come first, and new ones get the next
-// numbers.
-func (f *feed) known() []*entry {
+// currentEntries seals the last second and returns the entries of all current resources in ascending order of their
+// numbers. New resources get the next numbers.
+func (f *feed) currentEntries() []*entry {
 	m := f.stats.Seal()
-	f.naming.Lock()
-	defer f.naming.Unlock()
-	// A resource that was retired and is back is another one, with a number of its own: a row never changes what it stands for.
+	f.entriesMu.Lock()
+	defer f.entriesMu.Unlock()
+	// A name that was retired and used again is a new resource and gets a new number, so the rows of a viewer that have
+	// the same number always show the same resource.
 	old, list := f.entries, make([]*entry, len(m.Resources))
-	f.entries = make(map[*collector.Resource]*entry, len(list)) // without those that were retired
+	f.entries = make(map[*collector.Resource]*entry, len(list)) // drops the retired resources
 	for i, r := range m.Resources {
 		e := old[r]
 		if e == nil {
-			f.numbered++
-			e = &entry{Resource: r, lower: strings.ToLower(r.Name()), number: f.numbered}
+			f.lastNumber++
+			e = &entry{Resource: r, lowerName: strings.ToLower(r.Name()), number: f.lastNumber}
 		}
 		f.entries[r], list[i] = e, e
 	}
-	f.readUsual(list, m.Open)
+	f.readBaselines(list, m.Open)
 	return list
 }

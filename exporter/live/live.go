@@ -1,34 +1,41 @@
-// Package live serves a web page that shows every second when it is sealed: calls admitted, blocked and failed, response times
-// and calls in flight, of all inbound traffic and of every resource.
+// Package live serves a web page that shows each second when it is sealed: calls admitted, blocked and failed,
+// response times and calls in flight, for all inbound traffic and for every resource.
 //
 //	page, err := live.New(c, live.Options{})
 //	mux.Handle("/live/", page)
 //
-// The page is embedded and loads nothing from other hosts; its only library is uPlot. Numbers arrive by server-sent events,
-// which resume after an interruption, or by polling where a proxy holds events back. A viewer is sent the total, a page of the
-// table and the resource that is open, however many others there are; the server sorts and searches. Each second of all resources
-// is read once, by the first viewer who asks for it, and sorted once for each column; without viewers the page costs nothing.
+// The page is embedded in the program and loads nothing from other hosts. Its only library is uPlot. The seconds arrive
+// as server-sent events, which resume after an interruption. If a proxy withholds the events, the page polls.
 //
-// The table is of the last second, or of the seconds to which the charts are zoomed, or of the one at which the page is paused:
-// then it has sums, and averages of that range.
+// # Costs
 //
-// A [Recording] is the same page as one file, with the seconds of a metric log in it and no server.
+// A viewer receives the total, one page of the table and the open resource, however many resources exist. The server
+// sorts and searches. The first viewer of a second reads all resources for all viewers. Each sort order is computed
+// once per second. Without viewers the page costs nothing.
+//
+// # The table
+//
+// The table shows the last second. If the page is paused, the table shows the second of the pause. If the charts are
+// zoomed, it shows sums and averages of the seconds in the charts.
+//
+// A [Recording] is the same page as a single file, which contains the seconds of a metric log and needs no server.
 //
 // # Caveats
 //
-// Browsers allow six HTTP/1.1 connections to a host, and each tab keeps one: the seventh tab waits.
+// Browsers allow six HTTP/1.1 connections to a host, and each tab holds one: the seventh tab waits.
 //
-// A viewer that does not read is disconnected. A host whose questions take more than a tenth of a processor waits. See
-// docs/security.md for what else a client cannot hold.
+// A viewer that does not read is disconnected. A host whose requests take more than a tenth of a processor waits. See
+// docs/security.md for the other limits on clients.
 //
-// The seconds before the first viewer came are read when somebody's charts show them, at first three minutes: with 10,000 resources
-// that takes a processor for some 200 ms, and others have their seconds meanwhile. Response times of single calls are kept for a minute, so
-// there is no p99 before, and the page says from when on it is known. The p99 that is usual for a resource is taken to be the
-// median of the slowest call of a second, of ten seconds in each of the last ten minutes. The total is of inbound calls; in a
-// service without any it is called background, all outermost calls, which other ways out have not.
+// The seconds before the first viewer are read when a viewer's charts show them, initially three minutes. With 10,000
+// resources the read takes a processor for some 200 ms, and other viewers receive their seconds in the meantime.
+// Histograms of response times are kept for a minute, so older seconds have no p99; the page shows when the p99
+// begins. The baseline p99 of a resource is an estimate: the median, over ten seconds of each of the last ten minutes
+// but the current one, of the slowest call in a second. The total counts inbound calls. In a service without inbound
+// calls the page shows the background instead, all outermost calls; no other exporter has this total.
 //
-// Everyone who can open the page sees the names of all resources and origins. The page's address has what is open and searched,
-// behind the #; the server's access log gets the same with the address of the stream.
+// Everyone who can open the page sees the names of all resources and origins. The page keeps the open resource and the
+// search in the URL fragment, but sends them in the query of the stream, so they appear in the server's access log.
 package live
 
 import (
@@ -59,64 +66,67 @@ const (
 	DefaultMaxRows    = 50
 )
 
-// maxRows is the most of [Options.MaxRows]: they are encoded for each viewer in each second.
+// maxRows is the largest [Options.MaxRows]. The rows are encoded for each viewer, every second.
 const maxRows = 250
 
 // Options configure a [Page]. The zero value is sensible.
 type Options struct {
 	// Title is the page's title, "windowstat" if empty.
 	Title string
-	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. A further one ends with an event named full. If its host
-	// has fewer than another one, the newest of that other host ends so in its place, but two are left to every host. A host is an
-	// address, of IPv6 a network of 64 bits.
+	// MaxViewers is the maximum number of concurrent streams, [DefaultMaxViewers] if zero. A stream above the maximum
+	// ends with an event named full. If another host has at least three streams, and at least two more than the host
+	// of the new stream, the newest stream of the other host ends instead. A host is an address, or a network of 64
+	// bits in IPv6.
 	MaxViewers int
-	// MaxRows is how many resources are on a page of the table, [DefaultMaxRows] if zero, and at most 250. A viewer is sent
-	// those only, so it bounds what a second of a viewer costs.
+	// MaxRows is the number of resources on a page of the table, [DefaultMaxRows] if zero, and at most 250. A viewer
+	// receives only these rows, so MaxRows limits the cost of a viewer.
 	MaxRows int
 }
 
-// Page serves the page below any path that ends in a slash. A viewer that does not read a message within ten seconds is
-// disconnected, and nobody waits for it. Streams have a deadline for each message in the place of the server's WriteTimeout. They end
-// when their http.Server is shut down, so they do not delay the shutdown. It must be made with [New], and is safe for concurrent use.
+// Page is an [http.Handler] that serves the live page under any path that ends in a slash. A viewer that does not read
+// a message within ten seconds is disconnected; nothing else waits for it. Streams set a write deadline for each
+// message, which replaces the server's WriteTimeout. They end when their http.Server shuts down, so they do not delay
+// the shutdown. Create a Page with [New]. A Page is
+// safe for concurrent use.
 type Page struct {
-	stats   *collector.Collector
-	opts    Options
-	feed    *feed
-	zipped  http.Handler // what the page answers, compressed if the client accepts that
-	viewers *limiter.Shares
-	polls   *limiter.Shares
-	budget  budget
-	servers sync.Map // *http.Server to a context.Context, which ends when it shuts down
-	closed  context.Context
-	close   context.CancelFunc
+	stats      *collector.Collector
+	opts       Options
+	feed       *feed
+	compressed http.Handler // route, with compression for clients that accept it
+	viewers    *limiter.Shares
+	polls      *limiter.Shares
+	budget     budget
+	servers    sync.Map // *http.Server to the context.Context that ends when it shuts down
+	closed     context.Context
+	close      context.CancelFunc
 }
 
 //go:embed assets/*.html assets/*.js assets/*.css
 var assets embed.FS
 
-// defaults fills in what is left out.
+// defaults replaces zero values with defaults.
 func (o *Options) defaults() {
 	o.Title = cmp.Or(o.Title, "windowstat")
 	o.MaxViewers, o.MaxRows = cmp.Or(o.MaxViewers, DefaultMaxViewers), cmp.Or(o.MaxRows, DefaultMaxRows)
 }
 
-// Check returns everything that is wrong with the options, as [collector.OptionError]s.
+// Check returns an error with a [collector.OptionError] for each invalid option.
 func (o Options) Check() error {
 	o.defaults()
 	var errs []error
-	wrong := func(field, format string, args ...any) {
+	invalid := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "live", Field: field, Err: fmt.Errorf(format, args...)})
 	}
 	if o.MaxViewers < 1 {
-		wrong("MaxViewers", "%d; at least 1 is needed", o.MaxViewers)
+		invalid("MaxViewers", "%d; must be at least 1", o.MaxViewers)
 	}
 	if o.MaxRows < 1 || o.MaxRows > maxRows {
-		wrong("MaxRows", "%d; 1 to %d are allowed", o.MaxRows, maxRows)
+		invalid("MaxRows", "%d; must be 1 to %d", o.MaxRows, maxRows)
 	}
 	return errors.Join(errs...)
 }
 
-// New makes the page. The error names every invalid option.
+// New creates a Page for the statistics of c. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Page, error) {
 	err := o.Check()
 	if c == nil {
@@ -128,23 +138,29 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	o.defaults()
 	p := &Page{
 		stats: c, opts: o, feed: newFeed(c, o.MaxRows),
-		viewers: limiter.NewShares(o.MaxViewers, limiter.EvictNewest), polls: limiter.NewShares(o.MaxViewers, limiter.EvictOldest),
+		viewers: limiter.NewShares(o.MaxViewers, limiter.EvictNewest),
+		polls:   limiter.NewShares(o.MaxViewers, limiter.EvictOldest),
 	}
 	p.closed, p.close = context.WithCancel(context.Background())
-	// The options are right. A stream keeps no window.
+	// Stateless compression keeps no window in memory for an open stream. The options are valid, so NewWrapper cannot
+	// fail.
 	zip, _ := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.StatelessCompression), gzhttp.EnableZstd(false))
-	p.zipped = zip(http.HandlerFunc(p.answer))
+	p.compressed = zip(http.HandlerFunc(p.route))
 	return p, nil
 }
 
-// Close ends all streams and rejects new ones. It is needed for servers other than http.Server, and for http.Server.Close.
-// Viewers then poll until the server comes back.
+// Close ends all streams and rejects new ones. Call it if the server is not an http.Server, or before
+// http.Server.Close. The viewers then poll until a server responds again.
 func (p *Page) Close() { p.close() }
+
+// contentPolicy allows the page to load scripts, styles and data from its own server only.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // ServeHTTP implements http.Handler.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -155,27 +171,27 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !limiter.Begin(w, r, responseTimeout) {
 		return
 	}
-	p.zipped.ServeHTTP(w, r)
+	p.compressed.ServeHTTP(w, r)
 }
 
-// answer serves a part by the last element of its path, wherever the page is mounted.
-func (p *Page) answer(w http.ResponseWriter, r *http.Request) {
+// route selects a handler by the last element of the path, so the page can be mounted anywhere.
+func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	name := path.Base(r.URL.Path)
 	if strings.HasSuffix(r.URL.Path, "/") {
 		name = "index.html"
 	}
 	switch name {
 	case "stream":
-		p.stream(w, r)
+		p.serveStream(w, r)
 	case "seconds":
-		p.poll(w, r)
+		p.servePoll(w, r)
 	default:
-		p.file(w, r, name)
+		p.serveAsset(w, r, name)
 	}
 }
 
-// file serves a static part of the page.
-func (p *Page) file(w http.ResponseWriter, r *http.Request, name string) {
+// serveAsset serves a static file of the page.
+func (p *Page) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	body := asset(name)
 	if body == "" {
 		http.NotFound(w, r)
@@ -190,21 +206,24 @@ func (p *Page) file(w http.ResponseWriter, r *http.Request, name string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// asset returns a part of the page, empty if there is none of this name.
+// asset returns the content of a static file, or "" if no file has this name.
 func asset(name string) string {
 	body, _ := assets.ReadFile("assets/" + name)
 	return string(body)
 }
 
-// index returns the page that gets its seconds from a script, follow or recorded, and keeps so many. Above the charts stands some HTML.
+// index returns the HTML page. The script source, "follow" or "recorded", provides its seconds. The script keeps the
+// last kept seconds. The HTML in above appears above the charts.
 func index(o Options, source string, kept int, above string) string {
 	return strings.NewReplacer(
-		"{title}", html.EscapeString(o.Title), "{rows}", strconv.Itoa(o.MaxRows), "{source}", source, "{keep}", strconv.Itoa(kept), "{above}", above,
+		"{title}", html.EscapeString(o.Title), "{rows}", strconv.Itoa(o.MaxRows),
+		"{source}", source, "{keep}", strconv.Itoa(kept), "{above}", above,
 	).Replace(asset("index.html"))
 }
 
 const (
-	// writeTimeout limits one message of a stream, responseTimeout any other response.
-	writeTimeout    = 10 * time.Second
+	// writeTimeout limits the write of one message of a stream.
+	writeTimeout = 10 * time.Second
+	// responseTimeout limits any other response.
 	responseTimeout = 30 * time.Second
 )

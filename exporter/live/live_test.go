@@ -240,8 +240,8 @@ func TestQuantileOfADroppedHistogram(t *testing.T) {
 	}
 }
 
-// The total is of inbound calls, whatever they call in turn. While there are none the background is shown, all outermost calls, and a
-// viewer drops that when there are: nobody says that the server was started again.
+// The total is of inbound calls, whatever they call in turn. While there are none the background is shown, all
+// outermost calls, and a viewer drops that when there are: nobody says that the server was started again.
 func TestTotal(t *testing.T) {
 	p, c, now := newPage(t, live.Options{MaxRows: 1})
 	_ = c.Do(t.Context(), "warm up", func(ctx context.Context) error {
@@ -315,8 +315,8 @@ func TestPagesOfTheTable(t *testing.T) {
 	}
 }
 
-// The table of a range has sums and averages of its seconds, the p99 of all its calls, and the passes of its seconds, or the most
-// of each few.
+// The table of a range has sums and averages of its seconds, the p99 of all its calls, and the passes of its seconds,
+// or the most of each few.
 func TestTableOfARange(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
 	begin := now.Unix()
@@ -362,7 +362,8 @@ func TestTableOfARange(t *testing.T) {
 	}
 }
 
-// Trouble comes first: failed calls, refused ones, then a p99 that is twice what is usual, then the busiest. It counts for ten seconds.
+// Trouble comes first: failed calls, refused ones, then a p99 that is twice what is usual, then the busiest. It counts
+// for ten seconds.
 func TestTroubleComesFirst(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
 	call := func(name string, takes time.Duration, err error) {
@@ -441,8 +442,8 @@ func TestDetailsOfAResource(t *testing.T) {
 	}
 }
 
-// A resource for names beyond the limits is one as any other, and so is a place of the call tree below which calls are not
-// shown.
+// A resource for names beyond the limits is one as any other, and so is a place of the call tree below which calls are
+// not shown.
 func TestDetailsOfTheOverflow(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }, MaxResources: collector.MaxDepth + 1})
@@ -664,7 +665,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Calls that hang are named, in the order of their age, with what somebody needs to find them; calls that end soon are not.
+// Calls that hang are named, in the order of their age, with what somebody needs to find them; calls that end soon are
+// not.
 func TestCallsInFlightForLong(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
 	ctx, request, _ := c.Enter(t.Context(), "GET /", collector.Inbound(), collector.Origin("web"), collector.Entrance("http"), collector.TraceID(`4bf9<b>`))

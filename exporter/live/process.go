@@ -14,65 +14,73 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// process is what the process had of the machine in each second, so that a viewer sees whether the service or the machine is
-// slow. It is measured while somebody looks: when a second is over, against when it began. What the machine does not tell is -1;
-// the cgroup is that of Linux, version 2.
-type process struct {
-	root fs.FS // of the machine
+// processMeter measures the resource usage of the process in each second, so viewers can distinguish a slow service
+// from a slow machine. It measures only while the page has viewers: the first request after the end of a second
+// measures, and compares with the measurement before. Values that the machine does not provide are -1. The cgroup
+// values need Linux and cgroup version 2.
+type processMeter struct {
+	root fs.FS // root of the machine's file system
 
-	mu      sync.Mutex // guards what follows
-	next    int64      // index of the second after the last measurement
-	before  measured
-	seconds [][]int64 // ascending, each the Unix time and processColumns
+	mu       sync.Mutex // guards the fields below
+	next     int64      // index of the second after the last measurement
+	previous measurement
+	seconds  [][]int64 // ascending, each the Unix time and processColumns
 }
 
-// processColumns are the numbers of a second; times are in microseconds.
+// processColumns names the numbers of a second. Times are in microseconds.
 var processColumns = [...]string{
-	"cpu",                 // that the process used
-	"throttled", "waited", // for which the cgroup was throttled, and for which something in it waited for a processor
-	"memory_events",  // times that the cgroup came to a limit of its memory
-	"heap", "memory", // bytes of the heap, and of the cgroup
-	"goroutines",       //
-	"latency", "pause", // p99 of goroutines that waited for a processor, and the longest pause of the garbage collector
+	"cpu",           // CPU time of the process
+	"throttled",     // time that the cgroup spent throttled
+	"waited",        // time that any task of the cgroup spent waiting for a CPU
+	"memory_events", // number of times that the cgroup reached a memory limit
+	"heap",          // bytes of heap objects
+	"memory",        // bytes of the cgroup
+	"goroutines",
+	"latency", // p99 of the time that goroutines waited for a processor
+	"pause",   // longest pause by the garbage collector
 }
 
-const counters = 4 // of the columns, which come first
+// counterColumns is the number of columns that are counters. They come first; the next three are gauges.
+const counterColumns = 4
 
-// measured is what was read at a moment.
-type measured struct {
+// measurement holds the values of one instant.
+type measurement struct {
 	at     leap.Reading
-	values [7]int64                     // counters since the start, and levels
-	delays [2]*metrics.Float64Histogram // since the start
+	values [7]int64                     // counters since the start, then gauges
+	delays [2]*metrics.Float64Histogram // latency and pause, since the start
 }
 
-// until measures at the end of the second before open, unless that is done.
-func (p *process) until(open, unix int64, now leap.Reading) {
+// measureSecond measures at the end of the last sealed second, unless an earlier call did. open is the index of the
+// open second, unix the Unix time of the last sealed one, and now the current reading. The second gets a row only if
+// the second before it was measured as well, more than half a second ago.
+func (p *processMeter) measureSecond(open, unix int64, now leap.Reading) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.next >= open {
 		return
 	}
 	m := p.measure(now)
-	if took := now.Sub(p.before.at); p.next == open-1 && took > time.Second/2 {
+	if elapsed := now.Sub(p.previous.at); p.next == open-1 && elapsed > time.Second/2 {
 		row := append(make([]int64, 0, 1+len(processColumns)), unix)
 		for i, v := range m.values {
-			if was := p.before.values[i]; i < counters && v >= 0 {
-				if v -= was; was < 0 || v < 0 {
+			if before := p.previous.values[i]; i < counterColumns && v >= 0 {
+				if v -= before; before < 0 || v < 0 {
 					v = -1
 				}
-				v = int64(float64(v) / took.Seconds()) // a late measurement covers more than a second
+				v = int64(float64(v) / elapsed.Seconds()) // a delayed measurement covers more than a second
 			}
 			row = append(row, v)
 		}
-		row = append(row, delay(p.before.delays[0], m.delays[0], .99), delay(p.before.delays[1], m.delays[1], 1))
+		row = append(row,
+			deltaQuantile(p.previous.delays[0], m.delays[0], .99), deltaQuantile(p.previous.delays[1], m.delays[1], 1))
 		p.seconds = append(p.seconds, row)
 		p.seconds = p.seconds[max(0, len(p.seconds)-keptSeconds):]
 	}
-	p.next, p.before = open, m
+	p.next, p.previous = open, m
 }
 
-// after returns the seconds after last.
-func (p *process) after(last int64) [][]int64 {
+// after returns the seconds after the Unix time last.
+func (p *processMeter) after(last int64) [][]int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := len(p.seconds)
@@ -82,9 +90,8 @@ func (p *process) after(last int64) [][]int64 {
 	return append([][]int64{}, p.seconds[i:]...)
 }
 
-// measure reads what there is at a moment: of the runtime, of the process, and of the cgroup, whose files are below the path that the
-// kernel says, or at the root where a container sees its own only.
-func (p *process) measure(now leap.Reading) measured {
+// measure reads the values of the runtime, of the process and of its cgroup.
+func (p *processMeter) measure(now leap.Reading) measurement {
 	read := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/sched/goroutines:goroutines"},
@@ -92,65 +99,82 @@ func (p *process) measure(now leap.Reading) measured {
 		{Name: "/sched/pauses/total/gc:seconds"},
 	}
 	metrics.Read(read)
-	group := "sys/fs/cgroup"
-	_, below, _ := strings.Cut("\n"+p.file("proc/self/cgroup"), "\n0::")
-	below, _, _ = strings.Cut(below, "\n")
-	if own := path.Join(group, below); p.file(own+"/cpu.stat") != "" { // or the root is the container's own
-		group = own
+	group := p.cgroup()
+	memoryEvents := int64(-1)
+	if events := p.readFile(group + "/memory.events"); events != "" {
+		memoryEvents = fieldValue(events, "high ") + fieldValue(events, "max ") + fieldValue(events, "oom_kill ")
 	}
-	cpu := int64(-1)
-	stat := p.file("proc/self/stat")
-	if f := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]); len(f) > 12 { // behind the name of the program
-		cpu = (number(f[11]) + number(f[12])) * 10_000 // ticks of 10 ms
-	}
-	events := p.file(group + "/memory.events")
-	limits := int64(-1)
-	if events != "" {
-		limits = field(events, "high ") + field(events, "max ") + field(events, "oom_kill ")
-	}
-	return measured{now, [...]int64{
-		cpu, field(p.file(group+"/cpu.stat"), "throttled_usec "), field(p.file(group+"/cpu.pressure"), "total="), limits,
-		int64(read[0].Value.Uint64()), number(p.file(group + "/memory.current")), int64(read[1].Value.Uint64()),
+	return measurement{now, [...]int64{
+		p.cpuTime(),
+		fieldValue(p.readFile(group+"/cpu.stat"), "throttled_usec "),
+		fieldValue(p.readFile(group+"/cpu.pressure"), "total="),
+		memoryEvents,
+		int64(read[0].Value.Uint64()),
+		parseNumber(p.readFile(group + "/memory.current")),
+		int64(read[1].Value.Uint64()),
 	}, [...]*metrics.Float64Histogram{read[2].Value.Float64Histogram(), read[3].Value.Float64Histogram()}}
 }
 
-// file reads a file of the machine; one that it has not is empty.
-func (p *process) file(name string) string {
+// cgroup returns the directory of the process's cgroup: the path in /proc/self/cgroup below /sys/fs/cgroup, or
+// /sys/fs/cgroup itself in a container that sees only its own cgroup.
+func (p *processMeter) cgroup() string {
+	const root = "sys/fs/cgroup"
+	_, group, _ := strings.Cut("\n"+p.readFile("proc/self/cgroup"), "\n0::")
+	group, _, _ = strings.Cut(group, "\n")
+	if dir := path.Join(root, group); p.readFile(dir+"/cpu.stat") != "" {
+		return dir
+	}
+	return root
+}
+
+// cpuTime returns the user and system time of the process in microseconds, or -1.
+func (p *processMeter) cpuTime() int64 {
+	stat := p.readFile("proc/self/stat")
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // the program's name may contain spaces
+	if len(fields) <= 12 {
+		return -1
+	}
+	return (parseNumber(fields[11]) + parseNumber(fields[12])) * 10_000 // ticks of 10 ms
+}
+
+// readFile returns the content of a file of the machine, or "" if it cannot be read.
+func (p *processMeter) readFile(name string) string {
 	b, _ := fs.ReadFile(p.root, name)
 	return string(b)
 }
 
-// field is the number behind a name in a file, -1 if there is none.
-func field(text, name string) int64 {
+// fieldValue returns the number after the first occurrence of name in a text, or -1.
+func fieldValue(text, name string) int64 {
 	_, rest, _ := strings.Cut(text, name)
-	return number(rest)
+	return parseNumber(rest)
 }
 
-// number is the number at the beginning of a text, -1 if there is none: "max" is what the cgroup has without a limit.
-func number(text string) int64 {
+// parseNumber returns the number at the beginning of a text, or -1. A cgroup without a limit has "max" instead of one.
+func parseNumber(text string) int64 {
 	n := int64(-1)
-	_, _ = fmt.Sscan(text, &n) // which leaves it as it is then
+	_, _ = fmt.Sscan(text, &n) // an error leaves n unchanged
 	return n
 }
 
-// delay is a quantile of what came between two histograms, in microseconds: the upper bound of its bucket, or the lower one if
-// that has none. It is 0 if nothing came.
-func delay(before, now *metrics.Float64Histogram, q float64) int64 {
-	all := uint64(0)
+// deltaQuantile returns the quantile q of the values that were added between two readings of a histogram, in
+// microseconds, or 0 if none were added. The result is the upper bound of the quantile's bucket, or the lower bound if
+// the upper bound is infinite.
+func deltaQuantile(before, now *metrics.Float64Histogram, q float64) int64 {
+	total := uint64(0)
 	for i := range now.Counts {
-		all += now.Counts[i] - before.Counts[i]
+		total += now.Counts[i] - before.Counts[i]
 	}
-	sum, at := uint64(0), 0.
+	sum, bound := uint64(0), 0.
 	for i := range now.Counts {
-		if n := now.Counts[i] - before.Counts[i]; n > 0 && float64(sum) < q*float64(all) {
-			if at = now.Buckets[i+1]; math.IsInf(at, 1) {
-				at = now.Buckets[i]
+		if n := now.Counts[i] - before.Counts[i]; n > 0 && float64(sum) < q*float64(total) {
+			if bound = now.Buckets[i+1]; math.IsInf(bound, 1) {
+				bound = now.Buckets[i]
 			}
 		}
 		sum += now.Counts[i] - before.Counts[i]
 	}
-	return int64(at * 1e6)
+	return int64(bound * 1e6)
 }
 
-// machine is the root of the machine's files.
-var machine = os.DirFS("/")
+// machineRoot is the root of the machine's file system.
+var machineRoot = os.DirFS("/")

@@ -41,14 +41,14 @@ func TestProcess(t *testing.T) {
 		"one that was lost": {whole, fstest.MapFS{}, time.Second, "-1 -1 -1 -1 -1"},
 		"one that restarts": {files(250, 1300, 2400, 2), whole, time.Second, "-1 -1 -1 -1 123456"},
 	} {
-		p := process{root: tc.before}
-		p.until(10, 1000, leap.Reading(time.Hour))
+		p := processMeter{root: tc.before}
+		p.measureSecond(10, 1000, leap.Reading(time.Hour))
 		if got := p.after(0); len(got) != 0 {
 			t.Errorf("%s: at first there is %v", name, got)
 		}
 		p.root = tc.now
-		p.until(11, 1001, leap.Reading(time.Hour+tc.took))
-		p.until(11, 1001, leap.Reading(2*time.Hour)) // is done
+		p.measureSecond(11, 1001, leap.Reading(time.Hour+tc.took))
+		p.measureSecond(11, 1001, leap.Reading(2*time.Hour)) // is done
 		got := p.after(1000)
 		if len(got) != 1 || len(got[0]) != 1+len(processColumns) || got[0][0] != 1001 {
 			t.Fatalf("%s: %v", name, got)
@@ -57,7 +57,7 @@ func TestProcess(t *testing.T) {
 		if s := fmt.Sprint(x[1], x[2], x[3], x[4], x[6]); s != tc.want || x[5] <= 0 || x[7] <= 0 {
 			t.Errorf("%s: %v; cpu, throttled, waited, events and memory are %s, want %s", name, x, s, tc.want)
 		}
-		p.until(15, 1005, leap.Reading(3*time.Hour)) // nobody looked in between
+		p.measureSecond(15, 1005, leap.Reading(3*time.Hour)) // nobody looked in between
 		if got := p.after(1001); len(got) != 0 {
 			t.Errorf("%s: after a gap there is %v", name, got)
 		}
@@ -66,7 +66,7 @@ func TestProcess(t *testing.T) {
 	own := maps.Clone(whole)
 	own["sys/fs/cgroup/memory.current"] = &fstest.MapFile{Data: []byte("77\n")}
 	delete(own, "sys/fs/cgroup/shop/cpu.stat")
-	if got := (&process{root: own}).measure(0).values[5]; got != 77 {
+	if got := (&processMeter{root: own}).measure(0).values[5]; got != 77 {
 		t.Errorf("the memory of the container is %d, want 77", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestDelay(t *testing.T) {
 		{of(5, 7, 1), of(104, 8, 2), 1, 2000},
 		{of(5, 7, 1), of(6, 7, 1), 1, 1000},
 	} {
-		if got := delay(tc.before, tc.now, tc.q); got != tc.want {
+		if got := deltaQuantile(tc.before, tc.now, tc.q); got != tc.want {
 			t.Errorf("from %v to %v the quantile %v is %d, want %d", tc.before.Counts, tc.now.Counts, tc.q, got, tc.want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestProcessOfViewers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, v := newFeed(c, 10), &viewer{query: query{by: byTrouble}}
+	f, v := newFeed(c, 10), &viewer{query: query{sortBy: byTrouble}}
 	for i, want := range []int{0, 1, 1, 1} {
 		now = now.Add(time.Second)
 		if m := f.message(v); len(m.Machine) != want || (m.MachineColumns != nil) != (i == 0) {

@@ -16,49 +16,54 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Recording is seconds of the past, such as those of a metric log, for a page that is one file and opens without a server or a
-// network. It has the charts and the table of [Page], with all of the recording in the place of the last minutes.
+// Recording holds past seconds, such as the seconds of a metric log, for a page that is a single file and opens without
+// a server or a network. The page has the charts and the table of [Page], but covers the whole recording instead of the
+// last minutes.
 type Recording struct {
 	// Title is the page's title, "windowstat" if empty.
 	Title string `json:"-"`
-	// Above stands above the charts. It is not escaped: the caller must have escaped what strangers may have sent.
+	// Above is HTML that appears above the charts, unescaped. The caller must escape untrusted text in it.
 	Above template.HTML `json:"-"`
-	// First is the Unix time of the first second, and Seconds how many there are, at least 1.
-	First   int64 `json:"first"`
-	Seconds int   `json:"-"`
-	// Offset is how far the times that the page shows are ahead of UTC, wherever it is opened.
+	// First is the Unix time of the first second.
+	First int64 `json:"first"`
+	// Seconds is the number of seconds, at least 1.
+	Seconds int `json:"-"`
+	// Offset is the offset from UTC of the times that the page shows, in any browser.
 	Offset time.Duration `json:"offset"`
-	// Total is all inbound calls, and Resources are those of the table. No two may have one name.
-	Total     Recorded   `json:"total"`
+	// Total counts all inbound calls.
+	Total Recorded `json:"total"`
+	// Resources are the rows of the table. Their names must be unique.
 	Resources []Recorded `json:"resources"`
 }
 
-// Recorded is the seconds of a resource. Each list has a number for each second of the recording.
+// Recorded holds the seconds of one resource, or of the total. Each list has a number for each second of the recording.
 type Recorded struct {
 	Name string `json:"name"`
-	// Pass to InFlightMax are as in the metric log; RT is the average response time in microseconds, -1 where there is none.
+	// The following lists hold columns of the metric log. RT is the average response time in microseconds, or -1 for a
+	// second without completed calls.
 	Pass        []int64 `json:"pass"`
 	Block       []int64 `json:"block"`
 	Complete    []int64 `json:"complete"`
 	Exception   []int64 `json:"exception"`
 	RT          []int64 `json:"rt_avg"`
 	InFlightMax []int64 `json:"in_flight_max"`
-	// Limits are drawn in the charts of the resource.
+	// Limits appear in the charts of the resource.
 	Limits []collector.Limit `json:"limits"`
 }
 
-// part is a script or a style sheet of the page.
-var part = regexp.MustCompile(`<script defer src="([\w.]+)"></script>|<link rel="stylesheet" href="([\w.]+)">`)
+// assetTag matches the tag of a script or a style sheet in index.html.
+var assetTag = regexp.MustCompile(`<script defer src="([\w.]+)"></script>|<link rel="stylesheet" href="([\w.]+)">`)
 
-// WriteHTML writes the page. It is made in memory: the numbers take some 20 bytes for each second of a resource, and in the page two or
-// three. Only the page's own scripts are allowed to run in it, by their hashes.
+// WriteHTML writes the page. It builds the page in memory: the numbers take about 20 bytes for each second of a
+// resource, and two or three bytes in the page. The page's Content-Security-Policy allows only its own scripts, by
+// their hashes.
 func (r *Recording) WriteHTML(w io.Writer) error {
 	o := Options{Title: r.Title}
 	o.defaults()
 	allowed := ""
-	page := part.ReplaceAllStringFunc(index(o, "recorded", r.Seconds, string(r.Above)), func(tag string) string {
-		m := part.FindStringSubmatch(tag)
-		body := asset(m[1] + m[2])
+	page := assetTag.ReplaceAllStringFunc(index(o, "recorded", r.Seconds, string(r.Above)), func(tag string) string {
+		m := assetTag.FindStringSubmatch(tag)
+		body := asset(m[1] + m[2]) // one of them is empty
 		if m[2] != "" {
 			return "<style>" + body + "</style>"
 		}
@@ -67,19 +72,20 @@ func (r *Recording) WriteHTML(w io.Writer) error {
 		return "<script>" + body + "</script>"
 	})
 	const charset, end = `<meta charset="utf-8">`, "</html>"
-	policy := `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; ` +
-		`base-uri 'none'; form-action 'none'; script-src` + allowed + `">`
+	policy := `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; ` +
+		`img-src data:; base-uri 'none'; form-action 'none'; script-src` + allowed + `">`
 	_, err := strings.NewReplacer(
 		charset, charset+policy, end, `<script type="text/plain" id="recording">`+r.pack()+"</script>\n"+end,
 	).WriteString(w, page)
 	return err
 }
 
-// pack returns the recording as compressed JSON in base64, which has nothing that ends a script.
+// pack returns the recording as JSON, compressed with gzip and encoded in base64. Base64 cannot contain the end tag of
+// a script.
 func (r *Recording) pack() string {
 	var b bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &b)
 	zip, _ := gzip.NewWriterLevel(text, gzip.BestCompression)
-	_ = errors.Join(json.NewEncoder(zip).Encode(r), zip.Close(), text.Close()) // strings and numbers in memory cannot fail
+	_ = errors.Join(json.NewEncoder(zip).Encode(r), zip.Close(), text.Close()) // writes to memory; cannot fail
 	return b.String()
 }

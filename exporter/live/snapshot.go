@@ -12,57 +12,61 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// snapshot is what all resources did in some sealed seconds: the last one, or a range that somebody chose. It is read once, and
-// viewers choose rows from it. As sealed seconds do not change, neither does it.
+// snapshot holds the numbers of all resources in a range of sealed seconds: the last second, or a range that a viewer
+// selected. The first viewer reads it, and all viewers select rows from it. Sealed seconds do not change, so a snapshot
+// never changes after the read.
 type snapshot struct {
-	from, to int64 // indexes of the first second, and of the one after the last
-	lately   int64 // index from which on trouble counts
-	spark    int64 // index of the first second of the small charts
+	from, to  int64 // indexes of the first second, and of the one after the last
+	recent    int64 // index of the first second whose exceptions and blocks count as trouble
+	sparkFrom int64 // index of the first second of the small charts
 
 	once       sync.Once
-	first, end int64 // Unix time of the first second, and after the last; 0 if the last must not be handed out
-	rows       []row // by number
-	running    []running
-	details    sync.Map // functions that describe resources that are open, by *collector.Resource; of the present
-	orders     sync.Map // functions that return all rows in an order, by what they are sorted by
+	first, end int64 // Unix time of the first second, and after the last; 0 if the last second is not exported
+	rows       []row // in ascending order of their numbers
+	running    []runningCall
+	details    sync.Map // *collector.Resource to a function that returns its details; of the last second
+	orders     sync.Map // sort column to a function that returns all rows in this order
 }
 
 const (
-	troubled = 10 // seconds in which trouble of the present counts
-	bars     = 60 // of a small chart at most
+	troubleSeconds = 10 // trouble of the last second includes this many seconds
+	maxBars        = 60 // bars of a small chart
 )
 
-// entry is a resource with its number, which stands for it as long as it lives and is greater than those before it.
+// entry is a resource with its number. Numbers ascend in the order of creation and are never reused.
 type entry struct {
 	*collector.Resource
-	lower  string // the name, for searches
-	number int64
-	usual  atomic.Int64 // the p99 that is usual, in nanoseconds; 0 if it is not known
-	due    int64        // index of the second in which that is read again
+	lowerName   string // the name in lower case, for searches
+	number      int64
+	baseline    atomic.Int64 // baseline p99 in nanoseconds, see [feed.readBaselines]; 0 if unknown
+	baselineDue int64        // index of the second when the next read of the baseline is due
 }
 
-// row is a resource in the seconds of a snapshot.
+// row holds the numbers of a resource in the seconds of a snapshot.
 type row struct {
 	*entry
-	m               node.MetricNode // sums, and the average of the calls in flight over the seconds that are known
-	p99             time.Duration
-	failed, refused int64 // lately
+	sum        node.MetricNode // sums, but InFlightTime is the average over the seconds that have a record
+	p99        time.Duration
+	exceptions int64 // in the recent seconds
+	blocks     int64 // in the recent seconds
 }
 
-// newSnapshot makes the snapshot of some seconds, in which everything counts that was in them. Of a single one, such as the last, what is
-// wrong with a resource counts for ten seconds, or it would flicker, and the small charts have the minute before.
+// newSnapshot creates the snapshot of the seconds with indexes from up to to. A range shows the trouble and the passes
+// of its own seconds. For a single second, such as the last one, trouble includes ten seconds, because the order of the
+// table would otherwise flicker; the small charts show the minute that ends with it.
 func newSnapshot(from, to int64) *snapshot {
 	if from == to-1 {
-		return &snapshot{from: from, to: to, lately: to - troubled, spark: to - minute}
+		return &snapshot{from: from, to: to, recent: to - troubleSeconds, sparkFrom: to - minute}
 	}
-	return &snapshot{from: from, to: to, lately: from, spark: from}
+	return &snapshot{from: from, to: to, recent: from, sparkFrom: from}
 }
 
-// read reads the seconds of each resource, and reports whether it did: others wait for the one that does.
+// read reads the seconds of all resources, once. It reports whether this call did the work. Concurrent calls wait until
+// the work is done.
 func (s *snapshot) read(f *feed) (did bool) {
 	s.once.Do(func() {
 		did = true
-		entries := f.known()
+		entries := f.currentEntries()
 		line := f.stats.Timeline()
 		first, _ := line.WallTime(s.from)
 		last, ok := line.WallTime(s.to - 1)
@@ -70,65 +74,93 @@ func (s *snapshot) read(f *feed) (did bool) {
 			return
 		}
 		s.first, s.end = min(first.Unix(), last.Unix()), last.Unix()+1
-		s.running = f.runningOf(f.stats.Oldest(mostRunning))
-		var list []node.MetricNode
-		var h node.Histogram
+		s.running = f.listRunning(f.stats.Oldest(maxRunning))
 		s.rows = make([]row, 0, len(entries))
+		var r rowReader
 		for _, e := range entries {
-			x := row{entry: e, p99: none}
-			v := e.View().Node()
-			list = v.AppendSeconds(list[:0], s.lately, s.to)
-			there := int64(0)
-			for i := range list {
-				each := &list[i]
-				x.failed, x.refused = x.failed+each.Exception, x.refused+each.Block
-				if each.Start.Before(first) {
-					continue
-				}
-				there++
-				x.m.Counts = x.m.Counts.Add(each.Counts)
-				x.m.InFlightTime += each.InFlightTime
+			if x, ok := r.read(s, e, first); ok {
+				s.rows = append(s.rows, x)
 			}
-			if there == 0 {
-				continue
-			}
-			x.m.InFlightTime /= time.Duration(there)
-			if x.m.Complete > 0 && v.Histogram(s.from, s.to, &h) && h.Count() > 0 {
-				x.p99 = h.Quantile(0.99)
-			}
-			s.rows = append(s.rows, x)
 		}
 	})
 	return did
 }
 
-// row finds the row of a resource by its number, nil if there is none.
+// rowReader reads rows. Its buffers are reused from row to row.
+type rowReader struct {
+	list []node.MetricNode
+	h    node.Histogram
+}
+
+// read reads the row of a resource. It reports false if the resource has no records since the time first, where the
+// seconds of the snapshot begin.
+func (r *rowReader) read(s *snapshot, e *entry, first time.Time) (x row, ok bool) {
+	x = row{entry: e, p99: noDuration}
+	v := e.View().Node()
+	r.list = v.AppendSeconds(r.list[:0], s.recent, s.to)
+	records := int64(0)
+	for i := range r.list {
+		m := &r.list[i]
+		x.exceptions, x.blocks = x.exceptions+m.Exception, x.blocks+m.Block
+		if m.Start.Before(first) {
+			continue
+		}
+		records++
+		x.sum.Counts = x.sum.Counts.Add(m.Counts)
+		x.sum.InFlightTime += m.InFlightTime
+	}
+	if records == 0 {
+		return x, false
+	}
+	x.sum.InFlightTime /= time.Duration(records)
+	if x.sum.Complete > 0 && v.Histogram(s.from, s.to, &r.h) && r.h.Count() > 0 {
+		x.p99 = r.h.Quantile(0.99)
+	}
+	return x, true
+}
+
+// row returns the row with the given number, or nil.
 func (s *snapshot) row(number int64) *row {
-	i, ok := slices.BinarySearchFunc(s.rows, number, func(x row, n int64) int { return cmp.Compare(x.number, n) })
+	byNumber := func(x row, n int64) int { return cmp.Compare(x.number, n) }
+	i, ok := slices.BinarySearchFunc(s.rows, number, byNumber)
 	if !ok {
 		return nil
 	}
 	return &s.rows[i]
 }
 
-// sorted is the rows by a column, the greatest first; by name from A. Each order is made once, and others that need the same wait.
-func (s *snapshot) sorted(by string, c *columns) []*row {
-	once, _ := s.orders.LoadOrStore(by, sync.OnceValue(func() []*row { return s.sort(by, c) }))
+// The table can be sorted by a column or by one of these: by name from A to Z, by the passes of the busiest second, or
+// by trouble. Trouble compares exceptions, then blocks, then the slowdown of the p99, then passes.
+const (
+	byName    = "name"
+	byPeak    = "peak"
+	byTrouble = "trouble"
+)
+
+// sorted returns the rows in the given order. Columns sort in descending order. The first caller computes an order;
+// concurrent callers wait for it.
+func (s *snapshot) sorted(sortBy string, c *columns) []*row {
+	once, _ := s.orders.LoadOrStore(sortBy, sync.OnceValue(func() []*row { return s.sort(sortBy, c) }))
 	return once.(func() []*row)()
 }
 
-// sort makes an order. The keys of a row are computed once, as there are some fifteen comparisons of each of ten thousand rows.
-func (s *snapshot) sort(by string, c *columns) []*row {
+// sort computes an order. It computes the keys of each row once, because a sort of ten thousand rows compares each row
+// about fifteen times.
+func (s *snapshot) sort(sortBy string, c *columns) []*row {
 	type item struct {
 		*row
 		keys [4]int64
 	}
 	items := make([]item, len(s.rows))
 	for i := range s.rows {
-		items[i] = item{&s.rows[i], s.keys(&s.rows[i], by, c)}
+		items[i] = item{&s.rows[i], s.sortKeys(&s.rows[i], sortBy, c)}
 	}
 	slices.SortFunc(items, func(a, b item) int {
-		return cmp.Or(slices.Compare(b.keys[:], a.keys[:]), strings.Compare(a.lower, b.lower), cmp.Compare(a.number, b.number))
+		return cmp.Or(
+			slices.Compare(b.keys[:], a.keys[:]),
+			strings.Compare(a.lowerName, b.lowerName),
+			cmp.Compare(a.number, b.number),
+		)
 	})
 	rows := make([]*row, len(items))
 	for i := range items {
@@ -137,97 +169,41 @@ func (s *snapshot) sort(by string, c *columns) []*row {
 	return rows
 }
 
-// What the table is sorted by, beside the columns: the name, the busiest second, and trouble: calls that failed, calls that were
-// refused, how many times the p99 is what is usual, and where there is none of that, passes.
-const (
-	byName    = "name"
-	byPeak    = "peak"
-	byTrouble = "trouble"
-)
-
-// keys are what a row is sorted by.
-func (s *snapshot) keys(x *row, by string, c *columns) [4]int64 {
-	switch by {
+// sortKeys returns the keys of a row in descending order of importance. Rows with equal keys are sorted by name.
+func (s *snapshot) sortKeys(x *row, sortBy string, c *columns) [4]int64 {
+	switch sortBy {
 	case byName:
 		return [4]int64{}
 	case byPeak:
-		return [4]int64{slices.Max(s.past(x.entry))}
+		return [4]int64{slices.Max(s.sparkline(x.entry))}
 	case byTrouble:
-		return [4]int64{x.failed, x.refused, x.slower(), x.m.Pass}
+		return [4]int64{x.exceptions, x.blocks, x.slowdown(), x.sum.Pass}
 	case rtP99:
 		return [4]int64{int64(x.p99)}
 	case rtAvg:
-		if x.m.Complete == 0 {
-			return [4]int64{int64(none)}
+		if x.sum.Complete == 0 {
+			return [4]int64{int64(noDuration)}
 		}
-		return [4]int64{int64(x.m.AvgRT())}
+		return [4]int64{int64(x.sum.AvgRT())}
 	}
-	return [4]int64{*c.list[slices.Index(c.names, by)].At(&x.m)}
+	return [4]int64{*c.list[slices.Index(c.names, sortBy)].At(&x.sum)}
 }
 
-// past is the passes of the seconds of a small chart, or if it has too many, the most of each few.
-func (s *snapshot) past(e *entry) []int64 {
-	list := e.View().Node().AppendSeconds(nil, s.spark, s.to)
-	each := (int(s.to-s.spark) + bars - 1) / bars
-	past := make([]int64, 0, bars)
-	for part := range slices.Chunk(list, each) {
-		most := int64(0)
-		for i := range part {
-			most = max(most, part[i].Pass)
+// sparkline returns the passes per second of a small chart. If the chart would have more than maxBars bars, it groups
+// consecutive seconds and returns the maximum of each group.
+func (s *snapshot) sparkline(e *entry) []int64 {
+	list := e.View().Node().AppendSeconds(nil, s.sparkFrom, s.to)
+	group := (int(s.to-s.sparkFrom) + maxBars - 1) / maxBars
+	bars := make([]int64, 0, maxBars)
+	for seconds := range slices.Chunk(list, group) {
+		highest := int64(0)
+		for i := range seconds {
+			highest = max(highest, seconds[i].Pass)
 		}
-		past = append(past, most)
+		bars = append(bars, highest)
 	}
-	if len(past) == 0 { // its name was retired meanwhile
-		past = append(past, 0)
+	if len(bars) == 0 { // the resource was retired concurrently
+		bars = append(bars, 0)
 	}
-	return past
-}
-
-// What response times are usual is read from the last ten minutes, for each resource once a minute: the median of the slowest
-// call of a second. Records of seconds have no p99, but that of up to a hundred calls is the slowest one.
-const (
-	usualReads  = 200 // resources in a second at most
-	usualSample = 10  // seconds of each minute that are read
-	usualLeast  = 10  // seconds with calls, or nothing is usual
-)
-
-// readUsual reads what is usual for those entries that are due.
-func (f *feed) readUsual(entries []*entry, open int64) {
-	var list []node.MetricNode
-	var slowest []time.Duration
-	left := usualReads
-	for _, e := range entries {
-		if e.due > open {
-			continue
-		}
-		if left--; left < 0 {
-			return
-		}
-		e.due = open + minute
-		list = list[:0]
-		for from := open - keptSeconds; from < open-minute; from += minute {
-			list = e.View().Node().AppendSeconds(list, from, from+usualSample)
-		}
-		slowest = slowest[:0]
-		for i := range list {
-			if list[i].Complete > 0 {
-				slowest = append(slowest, list[i].RTMax)
-			}
-		}
-		usual := time.Duration(0)
-		if len(slowest) >= usualLeast {
-			slices.Sort(slowest)
-			usual = slowest[len(slowest)/2]
-		}
-		e.usual.Store(int64(usual))
-	}
-}
-
-// slower is how many times the p99 is what is usual, in tenths; 0 if that is not worth a look.
-func (x *row) slower() int64 {
-	usual := x.usual.Load()
-	if p99 := int64(x.p99); usual > 0 && p99 >= 2*usual && p99-usual >= int64(time.Millisecond) {
-		return 10 * p99 / usual
-	}
-	return 0
+	return bars
 }

@@ -6,177 +6,135 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
 	"github.com/windowstat/windowstat/internal/clientip"
-	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// asked reads what a viewer asks for, and waits until its host may ask. It returns nil if it has answered that that cannot be.
-func (p *Page) asked(w http.ResponseWriter, r *http.Request) *viewer {
-	q, err := p.feed.queryOf(r)
-	at, err2 := positionOf(r, &q)
+// newViewer parses a request and waits until the budget of its host allows it. If the request is invalid or must be
+// refused, newViewer writes the response and returns nil.
+func (p *Page) newViewer(w http.ResponseWriter, r *http.Request) *viewer {
+	q, err := p.feed.parseQuery(r)
+	at, err2 := parsePosition(r, &q)
 	if err = errors.Join(err, err2); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, err.Error(), http.StatusBadRequest) // before the budget, because an invalid request costs nothing
 		return nil
 	}
-	// A question that is wrong costs nothing and is answered at once. One that is right waits for the time that its host may use.
 	host, err := p.budget.wait(r.Context(), clientip.Of(r, nil))
 	if err != nil {
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, "your host asks too much; see how long its questions may take in the documentation", http.StatusTooManyRequests)
+		const refusal = "too many requests from your host; see docs/security.md for the time that a host may use"
+		http.Error(w, refusal, http.StatusTooManyRequests)
 		return nil
 	}
-	return &viewer{query: q, position: at, pays: host}
+	return &viewer{query: q, position: at, limiter: host}
 }
 
-// poll serves what is new since the position. Of polls that are read slowly, the slowest gives way.
-func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
-	v := p.asked(w, r)
+// servePoll responds with one message: the data since the viewer's position. If too many polls are being written, the
+// slowest one is aborted.
+func (p *Page) servePoll(w http.ResponseWriter, r *http.Request) {
+	v := p.newViewer(w, r)
 	if v == nil {
 		return
 	}
-	give, ok := p.polls.Take(clientip.Of(r, nil), 1, limiter.Closing(w))
+	release, ok := p.polls.Take(clientip.Of(r, nil), 1, limiter.Closing(w))
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
 		return
 	}
-	defer give()
-	// A poll has one answer, so the past that it wants is read before. A stream has its first message at once, and the past in the next.
-	_, total := p.feed.present()
-	total.older(v.past)
+	defer release()
+	// A poll has a single response, so the requested history is read first. A stream sends its first message
+	// immediately, and the history in the next one.
+	_, total := p.feed.current()
+	total.readOlder(v.totalSeconds)
 	body := p.feed.encode(v)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(body) // an error means that the viewer has gone
+	_, _ = w.Write(body) // an error means that the viewer has disconnected
 }
 
-// encode makes the next message for a viewer, in JSON, and has its host pay for the first one.
+// encode returns the next message for a viewer in JSON. It charges the first message to the viewer's host.
 func (f *feed) encode(v *viewer) []byte {
 	m := f.message(v)
 	began := time.Now()
-	body, _ := json.Marshal(m) // strings and numbers cannot fail
-	if v.spent += time.Since(began); v.pays != nil {
-		v.pays.ReserveN(time.Now(), min(max(0, int(v.spent.Microseconds())-least), saved))
-		v.pays = nil
+	body, _ := json.Marshal(m) // cannot fail: m contains only strings and numbers
+	if v.spent += time.Since(began); v.limiter != nil {
+		v.limiter.ReserveN(time.Now(), min(max(0, int(v.spent.Microseconds())-minCost), burst))
+		v.limiter = nil
 	}
 	return body
 }
 
-// stream sends each second as an event, when it is sealed.
-func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
+// serveStream sends each second as an event when it is sealed.
+func (p *Page) serveStream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	if r.Method == http.MethodHead { // it has no body, so it ends at once
+	if r.Method == http.MethodHead { // the response has no body
 		return
 	}
-	v := p.asked(w, r)
+	v := p.newViewer(w, r)
 	if v == nil {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // or nginx holds events back
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would otherwise withhold events
 	conn := http.NewResponseController(w)
 	send := func(event, data string) bool {
-		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only where there is no connection
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only without a connection, such as in a test
 		_, err := fmt.Fprintf(w, "%s\ndata: %s\n\n", event, data)
 		return errors.Join(err, conn.Flush(), r.Context().Err()) == nil
 	}
 	full := fmt.Sprintf("all %d places for viewers are taken", p.opts.MaxViewers)
-	ctx, end := context.WithCancelCause(r.Context())
-	defer end(nil)
-	stop := limiter.Closing(w)
-	give, ok := p.viewers.Take(clientip.Of(r, nil), 1, func() error {
-		defer end(errGaveWay)
-		return stop() // a write that waits; what is said in the end has a deadline of its own
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	abortWrite := limiter.Closing(w)
+	release, ok := p.viewers.Take(clientip.Of(r, nil), 1, func() error {
+		defer cancel(errEvicted)
+		return abortWrite() // the last event below sets its own deadline
 	})
-	if !ok { // a browser does not tell the page of a status
+	if !ok { // an event, because a browser hides the status of a failed stream from the page
 		send("retry: 10000\nevent: full", full)
 		return
 	}
-	defer give()
-	serving, line := p.serving(r), p.stats.Timeline()
-	defer context.AfterFunc(serving, func() { end(nil) })()
-	for ctx.Err() == nil && serving.Err() == nil {
+	defer release()
+	server, line := p.serverContext(r), p.stats.Timeline()
+	defer context.AfterFunc(server, func() { cancel(nil) })()
+	for ctx.Err() == nil && server.Err() == nil {
 		data := p.feed.encode(v)
-		// The id is the position at which an interrupted browser resumes.
+		// The ID is the position. A browser resumes an interrupted stream from its last ID.
 		if !send("id: "+v.position.String(), string(data)) {
 			return
 		}
-		if _, total := p.feed.present(); !total.older(v.past) {
+		// The next message follows immediately if it contains more history, and otherwise after the next boundary.
+		if _, total := p.feed.current(); !total.readOlder(v.totalSeconds) {
 			_, left := line.Current()
 			background.Sleep(ctx, left+time.Millisecond)
 		}
 	}
-	if errors.Is(context.Cause(ctx), errGaveWay) {
+	if errors.Is(context.Cause(ctx), errEvicted) {
 		send("event: full", full+", and this page, the newest of its host, gave way")
 	}
 }
 
-// errGaveWay is why a stream ends in favour of another host.
-var errGaveWay = errors.New("another host has fewer streams")
+// errEvicted is the cause of a stream's end if the stream of another host replaces it.
+var errEvicted = errors.New("evicted by the stream of a host with fewer streams")
 
-// serving returns a context that ends when the Page is closed, or the http.Server of a request shuts down. A shutdown before the first
-// stream of the server is not seen.
-func (p *Page) serving(r *http.Request) context.Context {
-	// A server waits at its shutdown for requests to end, and a stream has no end of its own.
+// serverContext returns a context that ends when the Page is closed, or when the http.Server of the request shuts down.
+// A server waits in Shutdown until its requests end, and a stream would not end by itself. The first stream of a server
+// registers with it, so a shutdown before the first stream goes unnoticed.
+func (p *Page) serverContext(r *http.Request) context.Context {
 	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if server == nil {
 		return p.closed
 	}
 	ctx, cancel := context.WithCancel(p.closed)
-	x, known := p.servers.LoadOrStore(server, ctx)
-	if known {
+	x, loaded := p.servers.LoadOrStore(server, ctx)
+	if loaded {
 		cancel()
 	} else {
 		server.RegisterOnShutdown(cancel)
 	}
 	return x.(context.Context)
-}
-
-// budget bounds the time that is spent on the questions of each host, because a viewer may ask again at once: with a poll, or
-// with the first message of a stream. A host that asks in a loop waits for its own budget, others do not, and one that asks each
-// second does not notice. Time that was used cannot be given back, so a host never gives way to another one, and others only matter for which
-// of them are remembered. The zero value is ready.
-type budget struct {
-	mu    sync.Mutex // guards hosts
-	hosts fairshare.Table[string, *rate.Limiter]
-}
-
-const (
-	// A host has a tenth of a processor, and what it did not use of the last ten seconds. All are in microseconds.
-	perSecond = 100_000
-	saved     = 1_000_000
-	least     = 1000             // that a question costs
-	maxWait   = 10 * time.Second // after which it is refused
-)
-
-// wait waits until a host may ask, and returns what pays for the rest of the time that the answer takes.
-func (b *budget) wait(ctx context.Context, host string) (*rate.Limiter, error) {
-	x := b.of(host)
-	ctx, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	return x, x.WaitN(ctx, least) // an error at once, if it would take too long
-}
-
-// of returns what a host may ask. Hosts that have saved all they can are forgotten, those first that have not asked for the
-// longest time.
-func (b *budget) of(host string) *rate.Limiter {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for x := b.hosts.First(); x != nil && x.Value.Tokens() >= saved; x = b.hosts.First() {
-		b.hosts.Remove(x)
-	}
-	limiter := rate.NewLimiter(perSecond, saved)
-	if x := b.hosts.FirstOf(host); x != nil {
-		limiter = x.Value
-		b.hosts.Remove(x)
-	}
-	b.hosts.Add(host, 1, limiter)
-	return limiter
 }

@@ -13,162 +13,175 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// viewer is what a viewer asks for, and what it has. A stream has one, a poll one for each request. It is not safe for
-// concurrent use.
+// viewer holds the request of a viewer and the data that it has received. A stream has one viewer for its lifetime, a
+// poll one for each request. A viewer is not safe for concurrent use.
 //
-// A viewer is sent what it lacks. Of the total it has the seconds of its position; of the resource that is open those up to had; of the
-// table the rows of the last message, whose names and small charts are not sent again; and details of the resource until they change. A
-// stream remembers all of that. A poll, and a stream that begins again, has a position and had of the request only, so its first message
-// has a whole table.
+// A message contains only new data:
+//
+//	part               the viewer already has            a stream knows it from   a poll knows it from
+//	----               ----                              ----                     ----
+//	total              the seconds of its position       the last message         parameter after
+//	open resource      the seconds up to resourceUntil   the last message         parameter had
+//	table              names and small charts of rows    the last message         nothing: sends them all
+//	details            the last version                  the last message         nothing: sends them
+//
+// A stream that an interrupted browser resumes has, like a poll, only its position and resourceUntil, so its first
+// message contains the whole table page.
 type viewer struct {
 	query
 	position
-	names  map[int64]bool      // numbers of the rows of its last message
-	table  *snapshot           // that it was sent last
-	opened *collector.Resource // that is open, when there is one of that name
-	known  json.RawMessage     // details of it
-	spent  time.Duration       // on what is made for it alone
-	pays   *rate.Limiter       // for that, until it has had a message
+	sentRows    map[int64]bool      // numbers of the rows in the last message
+	sentTable   *snapshot           // snapshot of the last table
+	resource    *collector.Resource // the open resource; nil until it exists
+	sentDetails json.RawMessage     // details of resource
+	spent       time.Duration       // time spent on data for this viewer alone
+	limiter     *rate.Limiter       // charged for the first message, then nil
 }
 
-// message is what a viewer is sent: the seconds that it lacks of the total and of the resource that is open, and a page of the
-// table if that is another one than in the last message.
+// message is an event of a stream, or the response to a poll.
 type message struct {
-	After   position `json:"after"`   // what the viewer has then
-	Process int64    `json:"process"` // differs between processes
-	Inbound bool     `json:"inbound"` // whether the total is of inbound calls
-	Fresh   bool     `json:"fresh"`   // whether everything is sent, because the position was of another process, or of another total
-	Now     int64    `json:"now"`     // milliseconds of Unix time
-	At      int64    `json:"at"`      // the last second that is over
-	Columns []string `json:"columns,omitempty"`
-	// A second is its Unix time and its columns.
+	After      position `json:"after"`   // position of the viewer after this message
+	Process    int64    `json:"process"` // identifies the process
+	Inbound    bool     `json:"inbound"` // the total counts inbound calls; otherwise all outermost calls
+	Fresh      bool     `json:"fresh"`   // everything is sent, because the process or the total is a different one
+	Now        int64    `json:"now"`     // milliseconds of Unix time
+	LastSecond int64    `json:"at"`      // Unix time of the last sealed second
+	Columns    []string `json:"columns,omitempty"`
+	// Each second in Total, Resource and Machine is its Unix time, followed by its columns.
 	Total    [][]int64       `json:"total"`
-	Resource [][]int64       `json:"resource"` // null if there is none of that name
+	Resource [][]int64       `json:"resource"` // null if the open resource does not exist
 	Details  json.RawMessage `json:"details,omitempty"`
-	Age      int64           `json:"age"`     // of the resource's calls in flight, on average, in microseconds; -1 if there are none
-	Running  []running       `json:"running"` // the oldest calls in flight
-	// What the process had of the machine, see [process].
+	Age      int64           `json:"age"`     // average age of the resource's calls in flight, in microseconds, or -1
+	Running  []runningCall   `json:"running"` // the oldest calls in flight
+	// Machine holds the measurements of the process, see [processMeter].
 	Machine        [][]int64 `json:"machine"`
 	MachineColumns []string  `json:"machine_columns,omitempty"`
-	Table          *table    `json:"table,omitempty"`
+	Table          *table    `json:"table,omitempty"` // nil if the last message had the same table
 }
 
-// table is a page of the table.
+// table is a page of the table of resources.
 type table struct {
-	First     int64  `json:"first"` // Unix time of the first second, and after the last
-	End       int64  `json:"end"`
-	Resources int    `json:"resources"`
-	Matches   int    `json:"matches"` // how many the search finds
-	Rows      []cell `json:"rows"`
+	First     int64      `json:"first"` // Unix time of the first second
+	End       int64      `json:"end"`   // Unix time after the last second
+	Resources int        `json:"resources"`
+	Matches   int        `json:"matches"` // number of resources that the search found
+	Rows      []tableRow `json:"rows"`
 }
 
-// cell is a row of the table. One that was not in the message before has its name, and the passes of the small chart.
-type cell struct {
-	Number int64   `json:"n"`
-	Values []int64 `json:"v"`
-	Name   string  `json:"name,omitempty"`
-	Past   []int64 `json:"past,omitempty"`
+// tableRow is a row of a table page. Name and Sparkline are omitted if the last message contained the row.
+type tableRow struct {
+	Number    int64   `json:"n"`
+	Values    []int64 `json:"v"`
+	Name      string  `json:"name,omitempty"`
+	Sparkline []int64 `json:"past,omitempty"` // the passes of the small chart
 }
 
-// message makes the next message for a viewer.
+// message returns the next message for a viewer, and updates the viewer.
 func (f *feed) message(v *viewer) message {
-	now, total := f.present()
-	shown := now
-	if v.end > 0 {
-		if shown = v.table; shown == nil { // or it has what does not change
-			shown = f.ranged(v, now)
+	last, total := f.current()
+	shown := last
+	if v.rangeEnd > 0 {
+		if shown = v.sentTable; shown == nil { // the table of a range never changes, so it is sent once
+			shown = f.rangeSnapshot(v, last)
 		}
 	}
 	began := time.Now()
 	defer func() { v.spent += time.Since(began) }()
-	epoch := f.started << 1
+	epoch := f.startTime << 1
 	if total.inbound {
 		epoch++
 	}
-	m := message{Process: f.started, Inbound: total.inbound, Fresh: v.epoch != epoch, Now: f.wall(), At: now.end - 1, Age: -1, Running: now.running}
+	m := message{
+		Process: f.startTime, Inbound: total.inbound, Fresh: v.epoch != epoch,
+		Now: f.wallMillis(), LastSecond: last.end - 1, Age: -1, Running: last.running,
+	}
 	if m.Fresh {
-		v.position, m.Columns, m.MachineColumns = position{epoch: epoch}, slices.Concat(f.columns.names, inRow), processColumns[:]
+		v.position = position{epoch: epoch}
+		m.Columns, m.MachineColumns = slices.Concat(f.columns.names, rowColumns), processColumns[:]
 	}
 	m.Machine = f.process.after(v.last)
-	m.Total, v.position.first, v.last = total.after(v.position.first, v.last, now.end)
+	m.Total, v.first, v.last = total.missing(v.first, v.last, last.end)
 	m.After = v.position
-	if v.resource != "" && v.opened == nil {
+	if v.resourceName != "" && v.resource == nil {
 		all := f.stats.Seal().Resources
-		if i := slices.IndexFunc(all, func(r *collector.Resource) bool { return r.Name() == v.resource }); i >= 0 {
-			v.opened = all[i]
+		named := func(r *collector.Resource) bool { return r.Name() == v.resourceName }
+		if i := slices.IndexFunc(all, named); i >= 0 {
+			v.resource = all[i]
 		}
 	}
-	if v.opened != nil {
-		f.open(v, now, &m)
+	if v.resource != nil {
+		f.addResource(v, last, &m)
 	}
-	if shown != v.table && shown.end > 0 {
-		m.Table = f.page(shown, v)
+	if shown != v.sentTable && shown.end > 0 {
+		m.Table = f.tablePage(shown, v)
 	}
 	return m
 }
 
-// open adds the resource that a viewer has open: the seconds that it lacks, and details that it does not have. These are read once a
-// second for all viewers, because a call tree may be large.
-func (f *feed) open(v *viewer, now *snapshot, m *message) {
-	r := v.opened
-	from := max(f.stats.Timeline().IndexAtOrAfter(time.Unix(v.had, 1)), now.to-keptSeconds)
-	if m.Resource = f.seconds(r.View(), from, now.to); len(m.Resource) > 0 {
-		v.had = m.Resource[len(m.Resource)-1][0]
+// addResource adds the open resource to a message: the seconds that the viewer lacks, and the details if they have
+// changed. The details are read once a second for all viewers, because a call tree may be large.
+func (f *feed) addResource(v *viewer, last *snapshot, m *message) {
+	r := v.resource
+	from := max(f.stats.Timeline().IndexAtOrAfter(time.Unix(v.resourceUntil, 1)), last.to-keptSeconds)
+	if m.Resource = f.readSeconds(r.View(), from, last.to); len(m.Resource) > 0 {
+		v.resourceUntil = m.Resource[len(m.Resource)-1][0]
 	}
-	once, _ := now.details.LoadOrStore(r, sync.OnceValues(func() (json.RawMessage, time.Duration) { return f.describe(r) }))
+	read := sync.OnceValues(func() (json.RawMessage, time.Duration) { return f.readDetails(r) })
+	once, _ := last.details.LoadOrStore(r, read)
 	text, age := once.(func() (json.RawMessage, time.Duration))()
-	if m.Age = f.columns.time(age); !bytes.Equal(text, v.known) {
-		m.Details, v.known = text, text
+	if m.Age = f.columns.micros(age); !bytes.Equal(text, v.sentDetails) {
+		m.Details, v.sentDetails = text, text
 	}
 }
 
-// wall is the time by the names of the seconds, in milliseconds.
-func (f *feed) wall() int64 {
+// wallMillis returns the time on the timeline, where seconds have their wall-clock names, in milliseconds of Unix time.
+func (f *feed) wallMillis() int64 {
 	line := f.stats.Timeline()
 	now := line.Now()
 	second := line.At(now)
 	return second.Name*1000 + now.Sub(second.Start).Milliseconds()
 }
 
-// page makes a page of the table. A small chart goes on with the row's passes if the message before was of the second before; otherwise it
-// is sent again.
-func (f *feed) page(s *snapshot, v *viewer) *table {
-	rows, matches := s.choose(v.query, f)
-	t := &table{First: s.first, End: s.end, Resources: len(s.rows), Matches: matches, Rows: make([]cell, len(rows))}
-	follows := v.table != nil && v.table.end == s.end-1 && v.table.to-v.table.from == 1 // so that small charts can go on
-	names := make(map[int64]bool, len(rows))
+// tablePage returns the viewer's page of the table. If the last message was of the second before, the viewer extends
+// the small charts of its rows with their new passes. Otherwise the page contains all names and small charts.
+func (f *feed) tablePage(s *snapshot, v *viewer) *table {
+	rows, matches := s.selectRows(v.query, f)
+	t := &table{First: s.first, End: s.end, Resources: len(s.rows), Matches: matches, Rows: make([]tableRow, len(rows))}
+	sent := v.sentTable
+	consecutive := sent != nil && sent.end == s.end-1 && sent.to-sent.from == 1
+	numbers := make(map[int64]bool, len(rows))
 	for i, x := range rows {
-		c := cell{Number: x.number, Values: f.columns.append(nil, &x.m, x.p99)}
-		c.Values = append(c.Values, x.failed, x.refused, f.columns.time(time.Duration(x.usual.Load())))
-		if !follows || !v.names[x.number] {
-			c.Name, c.Past = x.Name(), s.past(x.entry)
+		r := tableRow{Number: x.number, Values: f.columns.appendValues(nil, &x.sum, x.p99)}
+		r.Values = append(r.Values, x.exceptions, x.blocks, f.columns.micros(time.Duration(x.baseline.Load())))
+		if !consecutive || !v.sentRows[x.number] {
+			r.Name, r.Sparkline = x.Name(), s.sparkline(x.entry)
 		}
-		names[x.number], t.Rows[i] = true, c
+		numbers[x.number], t.Rows[i] = true, r
 	}
-	v.table, v.names = s, names
+	v.sentTable, v.sentRows = s, numbers
 	return t
 }
 
-// choose returns the rows on a page of the table, and how many there are on all pages. Rows that somebody is about to choose from are
-// held: they come first, wherever they are now, so that none jumps away under a pointer.
-func (s *snapshot) choose(q query, f *feed) (rows []*row, matches int) {
-	all := s.sorted(q.by, f.columns)
-	for _, n := range q.held {
+// selectRows returns the rows of a page of the table, and the number of rows on all pages. Pinned rows come first,
+// wherever the order puts them now, so a row does not move while a user is about to click it.
+func (s *snapshot) selectRows(q query, f *feed) (rows []*row, matches int) {
+	all := s.sorted(q.sortBy, f.columns)
+	for _, n := range q.pinned {
 		if x := s.row(n); x != nil {
 			rows = append(rows, x)
 		}
 	}
-	skip := q.skip
+	skip := q.offset
 	for i := range all {
 		x := all[i]
-		if q.up {
+		if q.reverse {
 			x = all[len(all)-1-i]
 		}
-		if q.search != "" && !strings.Contains(x.lower, q.search) {
+		if q.search != "" && !strings.Contains(x.lowerName, q.search) {
 			continue
 		}
 		matches++
-		if skip--; skip < 0 && len(rows) < f.rows && !slices.Contains(q.held, x.number) {
+		if skip--; skip < 0 && len(rows) < f.pageRows && !slices.Contains(q.pinned, x.number) {
 			rows = append(rows, x)
 		}
 	}
