@@ -113,6 +113,6 @@ func liveAccessible(t *testing.T, browser context.Context) {
 	x.await(t, `!byId('none').hidden`)
 	check("nothing found, paused")
 	stop()
-	x.run(t, `byId('pause').click(); say('the server does not answer; trying again', true)`)
+	x.run(t, `byId('pause').click(); showStatus('the server does not answer; trying again', true)`)
 	check("no answer")
 }

@@ -28,15 +28,15 @@ func liveCursor(t *testing.T, browser context.Context) {
 		t.Fatal(err)
 	}
 	x := openTab(t, browser, serveLive(t, p.stats, nil)+"#resource=apple")
-	x.await(t, `known.resource.seconds.size >= 100 && !byId('details').hidden`)
+	x.await(t, `received.resource.seconds.size >= 100 && !byId('details').hidden`)
 	shows := func(at int64) {
 		t.Helper()
 		defer func() {
 			if t.Failed() {
-				t.Log(tell[string](t, x, `byId('when').textContent + ' ' + pointedAt + ' ' + JSON.stringify(Object.entries(charts).map(([k, c]) => [k, c.plot.cursor.left, c.plot.cursor.idxs, c.data[0]]))`))
+				t.Log(tell[string](t, x, `byId('when').textContent + ' ' + cursorAt + ' ' + JSON.stringify(Object.entries(charts).map(([k, c]) => [k, c.plot.cursor.left, c.plot.cursor.idxs, c.data[0]]))`))
 			}
 		}()
-		x.await(t, fmt.Sprintf(`byId('when').textContent === 'Under the cursor: ' + clock(%[1]d) && byId('now').querySelector('dd').textContent === '%[2]d'
+		x.await(t, fmt.Sprintf(`byId('when').textContent === 'Under the cursor: ' + formatTime(%[1]d) && byId('now').querySelector('dd').textContent === '%[2]d'
 			&& Object.values(charts).every(c => c.data[0].length < 2 || !c.data[0].includes(%[1]d) || c.data[0][c.plot.cursor.idxs[1]] === %[1]d)`, at, 1+at%7))
 	}
 	x.run(t, `byId('pause').click()`)
@@ -61,17 +61,17 @@ func liveCursor(t *testing.T, browser context.Context) {
 		}
 	}
 	moveTo(t, x, `document.querySelector('h1')`)
-	x.await(t, fmt.Sprintf(`byId('when').textContent === 'The second ' + clock(%d)`, last))
+	x.await(t, fmt.Sprintf(`byId('when').textContent === 'The second ' + formatTime(%d)`, last))
 	for i, key := range []string{",", ",", ",", "."} {
 		x.do(t, chromedp.KeyEvent(key))
 		shows(last - []int64{0, 1, 2, 1}[i])
 	}
 	x.do(t, chromedp.KeyEvent(kb.Escape)) // back to the total
 	x.run(t, `choose('apple')`)
-	x.await(t, `known.resource.seconds.size >= 100`)
+	x.await(t, `received.resource.seconds.size >= 100`)
 	// What the stream has brought meanwhile to a busy page is not taken for the beginning.
 	x.run(t, `for (const end = performance.now() + 2500; performance.now() < end;); choose(null); choose('apple')`)
-	x.await(t, `known.resource.seconds.size >= 100`)
+	x.await(t, `received.resource.seconds.size >= 100`)
 
 	// Limits: one that can be drawn, and one that is too high for that.
 	x.await(t, `byId('qps').textContent === '; the limit is 9' && byId('concurrency').textContent === '; the limit is 1,000'`)

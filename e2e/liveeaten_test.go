@@ -32,20 +32,20 @@ func liveEaten(t *testing.T, browser context.Context) {
 	for _, flushes := range []bool{false, true} {
 		e.flushes.Store(flushes)
 		x := openTab(t, browser, "http://"+l.Addr().String()+livePath)
-		x.await(t, `byId('state').textContent === 'live, asking each second' && known.total.seconds.size >= 12`)
+		x.await(t, `byId('state').textContent === 'live, asking each second' && received.total.seconds.size >= 12`)
 		x.look(t).checkTimes(t, 12)
 	}
 	if n := e.eaten.Load(); n < 10 {
 		t.Errorf("only %d pieces of streams were held back", n)
 	}
 	x := openTab(t, browser, "http://"+l.Addr().String()+livePath)
-	x.await(t, `known.total.seconds.size >= 15`)
+	x.await(t, `received.total.seconds.size >= 15`)
 	e.open.Store(true)
 	x.await(t, `byId('state').textContent === 'live'`)
-	x.await(t, `known.total.seconds.size >= 20`)
+	x.await(t, `received.total.seconds.size >= 20`)
 	shown := x.look(t)
 	// A page that gives way to another host says why, and asks each second.
-	x.run(t, `following.source.dispatchEvent(new MessageEvent('full', { data: 'all places are taken' }))`)
+	x.run(t, `connection.stream.dispatchEvent(new MessageEvent('full', { data: 'all places are taken' }))`)
 	x.await(t, `byId('state').textContent === 'live, asking each second: all places are taken'`)
 	stop()
 	shown.checkTimes(t, 20)
@@ -78,7 +78,7 @@ func liveFull(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, url)
 	x.await(t, `byId('state').textContent === 'live, asking each second: all 1 places for viewers are taken'`)
 	x.run(t, `window.said = []; new MutationObserver(() => said.push(byId('state').textContent)).observe(byId('state'), { childList: true })`)
-	x.await(t, `known.total.seconds.size >= 30`) // it has asked for a place again
+	x.await(t, `received.total.seconds.size >= 30`) // it has asked for a place again
 	if said := tell[string](t, x, `said.join('; ')`); said != "" {
 		t.Errorf("the page said %q", said)
 	}

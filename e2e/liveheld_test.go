@@ -23,13 +23,13 @@ func liveHeld(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, serveLive(t, p.stats, nil))
 	x.await(t, `document.querySelectorAll('#rows tr').length === 3`)
 	x.run(t, `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`)
-	x.run(t, `window.passes = name => { const x = known.table.rows.find(x => x.name === name); return x ? value(x, PASS) : null; }`)
+	x.run(t, `window.passes = name => { const x = received.table.rows.find(x => x.name === name); return x ? value(x, PASS) : null; }`)
 	order := func() []string { t.Helper(); return tell[[]string](t, x, `rowNames()`) }
 	sorted := `(() => { const n = rowNames().map(passes); return n.every((v, i) => !i || n[i - 1] >= v); })()`
 
 	moveTo(t, x, `document.querySelector('#rows tr:nth-child(2) button')`)
 	aimed, before := order(), x.look(t)
-	x.await(t, fmt.Sprintf(`known.total.newest >= %d`, before.newest()+4))
+	x.await(t, fmt.Sprintf(`received.total.newest >= %d`, before.newest()+4))
 	p.stats.Resource("date")
 	x.await(t, `rowNames().length === 4`)
 	if got, want := order(), append(slices.Clone(aimed), "date"); !slices.Equal(got, want) {
@@ -37,7 +37,7 @@ func liveHeld(t *testing.T, browser context.Context) {
 	}
 	x.await(t, fmt.Sprintf(`passes(%q) !== %s && document.querySelector('#rows tr:nth-child(2) td:nth-child(3)').textContent === String(passes(%q))`,
 		aimed[1], before.Rows[1].Pass, aimed[1]))
-	x.run(t, fmt.Sprintf(`known.table.rows = known.table.rows.filter(x => x.name !== %q); known.table.resources--; draw()`, aimed[0])) // as if it had been retired
+	x.run(t, fmt.Sprintf(`received.table.rows = received.table.rows.filter(x => x.name !== %q); received.table.resources--; draw()`, aimed[0])) // as if it had been retired
 	if got := order(); len(got) != 4 || got[1] != aimed[1] {
 		t.Errorf("under the pointer the rows %q became %q when the first one went", aimed, got)
 	}
@@ -59,15 +59,15 @@ func liveHeld(t *testing.T, browser context.Context) {
 	moveTo(t, x, `document.querySelector('#rows tr:nth-child(2) button')`)
 	x.await(t, `!`+sorted)
 	x.run(t, `byId('search').dispatchEvent(new Event('input'))`)
-	x.await(t, `settled() && `+sorted)
+	x.await(t, `inSync() && `+sorted)
 	moveTo(t, x, `document.querySelector('#head th:first-child button')`)
 	press(t, x)
-	x.await(t, `settled() && rowNames().join() === [...rowNames()].sort().join()`)
+	x.await(t, `inSync() && rowNames().join() === [...rowNames()].sort().join()`)
 	moveTo(t, x, `document.querySelector('#head th:nth-child(3) button')`)
 	press(t, x)
 	moveTo(t, x, `document.querySelector('h1')`)
 	for range 4 { // the order changes again, though the focus stays where the click was
-		x.await(t, fmt.Sprintf(`known.total.newest > %d`, x.look(t).newest()))
+		x.await(t, fmt.Sprintf(`received.total.newest > %d`, x.look(t).newest()))
 		if !tell[bool](t, x, sorted) {
 			t.Errorf("when the pointer has left, the rows are still %q", order())
 		}

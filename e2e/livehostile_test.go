@@ -73,7 +73,7 @@ func liveHostile(t *testing.T, browser context.Context) {
 		}
 	}
 	x.run(t, fmt.Sprintf(`byId('search').value = %q; byId('search').dispatchEvent(new Event('input'))`, hostile[0]))
-	x.await(t, `settled() && known.table.matches === 1`)
+	x.await(t, `inSync() && received.table.matches === 1`)
 	if l := x.look(t); len(l.Rows) != 1 || l.Rows[0].Name != hostile[0] {
 		t.Errorf("a search for %s finds %v", hostile[0], l.Rows)
 	}

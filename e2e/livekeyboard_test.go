@@ -58,7 +58,7 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 
 	to("banana")
 	order, before := names(), x.look(t)
-	x.await(t, fmt.Sprintf(`known.total.newest >= %d`, before.newest()+4))
+	x.await(t, fmt.Sprintf(`received.total.newest >= %d`, before.newest()+4))
 	if l := x.look(t); l.Focus != "banana" || !slices.Equal(names(), order) {
 		t.Errorf("the rows %v have become %v, and the focus is on %q", order, names(), l.Focus)
 	}
@@ -82,7 +82,7 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 	to("Pause")
 	press(" ")
 	paused := x.look(t)
-	x.await(t, `known.total.newest > lastShown() + 2`)
+	x.await(t, `received.total.newest > lastShown() + 2`)
 	to("") // the search, which has no text
 	press("c", "h")
 	x.await(t, `document.querySelectorAll('#rows tr').length === 1`)

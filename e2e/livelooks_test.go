@@ -36,7 +36,7 @@ func liveLooks(t *testing.T, browser context.Context) {
 		p.tick()
 	}
 	t.Cleanup(p.start(t))
-	x.await(t, `known.total.seconds.size >= 170`)
+	x.await(t, `received.total.seconds.size >= 170`)
 	for name, width := range map[string]int64{"desk": 1280, "phone": 390} {
 		x.resize(t, width, 844, name == "phone")
 		for _, scheme := range []string{"light", "dark"} {
@@ -56,7 +56,7 @@ func liveLooks(t *testing.T, browser context.Context) {
 	for microseconds, want := range map[float64]string{
 		0: "0 µs", 12: "12 µs", 999.4: "999 µs", 999.5: "1 ms", 1234: "1.23 ms", 20000: "20 ms", 999_499: "999 ms", 999_500: "1 s", 1_234_567: "1.23 s", 1_234_567_890: "1230 s",
 	} {
-		if got := tell[string](t, x, fmt.Sprintf(`duration(%v)`, microseconds)); got != want {
+		if got := tell[string](t, x, fmt.Sprintf(`formatDuration(%v)`, microseconds)); got != want {
 			t.Errorf("%v µs is written %q; it should be %q", microseconds, got, want)
 		}
 	}

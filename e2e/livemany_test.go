@@ -34,7 +34,7 @@ func liveMany(t *testing.T, browser context.Context) {
 		if got[0] != resources || got[page-1] != resources-page+1 || !slices.IsSortedFunc(got, func(a, b int) int { return b - a }) {
 			t.Errorf("the busiest rows have %d", got)
 		}
-		x.await(t, fmt.Sprintf(`known.table.end > %d`, tell[int64](t, x, `known.table.end`)))
+		x.await(t, fmt.Sprintf(`received.table.end > %d`, tell[int64](t, x, `received.table.end`)))
 	}
 	if text := tell[string](t, x, `byId('place').textContent`); text != "1–50 of 300" {
 		t.Errorf("the page says that it has %q", text)
@@ -55,18 +55,18 @@ func liveMany(t *testing.T, browser context.Context) {
 	x.resize(t, windowWidth, 900, false)
 	// Pages follow each other.
 	x.run(t, `byId('next').click()`)
-	x.await(t, fmt.Sprintf(`settled() && blocked()[0] === %d`, resources-page))
+	x.await(t, fmt.Sprintf(`inSync() && blocked()[0] === %d`, resources-page))
 	if text := tell[string](t, x, `byId('place').textContent`); text != "51–100 of 300" {
 		t.Errorf("the second page says that it has %q", text)
 	}
 	x.run(t, `byId('previous').click()`)
-	x.await(t, fmt.Sprintf(`settled() && blocked()[0] === %d`, resources))
+	x.await(t, fmt.Sprintf(`inSync() && blocked()[0] === %d`, resources))
 	// Rows stay under the pointer.
 	moveTo(t, x, `document.querySelector('#rows tr:nth-child(2) button')`)
 	aimed := order()
-	x.await(t, `new URLSearchParams(queryNow()).has('held') && settled()`)
+	x.await(t, `new URLSearchParams(currentQuery()).has('held') && inSync()`)
 	for range 3 {
-		x.await(t, fmt.Sprintf(`known.table.end > %d`, tell[int64](t, x, `known.table.end`)))
+		x.await(t, fmt.Sprintf(`received.table.end > %d`, tell[int64](t, x, `received.table.end`)))
 		if got := order(); !slices.Equal(got, aimed) {
 			t.Fatalf("under the pointer the rows %q became %q", aimed, got)
 		}
@@ -77,10 +77,10 @@ func liveMany(t *testing.T, browser context.Context) {
 		}
 	}
 	moveTo(t, x, `document.querySelector('h1')`)
-	x.await(t, fmt.Sprintf(`settled() && !standing && blocked()[0] === %d`, resources))
+	x.await(t, fmt.Sprintf(`inSync() && !heldRows && blocked()[0] === %d`, resources))
 	// The search finds what is on no page that was shown.
 	x.run(t, `byId('search').value = 'MEMBER}/27'; byId('search').dispatchEvent(new Event('input'))`)
-	x.await(t, `settled() && rowNames().length === 10`)
+	x.await(t, `inSync() && rowNames().length === 10`)
 	if text := tell[string](t, x, `byId('place').textContent`); text != "1–10 of 10 found" {
 		t.Errorf("the search says that it has %q", text)
 	}
@@ -102,16 +102,16 @@ func liveAddress(t *testing.T, browser context.Context) {
 	url := serveLive(t, p.stats, nil)
 	x := openTab(t, browser, url, "404") // of a resource that is not there
 	x.await(t, `document.querySelectorAll('#rows tr').length === 50`)
-	state := `[subject, view.sort, view.down, view.search, view.page, view.range, byId('search').value, byId('range').value, rowNames()[0]].join('|')`
+	state := `[subject, view.sort, view.descending, view.search, view.page, view.minutes, byId('search').value, byId('range').value, rowNames()[0]].join('|')`
 	helpers := `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`
 	x.run(t, helpers)
 	x.run(t, `document.querySelector('#head th:nth-child(4) button').click(); document.querySelector('#head th:nth-child(4) button').click()`)
 	x.run(t, `byId('search').value = 'b> '; byId('search').dispatchEvent(new Event('input'))`)
 	x.run(t, `byId('range').value = 10; byId('range').dispatchEvent(new Event('change'))`)
 	x.run(t, `byId('next').click()`)
-	x.await(t, `settled() && rowNames()[0].endsWith('050')`)
+	x.await(t, `inSync() && rowNames()[0].endsWith('050')`)
 	x.run(t, `document.querySelector('#rows button').click()`)
-	x.await(t, `settled() && known.resource.seconds.size > 25`)
+	x.await(t, `inSync() && received.resource.seconds.size > 25`)
 	const want = "resource & <b> 050|block|false|b> |1|10|b> |10|resource & <b> 050"
 	if got := tell[string](t, x, state); got != want {
 		t.Errorf("the page shows %s, want %s", got, want)
@@ -121,7 +121,7 @@ func liveAddress(t *testing.T, browser context.Context) {
 	x.run(t, `window.old = true; location.reload()`)
 	for what, x := range map[string]*tab{"a reload": x, "another tab": other} {
 		x.await(t, `!window.old && document.readyState === 'complete'`)
-		x.await(t, `settled() && known.resource.seconds.size > 25 && document.querySelectorAll('#rows tr').length === 50`)
+		x.await(t, `inSync() && received.resource.seconds.size > 25 && document.querySelectorAll('#rows tr').length === 50`)
 		x.run(t, helpers)
 		if got := tell[string](t, x, state); got != want {
 			t.Errorf("%s shows %s, want %s", what, got, want)
@@ -131,17 +131,17 @@ func liveAddress(t *testing.T, browser context.Context) {
 	paused := tell[int64](t, x, `lastShown()`)
 	x.run(t, `window.old = true; location.reload()`)
 	x.await(t, `!window.old && document.readyState === 'complete'`)
-	x.await(t, `settled() && paused > 0 && known.table.end === paused + 1 && known.total.seconds.size > 25`)
+	x.await(t, `inSync() && paused > 0 && received.table.end === paused + 1 && received.total.seconds.size > 25`)
 	if l := x.look(t); l.newest() != paused || l.State != "paused" || len(l.Times) < 25 {
 		t.Errorf("after a reload the page shows %d seconds to %d, and says %q; it was paused at %d", len(l.Times), l.newest(), l.State, paused)
 	}
 	x.run(t, `byId('pause').click(); byId('back').click()`)
-	x.await(t, `settled() && subject === null`)
+	x.await(t, `inSync() && subject === null`)
 	x.run(t, `history.back()`)
 	x.await(t, `subject === 'resource & <b> 050'`)
 	// Whatever somebody writes there, the page opens.
 	for _, wrong := range []string{"#sort=__proto__&page=99999999999&range=7&paused=x&resource=%00", "#page=77&search=" + fmt.Sprintf("%0300d", 7), "#%E0%A4%A"} {
 		x.run(t, fmt.Sprintf(`location.hash = %q`, wrong))
-		x.await(t, `settled() && byId('state').textContent === 'live'`)
+		x.await(t, `inSync() && byId('state').textContent === 'live'`)
 	}
 }

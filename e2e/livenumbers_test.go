@@ -54,7 +54,7 @@ func liveNumbers(t *testing.T, browser context.Context) {
 			break // the others will be no better
 		}
 	}
-	x.await(t, fmt.Sprint("known.total.newest >= ", end-1))
+	x.await(t, fmt.Sprint("received.total.newest >= ", end-1))
 	x.await(t, `byId('state').textContent === 'live'`)
 	all := x.look(t)
 	all.checkTimes(t, liveSeconds)
@@ -68,7 +68,7 @@ func liveNumbers(t *testing.T, browser context.Context) {
 	for resource, u := range truths {
 		moveTo(t, x, fmt.Sprintf(`[...document.querySelectorAll('#rows button')].find(b => b.textContent === %q)`, resource))
 		press(t, x)
-		x.await(t, `known.resource.newest >= known.total.newest`)
+		x.await(t, `received.resource.newest >= received.total.newest`)
 		l := x.look(t)
 		if l.Subject != resource {
 			t.Errorf("the page shows %q instead of %s", l.Subject, resource)

@@ -22,7 +22,7 @@ func liveRestart(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, "http://"+c.addr+livePath,
 		// What the browser itself says of a server that is away.
 		"net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY_RESPONSE", "net::ERR_CONNECTION_RESET")
-	x.await(t, `known.total.seconds.size >= 8`)
+	x.await(t, `received.total.seconds.size >= 8`)
 	// A server that stands still is not live: the clock says so, and readers of screens hear it once.
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
 		if err := c.process.Process.Signal(signal); err != nil {
@@ -35,13 +35,13 @@ func liveRestart(t *testing.T, browser context.Context) {
 	}
 	for _, stop := range []func(){c.kill, func() { c.end(t) }} {
 		before := x.look(t).newest()
-		seconds := tell[int](t, x, `known.total.seconds.size`)
+		seconds := tell[int](t, x, `received.total.seconds.size`)
 		stop()
 		x.await(t, `byId('state').textContent.includes('trying again')`)
 		time.Sleep(5 * time.Second)
 		c.start(t)
 		x.await(t, `byId('state').textContent.startsWith('live') && !byId('state').classList.contains('bad')`)
-		x.await(t, fmt.Sprint(`known.total.seconds.size >= `, seconds+8))
+		x.await(t, fmt.Sprint(`received.total.seconds.size >= `, seconds+8))
 		l := x.look(t)
 		if !strings.Contains(l.State, "the server was started again after") {
 			t.Errorf("the page does not say that the server was away; it says %q", l.State)
@@ -95,23 +95,23 @@ func liveColumns(t *testing.T, browser context.Context) {
 	p.calls = func(int, int64) count { return count{pass: 5, block: 2} }
 	stop := p.start(t)
 	x := openTab(t, browser, serveLive(t, p.stats, nil))
-	x.await(t, `known.total.seconds.size >= 3 && known.table.rows.length === 1`)
+	x.await(t, `received.total.seconds.size >= 3 && received.table.rows.length === 1`)
 	stop()
 	before := tell[int64](t, x, `(() => {
-		unfollow();
-		clearTimeout(later);
-		following.heard = Infinity; // so that it does not ask
-		const before = known.total.newest;
-		take({process: known.process + 1, inbound: false, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'], after: '', now: (before + 2) * 1000,
+		disconnect();
+		clearTimeout(reconnectTimer);
+		connection.lastEvent = Infinity; // or it would poll
+		const before = received.total.newest;
+		applyMessage({process: received.process + 1, inbound: false, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'], after: '', now: (before + 2) * 1000,
 			machine: [], machine_columns: [], total: [[before + 1, 90, 1500, 30, 11]], resource: null, at: before + 1,
 			table: {first: before + 1, end: before + 2, resources: 1, matches: 1, rows: [{n: 2, v: [91, -1, 31, 12], name: 'apple', past: [7, 12]}]}});
 		draw();
 		return before;
 	})()`)
 	shown := tell[map[string][]*int64](t, x, `(() => {
-		const of = (x, columns) => columns.map(c => value(x, c)), now = known.total.seconds.get(known.total.newest);
-		const called = [...known.total.seconds.values()].filter(s => value(s, PASS) > 0);
-		return {all: of(now, [PASS, BLOCK, AVERAGE, 'shed']), apple: of(known.table.rows[0], [PASS, BLOCK, AVERAGE, 'shed']),
+		const of = (x, columns) => columns.map(c => value(x, c)), now = received.total.seconds.get(received.total.newest);
+		const called = [...received.total.seconds.values()].filter(s => value(s, PASS) > 0);
+		return {all: of(now, [PASS, BLOCK, AVERAGE, 'shed']), apple: of(received.table.rows[0], [PASS, BLOCK, AVERAGE, 'shed']),
 			missing: of(now, [EXCEPTION, P99, FLIGHT, COMPLETE]), before: of(called[0], [PASS, BLOCK])};
 	})()`)
 	for what, want := range map[string]string{

@@ -26,7 +26,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 	t.Cleanup(p.start(t))
 	url := serveLive(t, p.stats, nil)
 	x := openTab(t, browser, url+"#resource=banana")
-	x.await(t, `known.resource.seconds.size >= 170`)
+	x.await(t, `received.resource.seconds.size >= 170`)
 	// The p99 of seconds before the first viewer is not known, and the page says so.
 	x.await(t, `byId('timed').textContent.startsWith('; p99 from ')`)
 	x.run(t, `window.seen = () => charts.calls.plot.data[0]`)
@@ -78,7 +78,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 		sum, busiest = sum+1+second%50, max(busiest, 1+second%50)
 	}
 	moveTo(t, x, `document.querySelector('h1')`) // away from the chart, where the figures are those under the cursor
-	x.await(t, fmt.Sprintf(`settled() && known.table.end === %d`, got[1]))
+	x.await(t, fmt.Sprintf(`inSync() && received.table.end === %d`, got[1]))
 	facts := tell[[]string](t, x, `[...byId('now').querySelectorAll('dd')].map(dd => dd.textContent)`)
 	if facts[0] != thousands(sum) || !strings.HasPrefix(facts[6], fmt.Sprint(busiest, " at ")) || !strings.HasPrefix(tell[string](t, x, `byId('when').textContent`), fmt.Sprintf("Zoomed to %d seconds, ", got[1]-got[0])) {
 		t.Errorf("the range has %d calls, at most %d in a second; the page shows %q", sum, busiest, facts)
@@ -88,7 +88,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 	}
 	x.keep(t, "zoomed")
 	other := openTab(t, startBrowser(t), tell[string](t, x, `location.href`))
-	other.await(t, `typeof known !== 'undefined' && known.resource.seconds.size >= 170`)
+	other.await(t, `typeof received !== 'undefined' && received.resource.seconds.size >= 170`)
 	if subject := other.look(t).Subject; subject != "banana" {
 		t.Errorf("the other browser shows %q", subject)
 	}
@@ -134,6 +134,6 @@ func liveZoom(t *testing.T, browser context.Context) {
 	call(t, x, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
 	for _, wrong := range []string{"#zoom=5-1", "#zoom=1-9999999999", "#zoom=x", "#zoom=1-2-3"} {
 		x.run(t, fmt.Sprintf(`location.hash = %q`, wrong))
-		x.await(t, `settled() && view.zoom === null`)
+		x.await(t, `inSync() && view.zoom === null`)
 	}
 }

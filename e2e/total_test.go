@@ -83,7 +83,7 @@ func TestTotal(t *testing.T) {
 		}
 	}
 
-	page.await(t, "known.total.newest >= "+strconv.FormatInt(end-1, 10))
+	page.await(t, "received.total.newest >= "+strconv.FormatInt(end-1, 10))
 	deadline := time.Now().Add(catchUp)
 	panel := expressionOf(t, "overview", "Peak second and average")
 	for _, x := range servers {

@@ -1,18 +1,46 @@
 'use strict';
 
+// The view of the page: its charts and figures, the actions of the user, and the address that preserves them.
+//
+//   file                    task
+//   chart.js                charts, formats of numbers
+//   data.js                 received seconds and table rows
+//   table.js                table of resources, query for the server
+//   follow.js, recorded.js  source of the data: a server, or the page itself
+//   app.js                  everything else
+
 const byId = id => document.getElementById(id);
 const charts = {};
-// What somebody chose, which is in the address: the order of the table, the search, the page of it, and how many minutes the
-// charts show, or which seconds, from the first to before the last. subject is what is shown above.
-const view = { sort: TROUBLE, down: true, search: '', page: 0, range: 3, zoom: null, common: false };
-let subject = ALL, paused = 0, pointedAt = null; // the last second that a page shows that was paused, and the second under the cursor
 
-const shownPast = () => subject === ALL ? known.total : known.resource;
-// whole is what a recorded page shows when nobody has zoomed: all of it. Others go on with the last seconds.
-const whole = () => RECORDED ? recording.span : null;
-const unzoomed = () => !view.zoom || RECORDED && view.zoom[1] - view.zoom[0] === KEEP;
-const lastShown = () => paused || known.total.newest;
-const shown = () => view.zoom ? shownPast().list(view.zoom[1] - view.zoom[0], view.zoom[1] - 1) : shownPast().list(view.range * 60, lastShown());
+// The user's choices, which the address preserves.
+const view = {
+  sort: TROUBLE, descending: true, // order of the table
+  search: '',
+  page: 0, // of the table
+  minutes: 3, // of the charts
+  zoom: null, // [first second, second after the last] of the charts, or null for the last minutes
+  commonScale: false, // of the small charts
+};
+let subject = TOTAL; // the open resource, or the total
+let paused = 0; // the last second of a paused page; otherwise 0
+let cursorAt = null; // the second under the cursor
+
+const subjectStore = () => subject === TOTAL ? received.total : received.resource;
+const lastShown = () => paused || received.total.newest;
+
+// shownSeconds returns the seconds in the charts.
+function shownSeconds() {
+  const { zoom, minutes } = view;
+  return zoom ? subjectStore().list(zoom[1] - zoom[0], zoom[1] - 1) : subjectStore().list(minutes * 60, lastShown());
+}
+
+// unzoomedRange is view.zoom before the user zooms: a recorded page shows all of its seconds.
+const unzoomedRange = () => RECORDED ? recording.span : null;
+const isUnzoomed = () => !view.zoom || RECORDED && view.zoom[1] - view.zoom[0] === KEPT;
+
+// isLive reports whether the page shows the current second. Otherwise it hides data about the current calls, because
+// the data does not belong to the seconds in the charts.
+const isLive = () => !RECORDED && !paused && !view.zoom;
 
 function element(name, text, attributes) {
   const e = document.createElement(name);
@@ -21,119 +49,181 @@ function element(name, text, attributes) {
   return e;
 }
 
-// title names what is shown. The total is the inbound calls of the service, as everywhere. A worker has none: what it calls of itself is
-// background.
-const title = name => name !== ALL ? name : known.inbound ? 'All inbound calls' : 'Background: all outermost calls; none was inbound';
+// titleOf names a subject. The total counts the inbound calls of the service. A service without inbound calls, such as
+// a worker, shows the background instead.
+function titleOf(name) {
+  if (name !== TOTAL) return name;
+  return received.inbound ? 'All inbound calls' : 'Background: all outermost calls; none was inbound';
+}
 
+// draw updates the whole page.
 function draw() {
-  byId('subject').textContent = title(subject);
-  byId('gone').hidden = subject === ALL || known.there;
-  byId('unzoom').hidden = unzoomed();
-  table();
-  const seconds = shown(), column = c => line(seconds, c), times = seconds.map(s => s.at);
-  const limits = subject !== ALL && known.details ? known.details.limits : [];
+  byId('subject').textContent = titleOf(subject);
+  byId('gone').hidden = subject === TOTAL || received.resourceExists;
+  byId('unzoom').hidden = isUnzoomed();
+  drawTable();
+  const seconds = shownSeconds();
+  drawCharts(seconds);
+  drawProcess();
+  // The charts have moved, so the cursor must follow its second. uPlot updates its scales in a microtask.
+  if (cursorAt === null) drawFigures(seconds); else queueMicrotask(() => setCursor(cursorAt));
+  showTime();
+  byId('running').hidden = subject !== TOTAL || !isLive() || !received.running.length;
+  byId('running').replaceChildren(runningTable(received.running)); // below the table, so no row moves
+  if (subject !== TOTAL && received.details && !RECORDED) drawDetails(received.details);
+}
+
+// drawCharts draws the charts of the subject.
+function drawCharts(seconds) {
+  const column = c => valuesOf(seconds, c), times = seconds.map(s => s.at);
+  const limits = subject !== TOTAL && received.details ? received.details.limits : [];
   for (const [chart, name] of [['calls', 'qps'], ['flight', 'concurrency']]) {
     const limit = limits.find(l => l.name === name);
     charts[chart].limit = limit ? limit.pass || 0 : null;
-    byId(name).textContent = limit ? '; the limit is ' + count(limit.pass || 0) : '';
+    byId(name).textContent = limit ? '; the limit is ' + formatCount(limit.pass || 0) : '';
   }
   charts.calls.show([times, column(PASS), column(BLOCK), column(EXCEPTION)]);
   charts.times.show([times, column(AVERAGE), column(P99)]);
   charts.flight.show([times, column(FLIGHT)]);
-  machine();
-  const timed = seconds.find(s => value(s, P99) !== null), untimed = seconds.some(s => value(s, AVERAGE) !== null && (!timed || s.at < timed.at));
-  byId('timed').textContent = !untimed || RECORDED ? '' : timed ? '; p99 from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
-  if (pointedAt === null) figures(seconds); else queueMicrotask(() => pointTo(pointedAt)); // where that second is when the charts have moved
-  tell();
-  byId('running').hidden = subject !== ALL || !present() || !known.running.length;
-  byId('running').replaceChildren(running(known.running)); // below the rows, which hold still
-  if (subject !== ALL && known.details && !RECORDED) details(known.details);
+  // Histograms are kept for less time than averages, so the p99 may begin later.
+  const firstP99 = seconds.find(s => value(s, P99) !== null);
+  const lacksP99 = seconds.some(s => value(s, AVERAGE) !== null && (!firstP99 || s.at < firstP99.at));
+  let note = '';
+  if (lacksP99 && !RECORDED) {
+    note = firstP99 ? '; p99 from ' + formatTime(firstP99.at) + ' on' : '; the p99 is not known any more';
+  }
+  byId('timed').textContent = note;
 }
 
-// machine is what the process had of the machine in the seconds that the charts show.
-function machine() {
-  const [first, end] = span(lastShown()), seconds = known.machine.list(end - first, end - 1), column = c => line(seconds, c), times = seconds.map(s => s.at);
+// drawProcess draws the charts of the process, over the same seconds as the other charts.
+function drawProcess() {
+  const [first, end] = chartRange(lastShown()), seconds = received.machine.list(end - first, end - 1);
+  const column = c => valuesOf(seconds, c), times = seconds.map(s => s.at);
   charts.cpu.show([times, column(CPU), column(THROTTLED), column(WAITED)]);
   charts.memory.show([times, column(HEAP), column(MEMORY)]);
   charts.delays.show([times, column(LATENCY), column(PAUSE)]);
   charts.goroutines.show([times, column(GOROUTINES)]);
-  const events = column(EVENTS).reduce((a, b) => a + b, 0);
-  byId('events').textContent = events ? '; ' + count(events) + ' times at its limit' : '';
-  byId('measured').textContent = seconds.length && seconds[0].at > first ? ', measured while somebody looks: from ' + clock(seconds[0].at) + ' on' : '';
+  const events = column(MEMORY_EVENTS).reduce((a, b) => a + b, 0);
+  byId('events').textContent = events ? '; ' + formatCount(events) + ' times at its limit' : '';
+  const begin = seconds.length && seconds[0].at > first ? formatTime(seconds[0].at) : '';
+  byId('measured').textContent = begin && ', measured while somebody looks: from ' + begin + ' on';
 }
 
-// figures are the numbers of the second under the cursor, of the range that is zoomed to, or of the last second.
-function figures(seconds) {
-  const under = pointedAt !== null && seconds.find(s => s.at === pointedAt), all = under ? [under] : view.zoom ? seconds : shownPast().list(1, lastShown());
-  const values = c => all.map(s => value(s, c)).filter(n => n !== null), of = (c, merge) => { const list = values(c); return list.length ? merge(list) : null; };
-  const sum = list => list.reduce((a, b) => a + b, 0), highest = list => Math.max(...list), many = all.length > 1;
-  const spent = sum(all.map(s => value(s, AVERAGE) * value(s, COMPLETE))), ended = of(COMPLETE, sum);
-  const busiest = seconds.reduce((a, s) => value(s, PASS) > value(a, PASS) ? s : a, seconds[0] || { row: null });
-  byId('when').textContent = !all.length ? '' : under ? 'Under the cursor: ' + clock(under.at) : view.zoom ? (unzoomed() ? 'All ' : 'Zoomed to ') + from(view.zoom) : 'The second ' + clock(all[0].at);
-  const facts = [
-    ['Pass', count(of(PASS, sum))], ['Blocked', count(of(BLOCK, sum))], ['Exceptions', count(of(EXCEPTION, sum))],
-    ['Average', duration(ended && of(AVERAGE, sum) !== null ? spent / ended : null)], ...RECORDED ? [] : [[many ? 'Highest p99 of a second' : 'p99', duration(of(P99, highest))]],
-    RECORDED ? ['In flight, most', count(of(FLIGHT, highest))] : ['In flight, average', calls(of(FLIGHT, list => sum(list) / list.length))],
-    ...!present() || under ? [] : subject === ALL ? [['Oldest in flight', known.running.length ? duration((known.now - known.running[0].since) * 1000) : '–']] : [['Average age of these', duration(known.age < 0 ? null : known.age)]],
-    [view.zoom ? 'Busiest second of these' : 'Busiest of ' + (view.range === 1 ? 'a minute' : view.range + ' minutes'), busiest.row ? count(value(busiest, PASS)) + ' at ' + clock(busiest.at) : '–'],
-  ];
-  byId('now').replaceChildren(...facts.map(([k, v]) => {
+// drawFigures shows the numbers of the second under the cursor, of the zoomed range, or of the last second.
+function drawFigures(seconds) {
+  const underCursor = cursorAt !== null && seconds.find(s => s.at === cursorAt);
+  const all = underCursor ? [underCursor] : view.zoom ? seconds : subjectStore().list(1, lastShown());
+  byId('when').textContent = figuresTitle(all, underCursor);
+  byId('now').replaceChildren(...figuresOf(all, seconds, underCursor).map(([k, v]) => {
     const box = element('div');
     box.append(element('dt', k), element('dd', v));
     return box;
   }));
 }
 
-// pointTo has all charts and the figures show one second, null for none.
-function pointTo(at) {
-  pointedAt = at;
-  for (const c of Object.values(charts)) c.point(at);
-  figures(shown());
+function figuresTitle(all, underCursor) {
+  if (!all.length) return '';
+  if (underCursor) return 'Under the cursor: ' + formatTime(underCursor.at);
+  if (view.zoom) return (isUnzoomed() ? 'All ' : 'Zoomed to ') + formatRange(view.zoom);
+  return 'The second ' + formatTime(all[0].at);
 }
 
-// pointKey moves the cursor without a mouse.
-function pointKey(e) {
-  const by = { ',': -1, '.': 1 }[e.key], seconds = shown();
-  if (!by || !seconds.length || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT)$/.test(e.target.tagName)) return;
-  const [first, last] = [seconds[0].at, seconds[seconds.length - 1].at];
-  pointTo(Math.min(Math.max(pointedAt === null ? last : pointedAt + by, first), last));
+// figuresOf returns pairs of a label and a text. The list all holds the seconds that the numbers cover, and seconds
+// holds the seconds in the charts.
+function figuresOf(all, seconds, underCursor) {
+  const sum = list => list.reduce((a, b) => a + b, 0), highest = list => Math.max(...list);
+  const merge = (c, f) => { // merges the values of a column; null without values
+    const list = all.map(s => value(s, c)).filter(n => n !== null);
+    return list.length ? f(list) : null;
+  };
+  const rtSum = sum(all.map(s => value(s, AVERAGE) * value(s, COMPLETE))), complete = merge(COMPLETE, sum);
+  const average = complete && merge(AVERAGE, sum) !== null ? rtSum / complete : null;
+  const busiest = seconds.reduce((a, s) => value(s, PASS) > value(a, PASS) ? s : a, seconds[0] || { row: null });
+  const figures = [
+    ['Pass', formatCount(merge(PASS, sum))],
+    ['Blocked', formatCount(merge(BLOCK, sum))],
+    ['Exceptions', formatCount(merge(EXCEPTION, sum))],
+    ['Average', formatDuration(average)],
+  ];
+  if (RECORDED) {
+    figures.push(['In flight, most', formatCount(merge(FLIGHT, highest))]);
+  } else {
+    figures.push([all.length > 1 ? 'Highest p99 of a second' : 'p99', formatDuration(merge(P99, highest))]);
+    figures.push(['In flight, average', formatCalls(merge(FLIGHT, list => sum(list) / list.length))]);
+  }
+  if (isLive() && !underCursor) {
+    const oldest = received.running[0];
+    figures.push(subject === TOTAL
+      ? ['Oldest in flight', oldest ? formatDuration((received.serverNow - oldest.since) * 1000) : '–']
+      : ['Average age of these', formatDuration(received.age < 0 ? null : received.age)]);
+  }
+  const minutes = view.minutes === 1 ? 'a minute' : view.minutes + ' minutes';
+  figures.push([
+    view.zoom ? 'Busiest second of these' : 'Busiest of ' + minutes,
+    busiest.row ? formatCount(value(busiest, PASS)) + ' at ' + formatTime(busiest.at) : '–',
+  ]);
+  return figures;
 }
 
-// changed shows what somebody asked for.
-function changed() {
-  standing = null;
-  head();
-  save();
+// setCursor moves the cursor of all charts to a second, and the figures with it. null removes the cursor.
+function setCursor(at) {
+  cursorAt = at;
+  for (const c of Object.values(charts)) c.moveCursor(at);
+  drawFigures(shownSeconds());
+}
+
+// isShortcut reports whether a key event may be a shortcut of the page. It is not while the user types into a field.
+const isShortcut = e => !e.ctrlKey && !e.metaKey && !e.altKey && !/^(INPUT|SELECT)$/.test(e.target.tagName);
+
+// onCursorKey moves the cursor with the keys , and .
+function onCursorKey(e) {
+  const by = { ',': -1, '.': 1 }[e.key], seconds = shownSeconds();
+  if (!by || !seconds.length || !isShortcut(e)) return;
+  const first = seconds[0].at, last = seconds[seconds.length - 1].at;
+  setCursor(Math.min(Math.max(cursorAt === null ? last : cursorAt + by, first), last));
+}
+
+// viewChanged updates the page, the address and the query after a change of view.
+function viewChanged() {
+  heldRows = null;
+  drawHead();
+  saveAddress();
   draw();
-  refollow(150);
+  reconnect(150);
 }
 
-// zoom has the charts show some seconds and no others, or go on with the last ones.
-function zoom(first, last) {
-  const all = shownPast().seconds, oldest = Math.min(lastShown(), ...all.keys());
-  const length = Math.min(Math.max(Math.round(last - first), 5), KEEP);
-  const from = Math.max(Math.min(Math.round(first), lastShown() + 1 - length), Math.min(oldest, lastShown() + 1 - length));
-  view.zoom = first === undefined ? whole() : [from, from + length];
-  changed();
+// zoom shows the seconds from first to before end in the charts: at least five, and at most the kept history. Without
+// arguments it zooms out.
+function zoom(first, end) {
+  const latestStart = length => lastShown() + 1 - length;
+  const oldest = Math.min(lastShown(), ...subjectStore().seconds.keys());
+  const length = Math.min(Math.max(Math.round(end - first), 5), KEPT);
+  const start = Math.max(Math.min(Math.round(first), latestStart(length)), Math.min(oldest, latestStart(length)));
+  view.zoom = first === undefined ? unzoomedRange() : [start, start + length];
+  viewChanged();
 }
 
-// zoomKey is zooming without a mouse.
-function zoomKey(e) {
-  if (!lastShown() || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT)$/.test(e.target.tagName)) return;
-  const [from, to] = view.zoom || span(lastShown()), length = to - from;
-  const by = { '+': [length / 4, -length / 4], '-': [-length / 2, length / 2], '0': [], ArrowLeft: [-length / 4, -length / 4], ArrowRight: [length / 4, length / 4] }[e.key];
-  if (!by || !view.zoom && e.key !== '+') return;
+// onZoomKey zooms with the keys +, - and 0, and moves the zoomed range with the arrow keys.
+function onZoomKey(e) {
+  if (!lastShown() || !isShortcut(e)) return;
+  const [from, to] = view.zoom || chartRange(lastShown()), length = to - from;
+  const change = { // of from and to
+    '+': [length / 4, -length / 4], '-': [-length / 2, length / 2], '0': [],
+    ArrowLeft: [-length / 4, -length / 4], ArrowRight: [length / 4, length / 4],
+  }[e.key];
+  if (!change || !view.zoom && e.key !== '+') return;
   e.preventDefault();
-  if (e.key === '0' || e.key === '-' && length * 2 > (RECORDED ? KEEP : view.range * 60)) zoom(); else zoom(from + by[0], to + by[1]);
+  const zoomsOut = e.key === '0' || e.key === '-' && length * 2 > (RECORDED ? KEPT : view.minutes * 60);
+  if (zoomsOut) zoom(); else zoom(from + change[0], to + change[1]);
 }
 
-// choose shows one resource, or the total.
+// choose opens a resource, or returns to the total, as a new step in the browser's history. It also moves the focus.
 function choose(name) {
   if (name === subject) return;
   const before = subject;
-  open(name);
-  save(true);
-  if (name === ALL) {
+  showSubject(name);
+  saveAddress(true);
+  if (name === TOTAL) {
     const row = [...byId('rows').children].find(tr => tr.entry.name === before);
     (row ? row.querySelector('button') : byId('search')).focus();
     return;
@@ -142,42 +232,47 @@ function choose(name) {
   byId('subject').scrollIntoView({ block: 'nearest' });
 }
 
-// open has a resource be shown, or the total.
-function open(name) {
-  const room = byId('above').style;
-  room.minHeight = name === ALL ? '' : byId('above').getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again
-  Object.assign(known, { resource: new Past(), there: true, details: null });
+// showSubject shows a resource, or the total.
+function showSubject(name) {
+  // While the details are loading, a minimum height prevents that the table moves up, and down again.
+  const { style } = byId('above');
+  style.minHeight = name === TOTAL ? '' : byId('above').getBoundingClientRect().height + 'px';
+  Object.assign(received, { resource: new SecondStore(), resourceExists: true, details: null });
   subject = name;
-  unfollow(); // what is known of it has to come again, also if it was shown just now
-  byId('back').hidden = name === ALL;
+  disconnect(); // the data of the resource was dropped, so it must be requested again, even if the query is the same
+  byId('back').hidden = name === TOTAL;
   byId('details').hidden = true;
   draw();
-  refollow(0);
+  reconnect(0);
 }
 
-// details are who calls a resource, what refuses, and how calls end.
-function details(d) {
-  const passed = s => [s.name || '(none)', s.pass ? count(s.pass) + ' passed' : '', s.block ? count(s.block) + ' blocked' : ''];
+// drawDetails shows the callers of a resource, its limits and blocks, and the codes of its completions.
+function drawDetails(d) {
+  const counts = s => [
+    s.name || '(none)', s.pass ? formatCount(s.pass) + ' passed' : '', s.block ? formatCount(s.block) + ' blocked' : '',
+  ];
+  const limits = d.limits.map(s => ['limit of ' + s.name, '', formatCount(s.pass || 0)]);
   byId('details').replaceChildren(
-    shares('Origins, since the start', d.origins.map(passed)),
-    shares('Called by', d.callers.map(passed)),
-    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, '', count(s.pass || 0)]), ...d.blocks.map(passed)]),
-    shares('Answers by code', d.codes.map(s => [s.name || '(none)', count(s.complete) + ' ended'])),
-    ...present() ? [running(d.running)] : [],
+    subtotalTable('Origins, since the start', d.origins.map(counts)),
+    subtotalTable('Called by', d.callers.map(counts)),
+    subtotalTable('Limits, and refusals by reason', [...limits, ...d.blocks.map(counts)]),
+    subtotalTable('Answers by code', d.codes.map(s => [s.name || '(none)', formatCount(s.complete) + ' ended'])),
+    ...isLive() ? [runningTable(d.running)] : [],
   );
   byId('details').hidden = false;
   byId('above').style.minHeight = '';
 }
 
-// present is whether the page goes on with the last second: what is known of now only is not shown beside another moment.
-const present = () => !RECORDED && !paused && !view.zoom;
+// runningTable lists the oldest calls in flight.
+const runningTable = list => subtotalTable('In flight for longest', list.map(x => {
+  const parts = [
+    subject === TOTAL && x.resource, x.origin && 'by ' + x.origin, x.entrance, x.trace && 'trace ' + x.trace,
+  ];
+  return [parts.filter(Boolean).join(' · '), formatDuration((received.serverNow - x.since) * 1000)];
+}));
 
-// running lists calls in flight that have been so for long.
-const running = list => shares('In flight for longest', list.map(x =>
-  [[subject === ALL && x.resource, x.origin && 'by ' + x.origin, x.entrance, x.trace && 'trace ' + x.trace].filter(Boolean).join(' · '), duration((known.now - x.since) * 1000)]));
-
-// shares is who has how much of a resource: a name and what is said of it in each row.
-function shares(title, list) {
+// subtotalTable returns a titled table. A row is a list of texts, the name first.
+function subtotalTable(title, list) {
   const figure = element('figure'), t = element('table', undefined, { class: 'shares' });
   for (const cells of list) {
     const tr = element('tr');
@@ -188,92 +283,122 @@ function shares(title, list) {
   return figure;
 }
 
-// save puts what is shown into the address, so that it can be sent to others, and survives a reload.
-function save(step) {
+// saveAddress writes the view into the fragment of the address, so a link or a reload shows the same. A step is a new
+// entry in the browser's history; otherwise the current entry is replaced.
+function saveAddress(step) {
   const p = new URLSearchParams();
-  if (subject !== ALL) p.set('resource', subject);
-  if (view.sort !== TROUBLE || !view.down) p.set('sort', view.sort + (view.down ? '' : '.up'));
+  if (subject !== TOTAL) p.set('resource', subject);
+  if (view.sort !== TROUBLE || !view.descending) p.set('sort', view.sort + (view.descending ? '' : '.up'));
   if (view.search) p.set('search', view.search);
   if (view.page) p.set('page', view.page + 1);
-  if (view.range !== 3) p.set('range', view.range);
-  if (!unzoomed()) p.set('zoom', view.zoom.join('-'));
-  if (view.common) p.set('scale', 'common');
+  if (view.minutes !== 3) p.set('range', view.minutes);
+  if (!isUnzoomed()) p.set('zoom', view.zoom.join('-'));
+  if (view.commonScale) p.set('scale', 'common');
   if (paused) p.set('paused', paused);
   const hash = p.size ? '#' + p : location.pathname + location.search;
   if (step) history.pushState(null, '', hash); else history.replaceState(null, '', hash);
 }
 
-// restore shows what the address says. Anybody may have written it.
-function restore() {
+// restoreAddress shows the view in the address. The address is untrusted, so each value is checked.
+function restoreAddress() {
   const p = new URLSearchParams(location.hash.slice(1)), [sort, up] = (p.get('sort') || TROUBLE).split('.');
   const number = (name, otherwise) => /^\d{1,10}$/.test(p.get(name) || '') ? Number(p.get(name)) : otherwise;
   view.sort = columns.some(c => c.key === sort && c.key !== 'spark') ? sort : TROUBLE;
-  view.down = up !== 'up';
+  view.descending = up !== 'up';
   view.search = (p.get('search') || '').slice(0, 200);
   view.page = Math.min(Math.max(number('page', 1) - 1, 0), 1e6);
-  view.range = [1, 3, 10].includes(number('range', 3)) ? number('range', 3) : 3;
-  const [, first, last] = /^(\d{1,10})-(\d{1,10})$/.exec(p.get('zoom') || '') || [];
-  view.zoom = last - first >= 5 && last - first <= KEEP ? [Number(first), Number(last)] : whole();
+  view.minutes = [1, 3, 10].includes(number('range', 3)) ? number('range', 3) : 3;
+  const [, first, end] = /^(\d{1,10})-(\d{1,10})$/.exec(p.get('zoom') || '') || [];
+  view.zoom = end - first >= 5 && end - first <= KEPT ? [Number(first), Number(end)] : unzoomedRange();
   paused = number('paused', 0);
-  view.common = p.get('scale') === 'common';
-  byId('common').checked = view.common;
+  view.commonScale = p.get('scale') === 'common';
+  byId('common').checked = view.commonScale;
   byId('search').value = view.search;
-  byId('range').value = view.range;
+  byId('range').value = view.minutes;
   byId('pause').textContent = paused ? 'Go on' : 'Pause';
-  head();
-  open(p.get('resource') || ALL);
+  drawHead();
+  showSubject(p.get('resource') || TOTAL);
 }
 
-addEventListener('DOMContentLoaded', () => {
-  charts.calls = new Chart('calls', [{ label: 'pass', colour: 'pass', fill: true }, { label: 'blocked', colour: 'block' }, { label: 'exceptions', colour: 'bad' }], count);
-  charts.times = new Chart('times', [{ label: 'average', colour: 'pass' }, { label: 'p99', colour: 'slow', may: RECORDED }], duration);
-  charts.flight = new Chart('flight', [{ label: RECORDED ? 'most' : 'average', colour: 'flight', fill: true }], calls, { least: .01, incrs: undefined });
+function createCharts() {
+  const passLine = { label: 'pass', color: 'pass', fill: true };
+  charts.calls = new Chart('calls', [
+    passLine, { label: 'blocked', color: 'block' }, { label: 'exceptions', color: 'bad' },
+  ], formatCount);
+  charts.times = new Chart('times', [
+    { label: 'average', color: 'pass' }, { label: 'p99', color: 'slow', optional: RECORDED },
+  ], formatDuration);
+  const fraction = { minTop: .01, incrs: undefined }; // values may be below 1
+  charts.flight = new Chart('flight', [
+    { label: RECORDED ? 'most' : 'average', color: 'flight', fill: true },
+  ], formatCalls, fraction);
   const small = { height: 110 };
-  charts.cpu = new Chart('cpu', [{ label: 'used', colour: 'pass', fill: true }, { label: 'throttled', colour: 'bad', may: true }, { label: 'waited for', colour: 'block', may: true }], calls, { ...small, least: .01, incrs: undefined });
-  charts.memory = new Chart('memory', [{ label: 'heap', colour: 'pass', fill: true }, { label: 'cgroup', colour: 'slow', may: true }], bytes, { ...small, incrs: powers });
-  charts.delays = new Chart('delays', [{ label: 'scheduler p99', colour: 'slow' }, { label: 'longest pause', colour: 'block' }], duration, small);
-  charts.goroutines = new Chart('goroutines', [{ label: 'goroutines', colour: 'flight', fill: true }], count, small);
+  charts.cpu = new Chart('cpu', [
+    { label: 'used', color: 'pass', fill: true },
+    { label: 'throttled', color: 'bad', optional: true },
+    { label: 'waited for', color: 'block', optional: true },
+  ], formatCalls, { ...small, ...fraction });
+  charts.memory = new Chart('memory', [
+    { label: 'heap', color: 'pass', fill: true }, { label: 'cgroup', color: 'slow', optional: true },
+  ], formatBytes, { ...small, incrs: byteTicks });
+  charts.delays = new Chart('delays', [
+    { label: 'scheduler p99', color: 'slow' }, { label: 'longest pause', color: 'block' },
+  ], formatDuration, small);
+  charts.goroutines = new Chart('goroutines', [
+    { label: 'goroutines', color: 'flight', fill: true },
+  ], formatCount, small);
+}
+
+// addListeners connects the controls of the page with their actions.
+function addListeners() {
   byId('pause').addEventListener('click', () => {
-    paused = paused ? 0 : known.total.newest;
+    paused = paused ? 0 : received.total.newest;
     byId('pause').textContent = paused ? 'Go on' : 'Pause';
-    say(paused ? 'paused' : 'live');
-    changed();
+    showStatus(paused ? 'paused' : 'live');
+    viewChanged();
   });
-  byId('back').addEventListener('click', () => choose(ALL));
-  addEventListener('keydown', e => { if (e.key === 'Escape' && subject !== ALL && e.target !== byId('search')) choose(ALL); });
-  addEventListener('keydown', zoomKey);
-  addEventListener('keydown', pointKey);
+  byId('back').addEventListener('click', () => choose(TOTAL));
+  addEventListener('keydown', e => {
+    if (e.key === 'Escape' && subject !== TOTAL && e.target !== byId('search')) choose(TOTAL);
+  });
+  addEventListener('keydown', onZoomKey);
+  addEventListener('keydown', onCursorKey);
   byId('unzoom').addEventListener('click', () => { zoom(); byId('range').focus(); });
   byId('search').addEventListener('input', () => {
     Object.assign(view, { search: byId('search').value, page: 0 });
-    changed();
+    viewChanged();
   });
   byId('common').addEventListener('change', () => {
-    view.common = byId('common').checked;
-    save();
-    table();
+    view.commonScale = byId('common').checked;
+    saveAddress();
+    drawTable();
   });
   byId('range').addEventListener('change', () => {
-    Object.assign(view, { range: Number(byId('range').value), zoom: null });
-    changed();
+    Object.assign(view, { minutes: Number(byId('range').value), zoom: null });
+    viewChanged();
   });
-  byId('previous').addEventListener('click', () => turn(-1));
-  byId('next').addEventListener('click', () => turn(1));
-  byId('rows').addEventListener('pointerenter', () => { pointed = true; hold(); });
-  byId('rows').addEventListener('pointerleave', () => { pointed = false; hold(); });
-  byId('rows').addEventListener('focusin', hold);
-  byId('rows').addEventListener('focusout', () => setTimeout(hold)); // when the focus has come to where it goes
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', table);
-  addEventListener('popstate', restore);
-  restore();
-  follow(text => {
-    say(paused ? 'paused' : text);
-    if (view.page && settled() && view.page * ROWS >= known.table.matches) {
-      view.page = Math.max(0, Math.ceil(known.table.matches / ROWS) - 1);
-      save();
+  byId('previous').addEventListener('click', () => turnPage(-1));
+  byId('next').addEventListener('click', () => turnPage(1));
+  byId('rows').addEventListener('pointerenter', () => { pointerOver = true; updateHold(); });
+  byId('rows').addEventListener('pointerleave', () => { pointerOver = false; updateHold(); });
+  byId('rows').addEventListener('focusin', updateHold);
+  byId('rows').addEventListener('focusout', () => setTimeout(updateHold)); // when the next element has the focus
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawTable);
+  addEventListener('popstate', restoreAddress);
+}
+
+addEventListener('DOMContentLoaded', () => {
+  createCharts();
+  addListeners();
+  restoreAddress();
+  connect(status => { // after each message
+    showStatus(paused ? 'paused' : status);
+    if (view.page && inSync() && view.page * ROWS >= received.table.matches) { // the page no longer exists
+      view.page = Math.max(0, Math.ceil(received.table.matches / ROWS) - 1);
+      saveAddress();
     }
     draw();
-    if (settled()) hold();
-    refollow(0);
+    if (inSync()) updateHold();
+    reconnect(0);
   });
 });

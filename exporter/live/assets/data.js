@@ -1,82 +1,144 @@
 'use strict';
 
-// What is known: the last seconds of the total and of the resource that is open, and the page of the table. Names come from
-// strangers; they are only ever set as text.
-// A page that was recorded has them in it, and the log's columns: no p99, and the most in flight in the place of the average.
+// The data that the page has received: the last seconds of the total and of the open resource, and the current page of
+// the table. Names are untrusted, so the page only ever sets them as text.
+//
+// A recorded page contains its data. It has the columns of the metric log: no p99, and the maximum in flight instead of
+// the average.
 const RECORDED = document.documentElement.classList.contains('recorded');
-const KEEP = Number(document.documentElement.dataset.keep), MINUTE = 60;
-const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = RECORDED ? 'in_flight_max' : 'in_flight_avg';
-const FAILED = 'exception_lately', REFUSED = 'block_lately', USUAL = 'rt_usual'; // only of rows
-const CPU = 'cpu', THROTTLED = 'throttled', WAITED = 'waited', EVENTS = 'memory_events', HEAP = 'heap', MEMORY = 'memory', GOROUTINES = 'goroutines', LATENCY = 'latency', PAUSE = 'pause'; // of the process
-const ALL = null; // in the place of a name: the total
+const KEPT = Number(document.documentElement.dataset.keep); // seconds of history
+const MINUTE = 60;
+const TOTAL = null; // the subject that is no resource
 
-// Past is the last seconds of something, in the order of time. Older ones may come later, and one may come twice.
-class Past {
-  constructor() { this.seconds = new Map(); this.newest = 0; }
+// The names of columns in messages: of all seconds, of the rows of the table alone, and of the process.
+const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception';
+const AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = RECORDED ? 'in_flight_max' : 'in_flight_avg';
+const RECENT_EXCEPTION = 'exception_lately', RECENT_BLOCK = 'block_lately', BASELINE = 'rt_usual';
+const CPU = 'cpu', THROTTLED = 'throttled', WAITED = 'waited', MEMORY_EVENTS = 'memory_events', HEAP = 'heap';
+const MEMORY = 'memory', GOROUTINES = 'goroutines', LATENCY = 'latency', PAUSE = 'pause';
 
-  add(rows, places, inbound) {
-    for (const row of rows) {
-      if (!this.seconds.has(row[0])) this.seconds.set(row[0], { at: row[0], row, places, inbound });
-      this.newest = Math.max(this.newest, row[0]);
-    }
-    const kept = (at, last) => at > last - KEEP && at <= last;
-    for (const at of this.seconds.keys()) if (!kept(at, this.newest) && !(paused && kept(at, paused)) && !(view.zoom && kept(at, view.zoom[1] - 1))) this.seconds.delete(at);
+// A SecondStore holds the last seconds of the total, of a resource or of the process. Seconds may arrive in any order,
+// and more than once. Each second keeps the column indexes of its message, because a restarted server may have others.
+class SecondStore {
+  constructor() {
+    this.seconds = new Map(); // by Unix time
+    this.newest = 0;
   }
 
-  // list is the last seconds until one. A second that is not known has no row.
-  list(length, until) {
-    const first = Math.max(until - length + 1, Math.min(until + 1, ...this.seconds.keys())), all = [];
-    for (let at = first; at <= until; at++) all.push(this.seconds.get(at) || { at, row: null });
+  // add adds the rows of a message, and drops seconds that are too old for the charts. While the page is paused or
+  // zoomed, the seconds in its charts are kept as well.
+  add(rows, columnIndex, inbound) {
+    for (const row of rows) {
+      if (!this.seconds.has(row[0])) this.seconds.set(row[0], { at: row[0], row, columnIndex, inbound });
+      this.newest = Math.max(this.newest, row[0]);
+    }
+    const inReach = (at, last) => at > last - KEPT && at <= last;
+    for (const at of this.seconds.keys()) {
+      if (inReach(at, this.newest) || paused && inReach(at, paused)) continue;
+      if (view.zoom && inReach(at, view.zoom[1] - 1)) continue;
+      this.seconds.delete(at);
+    }
+  }
+
+  // list returns the last seconds up to and including the second last, at most length. A missing second has no row.
+  list(length, last) {
+    const oldest = Math.min(last + 1, ...this.seconds.keys()), all = [];
+    for (let at = Math.max(last - length + 1, oldest); at <= last; at++) {
+      all.push(this.seconds.get(at) || { at, row: null });
+    }
     return all;
   }
 }
 
-const nothing = { first: 0, end: 0, rows: [], resources: 0, matches: 0 };
-const known = { process: 0, inbound: true, places: {}, after: '', away: 0, heard: 0, now: 0, at: 0, machinePlaces: {}, total: new Past(), resource: new Past(), machine: new Past(), there: true, details: null, age: -1, running: [], table: nothing, entries: new Map() };
+const emptyTable = { first: 0, end: 0, rows: [], resources: 0, matches: 0 };
 
-// take adds what the server sent. A server that was started again may have other columns; what was known before stays, with the
-// places that it came with.
-function take(message) {
+const received = {
+  process: 0, // identifies the process of the server
+  restartedAfter: 0, // last second of the process before; 0 if the server has not restarted
+  inbound: true, // whether the total counts inbound calls
+  after: '', // position for the next request
+  receivedAt: 0, // performance.now() at the last message
+  serverNow: 0, // time of the server at the last message, in milliseconds
+  lastSecond: 0, // last sealed second
+  columnIndex: {}, // column name to its index in a row
+  machineColumnIndex: {},
+  total: new SecondStore(),
+  resource: new SecondStore(), // the open resource
+  machine: new SecondStore(), // the process
+  resourceExists: true,
+  details: null, // of the open resource
+  age: -1, // average age of its calls in flight, in microseconds
+  running: [], // oldest calls in flight
+  table: emptyTable,
+  entries: new Map(), // rows of the table, by number
+};
+
+// applyMessage adds a message of the server. Seconds from before a restart of the server stay, with the column indexes
+// of their message.
+function applyMessage(message) {
   if (message.fresh) {
-    if (known.process && known.process !== message.process && known.total.newest) known.away = known.total.newest;
-    if (message.inbound) for (const s of known.total.seconds.values()) if (!s.inbound) known.total.seconds.delete(s.at); // they are of another total
-    known.places = Object.fromEntries(message.columns.map((name, i) => [name, i + 1])); // behind the time, or the number
-    known.machinePlaces = Object.fromEntries(message.machine_columns.map((name, i) => [name, i + 1]));
-    known.process = message.process;
+    const restarted = received.process && received.process !== message.process;
+    if (restarted && received.total.newest) received.restartedAfter = received.total.newest;
+    if (message.inbound) { // seconds of the background are no seconds of the inbound total
+      for (const s of received.total.seconds.values()) if (!s.inbound) received.total.seconds.delete(s.at);
+    }
+    const indexes = names => Object.fromEntries(names.map((name, i) => [name, i + 1])); // index 0: time or row number
+    received.columnIndex = indexes(message.columns);
+    received.machineColumnIndex = indexes(message.machine_columns);
+    received.process = message.process;
   }
-  if (message.at > 0 && message.at < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past(), machine: new Past() }); // the clock was set back
-  Object.assign(known, { after: message.after, inbound: message.inbound, now: message.now, heard: performance.now(), there: message.resource !== null, age: message.age, running: message.running || [] });
-  if (message.at > 0) known.at = message.at;
-  known.total.add(message.total, known.places, message.inbound);
-  if (known.there) known.resource.add(message.resource, known.places);
-  known.machine.add(message.machine, known.machinePlaces);
-  if (message.details) known.details = message.details;
-  if (message.table && !(range() && message.table.end > range()[1])) takeTable(message.table); // or it was asked for before the page was paused, or zoomed
+  if (message.at > 0 && message.at < received.total.newest - KEPT) { // the clock of the server was set back
+    received.total = new SecondStore();
+    received.resource = new SecondStore();
+    received.machine = new SecondStore();
+  }
+  Object.assign(received, {
+    after: message.after, inbound: message.inbound, serverNow: message.now, receivedAt: performance.now(),
+    resourceExists: message.resource !== null, age: message.age, running: message.running || [],
+  });
+  if (message.at > 0) received.lastSecond = message.at;
+  received.total.add(message.total, received.columnIndex, message.inbound);
+  if (received.resourceExists) received.resource.add(message.resource, received.columnIndex);
+  received.machine.add(message.machine, received.machineColumnIndex);
+  if (message.details) received.details = message.details;
+  // A table whose seconds end after the shown range was requested before the user paused or zoomed.
+  if (message.table && !(tableRange() && message.table.end > tableRange()[1])) applyTable(message.table);
 }
 
-// takeTable takes a page of the table. Rows that were not in the message before have a name, and the passes of a small chart; the
-// charts of the others go on.
-function takeTable(table) {
+// applyTable replaces the page of the table. A row that was not in the last message contains its name and its small
+// chart. Another row extends its small chart with its passes.
+function applyTable(table) {
   const entries = new Map();
   for (const { n: number, v, name, past } of table.rows) {
-    const row = [number, ...v], before = known.entries.get(number);
-    if (past) entries.set(number, { number, name, past, row, places: known.places });
-    else if (before) entries.set(number, { ...before, past: [...before.past, row[known.places[PASS]]].slice(-MINUTE), row, places: known.places });
+    const row = [number, ...v], before = received.entries.get(number), { columnIndex } = received;
+    if (past) {
+      entries.set(number, { number, name, past, row, columnIndex });
+    } else if (before) {
+      const extended = [...before.past, row[columnIndex[PASS]]].slice(-MINUTE);
+      entries.set(number, { ...before, past: extended, row, columnIndex });
+    }
   }
-  known.entries = entries;
-  known.table = { ...table, rows: [...entries.values()] };
+  received.entries = entries;
+  received.table = { ...table, rows: [...entries.values()] };
 }
 
-const MILLIONTHS = new Set(['in_flight_avg', CPU, THROTTLED, WAITED]); // of seconds in a second: how many there were
+// MICROSECONDS_PER_SECOND are the columns with microseconds spent per second. A million of them is 1: one call in
+// flight, or one processor.
+const MICROSECONDS_PER_SECOND = new Set(['in_flight_avg', CPU, THROTTLED, WAITED]);
 
-// value is one column of a second or of a row, times in microseconds; null if there is no response time, or the server does not send it, or nothing
-// is known.
+// value returns a column of a second or of a row. Response times are in microseconds. It returns null if the second is
+// missing, if it has no such value, or if the server does not send the column.
 function value(x, column) {
-  const n = x.row ? x.row[x.places[column]] : undefined;
-  return n === undefined || n < 0 ? null : MILLIONTHS.has(column) ? n / 1e6 : n;
+  const n = x.row ? x.row[x.columnIndex[column]] : undefined;
+  if (n === undefined || n < 0) return null;
+  return MICROSECONDS_PER_SECOND.has(column) ? n / 1e6 : n;
 }
 
-const line = (seconds, column) => seconds.map(s => value(s, column));
+const valuesOf = (seconds, column) => seconds.map(s => value(s, column));
 
-// behind is for how many seconds the last second has been over, by the clock of the server.
-const behind = () => known.at ? Math.max(0, (known.now + performance.now() - known.heard) / 1000 - known.at - 1) : 0;
+// secondsBehind returns the time since the end of the last second, by the clock of the server.
+function secondsBehind() {
+  if (!received.lastSecond) return 0;
+  const serverNow = received.serverNow + performance.now() - received.receivedAt;
+  return Math.max(0, serverNow / 1000 - received.lastSecond - 1);
+}

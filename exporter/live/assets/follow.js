@@ -1,100 +1,129 @@
 'use strict';
 
-// Following: the stream of what query says, as long as that is the same. Where the stream brings nothing, because something on
-// the way holds it back, or the server has enough viewers, it asks each second instead, and now and then listens again.
-const PATIENCE = 3000, SILENCE = 6000, AGAIN = 20000;
-const following = { query: null, heard: 0, opened: 0, full: '', source: null, asking: null, taken: null };
+// The connection of a live page to its server: a stream for the current query. If the stream brings no events, because
+// a proxy withholds them or the server has its maximum number of viewers, the page polls once a second, and retries the
+// stream from time to time.
+const STREAM_TIMEOUT = 3000; // milliseconds without an event, after which the page polls
+const STREAM_RETRY = 20000; // milliseconds between two attempts to open a stream
+const POLL_TIMEOUT = 10000;
+const SILENCE = 6000; // milliseconds without a message, after which the page reports it
 
-// address is where to ask.
-function address(path) {
-  const query = new URLSearchParams(queryNow());
-  following.query = query.toString();
-  query.set('after', known.after);
-  if (subject !== ALL && known.resource.newest) query.set('had', known.resource.newest);
+const connection = {
+  query: null, // query string of the stream or of the last poll
+  stream: null, // EventSource
+  openedAt: 0, // time of the last attempt to open a stream
+  lastEvent: 0, // time of its last event
+  polling: null, // AbortController of the current poll
+  fullNote: '', // why the server has refused the stream
+  onMessage: null, // called with the status of the page after each message
+};
+
+// requestURL returns the address of the stream or of a poll, and notes its query.
+function requestURL(path) {
+  const query = new URLSearchParams(currentQuery());
+  connection.query = query.toString();
+  query.set('after', received.after);
+  if (subject !== TOTAL && received.resource.newest) query.set('had', received.resource.newest);
   return path + '?' + query;
 }
 
-function listen() {
-  if (following.source) following.source.close();
-  following.opened = Date.now();
-  const source = following.source = new EventSource(address('stream'));
-  source.onmessage = e => {
-    Object.assign(following, { heard: Date.now(), full: '' });
-    take(JSON.parse(e.data));
-    following.taken('live');
+function openStream() {
+  if (connection.stream) connection.stream.close();
+  connection.openedAt = Date.now();
+  const stream = connection.stream = new EventSource(requestURL('stream'));
+  stream.onmessage = e => {
+    Object.assign(connection, { lastEvent: Date.now(), fullNote: '' });
+    applyMessage(JSON.parse(e.data));
+    connection.onMessage('live');
   };
-  source.addEventListener('full', e => { // or the browser would ask for a place at once
-    source.close();
-    Object.assign(following, { heard: 0, full: ': ' + e.data });
-    if (!following.asking) ask();
+  stream.addEventListener('full', e => {
+    stream.close(); // the browser would otherwise reconnect immediately
+    Object.assign(connection, { lastEvent: 0, fullNote: ': ' + e.data });
+    if (!connection.polling) poll();
   });
-  source.onerror = () => { if (Date.now() - following.heard < PATIENCE) say('the connection broke; trying again', true); }; // later, ask says it
+  stream.onerror = () => { // after the timeout, poll reports the error
+    if (Date.now() - connection.lastEvent < STREAM_TIMEOUT) showStatus('the connection broke; trying again', true);
+  };
 }
 
-async function ask() {
-  const stop = following.asking = new AbortController(), limit = setTimeout(() => stop.abort(), 10000);
+async function poll() {
+  const request = connection.polling = new AbortController();
+  const timer = setTimeout(() => request.abort(), POLL_TIMEOUT);
+  const isCurrent = () => connection.polling === request; // otherwise a newer request has replaced this one
   try {
-    const answer = await fetch(address('seconds'), { signal: stop.signal }), refusal = answer.ok ? '' : await answer.text();
-    const message = refusal ? null : await answer.json();
-    if (following.asking !== stop) return; // something else is asked for by now
-    if (message) take(message); else say('the server refuses: ' + refusal.trim().slice(0, 200), true);
-    if (message) following.taken('live, asking each second' + following.full);
+    const response = await fetch(requestURL('seconds'), { signal: request.signal });
+    const refusal = response.ok ? '' : await response.text();
+    const message = refusal ? null : await response.json();
+    if (!isCurrent()) return;
+    if (message) {
+      applyMessage(message);
+      connection.onMessage('live, asking each second' + connection.fullNote);
+    } else {
+      showStatus('the server refuses: ' + refusal.trim().slice(0, 200), true);
+    }
   } catch {
-    if (following.asking === stop) say('the server does not answer; trying again', true);
+    if (isCurrent()) showStatus('the server does not answer; trying again', true);
   } finally {
-    clearTimeout(limit);
-    if (following.asking === stop) following.asking = null;
+    clearTimeout(timer);
+    if (isCurrent()) connection.polling = null;
   }
 }
 
-// unfollow has nothing come any more of what was asked for. What comes is only what is new, so it must not be taken for the beginning of
-// something else.
-function unfollow() {
-  if (following.source) following.source.close();
-  if (following.asking) following.asking.abort();
-  Object.assign(following, { query: null, asking: null });
+// disconnect ends the stream and the poll. A message contains only new data for its own query, so a message of the old
+// query must not be added to the data of the next one.
+function disconnect() {
+  if (connection.stream) connection.stream.close();
+  if (connection.polling) connection.polling.abort();
+  Object.assign(connection, { query: null, polling: null });
 }
 
-// settled reports whether what comes is what is wanted now.
-const settled = () => following.query === new URLSearchParams(queryNow()).toString();
+// inSync reports whether the connection has the current query.
+const inSync = () => connection.query === new URLSearchParams(currentQuery()).toString();
 
-// refollow asks for what is wanted now, if that is something else.
-let later = 0;
-function refollow(delay) {
-  clearTimeout(later);
-  later = setTimeout(() => {
-    if (!following.taken || settled()) return;
-    unfollow();
-    if (Date.now() - following.heard < PATIENCE) listen(); else ask();
+// reconnect connects with the current query after a delay, unless the connection has it already.
+let reconnectTimer = 0;
+function reconnect(delay) {
+  clearTimeout(reconnectTimer);
+  reconnectTimer = setTimeout(() => {
+    if (!connection.onMessage || inSync()) return;
+    disconnect();
+    if (Date.now() - connection.lastEvent < STREAM_TIMEOUT) openStream(); else poll();
   }, delay);
 }
 
-function follow(taken) {
-  following.taken = taken;
-  following.heard = Date.now();
-  listen();
+// connect opens the first stream, and checks once a second whether it brings events.
+function connect(onMessage) {
+  connection.onMessage = onMessage;
+  connection.lastEvent = Date.now();
+  openStream();
   setInterval(() => {
     const now = Date.now();
-    tell();
-    if (now - following.heard < PATIENCE) return;
-    if (now - following.opened > AGAIN) listen();
-    if (!following.asking) ask();
+    showTime();
+    if (now - connection.lastEvent < STREAM_TIMEOUT) return;
+    if (now - connection.openedAt > STREAM_RETRY) openStream();
+    if (!connection.polling) poll();
   }, 1000);
 }
 
-// tell tells the second that is shown last, and how far behind that is.
-function tell() {
-  const late = Math.floor(behind());
-  byId('second').textContent = known.at ? clock(lastShown()) : '–';
-  byId('second').dateTime = known.at ? new Date(lastShown() * 1000).toISOString() : '';
-  byId('behind').textContent = late >= 3 ? (paused ? 'the server is ' : '') + count(late) + ' s behind' : '';
-  if (known.heard && performance.now() - known.heard > SILENCE) say('nothing has come for ' + SILENCE / 1000 + ' seconds; trying again', true);
+// showTime shows the last second in the charts, and how far the data is behind the clock of the server.
+function showTime() {
+  const behind = Math.floor(secondsBehind());
+  const last = lastShown();
+  byId('second').textContent = received.lastSecond ? formatTime(last) : '–';
+  byId('second').dateTime = received.lastSecond ? new Date(last * 1000).toISOString() : '';
+  byId('behind').textContent = behind >= 3 ? (paused ? 'the server is ' : '') + formatCount(behind) + ' s behind' : '';
+  if (received.receivedAt && performance.now() - received.receivedAt > SILENCE) {
+    showStatus('nothing has come for ' + SILENCE / 1000 + ' seconds; trying again', true);
+  }
 }
 
-// say is what the page is doing. Readers of screens hear it when it changes.
-function say(text, bad) {
-  const state = byId('state');
-  if (known.away && known.total.seconds.has(known.away)) text += '; the server was started again after ' + clock(known.away);
+// showStatus shows the status of the page. Screen readers announce the text when it changes, so an equal text is not
+// set again. For as long as the charts keep the last second before a restart, the status mentions the restart.
+function showStatus(text, bad) {
+  const state = byId('state'), { restartedAfter } = received;
+  if (restartedAfter && received.total.seconds.has(restartedAfter)) {
+    text += '; the server was started again after ' + formatTime(restartedAfter);
+  }
   if (state.textContent !== text) state.textContent = text;
   state.classList.toggle('bad', !!bad);
 }

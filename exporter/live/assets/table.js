@@ -1,57 +1,89 @@
 'use strict';
 
-// A page of the table of resources, which the server sorts and searches.
-const ROWS = Number(document.documentElement.dataset.rows);
-const trs = new Map(); // by number
-let standing = null, pointed = false; // the rows that somebody is about to choose from, in their order
-const TROUBLE = 'trouble', PEAK = 'peak'; // what the server sorts by beside the columns
+// A page of the table of resources. The server sorts and searches.
+const ROWS = Number(document.documentElement.dataset.rows); // on a page
+const TROUBLE = 'trouble', PEAK = 'peak'; // sort keys that are no columns of a message
+const rowElements = new Map(); // tr elements, by row number
+let heldRows = null; // rows in the order that the user sees, while the pointer or the focus is on one; otherwise null
+let pointerOver = false; // whether the pointer is over the rows
+
+// The columns of the table:
+//   zoomedTitle  replaces title while the charts are zoomed
+//   format       formats a value, formatCount by default
+//   derive       computes a value that is no column of a message
+//   highlight    returns the strength of the background color, 0 to 1
 const columns = [
-  { key: 'name', title: 'Resource' }, { key: TROUBLE, title: 'Trouble in 10\u00a0s', ranged: 'Trouble' }, { key: PASS, title: 'Pass' },
-  { key: BLOCK, title: 'Blocked', mark: x => value(x, BLOCK) / (value(x, PASS) + value(x, BLOCK)) },
-  { key: EXCEPTION, title: 'Exceptions', mark: x => value(x, EXCEPTION) / value(x, COMPLETE) },
-  { key: P99, title: 'p99', format: duration, mark: x => slower(x) && Math.min(1, (slower(x) - 1) / 9) },
-  { key: AVERAGE, title: 'Average', format: duration }, { key: FLIGHT, title: RECORDED ? 'In flight, most' : 'In flight, average', format: calls },
-  { key: PEAK, title: 'Busiest second of a minute', ranged: 'Busiest second', of: x => Math.max(0, ...x.past) },
-  { key: 'spark', title: 'Last minute', ranged: 'Passes' },
+  { key: 'name', title: 'Resource' },
+  { key: TROUBLE, title: 'Trouble in 10\u00a0s', zoomedTitle: 'Trouble' },
+  { key: PASS, title: 'Pass' },
+  { key: BLOCK, title: 'Blocked', highlight: x => value(x, BLOCK) / (value(x, PASS) + value(x, BLOCK)) },
+  { key: EXCEPTION, title: 'Exceptions', highlight: x => value(x, EXCEPTION) / value(x, COMPLETE) },
+  {
+    key: P99, title: 'p99', format: formatDuration,
+    highlight: x => slowdown(x) && Math.min(1, (slowdown(x) - 1) / 9),
+  },
+  { key: AVERAGE, title: 'Average', format: formatDuration },
+  { key: FLIGHT, title: RECORDED ? 'In flight, most' : 'In flight, average', format: formatCalls },
+  {
+    key: PEAK, title: 'Busiest second of a minute', zoomedTitle: 'Busiest second',
+    derive: x => Math.max(0, ...x.past),
+  },
+  { key: 'spark', title: 'Last minute', zoomedTitle: 'Passes' },
 ].filter(c => !RECORDED || c.key !== P99);
 
-// slower is how many times the p99 is what is usual; 0 if that is not worth a look, as the server sorts.
-function slower(x) {
-  const p99 = value(x, P99), usual = value(x, USUAL);
-  return usual && p99 >= 2 * usual && p99 - usual >= 1000 ? p99 / usual : 0;
+// slowdown returns the p99 divided by the baseline p99, or 0 if it is too small to matter. The server applies the same
+// rule when it sorts by trouble.
+function slowdown(x) {
+  const p99 = value(x, P99), baseline = value(x, BASELINE);
+  return baseline && p99 >= 2 * baseline && p99 - baseline >= 1000 ? p99 / baseline : 0;
 }
 
-// trouble is what is wrong with a resource, in words.
-function trouble(x) {
-  const failed = value(x, FAILED), refused = value(x, REFUSED), times = slower(x);
-  return [failed && count(failed) + ' failed', refused && count(refused) + ' refused', times && 'p99 × ' + Number(times.toPrecision(2))].filter(Boolean).join(', ');
+// troubleText describes the trouble of a resource.
+function troubleText(x) {
+  const exceptions = value(x, RECENT_EXCEPTION), blocks = value(x, RECENT_BLOCK), times = slowdown(x);
+  return [
+    exceptions && formatCount(exceptions) + ' failed',
+    blocks && formatCount(blocks) + ' refused',
+    times && 'p99 × ' + Number(times.toPrecision(2)),
+  ].filter(Boolean).join(', ');
 }
 
-// range is the seconds of the table: those that are zoomed to, the one at which the page is paused, or null for the present.
-const range = () => view.zoom || paused && [paused, paused + 1] || null;
-const ranged = () => view.zoom !== null;
+// tableRange returns the seconds of the table, from the first to before the last: the zoomed range, or the second at
+// which the page is paused. It returns null for the last sealed second.
+const tableRange = () => view.zoom || paused && [paused, paused + 1] || null;
+const isZoomed = () => view.zoom !== null;
 
-// queryNow is what the server is asked for.
-function queryNow() {
-  const q = { sort: view.sort, up: String(view.down === (view.sort === 'name')), search: view.search, from: String(view.page * ROWS) };
-  if (subject !== ALL) q.resource = subject;
-  if (range()) q.range = range().join('-');
-  if (!range() && view.range <= 3) q.past = '180'; // or all that is kept
-  if (standing && known.table.matches > ROWS) q.held = standing.map(x => x.number).join('.');
+// currentQuery returns the parameters of a request for the current view.
+function currentQuery() {
+  const q = {
+    sort: view.sort, up: String(view.descending === (view.sort === 'name')), search: view.search,
+    from: String(view.page * ROWS),
+  };
+  if (subject !== TOTAL) q.resource = subject;
+  if (tableRange()) q.range = tableRange().join('-');
+  if (!tableRange() && view.minutes <= 3) q.past = '180'; // without it, the server sends its whole history
+  if (heldRows && received.table.matches > ROWS) q.held = heldRows.map(x => x.number).join('.');
   return q;
 }
 
-function head() {
+function drawHead() {
   byId('head').replaceChildren(...columns.map(c => {
-    const sorted = view.sort === c.key, title = ranged() && c.ranged || c.title;
-    const th = element('th', undefined, { scope: 'col', class: c.key, 'aria-sort': sorted ? (view.down ? 'descending' : 'ascending') : 'none' });
+    const sorted = view.sort === c.key, title = isZoomed() && c.zoomedTitle || c.title;
+    const th = element('th', undefined, {
+      scope: 'col', class: c.key, 'aria-sort': sorted ? (view.descending ? 'descending' : 'ascending') : 'none',
+    });
     if (c.key === 'spark') { th.textContent = title; return th; }
-    const b = element('button', title + (sorted ? (view.down ? '\u00a0↓' : '\u00a0↑') : ''), { type: 'button' });
-    if (c.key === TROUBLE) b.title = 'Exceptions, then refusals, of ten seconds; then a p99 that is twice what is usual, which is the median of the slowest call of a second in the last ten minutes';
+    const arrow = sorted ? (view.descending ? '\u00a0↓' : '\u00a0↑') : '';
+    const b = element('button', title + arrow, { type: 'button' });
+    if (c.key === TROUBLE) {
+      b.title = 'Exceptions, then refusals, of ten seconds; then a p99 that is twice what is usual, which is the ' +
+        'median of the slowest call of a second in the last ten minutes';
+    }
     b.addEventListener('click', () => {
-      if (sorted) view.down = !view.down; else Object.assign(view, { sort: c.key, down: c.key !== 'name' });
+      if (sorted) view.descending = !view.descending;
+      else Object.assign(view, { sort: c.key, descending: c.key !== 'name' });
       view.page = 0;
-      changed();
+      viewChanged();
       byId('head').children[columns.indexOf(c)].firstChild.focus();
     });
     th.append(b);
@@ -59,75 +91,94 @@ function head() {
   }));
 }
 
-// hold keeps the rows where they are while one is about to be chosen: the pointer is over one, or the keyboard has come to
-// one. A click that leaves the focus behind holds nothing.
-function hold() {
-  const held = pointed || byId('rows').querySelector(':focus-visible') !== null;
-  if (held === (standing !== null)) return;
-  standing = held ? [...byId('rows').children].map(tr => tr.entry) : null;
-  if (!held) table();
-  refollow(200);
+// updateHold keeps the rows in their current order while the user is about to select one: while the pointer is over a
+// row, or the keyboard focus is on one. Focus that remains after a click holds nothing.
+function updateHold() {
+  const held = pointerOver || byId('rows').querySelector(':focus-visible') !== null;
+  if (held === (heldRows !== null)) return;
+  heldRows = held ? [...byId('rows').children].map(tr => tr.entry) : null;
+  if (!held) drawTable();
+  reconnect(200);
 }
 
-// listed is the rows in their order. Those that are held stay where they are, and new ones come behind them.
-function listed() {
-  const list = known.table.rows;
-  if (!standing) return list;
-  const now = new Map(list.map(x => [x.number, x]));
-  const first = standing.map(x => now.get(x.number) || { ...x, row: null }); // it is no more
-  first.forEach(x => now.delete(x.number));
-  standing = [...first, ...now.values()].slice(0, Math.max(ROWS, first.length));
-  return standing;
+// orderedRows returns the rows in the order of the table. Held rows keep their positions, and new rows follow them.
+function orderedRows() {
+  const list = received.table.rows;
+  if (!heldRows) return list;
+  const current = new Map(list.map(x => [x.number, x]));
+  const first = heldRows.map(x => current.get(x.number) || { ...x, row: null }); // without numbers if it was retired
+  first.forEach(x => current.delete(x.number));
+  heldRows = [...first, ...current.values()].slice(0, Math.max(ROWS, first.length));
+  return heldRows;
 }
 
-function table() {
-  const list = listed(), { end, resources } = known.table;
+function drawTable() {
+  const list = orderedRows();
   byId('none').hidden = list.length > 0;
-  byId('none').textContent = !end ? 'The first second is not over yet.' : range() && !resources ? 'Nothing is kept of these seconds any more.' : view.search ? 'No resource has such a name.' : resources ? 'There are no more resources.' : 'There are no resources yet.';
-  byId('of').textContent = ranged() ? ': ' + from(view.zoom) : paused ? ', in the second ' + clock(paused) : '';
+  byId('none').textContent = emptyText();
+  const pausedAt = paused ? ', in the second ' + formatTime(paused) : '';
+  byId('of').textContent = isZoomed() ? ': ' + formatRange(view.zoom) : pausedAt;
   const body = byId('rows'), focused = document.activeElement;
-  const top = view.common ? Math.max(1, ...list.flatMap(x => x.past)) : 0;
+  const top = view.commonScale ? Math.max(1, ...list.flatMap(x => x.past)) : 0;
   list.forEach((item, i) => {
-    const tr = trs.get(item.number) || newRow(item);
-    fill(tr, item, top);
+    const tr = rowElements.get(item.number) || createRow(item);
+    fillRow(tr, item, top);
     if (body.children[i] !== tr) body.insertBefore(tr, body.children[i] || null);
   });
   while (body.children.length > list.length) body.lastChild.remove();
-  for (const [number, tr] of trs) if (!tr.isConnected) trs.delete(number);
-  if (focused !== document.activeElement && body.contains(focused)) focused.focus({ preventScroll: true }); // its row was moved
-  pages(list.length);
+  for (const [number, tr] of rowElements) if (!tr.isConnected) rowElements.delete(number);
+  // A row loses the focus when it moves.
+  if (focused !== document.activeElement && body.contains(focused)) focused.focus({ preventScroll: true });
+  drawPager(list.length);
 }
 
-// pages tells which rows of how many these are.
-function pages(n) {
-  const { matches } = known.table, first = view.page * ROWS;
-  const text = (n ? count(first + 1) + '–' + count(first + n) + ' of ' : '') + count(Math.max(matches, n)) + (view.search ? ' found' : '');
+// emptyText says why the table is empty.
+function emptyText() {
+  const { end, resources } = received.table;
+  if (!end) return 'The first second is not over yet.';
+  if (tableRange() && !resources) return 'Nothing is kept of these seconds any more.';
+  if (view.search) return 'No resource has such a name.';
+  return resources ? 'There are no more resources.' : 'There are no resources yet.';
+}
+
+// drawPager shows the range of the n rows on this page, and the number of all rows.
+function drawPager(n) {
+  const { matches } = received.table, first = view.page * ROWS;
+  const range = n ? formatCount(first + 1) + '–' + formatCount(first + n) + ' of ' : '';
+  const text = range + formatCount(Math.max(matches, n)) + (view.search ? ' found' : '');
   if (byId('place').textContent !== text) byId('place').textContent = text;
   byId('previous').disabled = first === 0;
   byId('next').disabled = first + n >= matches;
   byId('previous').hidden = byId('next').hidden = matches <= ROWS && first === 0;
 }
 
-function turn(by) {
+function turnPage(by) {
   view.page = Math.max(0, view.page + by);
-  changed();
+  viewChanged();
 }
 
-function fill(tr, item, top) {
+// fillRow updates the cells of a row. top is the scale of the small charts, or 0 if each has its own scale.
+function fillRow(tr, item, top) {
   tr.entry = item;
   columns.forEach((c, k) => {
     const td = tr.children[k];
     if (c.key === 'name') return;
-    if (c.key === 'spark') return spark(td.firstChild, item.past, ranged() ? item.past.length : MINUTE, top);
-    const text = c.key === TROUBLE ? trouble(item) : (c.format || count)(c.of ? c.of(item) : value(item, c.key));
+    if (c.key === 'spark') {
+      drawSparkline(td.firstChild, item.past, isZoomed() ? item.past.length : MINUTE, top);
+      return;
+    }
+    const format = c.format || formatCount;
+    const text = c.key === TROUBLE ? troubleText(item) : format(c.derive ? c.derive(item) : value(item, c.key));
     if (td.textContent !== text) td.textContent = text;
-    const share = c.mark && c.mark(item) || 0; // of calls, so the colour is in proportion
-    td.classList.toggle('marked', share > 0);
-    td.style.setProperty('--share', share > 0 ? 10 + Math.round(30 * Math.sqrt(Math.min(share, 1))) + '%' : '0%');
+    const strength = c.highlight && c.highlight(item) || 0;
+    td.classList.toggle('marked', strength > 0);
+    // The color grows with the square root, so a share of 1 % is already visible.
+    const percent = strength > 0 ? 10 + Math.round(30 * Math.sqrt(Math.min(strength, 1))) : 0;
+    td.style.setProperty('--share', percent + '%');
   });
 }
 
-function newRow(item) {
+function createRow(item) {
   const tr = element('tr');
   for (const c of columns) {
     const td = element('td', undefined, { class: c.key });
@@ -136,9 +187,11 @@ function newRow(item) {
       b.addEventListener('click', () => choose(item.name));
       td.append(b);
     }
-    if (c.key === 'spark') td.append(element('canvas', undefined, { role: 'img', 'aria-label': 'passes in each second' }));
+    if (c.key === 'spark') {
+      td.append(element('canvas', undefined, { role: 'img', 'aria-label': 'passes in each second' }));
+    }
     tr.append(td);
   }
-  trs.set(item.number, tr);
+  rowElements.set(item.number, tr);
   return tr;
 }
