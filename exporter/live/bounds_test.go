@@ -12,9 +12,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A number stands for one resource as long as the process lives: a name that is retired, and comes back, gets another,
-// and those that were there before keep theirs.
-func TestNumbersAreNotUsedAgain(t *testing.T) {
+// A row number identifies one resource for the lifetime of the process. A retired name that is used again gets a new
+// number, and other resources keep their numbers.
+func TestNumbersAreNotReused(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }, RetireAfter: 20 * time.Minute})
 	if err != nil {
@@ -34,57 +34,45 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 		return list
 	}
 	if got := numbers("a", "b", "c"); !slices.Equal(got, []int64{1, 2, 3}) {
-		t.Errorf("at first %d", got)
+		t.Errorf("before retirement: %d", got)
 	}
-	for range 25 { // a and c are idle for longer than they are kept
+	for range 25 { // a and c are idle for longer than RetireAfter
 		now = now.Add(time.Minute)
 		c.Resource("b").Block("")
 		numbers()
 	}
 	if got := numbers("c", "a"); !slices.Equal(got, []int64{2, 4, 5}) {
-		t.Errorf("later %d", got)
+		t.Errorf("after retirement: %d", got)
 	}
 }
 
-// While the past of the total is read, which takes long where there are many resources, viewers have the table and the
-// last second, and get the past when it is there, without the table again.
-func TestNobodyWaitsForThePast(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := newFeed(c, 10)
+// Reading the history of the total takes long with many resources. Meanwhile viewers receive the table and the last
+// second. Later they receive the history, without the table.
+func TestFirstMessageDoesNotWaitForHistory(t *testing.T) {
+	f, c, now := newTestFeed(t, 10)
 	c.Resource("a").Block("")
-	now = now.Add(100 * time.Second)
+	*now = now.Add(100 * time.Second)
 	_, total := f.current()
-	total.readMu.Lock() // somebody reads it
+	total.readMu.Lock() // as if the history was being read
 	v := &viewer{query: query{sortBy: byTrouble}}
 	if m := f.message(v); len(m.Total) != 1 || m.Table == nil || m.Table.Rows[0].Name != "a" {
-		t.Errorf("the viewer has %+v", m)
+		t.Errorf("while the history is read, the viewer receives %+v", m)
 	}
 	total.readMu.Unlock()
 	for _, x := range []struct{ wanted, want int64 }{{1, 0}, {80, 79}, {80, 0}, {keptSeconds, 20}, {keptSeconds, 0}} {
 		if got := total.readOlder(x.wanted); got != (x.want > 0) {
-			t.Errorf("somebody who wants %d seconds finds some before: %t", x.wanted, got)
+			t.Errorf("readOlder(%d) = %t", x.wanted, got)
 		}
 		if m := f.message(v); len(m.Total) != int(x.want) || m.Table != nil || m.Fresh {
-			t.Errorf("who wants %d seconds gets %d, want %d: %+v", x.wanted, len(m.Total), x.want, m)
+			t.Errorf("after readOlder(%d): got %d seconds, want %d: %+v", x.wanted, len(m.Total), x.want, m)
 		}
 	}
 }
 
-// A viewer that stops reading without closing loses its slot.
+// A viewer that stops reading without closing its connection loses its slot.
 func TestStalledViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := collector.New(collector.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := New(c, Options{MaxViewers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, _ := newTestPage(t, Options{MaxViewers: 1})
 		viewer, conn := net.Pipe()
 		l := &pipe{conn: make(chan net.Conn, 1)}
 		l.conn <- conn
@@ -95,11 +83,11 @@ func TestStalledViewer(t *testing.T) {
 		}
 		time.Sleep(writeTimeout / 2)
 		if viewers := p.viewers.Held(); viewers != 1 {
-			t.Error("there is no viewer")
+			t.Error("the viewer has no slot")
 		}
 		time.Sleep(writeTimeout)
 		if viewers := p.viewers.Held(); viewers != 0 {
-			t.Error("the viewer keeps its place")
+			t.Error("the viewer keeps its slot")
 		}
 		p.Close()
 		_ = server.Close()
@@ -107,7 +95,7 @@ func TestStalledViewer(t *testing.T) {
 	})
 }
 
-// A pipe listens for connections that are made without a network.
+// pipe is a Listener whose connections arrive through a channel, without a network.
 type pipe struct{ conn chan net.Conn }
 
 func (l *pipe) Accept() (net.Conn, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 )
 
-// The page on a mux of the service's own.
+// The service serves the page on its own mux.
 func Example() {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -29,14 +29,24 @@ func Example() {
 	// Output: 200 text/html; charset=utf-8
 }
 
-// Three seconds of one resource, as a file that opens without a server.
+// A recording of three seconds of one resource is a file that opens without a server.
 func ExampleRecording() {
 	search := live.Recorded{
 		Name: "GET /search", Pass: []int64{10, 40, 12}, Block: []int64{0, 8, 0}, Complete: []int64{10, 40, 12}, Exception: []int64{0, 0, 1},
-		RT: []int64{4000, 9000, 4100}, InFlightMax: []int64{2, 9, 2}, Limits: []collector.Limit{{Resource: "GET /search", Count: 40}},
+		RT: []int64{
+			4000,
+			9000,
+			4100,
+		}, InFlightMax: []int64{2, 9, 2}, Limits: []collector.Limit{{Resource: "GET /search", Count: 40}},
 	}
-	r := live.Recording{Title: "A burst", First: 1767323045, Seconds: 3, Total: search, Resources: []live.Recorded{search}}
-	var page bytes.Buffer // or a file
+	r := live.Recording{
+		Title:     "A burst",
+		First:     1767323045,
+		Seconds:   3,
+		Total:     search,
+		Resources: []live.Recorded{search},
+	}
+	var page bytes.Buffer // usually a file
 	if err := r.WriteHTML(&page); err != nil {
 		panic(err)
 	}

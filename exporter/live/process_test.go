@@ -8,21 +8,23 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Counters are the difference over a second, however late they are read, and what a machine does not tell is not there.
-func TestProcess(t *testing.T) {
+// Counters are rates per second, even if a measurement is delayed. Values that the machine does not provide are -1.
+func TestProcessMeter(t *testing.T) {
 	files := func(cpu, throttled, waited, oom int) fstest.MapFS {
 		file := func(format string, args ...any) *fstest.MapFile {
 			return &fstest.MapFile{Data: fmt.Appendf(nil, format, args...)}
 		}
 		return fstest.MapFS{
-			"proc/self/stat":                     file("1 (a) S) S 1 1 1 0 -1 1 1 1 1 1 %d 20 0 0 20 0 1", cpu),
-			"proc/self/cgroup":                   file("1:cpu:/x\n0::/shop\n"),
-			"sys/fs/cgroup/shop/cpu.stat":        file("usage_usec 9\nnr_throttled 7\nthrottled_usec %d\n", throttled),
-			"sys/fs/cgroup/shop/cpu.pressure":    file("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 total=1\n", waited),
+			"proc/self/stat":              file("1 (a) S) S 1 1 1 0 -1 1 1 1 1 1 %d 20 0 0 20 0 1", cpu),
+			"proc/self/cgroup":            file("1:cpu:/x\n0::/shop\n"),
+			"sys/fs/cgroup/shop/cpu.stat": file("usage_usec 9\nnr_throttled 7\nthrottled_usec %d\n", throttled),
+			"sys/fs/cgroup/shop/cpu.pressure": file(
+				"some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 total=1\n",
+				waited,
+			),
 			"sys/fs/cgroup/shop/memory.events":   file("low 5\nhigh 0\nmax 3\noom 9\noom_kill %d\n", oom),
 			"sys/fs/cgroup/shop/memory.current":  file("123456\n"),
 			"sys/fs/cgroup/other/memory.current": file("1\n"),
@@ -34,21 +36,21 @@ func TestProcess(t *testing.T) {
 		took        time.Duration
 		want        string // cpu, throttled, waited, memory events, memory
 	}{
-		"a second":          {whole, files(250, 1300, 2400, 2), time.Second, "500000 300 400 2 123456"},
-		"read late":         {whole, files(250, 1300, 2400, 2), 1250 * time.Millisecond, "400000 240 320 1 123456"},
-		"no cgroup":         {fstest.MapFS{}, fstest.MapFS{}, time.Second, "-1 -1 -1 -1 -1"},
-		"one that came":     {fstest.MapFS{}, whole, time.Second, "-1 -1 -1 -1 123456"},
-		"one that was lost": {whole, fstest.MapFS{}, time.Second, "-1 -1 -1 -1 -1"},
-		"one that restarts": {files(250, 1300, 2400, 2), whole, time.Second, "-1 -1 -1 -1 123456"},
+		"a second":        {whole, files(250, 1300, 2400, 2), time.Second, "500000 300 400 2 123456"},
+		"a delay":         {whole, files(250, 1300, 2400, 2), 1250 * time.Millisecond, "400000 240 320 1 123456"},
+		"no cgroup":       {fstest.MapFS{}, fstest.MapFS{}, time.Second, "-1 -1 -1 -1 -1"},
+		"a new cgroup":    {fstest.MapFS{}, whole, time.Second, "-1 -1 -1 -1 123456"},
+		"a lost cgroup":   {whole, fstest.MapFS{}, time.Second, "-1 -1 -1 -1 -1"},
+		"a counter reset": {files(250, 1300, 2400, 2), whole, time.Second, "-1 -1 -1 -1 123456"},
 	} {
 		p := processMeter{root: tc.before}
 		p.measureSecond(10, 1000, leap.Reading(time.Hour))
 		if got := p.after(0); len(got) != 0 {
-			t.Errorf("%s: at first there is %v", name, got)
+			t.Errorf("%s: the first measurement already has the row %v", name, got)
 		}
 		p.root = tc.now
 		p.measureSecond(11, 1001, leap.Reading(time.Hour+tc.took))
-		p.measureSecond(11, 1001, leap.Reading(2*time.Hour)) // is done
+		p.measureSecond(11, 1001, leap.Reading(2*time.Hour)) // measures nothing again
 		got := p.after(1000)
 		if len(got) != 1 || len(got[0]) != 1+len(processColumns) || got[0][0] != 1001 {
 			t.Fatalf("%s: %v", name, got)
@@ -57,12 +59,12 @@ func TestProcess(t *testing.T) {
 		if s := fmt.Sprint(x[1], x[2], x[3], x[4], x[6]); s != tc.want || x[5] <= 0 || x[7] <= 0 {
 			t.Errorf("%s: %v; cpu, throttled, waited, events and memory are %s, want %s", name, x, s, tc.want)
 		}
-		p.measureSecond(15, 1005, leap.Reading(3*time.Hour)) // nobody looked in between
+		p.measureSecond(15, 1005, leap.Reading(3*time.Hour)) // without a measurement of the second before
 		if got := p.after(1001); len(got) != 0 {
-			t.Errorf("%s: after a gap there is %v", name, got)
+			t.Errorf("%s: after a gap there is the row %v", name, got)
 		}
 	}
-	// A container has its cgroup where the machine has the root of all.
+	// A container may see its own cgroup as the root.
 	own := maps.Clone(whole)
 	own["sys/fs/cgroup/memory.current"] = &fstest.MapFile{Data: []byte("77\n")}
 	delete(own, "sys/fs/cgroup/shop/cpu.stat")
@@ -71,7 +73,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-func TestDelay(t *testing.T) {
+// deltaQuantile returns the upper bound of a bucket, or the lower one of the last bucket.
+func TestDeltaQuantile(t *testing.T) {
 	of := func(counts ...uint64) *metrics.Float64Histogram {
 		inf := func(sign int) float64 { return float64(sign) * 1e308 * 10 }
 		return &metrics.Float64Histogram{Counts: counts, Buckets: []float64{inf(-1), 0.001, 0.002, inf(1)}}
@@ -89,26 +92,29 @@ func TestDelay(t *testing.T) {
 		{of(5, 7, 1), of(6, 7, 1), 1, 1000},
 	} {
 		if got := deltaQuantile(tc.before, tc.now, tc.q); got != tc.want {
-			t.Errorf("from %v to %v the quantile %v is %d, want %d", tc.before.Counts, tc.now.Counts, tc.q, got, tc.want)
+			t.Errorf(
+				"from %v to %v the quantile %v is %d, want %d",
+				tc.before.Counts,
+				tc.now.Counts,
+				tc.q,
+				got,
+				tc.want,
+			)
 		}
 	}
 }
 
-// Viewers get what the process had from when on somebody looked.
-func TestProcessOfViewers(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, v := newFeed(c, 10), &viewer{query: query{sortBy: byTrouble}}
+// Viewers receive the measurements since the first request, because the page measures only while it has viewers.
+func TestProcessMeterInMessages(t *testing.T) {
+	f, _, now := newTestFeed(t, 10)
+	v := &viewer{query: query{sortBy: byTrouble}}
 	for i, want := range []int{0, 1, 1, 1} {
-		now = now.Add(time.Second)
+		*now = now.Add(time.Second)
 		if m := f.message(v); len(m.Machine) != want || (m.MachineColumns != nil) != (i == 0) {
-			t.Errorf("message %d has %v of %v", i, m.Machine, m.MachineColumns)
+			t.Errorf("message %d has the seconds %v, columns %v", i, m.Machine, m.MachineColumns)
 		}
 	}
 	if m := f.message(&viewer{query: v.query}); len(m.Machine) != 3 || m.Machine[2][0] != now.Unix()-1 {
-		t.Errorf("another viewer gets %v", m.Machine)
+		t.Errorf("another viewer receives %v", m.Machine)
 	}
 }
