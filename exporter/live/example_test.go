@@ -32,12 +32,14 @@ func Example() {
 // A recording of three seconds of one resource is a file that opens without a server.
 func ExampleRecording() {
 	search := live.Recorded{
-		Name: "GET /search", Pass: []int64{10, 40, 12}, Block: []int64{0, 8, 0}, Complete: []int64{10, 40, 12}, Exception: []int64{0, 0, 1},
-		RT: []int64{
-			4000,
-			9000,
-			4100,
-		}, InFlightMax: []int64{2, 9, 2}, Limits: []collector.Limit{{Resource: "GET /search", Count: 40}},
+		Name:        "GET /search",
+		Pass:        []int64{10, 40, 12},
+		Block:       []int64{0, 8, 0},
+		Complete:    []int64{10, 40, 12},
+		Exception:   []int64{0, 0, 1},
+		RT:          []int64{4000, 9000, 4100}, // microseconds
+		InFlightMax: []int64{2, 9, 2},
+		Limits:      []collector.Limit{{Resource: "GET /search", Count: 40}},
 	}
 	r := live.Recording{
 		Title:     "A burst",

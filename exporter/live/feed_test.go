@@ -91,8 +91,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	var b budget
 	for i := range 3000 {
 		if i%1000 == 0 {
-			// The limiters of all earlier hosts become full again, except for one busy host. The busy host must not keep
-			// the others in the table.
+			// The limiters of all earlier hosts become full again, except for one busy host. The busy host must not
+			// keep the others in the table.
 			time.Sleep(20 * time.Millisecond)
 			b.limiterOf("busy").ReserveN(time.Now(), burst)
 		}
