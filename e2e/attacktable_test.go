@@ -73,7 +73,7 @@ func observe(ctx context.Context, url, password string) (end func() honest) {
 // writeAttacks writes the table of docs/security.md.
 func writeAttacks(t *testing.T, rows []*row) {
 	t.Helper()
-	table := fmt.Sprintf("On %d processors, which the attackers use, too, with %s:\n\n", runtime.NumCPU(), runtime.Version()) +
+	table := fmt.Sprintf("On %d processors, shared with the attackers, with %s:\n\n", runtime.NumCPU(), runtime.Version()) +
 		"| attack | connections | sent | memory at most | open files at most | a scraper: median, worst, failed | a client of the service: the same |\n|---|---|---|---|---|---|---|\n"
 	for _, r := range rows {
 		table += r.String() + "\n"
