@@ -7,7 +7,10 @@ import (
 )
 
 // columns defines the numbers of a second in a message: columns of its record, then values derived from its response
-// times. The names are sent once, and the script finds the numbers by name.
+// times. The names are sent once, and the script finds the numbers by name:
+//
+//	columns  ["pass", "block", …, "in_flight_avg", "rt_avg", "rt_p99"]
+//	second   [1767323045, 12, 0, …, 180000, 15000, 41000]
 type columns struct {
 	list             []node.Column
 	names            []string // of list, then of the derived columns

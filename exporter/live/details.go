@@ -31,7 +31,7 @@ type subtotal struct {
 // readDetails reads the details of a resource as JSON, and the average age of its calls in flight. Without calls in
 // flight the age is noDuration.
 func (f *feed) readDetails(x *collector.Resource) (text json.RawMessage, age time.Duration) {
-	d := details{
+	d := details{ // with empty lists instead of nil, because the script expects arrays
 		Origins: []subtotal{}, Callers: []subtotal{}, Limits: []subtotal{}, Blocks: []subtotal{}, Codes: []subtotal{},
 		Running: f.listRunning(x.Oldest(maxRunning)),
 	}

@@ -11,7 +11,13 @@ import (
 
 // feed reads the data that all viewers share from the Collector: the current second of all resources, selected time
 // ranges, and the history of the total. The first viewer that needs a part reads it; other viewers wait only for that
-// read. A single resource is cheap, so each viewer reads the one that it has open.
+// read. A single resource is cheap, so each viewer reads its open resource itself.
+//
+//	Collector ──┬── snapshot      last second, all resources ────┐
+//	            ├── snapshot      selected range, all resources ─┤
+//	            ├── series        history of the total ──────────┼── message ── stream or poll ── viewer
+//	            └── readSeconds   open resource, readDetails ────┤
+//	machine ─────── processMeter  the process ───────────────────┘
 type feed struct {
 	stats     *collector.Collector
 	pageRows  int // rows on a page of the table

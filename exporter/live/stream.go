@@ -68,7 +68,12 @@ func (f *feed) encode(v *viewer) []byte {
 	return body
 }
 
-// serveStream sends each second as an event when it is sealed.
+// serveStream sends an event for each second when it is sealed. An event is an ID, which is a position, and a message:
+//
+//	id: 3534646091000-1767323045-1767323104
+//	data: {"after":"3534646091000-1767323045-1767323104","process":1767323045500,…,"at":1767323104,"total":[[…]],…}
+//
+// The first event contains the last second and the table. The second event follows immediately with the history.
 func (p *Page) serveStream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead { // the response has no body

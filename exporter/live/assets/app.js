@@ -42,6 +42,7 @@ const isUnzoomed = () => !view.zoom || RECORDED && view.zoom[1] - view.zoom[0] =
 // the data does not belong to the seconds in the charts.
 const isLive = () => !RECORDED && !paused && !view.zoom;
 
+// element creates an element. The text is set as text, so names cannot contain markup.
 function element(name, text, attributes) {
   const e = document.createElement(name);
   if (text !== undefined) e.textContent = text;
@@ -77,6 +78,7 @@ function draw() {
 function drawCharts(seconds) {
   const column = c => valuesOf(seconds, c), times = seconds.map(s => s.at);
   const limits = subject !== TOTAL && received.details ? received.details.limits : [];
+  // The limit on QPS belongs to the chart of calls, the limit on concurrency to the chart of calls in flight.
   for (const [chart, name] of [['calls', 'qps'], ['flight', 'concurrency']]) {
     const limit = limits.find(l => l.name === name);
     charts[chart].limit = limit ? limit.pass || 0 : null;
@@ -92,11 +94,12 @@ function drawCharts(seconds) {
   if (lacksP99 && !RECORDED) {
     note = firstP99 ? '; p99 from ' + formatTime(firstP99.at) + ' on' : '; the p99 is not known any more';
   }
-  byId('timed').textContent = note;
+  byId('timed').textContent = note; // a recording never has a p99, so it needs no note
 }
 
 // drawProcess draws the charts of the process, over the same seconds as the other charts.
 function drawProcess() {
+  // The process has no total and no resources, so its charts are the same for every subject.
   const [first, end] = chartRange(lastShown()), seconds = received.machine.list(end - first, end - 1);
   const column = c => valuesOf(seconds, c), times = seconds.map(s => s.at);
   charts.cpu.show([times, column(CPU), column(THROTTLED), column(WAITED)]);
@@ -121,6 +124,7 @@ function drawFigures(seconds) {
   }));
 }
 
+// figuresTitle describes the seconds that the figures cover.
 function figuresTitle(all, underCursor) {
   if (!all.length) return '';
   if (underCursor) return 'Under the cursor: ' + formatTime(underCursor.at);
@@ -136,6 +140,7 @@ function figuresOf(all, seconds, underCursor) {
     const list = all.map(s => value(s, c)).filter(n => n !== null);
     return list.length ? f(list) : null;
   };
+  // The average of several seconds weights each second by its completed calls.
   const rtSum = sum(all.map(s => value(s, AVERAGE) * value(s, COMPLETE))), complete = merge(COMPLETE, sum);
   const average = complete && merge(AVERAGE, sum) !== null ? rtSum / complete : null;
   const busiest = seconds.reduce((a, s) => value(s, PASS) > value(a, PASS) ? s : a, seconds[0] || { row: null });
@@ -195,7 +200,7 @@ function viewChanged() {
 // zoom shows the seconds from first to before end in the charts: at least five, and at most the kept history. Without
 // arguments it zooms out.
 function zoom(first, end) {
-  const latestStart = length => lastShown() + 1 - length;
+  const latestStart = length => lastShown() + 1 - length; // the range must not end after the last second
   const oldest = Math.min(lastShown(), ...subjectStore().seconds.keys());
   const length = Math.min(Math.max(Math.round(end - first), 5), KEPT);
   const start = Math.max(Math.min(Math.round(first), latestStart(length)), Math.min(oldest, latestStart(length)));
@@ -223,7 +228,7 @@ function choose(name) {
   const before = subject;
   showSubject(name);
   saveAddress(true);
-  if (name === TOTAL) {
+  if (name === TOTAL) { // back to the row of the resource, if it is on this page of the table
     const row = [...byId('rows').children].find(tr => tr.entry.name === before);
     (row ? row.querySelector('button') : byId('search')).focus();
     return;
@@ -286,7 +291,7 @@ function subtotalTable(title, list) {
 // saveAddress writes the view into the fragment of the address, so a link or a reload shows the same. A step is a new
 // entry in the browser's history; otherwise the current entry is replaced.
 function saveAddress(step) {
-  const p = new URLSearchParams();
+  const p = new URLSearchParams(); // without defaults, so the usual address has no fragment
   if (subject !== TOTAL) p.set('resource', subject);
   if (view.sort !== TROUBLE || !view.descending) p.set('sort', view.sort + (view.descending ? '' : '.up'));
   if (view.search) p.set('search', view.search);
@@ -320,6 +325,7 @@ function restoreAddress() {
   showSubject(p.get('resource') || TOTAL);
 }
 
+// createCharts creates the charts of the subject, then the charts of the process.
 function createCharts() {
   const passLine = { label: 'pass', color: 'pass', fill: true };
   charts.calls = new Chart('calls', [
@@ -354,7 +360,7 @@ function addListeners() {
   byId('pause').addEventListener('click', () => {
     paused = paused ? 0 : received.total.newest;
     byId('pause').textContent = paused ? 'Go on' : 'Pause';
-    showStatus(paused ? 'paused' : 'live');
+    showStatus(paused ? 'paused' : 'live'); // the next message replaces it
     viewChanged();
   });
   byId('back').addEventListener('click', () => choose(TOTAL));
@@ -384,7 +390,7 @@ function addListeners() {
   byId('rows').addEventListener('focusin', updateHold);
   byId('rows').addEventListener('focusout', () => setTimeout(updateHold)); // when the next element has the focus
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawTable);
-  addEventListener('popstate', restoreAddress);
+  addEventListener('popstate', restoreAddress); // back and forward in the browser, or another fragment
 }
 
 addEventListener('DOMContentLoaded', () => {

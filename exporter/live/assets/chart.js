@@ -13,6 +13,7 @@ function formatDuration(us) {
   return Number((us / unit[0]).toPrecision(3)) + unit[1];
 }
 
+// formatCount formats a whole number with thousands separators.
 const formatCount = n => n === null || n === undefined ? '–' : n.toLocaleString('en');
 
 // formatCalls formats a number of calls in flight, or of processors, which may be a fraction.
@@ -21,6 +22,7 @@ function formatCalls(n) {
   return n > 0 && n < .001 ? '< 0.001' : Number(n.toPrecision(3)).toLocaleString('en');
 }
 
+// formatBytes formats bytes with three digits and a binary unit.
 function formatBytes(n) {
   if (n === null || n === undefined) return '–';
   const k = n < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(n) / 10));
@@ -200,6 +202,7 @@ class Chart {
 // drawSparkline draws values as the last bars of a chart with length bars. The top of the chart is the highest value,
 // or top if it is not 0.
 function drawSparkline(canvas, values, length, top) {
+  // The canvas has the resolution of the screen; the drawing uses CSS pixels.
   const ratio = devicePixelRatio || 1, w = 120, h = 22;
   if (canvas.width !== w * ratio) {
     canvas.width = w * ratio;
@@ -213,7 +216,7 @@ function drawSparkline(canvas, values, length, top) {
   const high = top || Math.max(1, ...values), step = w / length, left = w - values.length * step;
   c.fillStyle = cssColor('pass');
   values.forEach((v, i) => {
-    const tall = v / high * (h - 2);
+    const tall = v / high * (h - 2); // at least a pixel, so that a single call is visible
     if (v > 0) c.fillRect(left + i * step, h - Math.max(tall, 1), Math.max(step - .4, .6), Math.max(tall, 1));
   });
 }

@@ -50,8 +50,10 @@ class SecondStore {
   }
 }
 
+// emptyTable is the table before the first message.
 const emptyTable = { first: 0, end: 0, rows: [], resources: 0, matches: 0 };
 
+// received is the data that the page has received. The field names of messages are in viewer.go.
 const received = {
   process: 0, // identifies the process of the server
   restartedAfter: 0, // last second of the process before; 0 if the server has not restarted
@@ -134,6 +136,7 @@ function value(x, column) {
   return MICROSECONDS_PER_SECOND.has(column) ? n / 1e6 : n;
 }
 
+// valuesOf returns a column of several seconds.
 const valuesOf = (seconds, column) => seconds.map(s => value(s, column));
 
 // secondsBehind returns the time since the end of the last second, by the clock of the server.

@@ -27,6 +27,7 @@ function requestURL(path) {
   return path + '?' + query;
 }
 
+// openStream opens a stream and closes the one before.
 function openStream() {
   if (connection.stream) connection.stream.close();
   connection.openedAt = Date.now();
@@ -46,6 +47,7 @@ function openStream() {
   };
 }
 
+// poll requests one message.
 async function poll() {
   const request = connection.polling = new AbortController();
   const timer = setTimeout(() => request.abort(), POLL_TIMEOUT);

@@ -51,6 +51,7 @@ function reconnect() {
   recording.onMessage = onMessage;
 }
 
+// There is no connection, so nothing can be out of sync.
 const disconnect = () => {};
 const inSync = () => true;
 
@@ -78,6 +79,7 @@ function selectTable(q) {
 function rowOf(r, first, end) {
   const of = name => r[name].slice(first, end), sum = list => list.reduce((a, b) => a + b, 0);
   const pass = of(PASS), complete = of(COMPLETE);
+  // Counts are summed. The average response time is weighted by completed calls; the others have a maximum.
   const merge = {
     [AVERAGE]: list => sum(complete) ? sum(list.map((v, i) => v * complete[i])) / sum(complete) : -1,
     [FLIGHT]: list => Math.max(...list),
@@ -99,6 +101,7 @@ function showTime() {
   byId('second').textContent = date + ', ' + formatRange(recording.span);
 }
 
+// showStatus shows the status of the page, in red if bad is true.
 function showStatus(text, bad) {
   byId('state').textContent = text;
   byId('state').classList.toggle('bad', !!bad);

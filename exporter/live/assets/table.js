@@ -66,6 +66,7 @@ function currentQuery() {
   return q;
 }
 
+// drawHead creates the head of the table. A click on a title sorts by its column; a second click reverses the order.
 function drawHead() {
   byId('head').replaceChildren(...columns.map(c => {
     const sorted = view.sort === c.key, title = isZoomed() && c.zoomedTitle || c.title;
@@ -112,6 +113,8 @@ function orderedRows() {
   return heldRows;
 }
 
+// drawTable updates the rows. It reuses the elements of rows that remain, because a new element would lose the focus,
+// and a click would miss it.
 function drawTable() {
   const list = orderedRows();
   byId('none').hidden = list.length > 0;
@@ -152,6 +155,7 @@ function drawPager(n) {
   byId('previous').hidden = byId('next').hidden = matches <= ROWS && first === 0;
 }
 
+// turnPage shows the page before (-1) or after (1) the current one.
 function turnPage(by) {
   view.page = Math.max(0, view.page + by);
   viewChanged();
@@ -178,6 +182,7 @@ function fillRow(tr, item, top) {
   });
 }
 
+// createRow creates the elements of a row. fillRow adds everything except the name, which never changes.
 function createRow(item) {
   const tr = element('tr');
   for (const c of columns) {
