@@ -88,6 +88,10 @@ func TestParseErrors(t *testing.T) {
 		{"limits: []\nlimits: []", []string{"line 2: duplicate field limits"}},
 		{"limits: [}", []string{"did not find"}},
 		{
+			"limits:\n  - {resource: \"\", concurrency: 0}\n",
+			[]string{`line 2: resource is ""; it must be a name; use * for all resources`},
+		},
+		{
 			"limits:\n  - qps: 1\n  - resource: a\n  - resource: b\n    qps: -1\n    rps: 3\n    strict: maybe\n",
 			[]string{
 				"line 2: limit without a resource", "line 3: limit without qps or concurrency",

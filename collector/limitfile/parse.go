@@ -153,7 +153,7 @@ func (p *parser) entry(n *yaml.Node) {
 	}
 	var l collector.Limit
 	if v := fields["resource"]; v != nil {
-		l.Resource = p.text("resource", v, true, "it must be a name")
+		l.Resource = p.text("resource", v, v.Value != "", "it must be a name; use * for all resources")
 	} else {
 		p.errorf(n, "limit without a resource; use * for all resources")
 	}
