@@ -89,7 +89,7 @@ func TestParseErrors(t *testing.T) {
 		{"limits: [}", []string{"did not find"}},
 		{
 			"limits:\n  - {resource: \"\", concurrency: 0}\n",
-			[]string{`line 2: resource is ""; it must be a name; use * for all resources`},
+			[]string{"line 2: resource is empty; it must be a name; use * for all resources"},
 		},
 		{
 			"limits:\n  - qps: 1\n  - resource: a\n  - resource: b\n    qps: -1\n    rps: 3\n    strict: maybe\n",
