@@ -12,29 +12,34 @@ import (
 	"time"
 )
 
-// Alert is a time in which an alert fired.
+// Alert is a period in which an alert fired without a pause.
 type Alert struct {
 	Name   string
-	Labels string    // the others, name="value", sorted
-	From   time.Time // first and last evaluation that found it, to within [AlertStep]
-	To     time.Time
+	Labels string    // without the name and the state: name="value", sorted, with commas
+	From   time.Time // when it fired first, in steps of [AlertStep]
+	To     time.Time // when it fired last
 }
 
-// AlertStep is how finely [Alerts] knows when an alert fired. One that fired for less may be missed.
+// AlertStep is the resolution of [Alerts]. Alerts may miss an alert that fired for a shorter time.
 const AlertStep = 15 * time.Second
 
-// Alerts asks the database which alerts fired in a range, the first one first. Of the options it takes URL, Client, Timeout and Labels,
-// which an alert must have; there need not be any. Prometheus has the alerts that it evaluates itself; others, such as vmalert, write
-// theirs. The error says that the database could not be asked, or has warned that something may be missing.
+// Alerts queries the alerts that fired in a range and sorts them by their beginning. It uses URL, Client, Timeout and
+// Labels of the options. An alert must have the labels; they may be empty. Prometheus stores the alerts that it
+// evaluates. Other programs, such as vmalert, write theirs to the database. Alerts returns an error if the query fails
+// or if the server warns that the response may be incomplete.
 func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error) {
 	o.defaults(DefaultDelay)
+	// Prometheus records a firing alert as a sample of the metric ALERTS, with the labels of the alert.
 	firing := map[string]string{"alertstate": "firing"}
 	maps.Copy(firing, o.Labels)
-	var data result
+	var data queryResult
 	c := newClient(o)
 	err := c.get(ctx, "query_range", url.Values{
-		"query": {"ALERTS" + selector(nil, firing)}, "start": {unixTime(from.Unix())}, "end": {unixTime(to.Unix())},
-		"step": {AlertStep.String()}, "timeout": {o.Timeout.String()},
+		"query":   {"ALERTS" + selector(nil, firing)},
+		"start":   {unixTime(from.Unix())},
+		"end":     {unixTime(to.Unix())},
+		"step":    {AlertStep.String()},
+		"timeout": {o.Timeout.String()},
 	}, &data)
 	all := []Alert{}
 	for _, series := range data.Result {
@@ -47,6 +52,7 @@ func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error)
 		}
 		a.Labels = strings.Join(labels, ", ")
 		for i, p := range series.Values {
+			// The series of an alert has no samples while the alert does not fire.
 			at := time.UnixMilli(p.at)
 			if i == 0 || at.Sub(a.To) > AlertStep {
 				a.From = at
@@ -58,7 +64,8 @@ func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error)
 	slices.SortStableFunc(all, func(a, b Alert) int {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Labels, b.Labels))
 	})
-	for _, warning := range slices.Sorted(maps.Keys(c.warned)) {
+	// A report of an incident must not omit an alert silently, so a warning is an error here.
+	for _, warning := range slices.Sorted(maps.Keys(c.warnings)) {
 		err = cmp.Or(err, fmt.Errorf("the database warns: %s", warning))
 	}
 	return all, err

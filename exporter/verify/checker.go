@@ -14,23 +14,24 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// Checker compares a database with the metric log every few minutes, and publishes what it finds as metrics until Run has
-// returned. It must be made with [New], and is safe for concurrent use; Run or Start must be called once. A check reads the
-// window of the log and the hour before, and asks for as many samples as the window has; see [Check].
+// Checker compares a database with the metric log every few minutes and publishes the result as metrics, until Run
+// returns. Create it with [New]. It is safe for concurrent use, but Run or Start must be called only once. A check
+// reads Options.Window of the log and the hour before it, and queries as many samples as the window has; see [Check].
 type Checker struct {
 	gap       Gap
 	options   Options
-	unpublish func()
+	unpublish func() // removes the metrics
 
-	mu        sync.Mutex // guards what follows
-	last      Report     // of the last check that succeeded
-	checked   int64      // seconds
-	errors    int64
-	succeeded time.Time
-	found     string // that is wrong, as it was logged; empty if all is well
+	mu        sync.Mutex // guards the fields below
+	last      Report     // of the last successful check
+	checked   int64      // seconds compared, in all checks together
+	errors    int64      // failed checks
+	succeeded time.Time  // end of the last successful check
+	logged    string     // message of the current problem; empty without a problem
 }
 
-// New makes a Checker. Of the gap it uses all but the range. The error names every invalid option.
+// New returns a Checker for the log that gap selects; it ignores the range of the gap. The error names every invalid
+// option.
 func New(c *collector.Collector, gap Gap, o Options) (*Checker, error) {
 	err := o.Check(gap.Namespace)
 	wrong := func(text string) {
@@ -40,18 +41,20 @@ func New(c *collector.Collector, gap Gap, o Options) (*Checker, error) {
 		wrong("no Collector")
 	}
 	if gap.Searcher.Dir == "" {
-		wrong("there is no metric log to compare with")
+		wrong("no metric log to compare with")
 	}
 	if err != nil {
 		return nil, err
 	}
+	// A Checker waits longer than Check: a scraper may catch up as long as a second is in the history.
 	o.defaults(DefaultCheckerDelay)
 	k := &Checker{gap: gap, options: o}
 	k.unpublish = c.Publish(k.metrics()...)
 	return k, nil
 }
 
-// Run checks until ctx ends, the first time after a part of Every: not all processes ask at the same time. It returns nil.
+// Run checks once per Options.Every until ctx ends, and returns nil. The first check begins after a random part of
+// Options.Every. A fleet that starts together therefore does not query the database together.
 func (k *Checker) Run(ctx context.Context) error {
 	defer k.unpublish()
 	for wait := rand.N(k.options.Every); background.Sleep(ctx, wait); wait = k.options.Every {
@@ -60,11 +63,11 @@ func (k *Checker) Run(ctx context.Context) error {
 	return nil
 }
 
-// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
-// called several times.
+// Start runs Run in a new goroutine. The returned function cancels the context of Run, waits for Run to return, and
+// returns its error. It may be called several times.
 func (k *Checker) Start() (stop func() error) { return background.Start(k.Run) }
 
-// check compares the window. One that takes too long is given up before the next.
+// check compares the window. It gives up after Options.Every, when the next check is due.
 func (k *Checker) check(ctx context.Context) {
 	checking, cancel := context.WithTimeout(ctx, k.options.Every)
 	defer cancel()
@@ -75,57 +78,76 @@ func (k *Checker) check(ctx context.Context) {
 	if err == nil && len(report.Warnings) > 0 {
 		err = fmt.Errorf("the server warns: %s", report.Warnings[0])
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // shutting down; the result is incomplete
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// A state is logged when it changes, and not with each check: a gap stays in the window for many of them.
-	found, target := "", []any{"url", redact.URL(k.options.URL), "labels", selector(nil, k.options.Labels)}
+	problem, args := "", []any{"url", redact.URL(k.options.URL), "labels", selector(nil, k.options.Labels)}
 	switch {
 	case err != nil:
 		k.errors++
-		found, target = "cannot compare the database with the metric log", append(target, "err", err)
-	case report.From.After(report.To): // the log is too young
+		problem, args = "cannot compare the database with the metric log", append(args, "err", err)
+	case report.From.After(report.To): // the log has no second that is old enough
 	default:
 		k.last, k.succeeded = report, time.Now()
 		if k.checked += report.Seconds; !report.Clean() {
-			found = "the database is not what the metric log is; windowstat verify tells more"
-			target = append(target, "from", report.From, "to", report.To,
-				"missing_seconds", report.Missing, "different_seconds", report.Different, "extra_seconds", report.Extra)
+			problem = "the database differs from the metric log; run windowstat verify for details"
+			args = append(args, "from", report.From, "to", report.To, "missing_seconds", report.Missing,
+				"different_seconds", report.Different, "extra_seconds", report.Extra)
 		}
 	}
+	// Log only changes: a gap stays in the window for many checks.
 	switch {
-	case found == k.found:
-	case found != "":
-		k.options.Logger.Error(found, target...)
+	case problem == k.logged:
+	case problem != "":
+		k.options.Logger.Error(problem, args...)
 	default:
-		k.options.Logger.Info("the database can be compared, and has what the metric log has, again", target...)
+		k.options.Logger.Info("the database equals the metric log again", args...)
 	}
-	k.found = found
+	k.logged = problem
 }
 
-// metrics returns the metrics that a Checker publishes. The labels distinguish the databases of a process, and checks of one of them.
+// metrics returns the metrics of the Checker. Their labels distinguish several Checkers of one process.
 func (k *Checker) metrics() []collector.Metric {
 	metric := func(name, unit, help string, value func() float64) collector.Metric {
 		return collector.Metric{
 			Name: name, Unit: unit, Help: help, Labels: []string{"target", "selector"},
 			Read: func(yield func(float64, ...string)) {
 				k.mu.Lock()
-				v, known := value(), !k.succeeded.IsZero() || strings.HasSuffix(name, "_total") // what is wrong shows with the first check
+				v := value()
+				// Counters start at 0 because rate() needs a sample before the first error. Gauges have no value before
+				// the first check.
+				present := !k.succeeded.IsZero() || strings.HasSuffix(name, "_total")
 				k.mu.Unlock()
-				if known {
+				if present {
 					yield(v, redact.URL(k.options.URL), selector(nil, k.options.Labels))
 				}
 			},
 		}
 	}
+	// The alert WindowstatDatabaseDiffers uses the first three. Each is absent before the first check, because 0 would
+	// mean that the database is right.
+	const absent = " Absent before the first successful check."
 	return []collector.Metric{
-		metric("database_missing_seconds", "seconds", "Seconds in the window of the last check for which the database lacks samples that the metric log has; none before the first check.", func() float64 { return float64(k.last.Missing) }),
-		metric("database_different_seconds", "seconds", "Seconds in the window of the last check for which the database has other values than the metric log.", func() float64 { return float64(k.last.Different) }),
-		metric("database_extra_seconds", "seconds", "Seconds in the window of the last check for which the database has samples that the metric log does not have, or several samples of one series.", func() float64 { return float64(k.last.Extra) }),
-		metric("database_checked_seconds_total", "seconds", "Seconds that were compared with the metric log, in each check anew.", func() float64 { return float64(k.checked) }),
-		metric("database_check_errors_total", "", "Checks that failed: the database or the log could not be read, or the response was uncertain.", func() float64 { return float64(k.errors) }),
-		metric("database_last_success_timestamp_seconds", "seconds", "Unix time of the last check that succeeded; none before the first.", func() float64 { return float64(k.succeeded.UnixMilli()) / float64(time.Second/time.Millisecond) }),
+		metric("database_missing_seconds", "seconds",
+			"Seconds in the window of the last check with samples of the metric log that the database lacks."+absent,
+			func() float64 { return float64(k.last.Missing) }),
+		metric("database_different_seconds", "seconds",
+			"Seconds in the window of the last check with different values in the database and the metric log."+absent,
+			func() float64 { return float64(k.last.Different) }),
+		metric("database_extra_seconds", "seconds",
+			"Seconds in the window of the last check with samples of the database that the metric log lacks, "+
+				"or with several samples of one series in the database."+absent,
+			func() float64 { return float64(k.last.Extra) }),
+		metric("database_checked_seconds_total", "seconds",
+			"Seconds that were compared with the metric log. A second counts in each check that compares it.",
+			func() float64 { return float64(k.checked) }),
+		metric("database_check_errors_total", "",
+			"Failed checks: the database or the log could not be read, or the server warned.",
+			func() float64 { return float64(k.errors) }),
+		metric("database_last_success_timestamp_seconds", "seconds",
+			"Unix time of the last successful check."+absent,
+			func() float64 { return float64(k.succeeded.UnixMilli()) / float64(time.Second/time.Millisecond) }),
 	}
 }

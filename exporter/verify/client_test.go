@@ -73,7 +73,7 @@ func TestClient(t *testing.T) {
 		"a redirect":         {list: []func() (*http.Response, error){answer(302, "", "Location", "http://elsewhere/")}, n: 1, says: "redirects are not followed"},
 		"a web page":         {list: []func() (*http.Response, error){answer(200, "<html>")}, n: 1, says: "check the URL"},
 		"another kind":       {list: []func() (*http.Response, error){answer(200, `{"status":"success","data":{"resultType":"vector","result":[]}}`)}, n: 1, says: "not a matrix"},
-		"strange samples":    {list: []func() (*http.Response, error){answer(200, `{"status":"success","data":{"resultType":"matrix","result":[{"values":[["x"]]}]}}`)}, n: 1, says: "no sample"},
+		"strange samples":    {list: []func() (*http.Response, error){answer(200, `{"status":"success","data":{"resultType":"matrix","result":[{"values":[["x"]]}]}}`)}, n: 1, says: "invalid sample"},
 		"a warning":          {list: []func() (*http.Response, error){answer(200, `{"status":"success","data":{"resultType":"matrix"},"warnings":["a store is away"]}`)}, n: 1, warns: "a store is away"},
 		"a part":             {list: []func() (*http.Response, error){answer(200, `{"status":"success","isPartial":true,"data":{"resultType":"matrix"}}`)}, n: 1, warns: "the response is partial"},
 		"status of an error": {list: []func() (*http.Response, error){answer(200, `{"status":"error","error":"oh"}`)}, n: 1, says: "oh"},
@@ -85,14 +85,14 @@ func TestClient(t *testing.T) {
 				c.http.Transport = server
 				begin := time.Now()
 				series, err := c.samples(t.Context(), "{}", 1, 2)
-				if tc.says == "" && err != nil || !strings.Contains(fmt.Sprint(err), tc.says) || errors.Is(err, errTooMuch) != tc.tooMuch || strings.Contains(fmt.Sprint(err), "hush") {
+				if tc.says == "" && err != nil || !strings.Contains(fmt.Sprint(err), tc.says) || errors.Is(err, errTooLarge) != tc.tooMuch || strings.Contains(fmt.Sprint(err), "hush") {
 					t.Errorf("%v", err)
 				}
 				if server.n != tc.n || time.Since(begin) < tc.after || time.Since(begin) > tc.after+2*time.Second {
 					t.Errorf("%d requests in %v", server.n, time.Since(begin))
 				}
-				if tc.warns != "" && !c.warned[tc.warns] {
-					t.Errorf("warnings %v", c.warned)
+				if tc.warns != "" && !c.warnings[tc.warns] {
+					t.Errorf("warnings %v", c.warnings)
 				}
 				if tc.n > 1 && tc.says == "" && (len(series) != 1 || !slices.Equal(series[0].points, []point{{500, 1}, {2000, 2}})) {
 					t.Errorf("%+v", series)
@@ -121,7 +121,7 @@ func TestOptions(t *testing.T) {
 
 // A Checker shows what the last check found, and nothing before the first one; an uncertain one is an error.
 func TestChecker(t *testing.T) {
-	r := newReplica(t)
+	r := newFixture(t)
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)

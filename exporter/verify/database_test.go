@@ -137,7 +137,7 @@ func seriesOf(metric, resource string, more ...string) string {
 const pass, block, runName = "windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_run"
 
 // replica is a service with a log, and a database that has scraped all of it, across a restart.
-type replica struct {
+type fixture struct {
 	*database
 	gap     Gap
 	options Options
@@ -146,7 +146,7 @@ type replica struct {
 
 // newReplica has two processes of 200 seconds each, half a minute apart. "steady" is called every second, "rare" in every fourth
 // of a minute, "early" by the first process only, and "late" by the second.
-func newReplica(t *testing.T) *replica {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	d := &database{t: t, series: map[string][]point{}}
 	for labels, points := range original.series {
@@ -154,7 +154,7 @@ func newReplica(t *testing.T) *replica {
 	}
 	s := httptest.NewServer(d)
 	t.Cleanup(s.Close)
-	return &replica{
+	return &fixture{
 		d,
 		Gap{Searcher: metriclog.Searcher{Dir: original.dir}, From: original.begin.Add(-time.Hour), To: time.Now()},
 		Options{URL: s.URL, Labels: map[string]string{"job": "j", "instance": "i"}},

@@ -23,8 +23,8 @@ func (c *comparison) noteDeduplication(ctx context.Context) {
 	run := selector([]string{c.log.runs.metric}, c.report.Labels)
 	from, to := c.gap.From.Unix(), c.gap.To.Unix()
 	var seconds []int64
-	for at := from; at <= to; at += runsPart {
-		err := divided(at, min(at+runsPart-1, to), func(from, to int64) error {
+	for at := from; at <= to; at += runsPerQuery {
+		err := bisect(at, min(at+runsPerQuery-1, to), func(from, to int64) error {
 			all, err := c.samples(ctx, run, from, to)
 			for _, s := range all {
 				for _, x := range s.points {
@@ -36,12 +36,12 @@ func (c *comparison) noteDeduplication(ctx context.Context) {
 			return err
 		})
 		if err != nil {
-			c.note(true, "cannot check the database for deduplication: %s", redact.Line(err.Error()))
+			c.noteIf(true, "cannot check the database for deduplication: %s", redact.Line(err.Error()))
 			return
 		}
 	}
 	n := interval(seconds, c.report.Seconds)
-	c.note(n > 0, "the database keeps one second of every %d, the last, as VictoriaMetrics does "+
+	c.noteIf(n > 0, "the database keeps one second of every %d, the last, as VictoriaMetrics does "+
 		"with -dedup.minScrapeInterval=%ds or downsampling: set -dedup.minScrapeInterval=1ms", n, n)
 }
 

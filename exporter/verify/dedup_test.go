@@ -20,13 +20,13 @@ func deduplicate(points [][2]any, n int64) (kept [][2]any) {
 
 func TestDeduplicationIsNamed(t *testing.T) {
 	for _, n := range []int64{2, 5, 15, 30, 60} {
-		for _, size := range []int{partSize, 40} { // of a part of the comparison: hours, or ten seconds
+		for _, size := range []int{chunkSize, 40} { // of a part of the comparison: hours, or ten seconds
 			t.Run(fmt.Sprintf("%d s in parts of %d", n, size), func(t *testing.T) {
-				r := newReplica(t)
+				r := newFixture(t)
 				r.interval = n
 				c := newComparison(r.gap, r.options)
-				c.partSize = size
-				if err := c.find(t.Context()); err != nil {
+				c.chunkSize = size
+				if err := c.prepare(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				report, err := c.run(t.Context())
@@ -43,18 +43,18 @@ func TestDeduplicationIsNamed(t *testing.T) {
 }
 
 func TestOtherGapsAreNotNamedDeduplication(t *testing.T) {
-	dropping := func(match func(since, at int64) bool) func(r *replica) {
-		return func(r *replica) { r.drop(func(_ string, at int64) bool { return match(at-r.begin, at) }) }
+	dropping := func(match func(since, at int64) bool) func(r *fixture) {
+		return func(r *fixture) { r.drop(func(_ string, at int64) bool { return match(at-r.begin, at) }) }
 	}
-	for name, change := range map[string]func(r *replica){
-		"nothing is missing":             func(*replica) {},
-		"deduplication by seconds":       func(r *replica) { r.interval = 1 },
+	for name, change := range map[string]func(r *fixture){
+		"nothing is missing":             func(*fixture) {},
+		"deduplication by seconds":       func(r *fixture) { r.interval = 1 },
 		"most of the range is missing":   dropping(func(since, _ int64) bool { return since > 60 }),
 		"one second of each scrape":      dropping(func(_, at int64) bool { return at%15 != 4 }),
 		"less than half is deduplicated": dropping(func(since, at int64) bool { return since < 170 && at%15 != 0 }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newReplica(t)
+			r := newFixture(t)
 			change(r)
 			report, err := Check(t.Context(), r.gap, r.options)
 			if err != nil {
@@ -92,15 +92,15 @@ func TestInterval(t *testing.T) {
 
 // If the query for the pattern fails, the comparison is complete, and the report says what could not be checked.
 func TestDeduplicationThatCannotBeChecked(t *testing.T) {
-	r := newReplica(t)
+	r := newFixture(t)
 	c := newComparison(r.gap, r.options)
-	if err := c.find(t.Context()); err != nil {
+	if err := c.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.timeout = 0 // of the further query
-	c.report.Missing, c.report.Seconds, c.log = 1, 1, newExpected(runName)
+	c.report.Missing, c.report.Seconds, c.log = 1, 1, newLogSamples(runName)
 	c.noteDeduplication(t.Context())
-	report, err := c.done(nil)
+	report, err := c.finish(nil)
 	const want = "cannot check the database for deduplication"
 	if err != nil || !strings.Contains(strings.Join(report.Notes, "\n"), want) {
 		t.Errorf("no %q in %q, %v", want, report.Notes, err)

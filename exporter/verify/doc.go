@@ -1,28 +1,90 @@
-// Package verify compares a database with the metric log: the log is the truth, and the database a copy of it.
+// Package verify compares a database with the metric log and writes missing samples. The log has every second; the
+// database is a copy.
 //
 //	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: "/var/log/shop", App: "shop"}, From: began, To: ended}
-//	o := verify.Options{URL: "http://prometheus:9090", Labels: map[string]string{"job": "shop-seconds", "instance": "shop:9719"}}
+//	o := verify.Options{
+//		URL:    "http://prometheus:9090",
+//		Labels: map[string]string{"job": "shop-seconds", "instance": "shop:9719"},
+//	}
 //	report, err := verify.Check(ctx, gap, o)
-//	healing, err := verify.Heal(ctx, gap, o, verify.Target{Push: push.Options{URL: "http://prometheus:9090/api/v1/write"}})
+//	target := verify.Target{Push: push.Options{URL: "http://prometheus:9090/api/v1/write"}}
+//	healing, err := verify.Heal(ctx, gap, o, target)
 //
-// It reads the samples of one instance with their own timestamps by the query API of Prometheus, which VictoriaMetrics, Thanos,
-// Mimir and others have, and compares them with those that the log has exactly, under the names of the per-second endpoint: calls that
-// passed, were blocked, completed, failed or were occupied, and the most in flight. Histograms, response times, the peak, sampled
-// series and the sums that a push by OTLP has, which have the time of the end of a second, are not in the log, and are not compared. What is missing can be written, see [Heal]; all of a log, see [Write].
+// [Check] reads the samples of one instance, with their own timestamps, through the query API of Prometheus, which
+// VictoriaMetrics, Thanos and Mimir also have. It compares them with the metrics that the log has exactly, under the
+// names of the per-second endpoint: calls that passed, were blocked, completed, failed or were occupied, and the
+// maximum in flight. The log does not have histograms, response times, the peak, sampled series, and the sums of an
+// OTLP push, whose timestamp is the end of a second. Check does not compare them. [Heal] also writes the missing
+// samples. [Write] writes a whole log and compares nothing. A [Checker] compares every few minutes.
 //
-// # What counts
+// # Findings
 //
-// A sample is missing if the log has events of the resource in that second and the database has no sample. An idle second has no
-// row in the log, and the log does not tell when a process ended: a new one does not know what an earlier one was asked for. So
-// the zero of an idle second is missing only if the database lacks that second of all resources, or if it is between two missing
-// seconds of the resource. Zeros of the database where the log has no row are right, too.
+// A sample is missing if the log has events of the resource in its second and the database has no sample. An idle
+// second has no row in the log, and the log does not show when a process ended or which metrics a scraper selected.
+// The zero of an idle second is therefore missing only if the database lacks that second of all resources, or if the
+// second is between two missing seconds of the resource with events. A zero in the database is correct if the log has
+// no row.
 //
-// A sample is different if the values are not equal; it is never overwritten. It is extra if the log has none, or if the database
-// has several of one second, or one between two seconds. NaN and stale markers are ignored, as Prometheus does.
+// A sample is different if the values are not equal. Heal never overwrites it. A sample is extra if the log has no such
+// sample, if the database has several samples of one second, or if its timestamp is not a whole second. NaN and stale
+// markers are ignored, as in Prometheus.
+//
+// # Decisions
+//
+// A log may outlive the labels of its process: pod-1 counts its first seconds, and pod-2 the rest. Heal writes a second
+// only under the labels that the process had. The run of a second identifies the process that counted it. The log has
+// the run of each second in the row of the total, and the database has it as the metric windowstat_persecond_run.
+//
+// For each second of the log that the labels lack, in part or entirely, the first row that applies decides. The quoted
+// reason is printed with the seconds. NAME is the difference to the labels of the instance, such as instance=pod-2.
+//
+//	    labels with the second      runs in the log and the database                               verdict
+//	 1  these labels                the log has one run, and the database another                  foreign
+//	      "these labels have another run in these seconds"
+//	 2  any or none                 the user named the run, or 0 for seconds without a run         write
+//	 3  any or none                 the log does not have the run of the second                    missing
+//	      "the run of these seconds is unknown"
+//	 4  these labels                both have the same run                                         write
+//	 5  other labels, no replicas   any                                                            elsewhere
+//	      "NAME has these seconds"
+//	 6  labels that may be replicas any                                                            missing
+//	      "NAME has these seconds; whether it is a replica is undecided"
+//	 7  none, or replicas           other labels have the last second of the run before it         foreign
+//	      "NAME has the seconds before"
+//	 8  none, or replicas           no labels have the run before it; others have the first after  foreign
+//	      "NAME has the seconds after"
+//	 9  none                        no labels have the run; it was pushed under these labels       write
+//	10  none                        no labels have the run                                         missing
+//	      "no labels have run ID, which counted these seconds"
+//	11  none, or replicas           only replicas have the run                                     missing
+//	      "these labels have no second of run ID, which counted these seconds"
+//	12  none, or replicas           these labels have the run only after it; a later process may   missing
+//	                                have forwarded those seconds; no push under these labels
+//	      "a later process may have forwarded the seconds that these labels have of run ID"
+//	13  none, or replicas           these labels have the run only after it; the run began before  missing
+//	                                the range of the queries
+//	      "run ID began more than a day before the compared range; the database was not searched that far back"
+//	14  none, or replicas           anything else                                                  write
+//
+// The verdicts are:
+//
+//	write      The second counts as missing. Heal writes it under the labels.
+//	missing    The second counts as missing. Heal does not write it, because it may belong to other labels.
+//	elsewhere  Other labels have the second, so the database is right.
+//	foreign    The second belongs to other labels, which lack it, or the labels have another process's second.
+//
+// Replicas are labels that have a run at the same time, as with a pair of Prometheus servers. Each replica is
+// decided as if the others did not exist, because each must have all seconds. Rows 7 and 8 give a gap between labels
+// that change to the earlier labels. If two labels are equally near, neither gets the second. Row 12 covers a process
+// that crashes before its first scrape: a later process forwards the end of the log under its own labels.
 //
 // # Caveats
 //
-// Of a process whose log lost rows (windowstat_metriclog_lost_seconds_total) the database has more than the log. Series of two
-// instances cannot be told apart if the labels select both: that is an error. Memory is bounded: some ten thousand seconds of
-// resources are compared at a time, and a response of more than 32 MiB is asked for in parts.
+// If the log lost rows (windowstat_metriclog_lost_seconds_total), the database has more than the log. If the labels
+// select several instances, the instance with the last run of the log is compared; if no single instance has it, the
+// error is [ErrSeveral]. Only a day on both sides of the range is searched for runs. Two tenants of one database with
+// equal labels are one instance.
+//
+// Memory is bounded: about ten thousand seconds of resources are compared at a time, and a query whose response has
+// more than 32 MiB is divided.
 package verify

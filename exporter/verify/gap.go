@@ -17,7 +17,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Gap is a range of seconds of a metric log. It is safe for concurrent use.
+// Gap selects a part of a metric log: seconds of one instance that a database may lack. Its methods may be called
+// concurrently.
 type Gap struct {
 	// Searcher finds the log. App is required if the directory has logs of several applications.
 	Searcher metriclog.Searcher
@@ -25,63 +26,71 @@ type Gap struct {
 	PIDs []int
 	// From and To are the first and the last second, both included.
 	From, To time.Time
-	// Match selects resources by name; nil selects all. It must be a pure function.
+	// Match selects resources by name; nil selects all. Match must be a pure function.
 	Match func(resource string) bool
-	// Namespace is the prefix of all names, windowstat if empty.
+	// Namespace is the prefix of all metric names, windowstat if empty.
 	Namespace string
 }
 
-// ErrProcesses is the error for rows of two processes or applications in one second: they are not one instance, and their samples
-// would have the same labels.
+// ErrProcesses is the error if the log has rows of two processes or applications in one second. Two processes are
+// not one instance: their samples would have the same labels.
 var ErrProcesses = errors.New("rows of several processes")
 
-// lookback is how long before the gap rows are read, to find resources that were idle in it.
+// lookback is the time before the gap whose rows are read too, to find resources that were idle in the gap.
 const lookback = collector.DefaultRetireAfter
 
-// emit gives the sink the samples of the gap, with the run of each second, in parts of about most seconds of resources. After each
-// part it calls ended with the second before which the sink has all of them. It returns how many malformed lines were skipped.
-func (g *Gap) emit(ctx context.Context, of *runs.File, most int, sink seconds.Sink, ended func(before time.Time) error) (malformed int64, err error) {
-	to := seconds.NewFiller(g.namespace(), of, new(seconds.Selection), g.From.Unix(), most, sink)
-	rows, err := g.Searcher.Search(metriclog.Query{From: g.From.Add(-lookback), To: g.To, PIDs: g.PIDs, Match: func(resource string) bool {
-		return g.Match == nil || resource == collector.InboundTotal || g.Match(resource) // the total shows when the process ran
-	}})
+// emit sends the samples of the gap to the sink, together with the run of each second. It sends them in chunks of about
+// maxSeconds seconds of resources. After each chunk it calls chunkDone with the first second that the sink does not
+// have yet. It skips malformed lines and returns their number.
+func (g *Gap) emit(
+	ctx context.Context, processes *runs.File, maxSeconds int, sink seconds.Sink,
+	chunkDone func(before time.Time) error,
+) (malformed int64, err error) {
+	filler := seconds.NewFiller(g.namespace(), processes, new(seconds.Selection), g.From.Unix(), maxSeconds, sink)
+	match := func(resource string) bool {
+		// The Filler needs the rows of the total in any case: they show in which seconds the process ran.
+		return g.Match == nil || resource == collector.InboundTotal || g.Match(resource)
+	}
+	rows, err := g.Searcher.Search(metriclog.Query{From: g.From.Add(-lookback), To: g.To, PIDs: g.PIDs, Match: match})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	// Rows are sorted by second. Two logs in one second are two processes that ran at the same time.
 	var last time.Time
-	var log metriclog.Log
+	var log metriclog.Log // of the last row
 	err = rows.Each(ctx, func(row *metriclog.Row) error {
 		record := row.Record()
 		if g.Match != nil && row.Resource == collector.InboundTotal {
-			record = node.MetricNode{Start: row.Start} // the total is not selected
+			record = node.MetricNode{Start: row.Start} // an empty record; the total is not selected
 		}
-		if to.Add(strings.ToValidUTF8(row.Resource, "\uFFFD"), &record) {
-			if err := ended(row.Start); err != nil {
+		if filler.Add(strings.ToValidUTF8(row.Resource, "\uFFFD"), &record) {
+			if err := chunkDone(row.Start); err != nil {
 				return err
 			}
 		}
 		if row.Start.Before(g.From) {
 			return nil
 		}
-		of := metriclog.Log{App: row.App, PID: row.PID}
-		if row.Start.Equal(last) && of != log {
-			return fmt.Errorf("%w: %s and %s at %s", ErrProcesses, log, of, last.Format(time.RFC3339))
+		current := metriclog.Log{App: row.App, PID: row.PID}
+		if row.Start.Equal(last) && current != log {
+			return fmt.Errorf("%w: %s and %s at %s", ErrProcesses, log, current, timestamp(last))
 		}
-		last, log = row.Start, of
+		last, log = row.Start, current
 		return nil
 	})
 	if err = errors.Join(err, rows.Err()); err != nil {
 		return rows.Malformed(), err
 	}
-	to.Flush()
-	return rows.Malformed(), ended(g.To.Add(time.Second))
+	filler.Flush()
+	return rows.Malformed(), chunkDone(g.To.Add(time.Second))
 }
 
+// namespace returns the prefix of metric names.
 func (g *Gap) namespace() string { return cmp.Or(g.Namespace, table.Namespace) }
 
-// file is the path of a file beside the log.
-func (g *Gap) file(name string) (string, error) {
+// path returns the path of a file next to the log, or "" if there is no log.
+func (g *Gap) path(name string) (string, error) {
 	logs, err := g.Searcher.Logs()
 	if err != nil || len(logs) == 0 {
 		return "", err
@@ -89,20 +98,20 @@ func (g *Gap) file(name string) (string, error) {
 	return filepath.Join(g.Searcher.Dir, logs[0].App+"-"+name), nil
 }
 
-// runs returns the runs of the log: those in the rows of the gap and a day around it, with the facts that the file next to
-// the log adds, and those that only the file has. A log of a single process, with its PID in the name, has no file. The error
-// says that one of the two could not be read.
+// runs returns the runs of the log. It merges the runs in the rows of the gap, and of a day before and after it, with
+// the file of runs next to the log. The file adds facts to them, and runs that no row has. A log of a single process,
+// with its PID in the name, has no file. If the rows or the file cannot be read, runs returns an error and the rest.
 func (g *Gap) runs() (*runs.File, error) {
 	var list []runs.Run
-	path, err := g.file("runs.json")
+	path, err := g.path("runs.json")
 	if path != "" && len(g.PIDs) == 0 {
 		list, err = runs.Read(path)
 	}
-	begin := g.From.Add(-around * time.Second)
-	rows, failed := g.Searcher.Runs(begin, g.To.Add(around*time.Second), g.PIDs...)
+	begin := g.From.Add(-searchMargin * time.Second)
+	rows, rowsErr := g.Searcher.Runs(begin, g.To.Add(searchMargin*time.Second), g.PIDs...)
 	first, _, spanErr := g.Searcher.Span(g.PIDs...)
 	if len(rows) > 0 && first.Before(begin) {
-		rows[0].First = begin.Unix() - 1 // it may have started before
+		rows[0].First = begin.Unix() - 1 // the run may have started before the rows that were read
 	}
-	return runs.New(runs.Merge(list, rows)), errors.Join(err, failed, spanErr)
+	return runs.New(runs.Merge(list, rows)), errors.Join(err, rowsErr, spanErr)
 }

@@ -22,40 +22,43 @@ import (
 const (
 	DefaultTimeout = 30 * time.Second
 	DefaultDelay   = time.Minute
-	// For a [Checker].
+	// The following defaults apply to a [Checker].
 	DefaultEvery        = 5 * time.Minute
 	DefaultWindow       = 15 * time.Minute
 	DefaultCheckerDelay = 15 * time.Minute
 )
 
-// Options say what database to read, and what of it. URL and Labels are required.
+// Options select a database and an instance in it. URL and Labels are required.
 type Options struct {
-	// URL is what comes before /api/v1/query: http://prometheus:9090, http://mimir/prometheus, or that of a tenant,
-	// http://vmselect:8481/select/0/prometheus. A query is kept.
+	// URL is the URL of the query API without /api/v1/query: http://prometheus:9090, http://mimir/prometheus, or
+	// http://vmselect:8481/select/0/prometheus for a tenant. Its query parameters are sent with each request.
 	URL string
-	// Labels select the series of one instance, by job and instance and what else is needed.
+	// Labels select the series of one instance, such as job and instance.
 	Labels map[string]string
-	// All also compares, and writes, metrics and resources that the database does not know of the instance: those that it is not asked
-	// for, as a rule.
+	// All also compares, and writes, metrics and resources that the database does not have of the instance. Usually the
+	// scraper does not request these.
 	All bool
-	// Runs are decided by hand: their seconds are written, see [Heal]. 0 stands for seconds whose run is not known.
+	// Runs lists runs that are written under the labels even if other labels have them, see [Heal]. 0 selects seconds
+	// whose run is unknown.
 	Runs []int64
-	// Client sends the requests: set its Transport for authorization, TLS, a proxy. It is copied, and redirects are not followed. If
-	// nil, it is one without them, with the proxy of the environment.
+	// Client sends the requests. Set its Transport for authorization, TLS or a proxy. The Client is copied, and
+	// its copy does not follow redirects. If nil, requests have no authorization and use the proxy of the environment.
 	Client *http.Client
 	// Timeout limits one request, [DefaultTimeout] if zero.
 	Timeout time.Duration
-	// Delay is how old a second must be to be compared: it must have had the time to arrive. VictoriaMetrics shows the seconds of a new
-	// series up to eleven seconds late to a query that it has answered before. [DefaultDelay] if zero; for a [Checker] it is
-	// [DefaultCheckerDelay], when it has left the history and no scraper can catch up any more.
+	// Delay is the minimum age of the seconds to compare: younger seconds may arrive later. VictoriaMetrics shows
+	// the seconds of a new series up to eleven seconds late if it has answered the same query before. [DefaultDelay] if
+	// zero, or [DefaultCheckerDelay] for a [Checker]: by then a second has left the history, and no scraper can get it.
 	Delay time.Duration
 
-	// Every and Window are for a [Checker]: how often it checks, and how many seconds. [DefaultEvery] and [DefaultWindow] if zero.
+	// Every is the interval between the checks of a [Checker], and Window is the length of the range that it compares.
+	// [DefaultEvery] and [DefaultWindow] if zero.
 	Every, Window time.Duration
-	// Logger of a [Checker] receives when something is wrong, and when all is well again; slog.Default if nil.
+	// Logger gets a message when a [Checker] finds differences, and when the differences are gone. slog.Default if nil.
 	Logger *slog.Logger
 }
 
+// defaults sets the fields that are zero. Delay is the default of Options.Delay.
 func (o *Options) defaults(delay time.Duration) {
 	o.Timeout, o.Delay = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.Delay, delay)
 	o.Every, o.Window = cmp.Or(o.Every, DefaultEvery), cmp.Or(o.Window, DefaultWindow)
@@ -63,12 +66,13 @@ func (o *Options) defaults(delay time.Duration) {
 }
 
 var (
+	// A dot may be in a label of VictoriaMetrics, which keeps the attributes of an OTLP push under their own names.
 	validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.]*$`)
-	endpoint   = regexp.MustCompile(`/api/v1(/|$)`)
+	// A URL of an endpoint is a common mistake: only its first part is needed.
+	endpoint = regexp.MustCompile(`/api/v1(/|$)`)
 )
 
-// Check returns everything that is wrong with the options, as [collector.OptionError]s. The namespace is that of the gap,
-// windowstat if empty.
+// Check returns an error for each invalid option, as a [collector.OptionError]. The namespace is [Gap].Namespace.
 func (o Options) Check(namespace string) error {
 	o.defaults(DefaultDelay)
 	var errs []error
@@ -78,14 +82,16 @@ func (o Options) Check(namespace string) error {
 	if u, err := redact.ParseURL(o.URL); err != nil {
 		wrong("URL", "%w", err)
 	} else if endpoint.MatchString(u.Path) {
-		wrong("URL", "%q: what comes before /api/v1 is needed", redact.URL(o.URL))
+		wrong("URL", "%q: leave out /api/v1 and what follows it", redact.URL(o.URL))
 	}
 	if len(o.Labels) == 0 {
-		wrong("Labels", "those of the instance are needed, such as job and instance")
+		wrong("Labels", "labels of the instance are required, such as job and instance")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
-		if value := o.Labels[name]; !validLabel.MatchString(name) || strings.HasPrefix(name, "__") || name == "resource" || value == "" {
-			wrong("Labels", "%q=%q: letters, digits, _ and . are allowed in names, no digit or . in front, not __ and not resource; values are not empty", name, value)
+		value := o.Labels[name]
+		if !validLabel.MatchString(name) || strings.HasPrefix(name, "__") || name == "resource" || value == "" {
+			wrong("Labels", "%q=%q: a name has letters, digits, _ and ., starts with a letter or a single _, "+
+				"and is not resource; a value is not empty", name, value)
 		}
 	}
 	if err := gather.CheckNamespace(cmp.Or(namespace, table.Namespace)); err != nil {
@@ -96,7 +102,7 @@ func (o Options) Check(namespace string) error {
 		time.Duration
 	}{{"Timeout", o.Timeout}, {"Delay", o.Delay}, {"Every", o.Every}, {"Window", o.Window}} {
 		if d.Duration < time.Second || d.Duration > 24*time.Hour {
-			wrong(d.field, "%v; a second to a day is allowed", d.Duration)
+			wrong(d.field, "%v; must be from 1s to 24h", d.Duration)
 		}
 	}
 	return errors.Join(errs...)

@@ -15,50 +15,68 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// partSize is how many seconds of resources are compared at a time.
-const partSize = 10_000
+// chunkSize is the number of seconds of resources that are compared at a time, such as 100 seconds of 100 resources.
+const chunkSize = 10_000
 
-// Check compares the database with the log in the range of the gap, whose other fields say what of the log. Seconds before the
-// log begins, and those younger than Delay, are not compared; nor are those that the instance did not count, see [Heal]. The error
-// says that the log or the database could not be read, or is [ErrSeveral]; the report then has what was compared before.
+// Check compares the database with the log in the range of the gap, for the resources and processes that the gap
+// selects. Check does not compare seconds before the log begins, seconds younger than Options.Delay, and seconds that
+// the instance did not count; see [Heal]. Check returns an error if it cannot read the log or the database, and
+// [ErrSeveral] if the labels do not select one instance. The Report then covers the seconds before the error.
 func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	if err := o.Check(gap.Namespace); err != nil {
 		return Report{}, err
 	}
 	c := newComparison(gap, o)
 	defer c.http.CloseIdleConnections()
-	if err := c.find(ctx); err != nil {
-		return c.done(err)
+	if err := c.prepare(ctx); err != nil {
+		return c.finish(err)
 	}
 	return c.run(ctx)
 }
 
-// comparison compares the log with a database, part by part.
+// comparison compares the log with a database, chunk by chunk: call prepare, then run. A run after the first one
+// compares again.
+//
+//	rows of the log --> Gap.emit --> logSamples --+
+//	                                              +--> chunk --> Report
+//	samples of the database --> client.samples ---+      |
+//	                                                     +--> sink: missing samples that may be written
+//	runs of the database --> ownership.decide -----------+
 type comparison struct {
 	*client
-	gap      Gap
-	options  Options
-	runs     *runs.File // of the log
-	selector string
-	found    bool // the database has series of the instance
+	gap       Gap
+	options   Options
+	chunkSize int
+	sink      seconds.Sink // gets the missing samples that may be written; nil for a comparison only
 
-	metrics   []string        // that are compared
-	resources map[string]bool // that are compared; nil for all
-	whose     *owners         // nil until something is missing
-	partSize  int
-	log       *expected
-	report    Report
-	between   bool         // some samples are not at a whole second
-	again     bool         // some seconds are stored several times
-	heal      seconds.Sink // gets what is missing; nil for nobody
+	// Set by prepare.
+	runs      *runs.File      // of the log
+	hasSeries bool            // the database has series of the instance
+	metrics   []string        // to compare
+	resources map[string]bool // to compare; nil for all
+
+	// Used by run.
+	selector   string // of the metrics and the run, with the labels of the instance
+	log        *logSamples
+	ownership  *ownership // nil until a sample is missing
+	report     Report
+	fractions  bool // the database has samples that are not at a whole second
+	duplicates bool // the database has several samples of one second
 }
 
+// newComparison returns a comparison without a sink. The options must be valid.
 func newComparison(gap Gap, o Options) *comparison {
 	o.defaults(DefaultDelay)
-	return &comparison{client: newClient(o), gap: gap, options: o, partSize: partSize, log: new(expected), report: Report{Labels: o.Labels}}
+	return &comparison{
+		client: newClient(o), gap: gap, options: o, chunkSize: chunkSize,
+		log: new(logSamples), report: Report{Labels: o.Labels},
+	}
 }
 
-// clamp makes the range that of the seconds that can be compared, and returns what is to be said about it.
+// timestamp formats a time for notes and errors.
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// clamp limits the range of the gap to seconds that can be compared, and returns notes about the others.
 func clamp(gap *Gap, delay time.Duration) (notes []string, err error) {
 	first, _, err := gap.Searcher.Span(gap.PIDs...)
 	if err != nil {
@@ -72,17 +90,18 @@ func clamp(gap *Gap, delay time.Duration) (notes []string, err error) {
 	}
 	if gap.From.Before(first) {
 		gap.From = first
-		notes = append(notes, "the log begins at "+first.UTC().Format(time.RFC3339)+"; earlier seconds are not compared")
+		notes = append(notes, "the log begins at "+timestamp(first)+"; earlier seconds are not compared")
 	}
 	if gap.To.IsZero() || gap.To.After(settled) {
 		gap.To = settled
-		notes = append(notes, fmt.Sprintf("seconds younger than %v may not have arrived yet, and are not compared", delay))
+		notes = append(notes, fmt.Sprintf("seconds younger than %v may still arrive and are not compared", delay))
 	}
 	return notes, nil
 }
 
-// find finds what can be compared: the range, the instance, its metrics and resources.
-func (c *comparison) find(ctx context.Context) (err error) {
+// prepare finds what can be compared: the range, the runs of the log, the labels of the instance, and the metrics and
+// resources that the database has of it.
+func (c *comparison) prepare(ctx context.Context) (err error) {
 	if c.report.Notes, err = clamp(&c.gap, c.options.Delay); err != nil {
 		return err
 	}
@@ -91,128 +110,134 @@ func (c *comparison) find(ctx context.Context) (err error) {
 		return nil
 	}
 	if c.runs, err = c.gap.runs(); err != nil {
-		c.note(true, "the runs of the log are not known: %s", redact.Line(err.Error()))
+		c.noteIf(true, "cannot read all runs of the log: %s", redact.Line(err.Error()))
 	}
 	c.metrics = seconds.Names(c.gap.namespace(), true)
 	from, to := c.gap.From.Unix(), c.gap.To.Unix()
 	all, err := c.series(ctx, selector(c.metrics, c.report.Labels), from, to)
-	// A range in which everything is missing has no series of the instance; around it there may be some, and they tell its labels.
+	// If the database lacks the whole range, series around the range show the labels of the instance.
 	if err == nil && len(all) == 0 {
-		all, err = c.series(ctx, selector(c.metrics, c.report.Labels), from-around, to+around)
+		all, err = c.series(ctx, selector(c.metrics, c.report.Labels), from-searchMargin, to+searchMargin)
 	}
-	if c.found = len(all) > 0; c.found && err == nil {
+	if c.hasSeries = len(all) > 0; c.hasSeries && err == nil {
 		c.report.Labels, err = c.instance(ctx, all)
 	}
 	if err != nil {
 		return err
 	}
-	c.note(!c.found, "the database has no series with these labels; are they those of the instance?")
-	if !c.found || c.options.All {
+	c.noteIf(!c.hasSeries, "the database has no series with these labels; check the labels")
+	if !c.hasSeries || c.options.All {
 		return nil
 	}
-	// Those that the database has of the instance are compared.
-	resources, err := c.values(ctx, "resource", selector(c.metrics, c.report.Labels), from-around, to+around)
-	c.resources = map[string]bool{"": true}
+	instance := selector(c.metrics, c.report.Labels)
+	resources, err := c.labelValues(ctx, "resource", instance, from-searchMargin, to+searchMargin)
+	c.resources = map[string]bool{"": true} // the total has no resource
 	for _, resource := range resources {
 		c.resources[resource] = true
 	}
 	c.metrics = slices.DeleteFunc(c.metrics, func(name string) bool {
-		return !slices.ContainsFunc(all, func(x stored) bool { return x.metric == name && matches(c.report.Labels, x.labels) })
+		has := func(x stored) bool { return x.metric == name && matches(c.report.Labels, x.labels) }
+		return !slices.ContainsFunc(all, has)
 	})
 	return err
 }
 
-// compares reports whether a series is one that the database has, unless all are compared.
-func (c *comparison) compares(s *series) bool {
+// includes reports whether a series is compared: the database has its metric and its resource of the instance, or
+// Options.All is set.
+func (c *comparison) includes(s *series) bool {
 	return slices.Contains(c.metrics, s.metric) && (c.resources == nil || c.resources[s.resource])
 }
 
-// run compares everything.
+// run compares the whole range.
 func (c *comparison) run(ctx context.Context) (Report, error) {
 	if c.gap.From.After(c.gap.To) {
-		return c.done(nil)
+		return c.finish(nil)
 	}
-	c.log = newExpected(table.Run(c.gap.namespace()).Name)
+	c.log = newLogSamples(table.Run(c.gap.namespace()).Name)
 	c.selector = selector(append(slices.Clip(c.metrics), c.log.runs.metric), c.report.Labels)
 	from := c.gap.From.Unix()
-	malformed, err := c.gap.emit(ctx, c.runs, c.partSize, c.log, func(before time.Time) error {
-		// Retention goes on while the log is read. What it has deleted meanwhile was not read, and would look as if the log did not have it.
-		first, _, err := c.gap.Searcher.Span(c.gap.PIDs...) // files may have been deleted since
+	malformed, err := c.gap.emit(ctx, c.runs, c.chunkSize, c.log, func(before time.Time) error {
+		// Retention may delete files of the log during the comparison. Seconds that were deleted before they were read
+		// would look like extra seconds of the database.
+		first, _, err := c.gap.Searcher.Span(c.gap.PIDs...)
 		if err != nil {
 			return err
 		}
-		if cut := first.Unix(); cut > from {
-			c.note(true, "the log was cut while it was read: %s and what follows is not compared", time.Unix(from, 0).UTC().Format(time.RFC3339))
-			from = cut
+		if begin := first.Unix(); begin > from {
+			c.noteIf(true, "retention deleted a part of the log during the comparison; "+
+				"seconds from %s until %s are not compared", timestamp(time.Unix(from, 0)), timestamp(first))
+			from = begin
 		}
 		err = c.compare(ctx, from, before.Unix()-1)
 		c.log.reset()
 		from = max(from, before.Unix())
 		return err
 	})
-	c.note(malformed > 0, "%d lines of the log are malformed, and were left out", malformed)
+	c.noteIf(malformed > 0, "%d malformed lines of the log were skipped", malformed)
 	if err == nil {
 		c.noteDeduplication(ctx)
 	}
-	return c.done(err)
+	return c.finish(err)
 }
 
-// compare compares the seconds from and to, Unix times, and those between.
+// compare compares the seconds from one to another, both included. It divides them if the response would be too large.
 func (c *comparison) compare(ctx context.Context, from, to int64) error {
 	if from > to {
 		return nil
 	}
-	return divided(from, to, func(from, to int64) error {
+	return bisect(from, to, func(from, to int64) error {
 		all, err := c.samples(ctx, c.selector, from, to)
 		if err != nil {
 			return err
 		}
-		for warning := range c.warned {
-			if c.heal != nil { // what is not in the response may be in the database
-				return fmt.Errorf("nothing is written while the server warns: %s", warning)
+		for warning := range c.warnings {
+			if c.sink != nil { // the database may have samples that the response lacks
+				return fmt.Errorf("nothing is written because the server warns: %s", warning)
 			}
 		}
-		p := &part{comparison: c, from: from, to: to, seconds: map[int64]*second{}}
-		if err := p.sort(all); err != nil {
+		part := &chunk{comparison: c, from: from, to: to, seconds: map[int64]*second{}}
+		if err := part.add(all); err != nil {
 			return err
 		}
-		return p.compare(ctx)
+		return part.compare(ctx)
 	})
 }
 
-// note adds a note to the report if something is so.
-func (c *comparison) note(is bool, format string, args ...any) {
-	if is {
+// noteIf adds a note to the report if the condition is true.
+func (c *comparison) noteIf(condition bool, format string, args ...any) {
+	if condition {
 		c.report.Notes = append(c.report.Notes, fmt.Sprintf(format, args...))
 	}
 }
 
-// done completes the report. The error is why there is no more of it.
-func (c *comparison) done(err error) (Report, error) {
+// finish returns the complete report. Err is the error that ended the comparison, if any.
+func (c *comparison) finish(err error) (Report, error) {
 	findings, metrics, resources := []Finding{}, map[string]bool{}, map[string]bool{}
+	// A metric or a resource that the database does not have at all is noted once, not as missing in each second.
 	for _, s := range c.log.series {
 		switch {
-		case s.finding != nil:
-			findings = append(findings, *s.finding)
+		case s.found != nil:
+			findings = append(findings, *s.found)
 		case !slices.Contains(c.metrics, s.metric):
 			metrics[s.metric] = true
-		case !c.compares(s):
+		case !c.includes(s):
 			resources[s.resource] = true
 		}
 	}
 	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric))
 	})
-	const left = "the database does not have %v of the instance, and they are not compared: is it asked for them?"
-	c.note(len(metrics) > 0, left, strings.Join(slices.Sorted(maps.Keys(metrics)), ", "))
-	c.note(len(resources) > 0, left, fmt.Sprintf("%d resources", len(resources)))
-	c.note(c.report.Idle > 0, "%d samples of idle seconds are not in the database, and need not be", c.report.Idle)
-	c.note(c.between, "samples of the database are not at whole seconds: is honor_timestamps true?")
-	c.note(c.again, "the database has several samples of one second: VictoriaMetrics needs -dedup.minScrapeInterval=1ms")
-	c.note(c.report.ranges > maxRanges, "only the first %d ranges are listed", maxRanges)
+	const excluded = "the database does not have %v of the instance; excluded; check that the scraper requests them"
+	c.noteIf(len(metrics) > 0, excluded, strings.Join(slices.Sorted(maps.Keys(metrics)), ", "))
+	c.noteIf(len(resources) > 0, excluded, fmt.Sprintf("%d resources", len(resources)))
+	c.noteIf(c.report.Idle > 0, "the database lacks %d samples of idle seconds, which it need not have", c.report.Idle)
+	c.noteIf(c.fractions, "samples of the database are not at whole seconds; set honor_timestamps: true")
+	c.noteIf(c.duplicates, "the database has several samples of one second; "+
+		"VictoriaMetrics needs -dedup.minScrapeInterval=1ms")
+	c.noteIf(c.report.ranges > maxRanges, "only the first %d ranges are listed", maxRanges)
 	r := c.report
 	r.Findings, r.Notes = findings, slices.Clone(r.Notes)
-	r.Warnings = slices.AppendSeq([]string{}, maps.Keys(c.warned))
+	r.Warnings = slices.AppendSeq([]string{}, maps.Keys(c.warnings))
 	slices.Sort(r.Warnings)
 	if err != nil {
 		err = fmt.Errorf("verify: %w", err)

@@ -5,95 +5,90 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/exporter/push"
 )
 
 func TestCheck(t *testing.T) {
 	steady := seriesOf(pass, "steady")
 	for name, tc := range map[string]struct {
-		change                    func(r *replica)
+		change                    func(r *fixture)
 		missing, different, extra int64
 		finds, notes              string
 	}{
-		"all is well, across a restart": {func(*replica) {}, 0, 0, 0, "", "the log begins at"},
-		"Prometheus 2":                  {func(r *replica) { r.closed = true }, 0, 0, 0, "", ""},
-		"a server that answers little":  {func(r *replica) { r.maxSamples, r.closed = 100, true }, 0, 0, 0, "", ""},
-		"ten seconds of all": {func(r *replica) {
+		"all is well, across a restart": {func(*fixture) {}, 0, 0, 0, "", "the log begins at"},
+		"Prometheus 2":                  {func(r *fixture) { r.closed = true }, 0, 0, 0, "", ""},
+		"a server that answers little":  {func(r *fixture) { r.maxSamples, r.closed = 100, true }, 0, 0, 0, "", ""},
+		"ten seconds of all": {func(r *fixture) {
 			r.drop(func(_ string, at int64) bool { return at >= r.begin+100 && at < r.begin+110 })
 		}, 10, 0, 0, "rare pass missing 100+10", ""},
-		"one sample": {func(r *replica) {
+		"one sample": {func(r *fixture) {
 			r.drop(func(s string, at int64) bool { return s == steady && at == r.begin+7 })
 		}, 1, 0, 0, "steady pass missing 7+1", ""},
-		"two holes": {func(r *replica) {
+		"two holes": {func(r *fixture) {
 			r.drop(func(s string, at int64) bool { return s == steady && (at == r.begin+7 || at == r.begin+9) })
 		}, 2, 0, 0, "steady pass missing 7+1, 9+1", ""},
-		"a hole over the restart is one": {func(r *replica) {
+		"a hole over the restart is one": {func(r *fixture) {
 			r.drop(func(s string, at int64) bool { return s == steady && at >= r.begin+195 && at < r.begin+235 })
 		}, 10, 0, 0, "steady pass missing 195+10", ""},
-		"a resource": {func(r *replica) {
+		"a resource": {func(r *fixture) {
 			r.drop(func(s string, _ int64) bool { return strings.Contains(s, `"rare"`) })
 		}, 0, 0, 0, "", "does not have 1 resources"},
-		"a resource, of all": {func(r *replica) {
+		"a resource, of all": {func(r *fixture) {
 			r.options.All = true
 			r.drop(func(s string, _ int64) bool { return strings.Contains(s, `"rare"`) })
 		}, 395, 0, 0, "rare pass missing", "idle"},
-		"zeros of idle seconds": {func(r *replica) {
+		"zeros of idle seconds": {func(r *fixture) {
 			r.drop(func(s string, at int64) bool {
 				return strings.Contains(s, `"rare"`) && at >= r.begin+20 && at < r.begin+50
 			})
 		}, 0, 0, 0, "", "samples of idle seconds"},
-		"a metric that is not scraped": {func(r *replica) {
+		"a metric that is not scraped": {func(r *fixture) {
 			r.drop(func(s string, _ int64) bool { return strings.Contains(s, block) })
 		}, 0, 0, 0, "", "does not have " + block},
-		"a metric that is not scraped, of all": {func(r *replica) {
+		"a metric that is not scraped, of all": {func(r *fixture) {
 			r.options.All = true
 			r.drop(func(s string, _ int64) bool { return strings.Contains(s, block) })
 		}, 400, 0, 0, "steady block missing 0+400", ""},
-		"other labels": {func(r *replica) { clear(r.series) }, 400, 0, 0, "", "no series with these labels"},
-		"a value":      {func(r *replica) { r.series[steady][3].value++ }, 0, 1, 0, "steady pass different 3: 1 and 2", ""},
-		"a value of an idle second": {func(r *replica) {
+		"other labels": {func(r *fixture) { clear(r.series) }, 400, 0, 0, "", "no series with these labels"},
+		"a value":      {func(r *fixture) { r.series[steady][3].value++ }, 0, 1, 0, "steady pass different 3: 1 and 2", ""},
+		"a value of an idle second": {func(r *fixture) {
 			s := seriesOf(pass, "rare")
 			i := slices.IndexFunc(r.series[s], func(p point) bool { return p.at == (r.begin+30)*1000 })
 			r.series[s][i].value = 4
 		}, 0, 1, 0, "rare pass different 30: 0 and 4", ""},
-		"more than the log": {func(r *replica) {
+		"more than the log": {func(r *fixture) {
 			r.series[steady] = append(r.series[steady], point{(r.begin + 210) * 1000, 5}, point{(r.begin + 211) * 1000, 0})
 		}, 0, 0, 1, "steady pass extra 210+1", ""},
-		"a resource that the log does not have": {func(r *replica) {
+		"a resource that the log does not have": {func(r *fixture) {
 			r.series[seriesOf(pass, "stranger")] = []point{{r.begin * 1000, 1}, {(r.begin + 1) * 1000, 1}}
 		}, 0, 0, 2, "stranger pass extra 0+2", ""},
-		"a second twice": {func(r *replica) { r.series[steady] = append(r.series[steady], r.series[steady][8]) }, 0, 0, 1, "steady pass extra 8+1", "-dedup.minScrapeInterval"},
-		"not at a whole second": {func(r *replica) {
+		"a second twice": {func(r *fixture) { r.series[steady] = append(r.series[steady], r.series[steady][8]) }, 0, 0, 1, "steady pass extra 8+1", "-dedup.minScrapeInterval"},
+		"not at a whole second": {func(r *fixture) {
 			r.series[steady] = append(r.series[steady], point{r.begin*1000 + 500, 5})
 		}, 0, 0, 1, "steady pass extra 0+1", "honor_timestamps"},
-		"stale": {func(r *replica) {
+		"stale": {func(r *fixture) {
 			r.series[steady] = append(r.series[steady], point{r.begin*1000 + 1000, math.NaN()})
 		}, 0, 0, 0, "", ""},
-		"one resource": {func(r *replica) {
+		"one resource": {func(r *fixture) {
 			r.gap.Match = func(resource string) bool { return resource == "steady" }
 			r.drop(func(s string, at int64) bool { return at == r.begin+7 })
 		}, 1, 0, 0, "steady pass missing 7+1", ""},
-		"one resource, which the second process was not asked for": {func(r *replica) {
+		"one resource, which the second process was not asked for": {func(r *fixture) {
 			r.gap.Match = func(resource string) bool { return resource == "early" }
 		}, 0, 0, 0, "", "idle seconds"},
-		"a metric that only the others have": {func(r *replica) {
+		"a metric that only the others have": {func(r *fixture) {
 			r.drop(func(s string, _ int64) bool { return !strings.Contains(s, block) })
 		}, 0, 0, 0, "", pass + " of the instance"},
-		"nothing is old enough": {func(r *replica) { r.options.Delay = time.Hour }, 0, 0, 0, "", "younger than 1h"},
+		"nothing is old enough": {func(r *fixture) { r.options.Delay = time.Hour }, 0, 0, 0, "", "younger than 1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newReplica(t)
+			r := newFixture(t)
 			tc.change(r)
 			report, err := Check(t.Context(), r.gap, r.options)
 			if err != nil {
@@ -116,7 +111,7 @@ func TestCheck(t *testing.T) {
 }
 
 // show shows the findings, with seconds from the beginning.
-func (r *replica) show(report Report) string {
+func (r *fixture) show(report Report) string {
 	var b strings.Builder
 	for _, f := range report.Findings {
 		var words []string
@@ -143,7 +138,7 @@ func (r *replica) show(report Report) string {
 func TestCheckOfSeveral(t *testing.T) {
 	for name, other := range map[string]string{"of the same resource": "steady", "of another one": "other"} {
 		t.Run(name, func(t *testing.T) {
-			r := newReplica(t)
+			r := newFixture(t)
 			r.series[seriesOf(pass, other, "pod", "b")] = []point{{r.begin * 1000, 1}}
 			if _, err := Check(t.Context(), r.gap, r.options); !errors.Is(err, ErrSeveral) || !strings.Contains(err.Error(), "pod=b") {
 				t.Errorf("%v", err)
@@ -155,8 +150,8 @@ func TestCheckOfSeveral(t *testing.T) {
 // What was lost at random is what is found, sample by sample.
 func TestCheckAgainstAnOracle(t *testing.T) {
 	for seed := range uint64(10) {
-		r, random := newReplica(t), rand.New(rand.NewPCG(seed, 0))
-		all := newExpected(runName)
+		r, random := newFixture(t), rand.New(rand.NewPCG(seed, 0))
+		all := newLogSamples(runName)
 		first := Gap{Searcher: r.gap.Searcher, From: time.Unix(r.begin, 0), To: r.gap.To}
 		if _, err := first.emit(t.Context(), nil, 1<<30, all, func(time.Time) error { return nil }); err != nil {
 			t.Fatal(err)
@@ -217,7 +212,7 @@ func TestCheckAgainstAnOracle(t *testing.T) {
 // Small parts find the same; what retention deletes from the log meanwhile is not compared, and said.
 func TestCheckOfALogThatIsCut(t *testing.T) {
 	for _, cut := range []bool{false, true} {
-		r := newReplica(t)
+		r := newFixture(t)
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(r.gap.Searcher.Dir)); err != nil {
 			t.Fatal(err)
@@ -238,9 +233,9 @@ func TestCheckOfALogThatIsCut(t *testing.T) {
 			}
 		}
 		c := newComparison(r.gap, r.options)
-		c.partSize = 20
+		c.chunkSize = 20
 		r.queries = -1000
-		if err := c.find(t.Context()); err != nil {
+		if err := c.prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		r.queries = 0
@@ -248,74 +243,8 @@ func TestCheckOfALogThatIsCut(t *testing.T) {
 		if err != nil || report.Missing != 2 || report.Extra+report.Different != 0 || r.queries < 20 {
 			t.Errorf("%v: %+v, %d queries", err, report, r.queries)
 		}
-		if said := strings.Contains(strings.Join(report.Notes, "\n"), "the log was cut while it was read"); said != cut || cut && (deleted < 2 || report.Seconds > 350) {
+		if said := strings.Contains(strings.Join(report.Notes, "\n"), "retention deleted a part of the log"); said != cut || cut && (deleted < 2 || report.Seconds > 350) {
 			t.Errorf("%v, %d files were deleted", report.Notes, deleted)
 		}
-	}
-}
-
-// What is written is what is missing, and no run that the database has.
-func TestHealWritesWhatIsMissing(t *testing.T) {
-	r := newReplica(t)
-	lost := map[string]bool{}
-	r.drop(func(s string, at int64) bool {
-		is := at >= r.begin+40 && at < r.begin+45 && slices.ContainsFunc(append(seconds.Names("windowstat", true), runName), func(name string) bool { return strings.Contains(s, `"`+name+`"`) })
-		if is = is || at == r.begin+60 && s == seriesOf(pass, "steady"); is {
-			lost[fmt.Sprint(s, at)] = true
-		}
-		return is
-	})
-	c := newComparison(r.gap, r.options)
-	sink := newExpected("")
-	c.heal = seconds.Sink(sink)
-	err := c.find(t.Context())
-	if err == nil {
-		_, err = c.run(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range sink.series {
-		for _, x := range s.samples {
-			k := fmt.Sprint(seriesOf(s.metric, s.resource), x.unix)
-			if !lost[k] {
-				t.Errorf("%s was not lost", k)
-			}
-			delete(lost, k)
-		}
-	}
-	if len(lost) > 0 {
-		t.Errorf("not written: %v", lost)
-	}
-}
-
-// Nothing is written to a database that has no such series, two instances, or perhaps more than it says.
-func TestHealWritesNothing(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(r *replica)
-		says   string
-	}{
-		"all is well":   {func(*replica) {}, ""},
-		"no series":     {func(r *replica) { clear(r.series) }, "no series with these labels"},
-		"two instances": {func(r *replica) { r.series[seriesOf(pass, "steady", "pod", "b")] = nil }, "pod=b"},
-		"a warning": {func(r *replica) {
-			r.warnings = []string{"a store is away"}
-			r.drop(func(_ string, at int64) bool { return at == r.begin+9 })
-		}, "a store is away"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newReplica(t)
-			tc.change(r)
-			written := 0
-			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { written++ }))
-			defer receiver.Close()
-			h, err := Heal(t.Context(), r.gap, r.options, Target{Push: push.Options{URL: receiver.URL}})
-			if (err == nil) != (tc.says == "") || !strings.Contains(fmt.Sprint(err), tc.says) || written > 0 || h.WriteResult != (push.WriteResult{}) {
-				t.Errorf("%v: %+v, %d requests", err, h.WriteResult, written)
-			}
-		})
-	}
-	if _, err := Heal(t.Context(), Gap{}, Options{}, Target{Push: push.Options{Labels: map[string]string{"a": "b"}}}); err == nil || strings.Count(err.Error(), "\n") < 3 {
-		t.Errorf("%v", err)
 	}
 }

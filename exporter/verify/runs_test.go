@@ -18,7 +18,7 @@ import (
 )
 
 // rename gives the points that match to another instance.
-func (r *replica) rename(instance string, match func(at int64) bool) {
+func (r *fixture) rename(instance string, match func(at int64) bool) {
 	moved := map[string][]point{}
 	for labels, points := range r.series {
 		other := strings.Replace(labels, `"instance":"i"`, fmt.Sprintf(`"instance":%q`, instance), 1)
@@ -34,12 +34,12 @@ func (r *replica) rename(instance string, match func(at int64) bool) {
 }
 
 // lose drops the points of all instances from one second, since the beginning, to before another.
-func (r *replica) lose(from, to int64) {
+func (r *fixture) lose(from, to int64) {
 	r.drop(func(_ string, at int64) bool { return at >= r.begin+from && at < r.begin+to })
 }
 
 // editRuns changes the file of runs in a copy of the log; no file is left if edit returns nil.
-func (r *replica) editRuns(edit func([]runs.Run) []byte) {
+func (r *fixture) editRuns(edit func([]runs.Run) []byte) {
 	r.t.Helper()
 	dir := r.t.TempDir()
 	err := os.CopyFS(dir, os.DirFS(r.gap.Searcher.Dir))
@@ -60,7 +60,7 @@ func (r *replica) editRuns(edit func([]runs.Run) []byte) {
 }
 
 // stripRuns removes the run from the rows of the log, as in logs of older versions.
-func (r *replica) stripRuns() {
+func (r *fixture) stripRuns() {
 	r.t.Helper()
 	dir := r.gap.Searcher.Dir
 	names, err := filepath.Glob(filepath.Join(dir, "shop-metrics.log.*"))
@@ -90,56 +90,56 @@ func encoded(list []runs.Run) []byte {
 // TestWhoseSecond has a log of two processes, from 0 to 200 and from 230 to 430, and a database with what happens to one: what is
 // written under the labels, in seconds, what others have, and what is named.
 func TestWhoseSecond(t *testing.T) {
-	decided := func(r *replica) { r.options.Runs = []int64{0} }
+	decided := func(r *fixture) { r.options.Runs = []int64{0} }
 	for name, tc := range map[string]struct {
-		change           func(r *replica)
+		change           func(r *fixture)
 		writes           string // ranges of seconds
 		elsewhere, other int64
 		says             string
 	}{
-		"nothing": {func(*replica) {}, "", 0, 0, ""},
-		"a hole":  {func(r *replica) { r.lose(40, 45) }, "40-44", 0, 0, ""},
-		"a restart as another instance": {func(r *replica) {
+		"nothing": {func(*fixture) {}, "", 0, 0, ""},
+		"a hole":  {func(r *fixture) { r.lose(40, 45) }, "40-44", 0, 0, ""},
+		"a restart as another instance": {func(r *fixture) {
 			r.rename("old", func(at int64) bool { return at < 215 })
 			r.lose(40, 45)
 			r.lose(195, 235)
 		}, "230-234", 190, 10, "instance=old has the seconds before"},
-		"a label that was changed": {func(r *replica) {
+		"a label that was changed": {func(r *fixture) {
 			r.rename("old", func(at int64) bool { return at < 100 })
 			r.lose(40, 45)
 			r.lose(95, 105)
 			r.lose(150, 155)
 		}, "150-154", 90, 15, "instance=old has the seconds before"},
-		"one that will be changed": {func(r *replica) {
+		"one that will be changed": {func(r *fixture) {
 			r.rename("new", func(at int64) bool { return at >= 100 })
 			r.lose(40, 45)
 			r.lose(95, 105)
 		}, "40-44, 95-104", 295, 0, "instance=new has these seconds"},
-		"one that goes and comes back": {func(r *replica) {
+		"one that goes and comes back": {func(r *fixture) {
 			r.rename("b", func(at int64) bool { return at >= 100 && at < 150 })
 			r.lose(120, 125)
 			r.lose(160, 165)
 		}, "160-164", 45, 5, "instance=b has the seconds before"},
-		"the tail of a resumed cursor": {func(r *replica) {
+		"the tail of a resumed cursor": {func(r *fixture) {
 			r.rename("new", func(at int64) bool { return at >= 190 })
 			r.lose(100, 105)
 		}, "100-104", 210, 0, "instance=new has these seconds"},
-		"a process of which nobody read more than the next one hands on": {func(r *replica) { r.lose(0, 150) }, "", 0, 150, "a later process may have forwarded"},
-		"a torn file of runs": {func(r *replica) {
+		"a process of which nobody read more than the next one hands on": {func(r *fixture) { r.lose(0, 150) }, "", 0, 150, "a later process may have forwarded"},
+		"a torn file of runs": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte { return encoded(list)[:40] })
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"a log that was copied without it": {func(r *replica) {
+		"a log that was copied without it": {func(r *fixture) {
 			r.editRuns(func([]runs.Run) []byte { return nil })
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"a file that does not know the last process": {func(r *replica) {
+		"a file that does not know the last process": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte { list[0].Last = 0; return encoded(list[:1]) })
 			r.rename("new", func(at int64) bool { return at >= 215 })
 			r.lose(40, 45)
 			r.lose(300, 305)
 		}, "40-44", 195, 5, "instance=new has the seconds before"},
-		"a file that is older than both processes": {func(r *replica) {
+		"a file that is older than both processes": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte {
 				return encoded([]runs.Run{{ID: 99, First: list[0].First - 1000, History: 60}})
 			})
@@ -147,12 +147,12 @@ func TestWhoseSecond(t *testing.T) {
 			r.lose(40, 45)
 			r.lose(300, 305)
 		}, "40-44", 195, 5, "instance=new has the seconds before"},
-		"rows without a run, and no file": {func(r *replica) {
+		"rows without a run, and no file": {func(r *fixture) {
 			r.editRuns(func([]runs.Run) []byte { return nil })
 			r.stripRuns()
 			r.lose(40, 45)
 		}, "", 0, 5, "is unknown"},
-		"rows without a run, and a file that states them": {func(r *replica) {
+		"rows without a run, and a file that states them": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte {
 				list[1].Last = list[1].First + 500
 				return encoded(list)
@@ -160,29 +160,29 @@ func TestWhoseSecond(t *testing.T) {
 			r.stripRuns()
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"rows without a run after the last that the file states": {func(r *replica) {
+		"rows without a run after the last that the file states": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte { list[0].Last = 0; return encoded(list[:1]) })
 			r.stripRuns()
 			r.lose(40, 45)
 		}, "", 0, 5, "is unknown"},
-		"the same, decided by hand": {func(r *replica) {
+		"the same, decided by hand": {func(r *fixture) {
 			r.editRuns(func([]runs.Run) []byte { return nil })
 			decided(r)
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"a log that was copied to another host": {func(r *replica) {
+		"a log that was copied to another host": {func(r *fixture) {
 			r.options.Labels["instance"] = "copy"
 			r.series[seriesOf(pass, "steady", "instance", "copy")] = []point{{(r.begin + 2000) * 1000, 1}}
 			r.lose(40, 45)
 		}, "", 395, 5, "instance=i has the seconds before"},
-		"runs from the future": {func(r *replica) {
+		"runs from the future": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte {
 				return encoded(append(list, runs.Run{ID: 77, First: time.Now().Unix() + 1000}))
 			})
 			r.lose(40, 45)
 			r.lose(425, 430)
 		}, "40-44, 425-429", 0, 0, ""},
-		"runs that overlap": {func(r *replica) {
+		"runs that overlap": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte {
 				list[0].Last = list[1].First + 50
 				return encoded(list)
@@ -190,7 +190,7 @@ func TestWhoseSecond(t *testing.T) {
 			r.rename("old", func(at int64) bool { return at < 215 })
 			r.lose(195, 235)
 		}, "230-234", 195, 5, "instance=old has the seconds before"},
-		"labels that two processes share": {func(r *replica) {
+		"labels that two processes share": {func(r *fixture) {
 			for labels, points := range r.series {
 				for i := range points {
 					if at := points[i].at/1000 - r.begin; at >= 60 && at < 80 {
@@ -205,22 +205,22 @@ func TestWhoseSecond(t *testing.T) {
 				return strings.Contains(labels, "steady") && at >= r.begin+70 && at < r.begin+80
 			})
 		}, "40-44", 0, 20, "these labels have another run"},
-		"a database that was restored from a snapshot": {func(r *replica) { r.lose(150, 1000) }, "150-199", 0, 200, "no labels have run"},
-		"a log that was restored from one": {func(r *replica) {
+		"a database that was restored from a snapshot": {func(r *fixture) { r.lose(150, 1000) }, "150-199", 0, 200, "no labels have run"},
+		"a log that was restored from one": {func(r *fixture) {
 			r.gap.To = time.Unix(r.begin+300, 0)
 			r.editRuns(func(list []runs.Run) []byte {
 				list[0].Last = list[0].First + 150
 				return encoded(list[:1])
 			})
 		}, "", 0, 0, ""},
-		"samples at shifted times": {func(r *replica) {
+		"samples at shifted times": {func(r *fixture) {
 			for _, points := range r.series {
 				for i := range points {
 					points[i].at += 500
 				}
 			}
 		}, "0-199, 230-429", 0, 0, "at whole seconds"},
-		"labels that an agent adds": {func(r *replica) {
+		"labels that an agent adds": {func(r *fixture) {
 			moved := map[string][]point{}
 			for labels, points := range r.series {
 				moved[strings.Replace(labels, "{", `{"cluster":"c",`, 1)] = points
@@ -228,17 +228,17 @@ func TestWhoseSecond(t *testing.T) {
 			r.series = moved
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"sampled series": {func(r *replica) { r.series[seriesOf("my_gauge", "steady")] = []point{{(r.begin + 7) * 1000, 9}} }, "", 0, 0, ""},
+		"sampled series": {func(r *fixture) { r.series[seriesOf("my_gauge", "steady")] = []point{{(r.begin + 7) * 1000, 9}} }, "", 0, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newReplica(t)
+			r := newFixture(t)
 			r.options.Labels = map[string]string{"job": "j", "instance": "i"}
 			tc.change(r)
 			c := newComparison(r.gap, r.options)
-			sink := newExpected(runName)
-			c.heal = sink
-			if err := c.find(t.Context()); err != nil {
+			sink := newLogSamples(runName)
+			c.sink = sink
+			if err := c.prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			report, err := c.run(t.Context())
@@ -294,7 +294,7 @@ func total(list []NotHealed) (n int64) {
 // A service that was restarted as another instance has a window of which the earlier one counted a part: the check of the service
 // finds nothing missing, nor says so. Two checks of one URL have metrics and messages of their own.
 func TestCheckerAcrossARestart(t *testing.T) {
-	r := newReplica(t)
+	r := newFixture(t)
 	r.rename("old", func(at int64) bool { return at < 215 })
 	c, err := collector.New(collector.Options{})
 	if err != nil {
