@@ -22,26 +22,28 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// database is the query API of a server, as far as it is asked: Prometheus 2 includes both ends of a range.
+// database is a server with the part of the query API that a client uses.
 type database struct {
 	t          *testing.T
 	series     map[string][]point // by labels, as JSON
-	closed     bool
-	maxSamples int   // of a response; 0 for any number
-	interval   int64 // of deduplication, in seconds; 0 for none
+	closed     bool               // a range includes its beginning, as in Prometheus 2
+	maxSamples int                // of a response; 0 for any number
+	interval   int64              // of deduplication, in seconds; 0 for none
 	queries    int
-	asked      func() // is called at each query
+	onQuery    func()
 	warnings   []string
 }
 
-var asked = regexp.MustCompile(`^\{__name__=~"([^"]*)",(?:cluster="c",)?instance="(\w+)",job="j"\}(?:\[(\d+)ms\])?$`)
+// queryPattern matches the selectors of a client.
+var queryPattern = regexp.MustCompile(
+	`^\{__name__=~"([^"]*)",(?:cluster="c",)?instance="(\w+)",job="j"\}(?:\[(\d+)ms\])?$`)
 
 func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.queries++
-	if d.asked != nil {
-		d.asked()
+	if d.onQuery != nil {
+		d.onQuery()
 	}
-	if strings.HasPrefix(r.FormValue("query"), "last_over_time(") { // who may have a run
+	if strings.HasPrefix(r.FormValue("query"), "last_over_time(") { // labels that may have a run
 		all := []map[string]any{}
 		for text := range d.series {
 			labels := map[string]string{}
@@ -49,12 +51,13 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				all = append(all, map[string]any{"metric": labels})
 			}
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": "vector", "result": all}})
+		data := map[string]any{"resultType": "vector", "result": all}
+		_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": data})
 		return
 	}
-	q := asked.FindStringSubmatch(r.FormValue("query") + r.FormValue("match[]"))
+	q := queryPattern.FindStringSubmatch(r.FormValue("query") + r.FormValue("match[]"))
 	if q == nil {
-		d.t.Errorf("asked for %s", r.URL)
+		d.t.Errorf("unexpected request %s", r.URL)
 		return
 	}
 	all := []map[string]any{}
@@ -92,7 +95,8 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sets := []map[string]string{}
 		for text := range d.series {
 			labels := map[string]string{}
-			if _ = json.Unmarshal([]byte(text), &labels); slices.Contains(strings.Split(q[1], "|"), labels["__name__"]) && labels["instance"] == q[2] {
+			_ = json.Unmarshal([]byte(text), &labels)
+			if slices.Contains(strings.Split(q[1], "|"), labels["__name__"]) && labels["instance"] == q[2] {
 				sets = append(sets, labels)
 			}
 		}
@@ -100,13 +104,14 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if d.maxSamples > 0 && n > d.maxSamples {
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = w.Write([]byte(`{"status":"error","errorType":"execution","error":"query processing would load too many samples into memory"}`))
+		_, _ = w.Write([]byte(`{"status":"error","errorType":"execution",` +
+			`"error":"query processing would load too many samples into memory"}`))
 		return
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": data, "warnings": d.warnings})
 }
 
-// scrape takes what the per-second endpoint has, with labels.
+// scrape adds the samples of the per-second endpoint, with labels.
 func (d *database) scrape(page http.Handler) {
 	rec := httptest.NewRecorder()
 	page.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics/seconds?window=600s", nil))
@@ -121,7 +126,7 @@ func (d *database) scrape(page http.Handler) {
 	}
 }
 
-// seriesOf is the name of a series; more are further labels and their values.
+// seriesOf returns the labels of a series as JSON. More has further names and values.
 func seriesOf(metric, resource string, more ...string) string {
 	labels := map[string]string{"__name__": metric, "job": "j", "instance": "i"}
 	if resource != "" {
@@ -136,7 +141,7 @@ func seriesOf(metric, resource string, more ...string) string {
 
 const pass, block, runName = "windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_run"
 
-// replica is a service with a log, and a database that has scraped all of it, across a restart.
+// fixture is a service with a log, and a database that has all of its samples, across a restart.
 type fixture struct {
 	*database
 	gap     Gap
@@ -144,8 +149,9 @@ type fixture struct {
 	begin   int64
 }
 
-// newReplica has two processes of 200 seconds each, half a minute apart. "steady" is called every second, "rare" in every fourth
-// of a minute, "early" by the first process only, and "late" by the second.
+// newFixture returns a service with two processes of 200 seconds each, and half a minute between them. "steady" has
+// calls in every second, "rare" in the first quarter of each minute, "early" only in the first process, and "late" only
+// in the second.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	d := &database{t: t, series: map[string][]point{}}
@@ -162,7 +168,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 }
 
-// original is what replicas are copies of.
+// original is the fixture that newFixture copies. TestMain sets it.
 var original struct {
 	dir   string
 	begin time.Time
@@ -176,7 +182,7 @@ func TestMain(m *testing.M) {
 	original.dir = dir
 	for process := range 2 {
 		if err == nil {
-			err = live(process)
+			err = runProcess(process)
 		}
 	}
 	if err != nil {
@@ -187,8 +193,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// live is the life of a process.
-func live(process int) error {
+// runProcess runs a process with its calls, log and per-second endpoint, from its start to its end.
+func runProcess(process int) error {
 	now := original.begin.Add(time.Duration(process)*230*time.Second + 500*time.Millisecond)
 	o := metriclog.Options{Dir: original.dir, App: "shop", MaxFileSize: 20_000, Logger: slog.New(slog.DiscardHandler)}
 	last, err := metriclog.Last(o)
@@ -208,7 +214,12 @@ func live(process int) error {
 		return err
 	}
 	for second := range 200 {
-		calls := map[string]bool{"steady": true, "rare": second%60 < 15, "early": process == 0 && second%90 == 50, "late": process == 1 && second > 20}
+		calls := map[string]bool{
+			"steady": true,
+			"rare":   second%60 < 15,
+			"early":  process == 0 && second%90 == 50,
+			"late":   process == 1 && second > 20,
+		}
 		for name, called := range calls {
 			for range second%3 + 1 {
 				if !called {
@@ -227,7 +238,7 @@ func live(process int) error {
 	return errors.Join(log.Flush(), log.Close())
 }
 
-// drop removes points of the series that match.
+// drop removes the points that match, and series without points.
 func (d *database) drop(match func(series string, at int64) bool) {
 	for labels, points := range d.series {
 		d.series[labels] = slices.DeleteFunc(points, func(p point) bool { return match(labels, p.at/1000) })

@@ -61,6 +61,10 @@ func TestDecisions(t *testing.T) {
 	one := []runs.Run{{ID: 11, First: 1, Last: 20, History: 5}}
 	two := []runs.Run{{ID: 11, First: 1, Last: 10, History: 5}, {ID: 22, First: 11, Last: 20, History: 5}}
 	long := []runs.Run{{ID: 11, First: 1, Last: 1000, History: 5}, {ID: 22, First: 1001, Last: 2000, History: 5}}
+	pushed := func(first, last int64, instance string) runs.Run {
+		labels := map[string]map[string]string{"a push": {"instance": instance}}
+		return runs.Run{ID: 11, First: first, Last: last, Labels: labels}
+	}
 	for name, tc := range map[string]struct {
 		runs     []runs.Run
 		spans    []span
@@ -144,7 +148,7 @@ func TestDecisions(t *testing.T) {
 			1, 20, "wwww................", "",
 		},
 		"seconds that may have been forwarded, of a push": {
-			[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "us"}}}, {ID: 22, First: 4, Last: 5}},
+			[]runs.Run{pushed(1, 3, "us"), {ID: 22, First: 4, Last: 5}},
 			[]span{{"", 11, 2, 3}, {"", 22, 4, 5}},
 			1, 5, "w....", "",
 		},
@@ -154,12 +158,12 @@ func TestDecisions(t *testing.T) {
 			1, 20, "??????????..........", "no labels have run",
 		},
 		"no labels have the run, and it was pushed": {
-			[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "us"}}}},
+			[]runs.Run{pushed(1, 3, "us")},
 			nil,
 			1, 3, "www", "",
 		},
 		"no labels have the run, and others pushed it": {
-			[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "them"}}}},
+			[]runs.Run{pushed(1, 3, "them")},
 			nil,
 			1, 3, "???", "no labels have run",
 		},
@@ -246,7 +250,9 @@ func TestDecisions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.runs, tc.spans...)
-			letters := map[verdict]string{verdictWrite: "w", verdictMissing: "?", verdictElsewhere: "o", verdictForeign: "f"}
+			letters := map[verdict]string{
+				verdictWrite: "w", verdictMissing: "?", verdictElsewhere: "o", verdictForeign: "f",
+			}
 			got, reasons := "", ""
 			for at := tc.from; at <= tc.to; at++ {
 				d := w.decide(at)
@@ -260,7 +266,8 @@ func TestDecisions(t *testing.T) {
 				}
 			}
 			if got != tc.want || !strings.Contains(reasons, tc.reason) {
-				t.Errorf("got %s, want %s, and %q in %s", got, tc.want, tc.reason, slices.Compact(strings.Split(reasons, "\n")))
+				t.Errorf("got %s, want %s, and %q in %s",
+					got, tc.want, tc.reason, slices.Compact(strings.Split(reasons, "\n")))
 			}
 			for id := range w.ownership.runs { // the user names all runs
 				w.chosen = append(w.chosen, id)

@@ -102,8 +102,8 @@ func (l *randomLog) nearest(second int64) (labels string) {
 	return labels
 }
 
-// Exactly one instance gets each lost second of a run that the database has: the labels of the nearest second. No labels
-// get it if a later process may have forwarded everything that the database has of the run.
+// Exactly one instance gets each lost second of a run that the database has: the labels of the nearest second. No
+// labels get it if a later process may have forwarded everything that the database has of the run.
 func TestDecisionsAgainstAnOracle(t *testing.T) {
 	for seed := range uint64(300) {
 		l := newRandomLog(rand.New(rand.NewPCG(seed, 1)))

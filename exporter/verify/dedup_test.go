@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// deduplicate returns the points that VictoriaMetrics keeps with -dedup.minScrapeInterval=N: for each k the last one
+// deduplicate returns the points that VictoriaMetrics keeps with -dedup.minScrapeInterval=N: for each k the last point
 // that is later than (k-1)*N and not later than k*N.
 func deduplicate(points [][2]any, n int64) (kept [][2]any) {
 	end := func(p [2]any) int64 { return (int64(p[0].(float64)*1000) + n*1000 - 1) / (n * 1000) }
@@ -18,10 +18,10 @@ func deduplicate(points [][2]any, n int64) (kept [][2]any) {
 	return kept
 }
 
-func TestDeduplicationIsNamed(t *testing.T) {
+func TestDeduplicationIsNoted(t *testing.T) {
 	for _, n := range []int64{2, 5, 15, 30, 60} {
-		for _, size := range []int{chunkSize, 40} { // of a part of the comparison: hours, or ten seconds
-			t.Run(fmt.Sprintf("%d s in parts of %d", n, size), func(t *testing.T) {
+		for _, size := range []int{chunkSize, 40} { // a chunk of hours, or of ten seconds
+			t.Run(fmt.Sprintf("%d s in chunks of %d", n, size), func(t *testing.T) {
 				r := newFixture(t)
 				r.interval = n
 				c := newComparison(r.gap, r.options)
@@ -42,7 +42,7 @@ func TestDeduplicationIsNamed(t *testing.T) {
 	}
 }
 
-func TestOtherGapsAreNotNamedDeduplication(t *testing.T) {
+func TestOtherGapsAreNotNotedAsDeduplication(t *testing.T) {
 	dropping := func(match func(since, at int64) bool) func(r *fixture) {
 		return func(r *fixture) { r.drop(func(_ string, at int64) bool { return match(at-r.begin, at) }) }
 	}
@@ -90,14 +90,14 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// If the query for the pattern fails, the comparison is complete, and the report says what could not be checked.
+// If the query for the pattern fails, the comparison is complete, and a note states the failed check.
 func TestDeduplicationThatCannotBeChecked(t *testing.T) {
 	r := newFixture(t)
 	c := newComparison(r.gap, r.options)
 	if err := c.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.timeout = 0 // of the further query
+	c.timeout = 0 // makes the next query fail
 	c.report.Missing, c.report.Seconds, c.log = 1, 1, newLogSamples(runName)
 	c.noteDeduplication(t.Context())
 	report, err := c.finish(nil)

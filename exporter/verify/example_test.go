@@ -15,7 +15,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// All of a log goes into a database that is empty. [verify.Check] and [verify.Heal] are for one that has some of it.
+// Write writes a whole log to an empty database. If the database has a part of the log, use [verify.Check] and
+// [verify.Heal].
 func ExampleWrite() {
 	dir, err := os.MkdirTemp("", "log")
 	if err != nil {
@@ -40,7 +41,8 @@ func ExampleWrite() {
 	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: dir, App: "shop"}, From: now.Add(-time.Minute), To: now}
 	labels := map[string]string{"job": "shop-seconds", "instance": "shop:9719"}
 	var text bytes.Buffer // for promtool tsdb create-blocks-from openmetrics
-	if _, err := verify.Write(context.Background(), gap, verify.Target{Push: push.Options{Labels: labels}, OpenMetrics: &text}); err != nil {
+	target := verify.Target{Push: push.Options{Labels: labels}, OpenMetrics: &text}
+	if _, err := verify.Write(context.Background(), gap, target); err != nil {
 		panic(err)
 	}
 	for line := range strings.Lines(text.String()) {

@@ -20,10 +20,10 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// names need care.
+// gapNames has names that need escaping, and names of resources that are mostly idle.
 var gapNames = []string{"plain", "quo\"te", "back\\slash", "new\nline", "a|b", "\x1b[2J", "ünï", "once", "bursts"}
 
-// service is a service with a log and a clock that the test sets.
+// service is a service with a log. The test sets its clock.
 type service struct {
 	*collector.Collector
 	*metriclog.Writer
@@ -38,7 +38,8 @@ func newService(t *testing.T, at time.Time, o metriclog.Options) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Collector, err = collector.New(collector.Options{Now: func() time.Time { return s.now }, After: last}); err != nil {
+	now := func() time.Time { return s.now }
+	if s.Collector, err = collector.New(collector.Options{Now: now, After: last}); err != nil {
 		t.Fatal(err)
 	}
 	if s.Writer, err = metriclog.New(s.Collector, o); err != nil {
@@ -48,16 +49,17 @@ func newService(t *testing.T, at time.Time, o metriclog.Options) *service {
 	return s
 }
 
-// live is some seconds of work in which most resources are idle at times, and so are requests.
-func (s *service) live(t *testing.T, n int) {
+// runFor runs the service for n seconds. Most resources are idle in some of them, and so is the inbound total.
+func (s *service) runFor(t *testing.T, n int) {
 	t.Helper()
 	for second := range n {
 		for i, name := range gapNames {
-			if i > 0 && second%(i+1) != 0 || name == "once" && second > 0 || name == "bursts" && second%72 != 0 {
+			isIdle := i > 0 && second%(i+1) != 0 || name == "once" && second > 0 || name == "bursts" && second%72 != 0
+			if isIdle {
 				continue
 			}
 			for range i + 1 {
-				if name == "plain" && second/100 != 2 { // a request
+				if name == "plain" && second/100 != 2 { // an inbound call
 					_, e, err := s.Enter(t.Context(), name, collector.Inbound())
 					if err != nil {
 						t.Fatal(err)
@@ -77,7 +79,7 @@ func (s *service) live(t *testing.T, n int) {
 	}
 }
 
-// The samples of a gap equal those of the per-second endpoint, with the labels of the job.
+// The samples of a gap equal the samples of the per-second endpoint, with the labels of the job.
 func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 	at := time.Date(2026, 1, 2, 23, 59, 30, 500e6, time.UTC)
 	dir := t.TempDir()
@@ -86,14 +88,15 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.live(t, 590) // enough to be written in several pieces
+	s.runFor(t, 590) // several chunks
 	metrics := seconds.Names(table.Namespace, true)
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/metrics/seconds?window=600s&metric="+strings.Join(metrics, "&metric="), nil)
 	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
 	page.ServeHTTP(rec, r)
 	want := strings.ReplaceAll(rec.Body.String(), `{resource="`, `{instance="i",job="j",resource="`)
-	want = regexp.MustCompile(`(?m)^(windowstat_persecond_(?:inbound_\w+|run)) `).ReplaceAllString(want, `$1{instance="i",job="j"} `)
+	unlabeled := regexp.MustCompile(`(?m)^(windowstat_persecond_(?:inbound_\w+|run)) `)
+	want = unlabeled.ReplaceAllString(want, `$1{instance="i",job="j"} `)
 
 	var b strings.Builder
 	gap := Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
@@ -110,7 +113,7 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 		}
 		t.Errorf("%d lines, want %d", len(got), len(want))
 	}
-	// Families and series stand together.
+	// The lines of a family are adjacent, and so are the lines of a series.
 	if n := strings.Count(b.String(), "# TYPE "); n != 13 {
 		t.Errorf("%d families", n)
 	}
@@ -118,15 +121,15 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 	for line := range strings.Lines(b.String()) {
 		series := line[:strings.LastIndex(line, "} ")+1]
 		if series != last && seen[series] && series != "" {
-			t.Errorf("%s comes twice", series)
+			t.Errorf("%s is in two places", series)
 			break
 		}
 		seen[series], last = true, series
 	}
 	if !strings.HasSuffix(b.String(), "\n# EOF\n") {
-		t.Error("no end")
+		t.Error("the end marker is missing")
 	}
-	// A part of it.
+	// A part of the range and of the resources.
 	b.Reset()
 	gap.From, gap.To = at.Add(10*time.Second), at.Add(12*time.Second)
 	gap.Match = func(resource string) bool { return resource == "once" }
@@ -134,8 +137,9 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 	if err = openMetrics(t, gap, &b, map[string]string{"job": "j", "instance": "i"}); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), `x_persecond_pass{instance="i",job="j",resource="once"} 0.0 `); n != 3 || strings.Contains(b.String(), "plain") {
-		t.Errorf("an idle part:\n%s", b.String())
+	n := strings.Count(b.String(), `x_persecond_pass{instance="i",job="j",resource="once"} 0.0 `)
+	if n != 3 || strings.Contains(b.String(), "plain") {
+		t.Errorf("three idle seconds of one resource:\n%s", b.String())
 	}
 }
 
@@ -147,16 +151,17 @@ func openMetrics(t *testing.T, gap Gap, w io.Writer, labels map[string]string) e
 
 func sorted(page string) []string { return slices.Sorted(strings.Lines(page)) }
 
-// Two processes are not one instance.
+// The log of one instance has no rows of two processes in one second.
 func TestSeveral(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	dir := t.TempDir()
 	for _, app := range []string{"shop", "till"} {
-		newService(t, at, metriclog.Options{Dir: dir, App: app}).live(t, 3)
+		newService(t, at, metriclog.Options{Dir: dir, App: app}).runFor(t, 3)
 	}
 	labels := map[string]string{"job": "j", "instance": "i"}
 	gap := Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
-	if err := openMetrics(t, gap, io.Discard, labels); !errors.Is(err, ErrProcesses) || !strings.Contains(fmt.Sprint(err), "shop and till at 2026-01-02T03:04:05Z") {
+	err := openMetrics(t, gap, io.Discard, labels)
+	if !errors.Is(err, ErrProcesses) || !strings.Contains(fmt.Sprint(err), "shop and till at 2026-01-02T03:04:05Z") {
 		t.Errorf("%v", err)
 	}
 	gap.Searcher.App = "till"
@@ -168,6 +173,6 @@ func TestSeveral(t *testing.T) {
 		t.Error(err)
 	}
 	if err := openMetrics(t, gap, io.Discard, nil); err == nil {
-		t.Error("no labels are needed")
+		t.Error("no error without labels")
 	}
 }

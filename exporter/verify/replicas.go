@@ -13,9 +13,9 @@ const replicaMargin = 60
 // of them has frequent gaps, more seconds than all changes between the two explain. If the history of a run is unknown,
 // the run does not identify replicas.
 //
-// With a history of 600 seconds, labels that took over once share up to 600 seconds with the earlier labels. Labels that
-// share a stretch of 661 seconds are replicas. So are labels that share 1,861 seconds in short stretches if the owner of
-// the seconds between these changes twice.
+// With a history of 600 seconds, labels that took over once share up to 600 seconds with the earlier labels. Labels
+// that share a stretch of 661 seconds are replicas. So are labels that share 1,861 seconds in short stretches if the
+// owner of the seconds between these changes twice.
 func (o *ownership) findReplicas() {
 	o.replicas, o.maybeReplicas = map[string]bool{}, map[string]bool{}
 	for _, r := range o.runs {

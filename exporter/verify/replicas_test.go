@@ -6,8 +6,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 )
 
-// A second scraper with frequent gaps is a replica and gets its seconds back. Labels that took over are not replicas. If
-// the evidence does not decide, the seconds count as missing and are not written.
+// A second scraper with frequent gaps is a replica and gets its seconds back. Labels that took over are not replicas.
+// If the evidence does not decide, the seconds count as missing and are not written.
 func TestFrequentGaps(t *testing.T) {
 	list := []runs.Run{{ID: 11, First: 1, Last: 2000, History: 120}}
 	withGaps := func(labels string, from int64) (spans []span) { // 80 of every 120 seconds

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Whatever value a database has, a report can be written as JSON.
+// A report with any value of a database can be encoded as JSON.
 func TestRegressionInfiniteValuesHadNoJSON(t *testing.T) {
 	for v, want := range map[float64]string{3: "3", 0.5: "0.5", math.Inf(1): `"+Inf"`, math.Inf(-1): `"-Inf"`} {
 		b, err := json.Marshal(Difference{time.Unix(0, 0).UTC(), 1, Value(v)})

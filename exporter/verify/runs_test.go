@@ -17,28 +17,28 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 )
 
-// rename gives the points that match to another instance.
+// rename changes the instance of the points that match. The argument of match is in seconds since the beginning.
 func (r *fixture) rename(instance string, match func(at int64) bool) {
 	moved := map[string][]point{}
 	for labels, points := range r.series {
 		other := strings.Replace(labels, `"instance":"i"`, fmt.Sprintf(`"instance":%q`, instance), 1)
 		for _, p := range points {
-			if to := labels; match(p.at/1000 - r.begin) {
-				moved[other] = append(moved[other], p)
-			} else {
-				moved[to] = append(moved[to], p)
+			to := labels
+			if match(p.at/1000 - r.begin) {
+				to = other
 			}
+			moved[to] = append(moved[to], p)
 		}
 	}
 	r.series = moved
 }
 
-// lose drops the points of all instances from one second, since the beginning, to before another.
+// lose removes the points of all instances from second from to before second to, counted from the beginning.
 func (r *fixture) lose(from, to int64) {
 	r.drop(func(_ string, at int64) bool { return at >= r.begin+from && at < r.begin+to })
 }
 
-// editRuns changes the file of runs in a copy of the log; no file is left if edit returns nil.
+// editRuns copies the log and changes its file of runs. It removes the file if edit returns nil.
 func (r *fixture) editRuns(edit func([]runs.Run) []byte) {
 	r.t.Helper()
 	dir := r.t.TempDir()
@@ -59,6 +59,9 @@ func (r *fixture) editRuns(edit func([]runs.Run) []byte) {
 	}
 }
 
+// rowWithRun matches a row of the total that ends with the run.
+var rowWithRun = regexp.MustCompile(`(?m)(__total_inbound_traffic__(\|\d+){8})\|\d+$`)
+
 // stripRuns removes the run from the rows of the log, as in logs of older versions.
 func (r *fixture) stripRuns() {
 	r.t.Helper()
@@ -69,12 +72,12 @@ func (r *fixture) stripRuns() {
 	}
 	for _, name := range names {
 		if strings.HasSuffix(name, ".idx") {
-			_ = os.Remove(name) // its offsets are wrong then
+			_ = os.Remove(name) // its offsets would be wrong
 			continue
 		}
 		b, err := os.ReadFile(name)
 		if err == nil {
-			err = os.WriteFile(name, regexp.MustCompile(`(?m)(__total_inbound_traffic__(\|\d+){8})\|\d+$`).ReplaceAll(b, []byte("$1")), 0o600)
+			err = os.WriteFile(name, rowWithRun.ReplaceAll(b, []byte("$1")), 0o600)
 		}
 		if err != nil {
 			r.t.Fatal(err)
@@ -87,18 +90,18 @@ func encoded(list []runs.Run) []byte {
 	return b
 }
 
-// TestWhoseSecond has a log of two processes, from 0 to 200 and from 230 to 430, and a database with what happens to one: what is
-// written under the labels, in seconds, what others have, and what is named.
-func TestWhoseSecond(t *testing.T) {
-	decided := func(r *fixture) { r.options.Runs = []int64{0} }
+// Two processes wrote the log, from second 0 to 200 and from 230 to 430. Each case changes the database, or the log,
+// and states the seconds that are written, the number of seconds that other labels have, and the number of seconds that
+// are not healed for other reasons.
+func TestOwnersOfSeconds(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change           func(r *fixture)
-		writes           string // ranges of seconds
-		elsewhere, other int64
-		says             string
+		change               func(r *fixture)
+		written              string // ranges of seconds
+		elsewhere, notHealed int64  // number of seconds
+		text                 string // in the report
 	}{
-		"nothing": {func(*fixture) {}, "", 0, 0, ""},
-		"a hole":  {func(r *fixture) { r.lose(40, 45) }, "40-44", 0, 0, ""},
+		"a complete database": {func(*fixture) {}, "", 0, 0, ""},
+		"a gap":               {func(r *fixture) { r.lose(40, 45) }, "40-44", 0, 0, ""},
 		"a restart as another instance": {func(r *fixture) {
 			r.rename("old", func(at int64) bool { return at < 215 })
 			r.lose(40, 45)
@@ -110,36 +113,38 @@ func TestWhoseSecond(t *testing.T) {
 			r.lose(95, 105)
 			r.lose(150, 155)
 		}, "150-154", 90, 15, "instance=old has the seconds before"},
-		"one that will be changed": {func(r *fixture) {
+		"a label that changes later": {func(r *fixture) {
 			r.rename("new", func(at int64) bool { return at >= 100 })
 			r.lose(40, 45)
 			r.lose(95, 105)
 		}, "40-44, 95-104", 295, 0, "instance=new has these seconds"},
-		"one that goes and comes back": {func(r *fixture) {
+		"a label that changes and changes back": {func(r *fixture) {
 			r.rename("b", func(at int64) bool { return at >= 100 && at < 150 })
 			r.lose(120, 125)
 			r.lose(160, 165)
 		}, "160-164", 45, 5, "instance=b has the seconds before"},
-		"the tail of a resumed cursor": {func(r *fixture) {
+		"the end of a run that a resumed cursor got": {func(r *fixture) {
 			r.rename("new", func(at int64) bool { return at >= 190 })
 			r.lose(100, 105)
 		}, "100-104", 210, 0, "instance=new has these seconds"},
-		"a process of which nobody read more than the next one hands on": {func(r *fixture) { r.lose(0, 150) }, "", 0, 150, "a later process may have forwarded"},
-		"a torn file of runs": {func(r *fixture) {
+		"a process without a scraper": {
+			func(r *fixture) { r.lose(0, 150) }, "", 0, 150, "a later process may have forwarded",
+		},
+		"a truncated file of runs": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte { return encoded(list)[:40] })
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"a log that was copied without it": {func(r *fixture) {
+		"a log without a file of runs": {func(r *fixture) {
 			r.editRuns(func([]runs.Run) []byte { return nil })
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"a file that does not know the last process": {func(r *fixture) {
+		"a file of runs without the last process": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte { list[0].Last = 0; return encoded(list[:1]) })
 			r.rename("new", func(at int64) bool { return at >= 215 })
 			r.lose(40, 45)
 			r.lose(300, 305)
 		}, "40-44", 195, 5, "instance=new has the seconds before"},
-		"a file that is older than both processes": {func(r *fixture) {
+		"a file of runs that is older than both processes": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte {
 				return encoded([]runs.Run{{ID: 99, First: list[0].First - 1000, History: 60}})
 			})
@@ -152,7 +157,7 @@ func TestWhoseSecond(t *testing.T) {
 			r.stripRuns()
 			r.lose(40, 45)
 		}, "", 0, 5, "is unknown"},
-		"rows without a run, and a file that states them": {func(r *fixture) {
+		"rows without a run, and a file with both runs": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte {
 				list[1].Last = list[1].First + 500
 				return encoded(list)
@@ -160,14 +165,14 @@ func TestWhoseSecond(t *testing.T) {
 			r.stripRuns()
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"rows without a run after the last that the file states": {func(r *fixture) {
+		"rows without a run, and a file with the first run": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte { list[0].Last = 0; return encoded(list[:1]) })
 			r.stripRuns()
 			r.lose(40, 45)
 		}, "", 0, 5, "is unknown"},
-		"the same, decided by hand": {func(r *fixture) {
+		"rows without a run, named by the user": {func(r *fixture) {
 			r.editRuns(func([]runs.Run) []byte { return nil })
-			decided(r)
+			r.options.Runs = []int64{0}
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
 		"a log that was copied to another host": {func(r *fixture) {
@@ -175,7 +180,7 @@ func TestWhoseSecond(t *testing.T) {
 			r.series[seriesOf(pass, "steady", "instance", "copy")] = []point{{(r.begin + 2000) * 1000, 1}}
 			r.lose(40, 45)
 		}, "", 395, 5, "instance=i has the seconds before"},
-		"runs from the future": {func(r *fixture) {
+		"a run in the future": {func(r *fixture) {
 			r.editRuns(func(list []runs.Run) []byte {
 				return encoded(append(list, runs.Run{ID: 77, First: time.Now().Unix() + 1000}))
 			})
@@ -205,8 +210,10 @@ func TestWhoseSecond(t *testing.T) {
 				return strings.Contains(labels, "steady") && at >= r.begin+70 && at < r.begin+80
 			})
 		}, "40-44", 0, 20, "these labels have another run"},
-		"a database that was restored from a snapshot": {func(r *fixture) { r.lose(150, 1000) }, "150-199", 0, 200, "no labels have run"},
-		"a log that was restored from one": {func(r *fixture) {
+		"a database that was restored from a snapshot": {
+			func(r *fixture) { r.lose(150, 1000) }, "150-199", 0, 200, "no labels have run",
+		},
+		"a log that was restored from a snapshot": {func(r *fixture) {
 			r.gap.To = time.Unix(r.begin+300, 0)
 			r.editRuns(func(list []runs.Run) []byte {
 				list[0].Last = list[0].First + 150
@@ -228,7 +235,10 @@ func TestWhoseSecond(t *testing.T) {
 			r.series = moved
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},
-		"sampled series": {func(r *fixture) { r.series[seriesOf("my_gauge", "steady")] = []point{{(r.begin + 7) * 1000, 9}} }, "", 0, 0, ""},
+		"sampled series": {
+			func(r *fixture) { r.series[seriesOf("my_gauge", "steady")] = []point{{(r.begin + 7) * 1000, 9}} }, "", 0,
+			0, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,23 +261,23 @@ func TestWhoseSecond(t *testing.T) {
 					written[x.unix] = true
 				}
 			}
-			if got := ranges(written, r.begin); got != tc.writes {
-				t.Errorf("writes %s, want %s", got, tc.writes)
+			if got := ranges(written, r.begin); got != tc.written {
+				t.Errorf("seconds %s are written, want %s", got, tc.written)
 			}
 			if n := total(report.Elsewhere); n != tc.elsewhere {
-				t.Errorf("%d seconds are of others, want %d: %+v", n, tc.elsewhere, report.Elsewhere)
+				t.Errorf("other labels have %d seconds, want %d: %+v", n, tc.elsewhere, report.Elsewhere)
 			}
-			if n := total(report.NotHealed); n != tc.other {
-				t.Errorf("%d seconds are not healed, want %d: %+v", n, tc.other, report.NotHealed)
+			if n := total(report.NotHealed); n != tc.notHealed {
+				t.Errorf("%d seconds are not healed, want %d: %+v", n, tc.notHealed, report.NotHealed)
 			}
-			if said := fmt.Sprint(report.Elsewhere, report.NotHealed, report.Notes); !strings.Contains(said, tc.says) {
-				t.Errorf("no %q in %s", tc.says, said)
+			if text := fmt.Sprint(report.Elsewhere, report.NotHealed, report.Notes); !strings.Contains(text, tc.text) {
+				t.Errorf("no %q in %s", tc.text, text)
 			}
 		})
 	}
 }
 
-// ranges are seconds since the beginning.
+// ranges lists ranges of seconds, counted from the beginning.
 func ranges(of map[int64]bool, begin int64) string {
 	var all []string
 	list := []int64{}
@@ -284,6 +294,7 @@ func ranges(of map[int64]bool, begin int64) string {
 	return strings.Join(all, ", ")
 }
 
+// total returns the number of seconds in ranges.
 func total(list []NotHealed) (n int64) {
 	for _, x := range list {
 		n += x.Seconds
@@ -291,8 +302,8 @@ func total(list []NotHealed) (n int64) {
 	return n
 }
 
-// A service that was restarted as another instance has a window of which the earlier one counted a part: the check of the service
-// finds nothing missing, nor says so. Two checks of one URL have metrics and messages of their own.
+// After a restart as another instance, the window of a Checker has seconds of the earlier instance. The Checker neither
+// counts them as missing nor logs an error. Two Checkers of one URL have separate metrics and messages.
 func TestCheckerAcrossARestart(t *testing.T) {
 	r := newFixture(t)
 	r.rename("old", func(at int64) bool { return at < 215 })
@@ -300,9 +311,9 @@ func TestCheckerAcrossARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
+	var logged bytes.Buffer
 	o := r.options
-	o.Delay, o.Window, o.Logger = time.Minute, time.Hour, slog.New(slog.NewTextHandler(&said, nil))
+	o.Delay, o.Window, o.Logger = time.Minute, time.Hour, slog.New(slog.NewTextHandler(&logged, nil))
 	later, err := New(c, r.gap, o)
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +323,7 @@ func TestCheckerAcrossARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shows := func(want map[string]string) {
+	expect := func(want map[string]string) {
 		t.Helper()
 		got := map[string]string{}
 		for _, m := range c.Metrics() {
@@ -328,15 +339,15 @@ func TestCheckerAcrossARestart(t *testing.T) {
 	}
 	later.check(t.Context())
 	earlier.check(t.Context())
-	shows(map[string]string{`{instance="i",job="j"}`: "0", `{instance="old",job="j"}`: "0"})
-	if said.Len() > 0 {
-		t.Errorf("an alarm: %s", &said)
+	expect(map[string]string{`{instance="i",job="j"}`: "0", `{instance="old",job="j"}`: "0"})
+	if logged.Len() > 0 {
+		t.Errorf("an error is logged: %s", &logged)
 	}
-	r.lose(40, 45) // of the earlier one, with one before and after
+	r.lose(40, 45) // of the earlier instance
 	later.check(t.Context())
 	earlier.check(t.Context())
-	shows(map[string]string{`{instance="i",job="j"}`: "0", `{instance="old",job="j"}`: "5"})
-	if text := said.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, `instance=\"old\"`) {
+	expect(map[string]string{`{instance="i",job="j"}`: "0", `{instance="old",job="j"}`: "5"})
+	if text := logged.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, `instance=\"old\"`) {
 		t.Errorf("%s", text)
 	}
 }
