@@ -147,7 +147,7 @@ func (k *Checker) metrics() []collector.Metric {
 			"Failed checks: the database or the log could not be read, or the server warned.",
 			func() float64 { return float64(k.errors) }),
 		metric("database_last_success_timestamp_seconds", "seconds",
-			"Unix time of the last successful check."+absent,
+			"Unix time of the last successful check. Absent before the first.",
 			func() float64 { return float64(k.succeeded.UnixMilli()) / float64(time.Second/time.Millisecond) }),
 	}
 }

@@ -38,7 +38,7 @@ type Options struct {
 	// All also compares, and writes, metrics and resources that the database does not have of the instance. Usually the
 	// scraper does not request these.
 	All bool
-	// Runs lists runs that are written under the labels even if other labels have them, see [Heal]. 0 selects seconds
+	// Runs lists runs whose missing seconds are written even if other labels have them, see [Heal]. 0 selects seconds
 	// whose run is unknown.
 	Runs []int64
 	// Client sends the requests. Set its Transport for authorization, TLS or a proxy. The Client is copied, and
@@ -54,7 +54,8 @@ type Options struct {
 	// Every is the interval between the checks of a [Checker], and Window is the length of the range that it compares.
 	// [DefaultEvery] and [DefaultWindow] if zero.
 	Every, Window time.Duration
-	// Logger gets a message when a [Checker] finds differences, and when the differences are gone. slog.Default if nil.
+	// Logger gets a message when the result of a [Checker] changes: to differences, to an error, or to equal. slog.Default
+	// if nil.
 	Logger *slog.Logger
 }
 
