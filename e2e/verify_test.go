@@ -303,7 +303,7 @@ func TestHealOfAnotherInstance(t *testing.T) {
 			out, _ := verified(instance, from, to, "--heal")
 			first <- out
 		}()
-		out, _ := verified(instance, from, to, "--heal") // which may say that another heal is under way
+		out, _ := verified(instance, from, to, "--heal") // may report that another heal is running
 		both := <-first + out
 		if strings.Count(both, "healed:") != 1 {
 			t.Errorf("not one of them has healed:\n%s", both)
