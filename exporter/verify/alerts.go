@@ -14,10 +14,13 @@ import (
 
 // Alert is a period in which an alert fired without a pause.
 type Alert struct {
-	Name   string
-	Labels string    // without the name and the state: name="value", sorted, with commas
-	From   time.Time // when it fired first, in steps of [AlertStep]
-	To     time.Time // when it fired last
+	Name string
+	// Labels are the other labels of the alert, sorted and separated by commas: job="shop", severity="page". They do
+	// not include the state of the alert.
+	Labels string
+	// From and To are the first and the last evaluation at which the alert fired, in steps of [AlertStep].
+	From time.Time
+	To   time.Time
 }
 
 // AlertStep is the resolution of [Alerts]. Alerts may miss an alert that fired for a shorter time.

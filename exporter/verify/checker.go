@@ -68,6 +68,14 @@ func (k *Checker) Run(ctx context.Context) error {
 func (k *Checker) Start() (stop func() error) { return background.Start(k.Run) }
 
 // check compares the window. It gives up after Options.Every, when the next check is due.
+//
+//	result                                         metrics             message, if it changes
+//	an error, or a warning of the server           one more error      Error: cannot compare
+//	the log has no second that is old enough       unchanged           Info: equal again
+//	missing, different or extra seconds            of this check       Error: the database differs
+//	equal                                          of this check       Info: equal again
+//
+// A check that ctx interrupts has no result.
 func (k *Checker) check(ctx context.Context) {
 	checking, cancel := context.WithTimeout(ctx, k.options.Every)
 	defer cancel()
@@ -78,7 +86,7 @@ func (k *Checker) check(ctx context.Context) {
 	if err == nil && len(report.Warnings) > 0 {
 		err = fmt.Errorf("the server warns: %s", report.Warnings[0])
 	}
-	if ctx.Err() != nil { // shutting down; the result is incomplete
+	if ctx.Err() != nil {
 		return
 	}
 	k.mu.Lock()
@@ -88,7 +96,7 @@ func (k *Checker) check(ctx context.Context) {
 	case err != nil:
 		k.errors++
 		problem, args = "cannot compare the database with the metric log", append(args, "err", err)
-	case report.From.After(report.To): // the log has no second that is old enough
+	case report.From.After(report.To):
 	default:
 		k.last, k.succeeded = report, time.Now()
 		if k.checked += report.Seconds; !report.Clean() {
@@ -97,7 +105,7 @@ func (k *Checker) check(ctx context.Context) {
 				"different_seconds", report.Different, "extra_seconds", report.Extra)
 		}
 	}
-	// Log only changes: a gap stays in the window for many checks.
+	// Log only changes of the message. A gap stays in the window for many checks, and the metrics show how it grows.
 	switch {
 	case problem == k.logged:
 	case problem != "":

@@ -14,8 +14,11 @@ type chunk struct {
 	*comparison
 	from, to int64             // first and last second
 	seconds  map[int64]*second // seconds that the log or the database has
-	err      error             // the runs of the database cannot be read, so nothing is decided
-	current  *series           // that the sink got the last sample of
+
+	// err is set if the runs of the database cannot be read. Then nothing is decided, written or counted as missing.
+	err error
+	// current is the series of the last written sample. A Sink gets the labels of a series once, before its samples.
+	current *series
 }
 
 // second describes one second of a chunk.
@@ -79,9 +82,8 @@ func (c *chunk) compare(ctx context.Context) error {
 		}
 		c.compareSeries(ctx, s, samples)
 	}
-	// Write the run together with the first samples of a second. The next check needs it to find the labels of
-	// the second.
-	// If the database has some samples of the second, it has the run already.
+	// Write the run together with the first samples of a second: the next check needs it to find the labels of the
+	// second. If the database has some samples of the second, it has the run already.
 	for _, x := range c.log.runs.between(c.from, c.to) {
 		if s := c.at(x.unix); s.decision.verdict == verdictWrite && s.run == 0 {
 			c.write(&c.log.runs, x)
@@ -100,7 +102,8 @@ func (c *chunk) isForeign(p point) bool {
 	return stored != 0 && stored != logged && (logged != 0 || latest.ID != 0 && !c.at(unix).logged)
 }
 
-// compareSeries compares the samples of the log with the points of the database, both in order of time.
+// compareSeries compares the samples of the log with the points of the database, both in order of time. It merges the
+// two lists: a sample without a point is lacking, a point without a sample may be extra, and a pair may be different.
 func (c *chunk) compareSeries(ctx context.Context, s *series, samples []sample) {
 	// A database may return the points of a series in several pieces, and several points of one time. The first of
 	// these is compared; the others are extra.
@@ -139,8 +142,8 @@ func (c *chunk) compareSeries(ctx context.Context, s *series, samples []sample) 
 	c.addLacking(ctx, s, lacking)
 }
 
-// addPoint reports a point of the database that has no sample in the log. The zero of an idle second is
-// correct and is not reported.
+// addPoint reports a point of the database that has no sample in the log. The zero of an idle second is correct and is
+// not reported.
 func (c *chunk) addPoint(s *series, p point) {
 	if p.value == 0 && p.at%1000 == 0 {
 		return

@@ -83,7 +83,7 @@ func (o *ownership) decide(unix, id, stored int64) decision {
 		// Row 9: the labels of a push are in the file of runs, so a missing run is a gap of the push.
 		return decision{verdict: verdictWrite}
 	case len(r.own)+len(r.others) == 0:
-		// Row 10: the database does not show which labels the process had.
+		// Row 10: the database does not show the labels that the process had.
 		return missingFor("no labels have run %d, which counted these seconds", id)
 	case len(r.own) == 0:
 		// Row 11: the database shows the labels of replicas, but not that the instance was scraped under these.

@@ -55,8 +55,16 @@ func severalError(a, b map[string]string) error {
 	return fmt.Errorf("%w: found %s and %s", ErrSeveral, difference(b, a), difference(a, b))
 }
 
-// instance returns the labels of the instance, given the series that the labels of the options select. If these are
-// series of several instances, it returns the instance that has the last run of the log.
+// instance returns the labels of the instance, given the series that Options.Labels select:
+//
+//   - If all series have the same labels, these are the labels of the instance.
+//   - Otherwise it queries the labels that have the run of the last second of the gap. If these are the labels of a
+//
+// single
+//
+//	  instance, and a selector can exclude the series of the others, it returns them. So one set of labels selects each
+//	  instance of a fleet by its log.
+//	- Otherwise the error is [ErrSeveral].
 func (c *comparison) instance(ctx context.Context, series []stored) (map[string]string, error) {
 	labels := series[0].labels
 	differs := func(x stored) bool { return !maps.Equal(labels, x.labels) }
@@ -66,7 +74,6 @@ func (c *comparison) instance(ctx context.Context, series []stored) (map[string]
 	}
 	several := severalError(labels, series[i].labels)
 	from, to := c.gap.From.Unix(), c.gap.To.Unix()
-	// The last second of the log belongs to the process that the user most likely means.
 	last := c.runs.ID(to)
 	if last == 0 {
 		return labels, several

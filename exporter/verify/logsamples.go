@@ -21,12 +21,18 @@ type sample struct {
 // series is a series of the log, of the database, or of both.
 type series struct {
 	key
-	family        *table.Family // nil if only the database has the series
-	names, values []string      // labels, without the labels of the instance
-	samples       []sample      // of a chunk of the log, ascending
-	points        []point       // of the database; set only while the chunk is compared
-	lastCompared  int64         // second of the last sample that was compared; a range that ends with it is extended
-	found         *Finding      // nil while the series is equal in both
+	// The family and the labels that a Sink needs. Labels of the instance are not included, and family is nil if only
+	// the database has the series.
+	family        *table.Family
+	names, values []string
+
+	samples []sample // of a chunk of the log, ascending
+	points  []point  // of the database; set only while the chunk is compared
+
+	// lastCompared is the second of the last compared sample. A range of a finding that ends there can be extended by
+	// the next sample, even if the log has no seconds between them.
+	lastCompared int64
+	found        *Finding // nil while the series is equal in both
 }
 
 // between returns the samples from one second to another, both included.

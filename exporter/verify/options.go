@@ -54,8 +54,8 @@ type Options struct {
 	// Every is the interval between the checks of a [Checker], and Window is the length of the range that it compares.
 	// [DefaultEvery] and [DefaultWindow] if zero.
 	Every, Window time.Duration
-	// Logger gets a message when the result of a [Checker] changes: to differences, to an error, or to equal. slog.Default
-	// if nil.
+	// Logger gets a message when the result of a [Checker] changes: to differences, to an error, or to equal.
+	// slog.Default if nil.
 	Logger *slog.Logger
 }
 

@@ -14,8 +14,12 @@ import (
 )
 
 const (
-	searchMargin = 24 * 60 * 60 // seconds before and after the compared range that are searched for runs
-	runsPerQuery = 6 * 60 * 60  // seconds of the run metric that one query reads
+	// searchMargin is the number of seconds before and after the compared range that are searched for runs. A run may
+	// be longer; row 13 of the table of decisions covers its seconds before the search.
+	searchMargin = 24 * 60 * 60
+	// runsPerQuery is the number of seconds of the run metric that one query reads. The metric has one sample per
+	// second and instance.
+	runsPerQuery = 6 * 60 * 60
 )
 
 // run is a run of the log, with the seconds of it that the database has.
@@ -31,7 +35,7 @@ type run struct {
 	others map[string][]int64 // the same for other labels, by their difference to the labels of the instance
 }
 
-// newRun returns a run of the log that the database does not have.
+// newRun returns a run of the log that the database does not have. The file is needed for the runs of later processes.
 func newRun(r runs.Run, file *runs.File) *run {
 	x := &run{Run: r, others: map[string][]int64{}, forwardedFrom: math.MaxInt64}
 	for _, later := range file.After(r.First) {

@@ -99,8 +99,14 @@ func clamp(gap *Gap, delay time.Duration) (notes []string, err error) {
 	return notes, nil
 }
 
-// prepare finds what can be compared: the range, the runs of the log, the labels of the instance, and the metrics and
-// resources that the database has of it.
+// prepare finds what can be compared:
+//
+//   - the range: seconds of the log that are older than Options.Delay
+//   - the runs of the log
+//   - the labels of the instance in the database
+//   - the metrics and resources that the database has of the instance, unless Options.All is set
+//
+// If the database has no series of the instance, prepare adds a note and leaves hasSeries false.
 func (c *comparison) prepare(ctx context.Context) (err error) {
 	if c.report.Notes, err = clamp(&c.gap, c.options.Delay); err != nil {
 		return err
@@ -115,7 +121,7 @@ func (c *comparison) prepare(ctx context.Context) (err error) {
 	c.metrics = seconds.Names(c.gap.namespace(), true)
 	from, to := c.gap.From.Unix(), c.gap.To.Unix()
 	all, err := c.series(ctx, selector(c.metrics, c.report.Labels), from, to)
-	// If the database lacks the whole range, series around the range show the labels of the instance.
+	// If the database lacks the whole range, the series around the range show the labels of the instance.
 	if err == nil && len(all) == 0 {
 		all, err = c.series(ctx, selector(c.metrics, c.report.Labels), from-searchMargin, to+searchMargin)
 	}
@@ -131,7 +137,8 @@ func (c *comparison) prepare(ctx context.Context) (err error) {
 	}
 	instance := selector(c.metrics, c.report.Labels)
 	resources, err := c.labelValues(ctx, "resource", instance, from-searchMargin, to+searchMargin)
-	c.resources = map[string]bool{"": true} // the total has no resource
+	// The total has no label resource, and label values do not include the empty string.
+	c.resources = map[string]bool{"": true}
 	for _, resource := range resources {
 		c.resources[resource] = true
 	}

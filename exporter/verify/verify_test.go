@@ -177,8 +177,8 @@ func TestCheckAgainstAnOracle(t *testing.T) {
 				return at >= from && at < from+n && (all || strings.Contains(s, only))
 			})
 		}
-		// A sample is missing if the database lacks the second of all resources, or if there is a second with events at or
-		// before the sample, and one at or after it, and the database has no sample between these two seconds.
+		// A sample is missing if the database lacks the second of all resources, or if there is a second with events at
+		// or before the sample, and one at or after it, and the database has no sample between these two seconds.
 		has := map[int64]bool{}
 		for _, points := range r.series {
 			for _, p := range points {
