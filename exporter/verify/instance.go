@@ -57,14 +57,11 @@ func severalError(a, b map[string]string) error {
 
 // instance returns the labels of the instance, given the series that Options.Labels select:
 //
-//   - If all series have the same labels, these are the labels of the instance.
+//   - If all series have the same labels, it returns these.
 //   - Otherwise it queries the labels that have the run of the last second of the gap. If these are the labels of a
-//
-// single
-//
-//	  instance, and a selector can exclude the series of the others, it returns them. So one set of labels selects each
-//	  instance of a fleet by its log.
-//	- Otherwise the error is [ErrSeveral].
+//     single instance, and a selector can exclude the series of the others, it returns them. So one set of labels
+//     selects each instance of a fleet by its log.
+//   - Otherwise it returns [ErrSeveral].
 func (c *comparison) instance(ctx context.Context, series []stored) (map[string]string, error) {
 	labels := series[0].labels
 	differs := func(x stored) bool { return !maps.Equal(labels, x.labels) }
