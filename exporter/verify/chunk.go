@@ -39,8 +39,8 @@ func (c *chunk) at(unix int64) *second {
 	return c.seconds[unix]
 }
 
-// add adds the samples of the database to their series and seconds. It returns [ErrSeveral] if they belong to several
-// instances.
+// add adds the samples of the database to their series and seconds. It returns [ErrSeveralInstances] if they belong to
+// several instances.
 func (c *chunk) add(all []stored) error {
 	all = slices.DeleteFunc(all, func(s stored) bool { return len(s.points) == 0 })
 	for i, s := range all {

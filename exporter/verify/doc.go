@@ -82,8 +82,8 @@
 //
 // If the log lost rows (windowstat_metriclog_lost_seconds_total), the database has more than the log. If the labels
 // select several instances, the instance with the last run of the log is compared; if no single instance has it, the
-// error is [ErrSeveral]. Only a day on both sides of the range is searched for runs. Two tenants of one database with
-// equal labels are one instance.
+// error is [ErrSeveralInstances]. Only a day on both sides of the range is searched for runs. Two tenants of one
+// database with equal labels are one instance.
 //
 // Memory is bounded: about ten thousand seconds of resources are compared at a time, and a query whose response has
 // more than 32 MiB is divided.

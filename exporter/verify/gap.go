@@ -32,9 +32,9 @@ type Gap struct {
 	Namespace string
 }
 
-// ErrProcesses is the error if the log has rows of two processes or applications in one second. Two processes are
-// not one instance: their samples would have the same labels.
-var ErrProcesses = errors.New("rows of several processes")
+// ErrSeveralProcesses is the error if the log has rows of two processes or applications in one second. Two processes
+// are not one instance: their samples would have the same labels.
+var ErrSeveralProcesses = errors.New("rows of several processes")
 
 // lookback is the time before the gap whose rows are read too, to find resources that were idle in the gap.
 const lookback = collector.DefaultRetireAfter
@@ -74,7 +74,7 @@ func (g *Gap) emit(
 		}
 		current := metriclog.Log{App: row.App, PID: row.PID}
 		if row.Start.Equal(last) && current != log {
-			return fmt.Errorf("%w: %s and %s at %s", ErrProcesses, log, current, timestamp(last))
+			return fmt.Errorf("%w: %s and %s at %s", ErrSeveralProcesses, log, current, timestamp(last))
 		}
 		last, log = row.Start, current
 		return nil

@@ -161,7 +161,8 @@ func TestSeveral(t *testing.T) {
 	labels := map[string]string{"job": "j", "instance": "i"}
 	gap := Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
 	err := openMetrics(t, gap, io.Discard, labels)
-	if !errors.Is(err, ErrProcesses) || !strings.Contains(fmt.Sprint(err), "shop and till at 2026-01-02T03:04:05Z") {
+	const logs = "shop and till at 2026-01-02T03:04:05Z"
+	if !errors.Is(err, ErrSeveralProcesses) || !strings.Contains(fmt.Sprint(err), logs) {
 		t.Errorf("%v", err)
 	}
 	gap.Searcher.App = "till"

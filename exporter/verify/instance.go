@@ -14,9 +14,9 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// ErrSeveral is the error if the labels select the series of several instances, and the runs do not show which of them
-// is meant.
-var ErrSeveral = errors.New("the labels do not select one instance")
+// ErrSeveralInstances is the error if the labels select the series of several instances, and the runs do not show which
+// of them is meant.
+var ErrSeveralInstances = errors.New("the labels do not select one instance")
 
 // selector returns the PromQL selector of metrics with labels; without metrics it selects all. It quotes
 // a name with dots, such as service.name, which VictoriaMetrics keeps from an OTLP push.
@@ -50,9 +50,9 @@ func difference(own, other map[string]string) string {
 	return redact.Line(strings.Join(slices.Compact(all), ","))
 }
 
-// severalError returns an [ErrSeveral] that names the labels in which two instances differ.
+// severalError returns an [ErrSeveralInstances] that names the labels in which two instances differ.
 func severalError(a, b map[string]string) error {
-	return fmt.Errorf("%w: found %s and %s", ErrSeveral, difference(b, a), difference(a, b))
+	return fmt.Errorf("%w: found %s and %s", ErrSeveralInstances, difference(b, a), difference(a, b))
 }
 
 // instance returns the labels of the instance, given the series that Options.Labels select:
@@ -61,7 +61,7 @@ func severalError(a, b map[string]string) error {
 //   - Otherwise it queries the labels that have the run of the last second of the gap. If these are the labels of a
 //     single instance, and a selector can exclude the series of the others, it returns them. So one set of labels
 //     selects each instance of a fleet by its log.
-//   - Otherwise it returns [ErrSeveral].
+//   - Otherwise it returns [ErrSeveralInstances].
 func (c *comparison) instance(ctx context.Context, series []stored) (map[string]string, error) {
 	labels := series[0].labels
 	differs := func(x stored) bool { return !maps.Equal(labels, x.labels) }

@@ -172,6 +172,7 @@ func TestOwnersOfSeconds(t *testing.T) {
 		}, "", 0, 5, "is unknown"},
 		"rows without a run, named by the user": {func(r *fixture) {
 			r.editRuns(func([]runs.Run) []byte { return nil })
+			r.stripRuns()
 			r.options.Runs = []int64{0}
 			r.lose(40, 45)
 		}, "40-44", 0, 0, ""},

@@ -21,7 +21,7 @@ const chunkSize = 10_000
 // Check compares the database with the log in the range of the gap, for the resources and processes that the gap
 // selects. Check does not compare seconds before the log begins, seconds younger than Options.Delay, and seconds that
 // the instance did not count; see [Heal]. Check returns an error if it cannot read the log or the database, and
-// [ErrSeveral] if the labels do not select one instance. The Report then covers the seconds before the error.
+// [ErrSeveralInstances] if the labels do not select one instance. The Report then covers the seconds before the error.
 func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	if err := o.Check(gap.Namespace); err != nil {
 		return Report{}, err

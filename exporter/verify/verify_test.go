@@ -154,7 +154,7 @@ func TestCheckOfSeveralInstances(t *testing.T) {
 			r := newFixture(t)
 			r.series[seriesOf(pass, other, "pod", "b")] = []point{{r.begin * 1000, 1}}
 			_, err := Check(t.Context(), r.gap, r.options)
-			if !errors.Is(err, ErrSeveral) || !strings.Contains(err.Error(), "pod=b") {
+			if !errors.Is(err, ErrSeveralInstances) || !strings.Contains(err.Error(), "pod=b") {
 				t.Errorf("%v", err)
 			}
 		})
