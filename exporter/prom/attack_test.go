@@ -15,9 +15,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-var attack = flag.Bool("attack", false, "attack with more, and for longer")
+var attack = flag.Bool("attack", false, "run the attack tests with more clients and for longer")
 
-// attacked serves both pages, of so many resources, over connections with small buffers.
+// attacked serves both pages, with the given number of resources, over connections with small buffers.
 func attacked(t *testing.T, resources int) (c *collector.Collector, page *prom.Seconds, addr string) {
 	t.Helper()
 	c, now := clocked(t)
@@ -43,7 +43,7 @@ func attacked(t *testing.T, resources int) (c *collector.Collector, page *prom.S
 	return c, page, server.Listener.Addr().String()
 }
 
-// slowly asks for a page, and reads no more than its beginning.
+// slowly requests a page and does not read the response. The caller reads its first bytes.
 func slowly(t *testing.T, addr, path string) client {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
@@ -60,15 +60,15 @@ func slowly(t *testing.T, addr, path string) client {
 	return client{t, conn, bufio.NewReader(conn), "x"}
 }
 
-// Sixty clients ask for a page of three megabytes, less under -short, and do not read it. The scraper, which comes from the same address, gets its
-// page every time.
-func TestSlowReadersBlindNobody(t *testing.T) {
+// Sixty clients request a page of three megabytes (less with -short) and do not read it. The scraper has the same
+// address as these clients and gets its page every time.
+func TestSlowReadersDoNotBlockScrapes(t *testing.T) {
 	resources, scrapes := 400, 3
 	switch {
 	case *attack:
 		resources, scrapes = 4_000, 60
 	case testing.Short():
-		resources = 100 // some hundred kilobytes, and the buffers take a few
+		resources = 100 // the page has some hundred kilobytes; the buffers hold a few
 	}
 	for _, path := range []string{"/metrics", "/metrics/seconds?window=10s", "/metrics/seconds?cursor=%d"} {
 		t.Run(path, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestSlowReadersBlindNobody(t *testing.T) {
 					asked = fmt.Sprintf(path, i)
 				}
 				slow := slowly(t, addr, asked)
-				if i < 10 { // the page is there, and is being written
+				if i < 10 { // the response has begun and is not complete
 					if _, err := slow.buf.Peek(1); err != nil {
 						t.Fatal(err)
 					}
@@ -107,11 +107,14 @@ func TestSlowReadersBlindNobody(t *testing.T) {
 	}
 }
 
-// A request announces a body and does not send it. No page waits for it.
-func TestBodiesAreNotWaitedFor(t *testing.T) {
+// A request announces a body and does not send it. No page waits for the body.
+func TestPagesDoNotWaitForBodies(t *testing.T) {
 	_, _, addr := attacked(t, 1)
 	for _, path := range []string{"/metrics", "/metrics/seconds", "/metrics/seconds?cursor=a"} {
-		for _, header := range []string{"Content-Length: 10", "Transfer-Encoding: chunked", "Content-Length: 10\r\nExpect: 100-continue"} {
+		for _, header := range []string{
+			"Content-Length: 10", "Transfer-Encoding: chunked",
+			"Content-Length: 10\r\nExpect: 100-continue",
+		} {
 			c := dial(t, addr)
 			if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", path, header); err != nil {
 				t.Fatal(err)
@@ -126,14 +129,14 @@ func TestBodiesAreNotWaitedFor(t *testing.T) {
 			if _, err = io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusBadRequest {
 				t.Errorf("%s with %q: %s, %v", path, header, resp.Status, err)
 			}
-			if _, err := c.buf.ReadByte(); err != io.EOF { //nolint:errorlint // as it is documented
-				t.Errorf("%s with %q: the connection stays: %v", path, header, err)
+			if _, err := c.buf.ReadByte(); err != io.EOF { //nolint:errorlint // as documented
+				t.Errorf("%s with %q: the connection stays open: %v", path, header, err)
 			}
 		}
 	}
 }
 
-// A server's own WriteTimeout ends a response that the page would let take a minute.
+// The WriteTimeout of a server ends a response that the page would allow to take a minute.
 func TestWriteTimeoutOfTheServer(t *testing.T) {
 	_, _, addr := watched(t, 500, func(s *httptest.Server, page *prom.Seconds) {
 		s.Listener = &smallBuffers{s.Listener}
@@ -149,7 +152,7 @@ func TestWriteTimeoutOfTheServer(t *testing.T) {
 	if err := next.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if got := next.get(); got != 10 { // which waits for it, and no minute
-		t.Errorf("%d seconds, want all of them", got)
+	if got := next.get(); got != 10 { // this request waits for the slow response, at most until WriteTimeout
+		t.Errorf("%d seconds, want 10", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// plainLine is a line on which all seconds of a test were counted by earlier processes.
+// plainLine returns a line on which earlier processes counted all seconds of a test.
 func plainLine(t *testing.T) *seconds.Line {
 	t.Helper()
 	c, err := collector.New(collector.Options{})
@@ -19,14 +19,16 @@ func plainLine(t *testing.T) *seconds.Line {
 	return seconds.NewLine(c)
 }
 
-// Large responses break, and smaller ones follow. They are never so small that seconds leave the history meanwhile which a
-// large one would have saved: of a scraper that comes rarely, too.
-func TestCatchingUpIsFasterThanTheHistoryRunsOut(t *testing.T) {
+// Large responses break, and smaller ones follow. The smaller responses are large enough: no second leaves the history
+// that a large response would have delivered, even if the scraper reads rarely.
+func TestCatchUpBeforeSecondsLeaveTheHistory(t *testing.T) {
 	const history = 600
 	for _, interval := range []int64{1, 5, 15, 60, 120, 200, 250, 285, 300} {
-		for _, late := range []int64{0, interval / 20} { // every second request, and the one before is as much earlier
+		// Each second request is late s later, so the interval before it is longer and the interval after it is
+		// shorter.
+		for _, late := range []int64{0, interval / 20} {
 			for lost := int64(1); (lost+1)*interval+late <= history && lost <= 4; lost++ {
-				t.Run(fmt.Sprintf("every %d s or %d s later, %d broken", interval, late, lost), func(t *testing.T) {
+				t.Run(fmt.Sprintf("every %d s, or %d s late, %d broken", interval, late, lost), func(t *testing.T) {
 					x := newCursors(1, DefaultCursorExpiry, plainLine(t)).get(scraper{}, "", 0, time.Time{})
 					state, now := acknowledged, int64(0)
 					for n := int64(1); n <= 100; n++ {
@@ -48,7 +50,7 @@ func TestCatchingUpIsFasterThanTheHistoryRunsOut(t *testing.T) {
 						t.Errorf("%+v", x.count)
 					}
 					if x.Next != now {
-						t.Errorf("it is %d s behind after 100 requests", now-x.Next)
+						t.Errorf("the cursor lags by %d s after 100 requests", now-x.Next)
 					}
 				})
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/vm"
 )
 
-// answering is a service whose calls end with all kinds of codes, and what was counted of each.
+// answering returns a service whose calls end with codes of all kinds, and the expected sums of completions.
 func answering(t *testing.T) (c *collector.Collector, want map[string]int) {
 	c, _ = service(t, collector.Options{MaxResources: 2})
 	want = map[string]int{}
@@ -47,10 +47,10 @@ func answering(t *testing.T) (c *collector.Collector, want map[string]int) {
 		want[name+" "+code.String()] += 1 + i%5
 		want["inbound "+code.String()] += 1 + i%5
 	}
-	e := c.Resource("a").Enter() // a plain one
+	e := c.Resource("a").Enter() // a call without a code
 	e.Exit(nil)
 	want["a "]++
-	want["b "] = 0 // whose calls all have a code
+	want["b "] = 0 // all calls of b have a code
 	return c, want
 }
 
@@ -59,7 +59,7 @@ var (
 	label     = regexp.MustCompile(`(\w+)="([^"]*)"`)
 )
 
-// sums is what a page has of complete_total by resource and code, over all other labels.
+// sums returns the sums of complete_total on a page by resource and code, over all other labels.
 func sums(t *testing.T, page string) map[string]int {
 	t.Helper()
 	all := map[string]int{}
@@ -81,7 +81,8 @@ func sums(t *testing.T, page string) map[string]int {
 	return all
 }
 
-// Each completion is in one series of each page, so that sums are what they were: by origin, by entrance and without.
+// Each page has each completion in exactly one series, so the sums by resource and code are the same by origin, by
+// entrance and without either label.
 func TestCompletionsByCodeAddUp(t *testing.T) {
 	c, want := answering(t)
 	for _, by := range []prom.By{"", prom.ByOrigin, prom.ByEntrance} {
@@ -99,7 +100,7 @@ func TestCompletionsByCodeAddUp(t *testing.T) {
 			}
 			if strings.Contains(rec.Body.String(), `code=""`) ||
 				by == "" && !strings.Contains(rec.Body.String(), "windowstat_complete_total{resource=\"a\"} ") {
-				t.Errorf("by %q, %s: calls without a code are not in the series without that label", by, accept)
+				t.Errorf("by %q, %s: calls without a code must be in the series without the label code", by, accept)
 			}
 		}
 		w, err := vm.New(c, vm.Options{By: by})
@@ -110,7 +111,7 @@ func TestCompletionsByCodeAddUp(t *testing.T) {
 		if w.WriteMetrics(&page); !maps.Equal(sums(t, page.String()), want) {
 			t.Errorf("by %q, vm: %v, want %v", by, sums(t, page.String()), want)
 		}
-		// A pedantic registry of the service's own takes them, with the same labels for all.
+		// A pedantic registry accepts the metrics: all series have the same labels.
 		families, err := register(t, c, prom.Options{By: by}).Gather()
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ import (
 
 const ms = time.Millisecond
 
-// service is a collector with a clock that the test sets.
+// service returns a Collector and its clock. The test sets the clock.
 func service(t testing.TB, o collector.Options) (*collector.Collector, *time.Time) {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -74,7 +74,7 @@ func TestPage(t *testing.T) {
 	r.Block("busy")
 	*now = now.Add(time.Second)
 	r.Enter()
-	e := c.Resource("one too many").Enter()
+	e := c.Resource("beyond the limit").Enter()
 	e.Exit(nil)
 
 	rec := httptest.NewRecorder()
@@ -151,12 +151,12 @@ x_rt_seconds_count{resource="_other"} 1
 	}
 }
 
-// sorted puts the lines in an order that does not depend on the resources' names.
+// sorted sorts the lines, so that their order does not depend on the names of resources.
 func sorted(page string) string {
 	return strings.Join(slices.Sorted(strings.Lines(page)), "")
 }
 
-// The classic and the native histogram are one metric, and both hold every response time.
+// The classic and the native histogram are one metric, and both contain every response time.
 func TestHistogramIsClassicAndNative(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	r := c.Resource("a")
@@ -170,7 +170,7 @@ func TestHistogramIsClassicAndNative(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The same observations in client_golang's own histogram.
+	// The same observations in a histogram of client_golang.
 	own := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "windowstat_rt_seconds", NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 500,
 		Buckets: bounds(node.DefaultBounds()),
@@ -206,8 +206,8 @@ func bounds(ds []time.Duration) (fs []float64) {
 	return fs
 }
 
-// Every boundary that this package's native histogram has is client_golang's, to the nanosecond.
-func TestBoundariesAreClientGolangs(t *testing.T) {
+// The boundaries of windowstat's native histogram equal those of client_golang to the nanosecond.
+func TestBoundariesMatchClientGolang(t *testing.T) {
 	native := func(v float64) int {
 		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1})
 		h.Observe(v)
@@ -219,7 +219,7 @@ func TestBoundariesAreClientGolangs(t *testing.T) {
 	}
 	c, now := service(t, collector.Options{})
 	var h node.Histogram
-	// Up to a week. Beyond it the test's own clock would go too far.
+	// Response times up to a week. Beyond a week the clock of the test would advance too far.
 	for i := -239; i < 150; i++ {
 		edge := time.Duration(node.NativeBound(i) * 1e9)
 		for _, rt := range []time.Duration{edge - 1, edge, edge + 1} {
@@ -240,7 +240,7 @@ func TestBoundariesAreClientGolangs(t *testing.T) {
 	}
 }
 
-// The page is lint-clean in every format, and each can be parsed.
+// The page passes promlint in every format, and each format can be parsed.
 func TestLintInAllFormats(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	e := c.Resource("a").Enter()
@@ -273,9 +273,12 @@ func TestLintInAllFormats(t *testing.T) {
 		if format == "openmetrics" {
 			body, err := io.ReadAll(resp.Body)
 			if err != nil || !strings.HasSuffix(string(body), "# EOF\n") {
-				t.Errorf("OpenMetrics does not end: %v", err)
+				t.Errorf("OpenMetrics has no # EOF: %v", err)
 			}
-			for _, line := range []string{`windowstat_pass_total{resource="a"} 1.0`, "# TYPE windowstat_pass counter", `windowstat_rt_seconds_bucket{resource="a",le="1.0"} 1`} {
+			for _, line := range []string{
+				`windowstat_pass_total{resource="a"} 1.0`,
+				"# TYPE windowstat_pass counter", `windowstat_rt_seconds_bucket{resource="a",le="1.0"} 1`,
+			} {
 				if !strings.Contains(string(body), line+"\n") {
 					t.Errorf("OpenMetrics has no line %q", line)
 				}
@@ -306,7 +309,7 @@ func TestLintInAllFormats(t *testing.T) {
 
 type source map[string]float64
 
-// publish publishes a source's values, each with the label values given.
+// publish publishes the values of a source, each with the given label values.
 func (s source) publish(c *collector.Collector, labels ...string) (withdraw func()) {
 	var all []collector.Metric
 	for name, v := range s {
@@ -322,7 +325,8 @@ func (s source) publish(c *collector.Collector, labels ...string) (withdraw func
 	return c.Publish(all...)
 }
 
-// What parts publish is on a page that was made before, once for each name and labels, and gone when they have ended.
+// A page includes metrics that parts publish after the page was created, once for each name and labels. They disappear
+// when the parts end.
 func TestPublish(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	reg := prometheus.NewRegistry()
@@ -358,7 +362,7 @@ func TestPublish(t *testing.T) {
 		t.Errorf("%q, want %q", got, both)
 	}
 	if n, err := testutil.GatherAndCount(reg, "windowstat_x_total", "windowstat_plain"); err != nil || n != 3 {
-		t.Errorf("%d in a registry, %v", n, err)
+		t.Errorf("%d families in a registry, error %v", n, err)
 	}
 	ended()
 	ended()
@@ -370,7 +374,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// A part that is not there has no series, not even zeros, which would show it healthy.
+// The metrics of a part that does not run are absent. Zeros would present the part as healthy.
 func TestAbsentParts(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	page, err := prom.Handler(c, prom.Options{})
@@ -395,7 +399,7 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// Two collectors with different namespaces fit in one registry, next to anybody's own metrics.
+// Two Collectors with different namespaces can be in one registry, next to other metrics.
 func TestInAnotherRegistry(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	c.Resource("a")
@@ -404,7 +408,8 @@ func TestInAnotherRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(reg.Register(p), reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
+	if err := errors.Join(reg.Register(p),
+		reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := testutil.GatherAndCount(reg); err != nil ||
@@ -413,7 +418,7 @@ func TestInAnotherRegistry(t *testing.T) {
 	}
 }
 
-// With a label for the origin, or the entrance, every call is in one series, and the histogram has all of them.
+// With a label for the origin or the entrance, each call is in one series, and the histogram contains all calls.
 func TestBy(t *testing.T) {
 	c, now := service(t, collector.Options{Windows: node.Options{Bounds: []time.Duration{time.Second}}})
 	for _, origin := range []string{"web", "", "web"} {
@@ -471,8 +476,8 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// No value is ever NaN or infinite, in an idle service, too.
-// Limits are those of the resource, however its other metrics are told apart.
+// No value is ever NaN or infinite, even in an idle service. The metrics of limits are per resource, for any
+// [prom.Options].By.
 func TestLimits(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	if err := c.SetLimits([]collector.Limit{

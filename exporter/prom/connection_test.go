@@ -26,7 +26,7 @@ func newPage(t *testing.T) *Seconds {
 	return page
 }
 
-// hidden is a listener whose connections say nothing of their sockets.
+// hidden is a listener whose connections do not expose their sockets.
 type hidden struct{ net.Listener }
 
 type hiddenConn struct{ net.Conn }
@@ -36,7 +36,7 @@ func (l hidden) Accept() (net.Conn, error) {
 	return hiddenConn{c}, err
 }
 
-// other is a listener whose connections have another address each time, as those of a user-space network may.
+// other is a listener whose connections return a new address value from each LocalAddr, as a user-space network may do.
 type other struct{ net.Listener }
 
 type otherConn struct{ net.Conn }
@@ -51,7 +51,7 @@ func (l other) Accept() (net.Conn, error) {
 	return otherConn{c}, err
 }
 
-// one is a listener whose connections all have its own address, as those of a tunnel may.
+// one is a listener whose connections all report its own address, as the connections of a tunnel may do.
 type one struct{ net.Listener }
 
 type oneConn struct {
@@ -66,24 +66,26 @@ func (l one) Accept() (net.Conn, error) {
 	return oneConn{c, l.Listener}, err
 }
 
-// A handler and the hook find the same connection, however it is wrapped, and never another one's.
-func TestTheConnectionOfARequest(t *testing.T) {
+// A handler and the hook find the same connection, regardless of wrappers, and never a different connection.
+func TestConnectionOfARequest(t *testing.T) {
+	bounded := func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }
 	for name, tc := range map[string]struct {
 		listener func(net.Listener) net.Listener
 		tls      bool
 		header   string
-		known    int // connections
+		known    int // connections that the handler finds
 	}{
-		"plain":                 {known: 3},
-		"TLS":                   {tls: true, known: 3},
-		"bounded":               {listener: func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }, known: 3},
-		"bounded, TLS":          {listener: func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }, tls: true, known: 3},
-		"wrapped":               {listener: func(l net.Listener) net.Listener { return hidden{l} }, known: 3},
-		"of one address":        {listener: func(l net.Listener) net.Listener { return one{l} }, known: 1}, // before there is another one
-		"of ever new addresses": {listener: func(l net.Listener) net.Listener { return other{l} }},
-		"a proxy":               {header: "X-Envoy-Internal"},
-		"to be closed":          {header: "Connection"},
-		"HTTP/2, with TLS":      {tls: true},
+		"plain":        {known: 3},
+		"TLS":          {tls: true, known: 3},
+		"bounded":      {listener: bounded, known: 3},
+		"bounded, TLS": {listener: bounded, tls: true, known: 3},
+		"wrapped":      {listener: func(l net.Listener) net.Listener { return hidden{l} }, known: 3},
+		// Found before the second connection exists.
+		"with one address":        {listener: func(l net.Listener) net.Listener { return one{l} }, known: 1},
+		"with new address values": {listener: func(l net.Listener) net.Listener { return other{l} }},
+		"a proxy":                 {header: "X-Envoy-Internal"},
+		"to be closed":            {header: "Connection"},
+		"HTTP/2, with TLS":        {tls: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := newPage(t)
@@ -104,7 +106,7 @@ func TestTheConnectionOfARequest(t *testing.T) {
 			}
 			defer server.Close()
 			begun := map[*connection]int{}
-			for i := range 6 { // two connections, in turns
+			for i := range 6 { // three connections: requests 0 and 3 each open their own
 				transport := server.Client().Transport.(*http.Transport)
 				if i%3 == 0 {
 					transport = transport.Clone()
@@ -125,7 +127,7 @@ func TestTheConnectionOfARequest(t *testing.T) {
 				if a := <-found; a != nil {
 					begun[a.conn]++
 					if a.request != begun[a.conn] {
-						t.Errorf("request %d on its connection is counted as %d", begun[a.conn], a.request)
+						t.Errorf("request %d on the connection has number %d", begun[a.conn], a.request)
 					}
 				}
 			}
@@ -143,11 +145,12 @@ func TestTheConnectionOfARequest(t *testing.T) {
 	}
 }
 
-// Closed connections are forgotten, however they were closed.
-func TestClosedConnectionsAreForgotten(t *testing.T) {
+// Closed connections are removed, no matter which side closed them.
+func TestClosedConnectionsAreRemoved(t *testing.T) {
 	for name, listener := range map[string]func(net.Listener) net.Listener{
-		"plain": func(l net.Listener) net.Listener { return l }, "of one address": func(l net.Listener) net.Listener { return one{l} },
-		"of ever new addresses": func(l net.Listener) net.Listener { return other{l} },
+		"plain":                   func(l net.Listener) net.Listener { return l },
+		"with one address":        func(l net.Listener) net.Listener { return one{l} },
+		"with new address values": func(l net.Listener) net.Listener { return other{l} },
 	} {
 		page := newPage(t)
 		mux := http.NewServeMux()
@@ -184,10 +187,11 @@ func TestClosedConnectionsAreForgotten(t *testing.T) {
 			page.conns.open.Range(func(any, any) bool { n++; return true })
 			return n
 		}
-		for end := time.Now().Add(10 * time.Second); open() > 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		end := time.Now().Add(10 * time.Second)
+		for ; open() > 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
 		if n := open(); n > 0 {
-			t.Errorf("%s: %d connections are still known", name, n)
+			t.Errorf("%s: %d connections are still tracked", name, n)
 		}
 	}
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// Every counter on a page in protobuf says when it began: for a server that takes this for a zero, the first calls of a resource
-// are an increase. As text and OpenMetrics, a page has no lines for it, which servers store as series.
+// Every counter on a page in protobuf has its creation time. A server that inserts a zero at this time sees the first
+// calls of a resource as an increase. Pages as text and OpenMetrics have no lines for it, because servers would store
+// them as series.
 func TestCreatedTimestamps(t *testing.T) {
 	c, now := service(t, collector.Options{ExceptionClass: func(error) string { return "x" }})
 	made := *now
@@ -62,7 +63,7 @@ func TestCreatedTimestamps(t *testing.T) {
 			} else if strings.HasPrefix(name, "windowstat_part_total") {
 				want = made.Add(10 * time.Second)
 			} else if strings.HasPrefix(name, "windowstat_scrape_dropped_total") {
-				want = *now // as the first page was made, with which the second one is merged
+				want = *now // creation time of the first page, which now has a second page next to it
 			}
 			if created == nil || !created.AsTime().Equal(want) {
 				t.Errorf("%s was created at %v, want %v", name, created.AsTime(), want)
@@ -85,6 +86,6 @@ func TestCreatedTimestamps(t *testing.T) {
 		t.Fatal(err, i)
 	}
 	if at := families[i].Metric[0].Counter.GetCreatedTimestamp().AsTime(); !at.Equal(withdrawn) {
-		t.Errorf("the part that is left was created at %v, want %v", at, withdrawn)
+		t.Errorf("the remaining part was created at %v, want %v", at, withdrawn)
 	}
 }

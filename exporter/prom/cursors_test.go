@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// goes returns the cursor that goes for one of a host, as a look at all of them finds it.
-func (c *cursors) goes(host string, now time.Time) *cursor {
+// evictee returns the cursor to evict for a new cursor of host. It scans all cursors.
+func (c *cursors) evictee(host string, now time.Time) *cursor {
 	hosts := map[string]int{}
 	for _, x := range c.all {
 		hosts[x.entry.Host]++
@@ -45,8 +45,9 @@ func (c *cursors) goes(host string, now time.Time) *cursor {
 	return out
 }
 
-// Whatever scrapers come, steadily or not, from wherever a proxy says, the cursor that goes is the one that a look at all finds.
-func TestCursorsAtRandom(t *testing.T) {
+// For random scrapers, steady or not, with any client name from a proxy, the evicted cursor is the one that a full scan
+// finds.
+func TestEvictionOfRandomCursors(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		c, now := newCursors(4+random.IntN(30), DefaultCursorExpiry, nil), time.Now()
@@ -62,14 +63,14 @@ func TestCursorsAtRandom(t *testing.T) {
 			if random.IntN(20) > 0 {
 				who.Client = host
 			}
-			var goes *cursor
+			var evictee *cursor
 			if c.all[who] == nil && len(c.all) == c.max {
-				goes = c.goes(host, now)
+				evictee = c.evictee(host, now)
 				gone++
 			}
 			x := c.get(who, host, 0, now)
-			if goes != nil && c.all[goes.scraper] != nil {
-				t.Fatalf("seed %d: another one goes than %v of %s", seed, goes.scraper, goes.entry.Host)
+			if evictee != nil && c.all[evictee.scraper] != nil {
+				t.Fatalf("seed %d: evicted a different cursor than %v of %s", seed, evictee.scraper, evictee.entry.Host)
 			}
 			if c.all[who] != x || x.entry.Host != host || c.order.Len() != len(c.all) || len(c.all) > c.max {
 				t.Fatalf("seed %d: %d cursors, and %d in order", seed, len(c.all), c.order.Len())
@@ -81,7 +82,7 @@ func TestCursorsAtRandom(t *testing.T) {
 	}
 }
 
-// A new cursor takes the place of another one.
+// Each iteration adds a cursor to a full table, which evicts another cursor.
 func BenchmarkNewCursor(b *testing.B) {
 	for _, most := range []int{DefaultMaxCursors, 10 * DefaultMaxCursors} {
 		b.Run(fmt.Sprint("cursors=", most), func(b *testing.B) {

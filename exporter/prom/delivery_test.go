@@ -24,7 +24,7 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// clock is moved by a test while a server reads it.
+// clock is a clock that a test moves while a server reads it.
 type clock struct{ atomic.Int64 }
 
 func (c *clock) add(d time.Duration) { c.Add(int64(d)) }
@@ -40,7 +40,7 @@ func clocked(t *testing.T) (*collector.Collector, *clock) {
 	return c, now
 }
 
-// watched serves a per-second page on real connections, which its hook sees. Time stands still but when a test moves it.
+// watched serves a per-second page on real connections, which its hook sees. Only the test moves the clock.
 func watched(
 	t *testing.T,
 	resources int,
@@ -67,7 +67,8 @@ func plain(s *httptest.Server, page *prom.Seconds) {
 	s.Start()
 }
 
-// hook has the page see the connections of a server that is not started yet, beside a hook that it has.
+// hook sets the ConnState hook of a server that has not started, so that the page sees its connections. An existing
+// hook remains.
 func hook(s *httptest.Server, page *prom.Seconds) {
 	other := s.Config.ConnState
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
@@ -78,12 +79,12 @@ func hook(s *httptest.Server, page *prom.Seconds) {
 	}
 }
 
-// client is one connection to a page.
+// client is a connection to a page.
 type client struct {
 	t testing.TB
 	net.Conn
 	buf  *bufio.Reader
-	host string // the header Host
+	host string // Host header
 }
 
 func dial(t testing.TB, addr string) client {
@@ -96,7 +97,7 @@ func dial(t testing.TB, addr string) client {
 	return client{t, c, bufio.NewReader(c), "x"}
 }
 
-// tls has the client speak TLS from now on.
+// tls makes the client use TLS from now on.
 func (c client) tls() client {
 	over := tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true})
 	return client{c.t, over, bufio.NewReader(over), c.host}
@@ -105,12 +106,13 @@ func (c client) tls() client {
 // ask sends a request and does not read the response.
 func (c client) ask(headers ...string) {
 	c.t.Helper()
-	if _, err := fmt.Fprintf(c, "GET /?cursor=a&metric=persecond_block HTTP/1.1\r\nHost: %s\r\n%s\r\n", c.host, strings.Join(append(headers, ""), "\r\n")); err != nil {
+	if _, err := fmt.Fprintf(c, "GET /?cursor=a&metric=persecond_block HTTP/1.1\r\nHost: %s\r\n%s\r\n", c.host,
+		strings.Join(append(headers, ""), "\r\n")); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// seconds reads a response, and returns how many seconds of one resource it has.
+// seconds reads a response and returns the number of seconds of one resource.
 func (c client) seconds() int {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.buf, nil)
@@ -130,10 +132,10 @@ func (c client) get(headers ...string) int {
 	return c.seconds()
 }
 
-// counts are the seconds that a page has counted for its only cursor.
+// counts returns the counts of seconds of the only cursor of a page.
 func counts(page *prom.Seconds) map[string]float64 { return page.Counts() }
 
-// settled waits until the server has noticed what became of its connections.
+// settled waits until the server has processed the changes of its connections.
 func settled() {
 	for range 100 {
 		runtime.Gosched()
@@ -145,7 +147,10 @@ func expect(t *testing.T, page *prom.Seconds, delivered, unconfirmed, resent flo
 	t.Helper()
 	got := counts(page)
 	for name, want := range map[string]float64{
-		"cursor_delivered_seconds_total": delivered, "cursor_unconfirmed_seconds_total": unconfirmed, "cursor_resent_seconds_total": resent, "cursor_lost_seconds_total": 0,
+		"cursor_delivered_seconds_total":   delivered,
+		"cursor_unconfirmed_seconds_total": unconfirmed,
+		"cursor_resent_seconds_total":      resent,
+		"cursor_lost_seconds_total":        0,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
@@ -163,13 +168,13 @@ func TestResponsesThatWereRead(t *testing.T) {
 		now.add(3 * time.Second)
 	}
 	settled()
-	if got := dial(t, addr).get(); got != 3 { // which stays idle
-		t.Errorf("on another connection there are %d seconds, want 3", got)
+	if got := dial(t, addr).get(); got != 3 { // stays idle
+		t.Errorf("%d seconds on another connection, want 3", got)
 	}
 	expect(t, page, 16, 0, 0)
 }
 
-// Several targets of one job at one address share connections, as those of a Prometheus do: each is asked by whichever is free.
+// Several targets of one job at one address share connections, as in Prometheus. Each scrape uses any free connection.
 func TestResponsesOverSharedConnections(t *testing.T) {
 	page, now, addr := watched(t, 1, plain)
 	conns := []client{dial(t, addr), dial(t, addr), dial(t, addr)}
@@ -188,21 +193,21 @@ func TestResponsesOverSharedConnections(t *testing.T) {
 		want = 3
 		now.add(3 * time.Second)
 	}
-	expect(t, page, 10+7*3, 0, 0) // and the last response, which is not decided
+	expect(t, page, 10+7*3, 0, 0) // the last response is undecided
 }
 
-// A response that was unread when the client closed the connection is sent again.
+// A response is sent again if it was unread when the client closed the connection.
 func TestResponsesThatWereNotRead(t *testing.T) {
 	page, now, addr := watched(t, 1, plain)
 	lost := func() {
 		t.Helper()
 		c := dial(t, addr)
 		c.ask()
-		if _, err := c.buf.Peek(1); err != nil { // it is there
+		if _, err := c.buf.Peek(1); err != nil { // the response has arrived
 			t.Fatal(err)
 		}
 		settled()
-		if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil { // with a reset, as if data had been unread
+		if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil { // reset the connection, as if data had been unread
 			t.Fatal(err)
 		}
 		_ = c.Close()
@@ -214,13 +219,13 @@ func TestResponsesThatWereNotRead(t *testing.T) {
 		lost()
 	}
 	if got := dial(t, addr).get(); got != 11 {
-		t.Errorf("%d seconds, want all again", got)
+		t.Errorf("%d seconds, want all seconds again", got)
 	}
 	settled()
 	expect(t, page, 0, 0, 10+4*11)
 }
 
-// A client that times out closes the connection too, perhaps with all bytes read but the last chunk.
+// A client also closes the connection if it times out, possibly after it has read everything except the last chunk.
 func TestResponsesThatTimedOut(t *testing.T) {
 	var page *prom.Seconds
 	written, held := make(chan struct{}), make(chan struct{})
@@ -228,7 +233,7 @@ func TestResponsesThatTimedOut(t *testing.T) {
 		first := true
 		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p.ServeHTTP(w, r)
-			if first { // something around the page holds the response
+			if first { // a handler around the page delays the response
 				first = false
 				close(written)
 				<-r.Context().Done()
@@ -246,15 +251,16 @@ func TestResponsesThatTimedOut(t *testing.T) {
 	_ = c.Close()
 	<-held
 	if got := dial(t, addr).get(); got != 10 {
-		t.Errorf("%d seconds, want all of them again", got)
+		t.Errorf("%d seconds, want all seconds again", got)
 	}
 	expect(t, page, 0, 0, 10)
 }
 
-// The network is cut during a response: the connection stays open, and the client uses another when its scrape has timed out.
+// The network is cut during a response: the connection stays open, and the client uses another one after its scrape has
+// timed out.
 func TestResponsesThatAreStuck(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells what has arrived")
+		t.Skip("only Linux reports how much has arrived")
 	}
 	gaveUp := make(chan struct{}, 3)
 	page, _, addr := watched(t, 1_900, func(s *httptest.Server, p *prom.Seconds) {
@@ -269,15 +275,15 @@ func TestResponsesThatAreStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	stuck.ask("X-Prometheus-Scrape-Timeout-Seconds: 0.5")
-	<-gaveUp // or has written all of it
+	<-gaveUp // or the server has written the whole response
 	next := dial(t, addr)
 	if next.get() != 10 || next.get() != 0 {
-		t.Error("the seconds are not sent again")
+		t.Error("the seconds were not sent again")
 	}
 	expect(t, page, 10, 0, 10)
 }
 
-// states count how often the connections of a server were in a state, by the address of the client.
+// states counts how often each connection of a server was in each state, by the address of the client.
 type states struct {
 	sync.Mutex
 	conns map[string]net.Conn
@@ -305,7 +311,7 @@ func (s *states) await(c client, state http.ConnState, n int) {
 	})
 }
 
-// arrived waits until everything has reached a client's machine.
+// arrived waits until the machine of the client has received everything.
 func (s *states) arrived(c client) {
 	c.t.Helper()
 	eventually(c.t, "the response does not arrive", func() bool {
@@ -316,7 +322,7 @@ func (s *states) arrived(c client) {
 	})
 }
 
-// eventually waits for a condition, for so long that only a fault makes it fail.
+// eventually waits for a condition. Only a defect exceeds its timeout.
 func eventually(t testing.TB, otherwise string, condition func() bool) {
 	t.Helper()
 	for range 20_000 {
@@ -328,15 +334,15 @@ func eventually(t testing.TB, otherwise string, condition func() bool) {
 	t.Fatal(otherwise)
 }
 
-// The scrape times out when everything has been written, and the next one begins before the connection has ended: its timeout
-// is its interval.
-func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
-	type end func(c client, server *states) // of the first connection
+// The scrape times out after everything has been written, and the next one begins before the connection has ended: the
+// timeout equals the interval.
+func TestNextScrapeBeforeTheEndOfTheLast(t *testing.T) {
+	type end func(c client, server *states) // acts on the first connection
 	for _, tc := range []struct {
 		name      string
 		resources int
-		before    end // the next scrape, if the network is cut
-		end       end // while it waits
+		before    end // before the next scrape; nil: wait until everything has arrived
+		end       end // while the next request waits
 		want      int // seconds in the second response
 	}{
 		{"read, and idle", 50, nil, func(c client, _ *states) { _ = c.seconds() }, 0},
@@ -345,7 +351,7 @@ func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
 			_, _ = io.WriteString(c, "GET /other HTTP/1.1\r\nHost: x\r\n\r\n")
 			server.await(c, http.StateActive, 2)
 		}, 0},
-		{"read, and closed", 50, nil, func(c client, server *states) { // as if it had not been
+		{"read, and closed", 50, nil, func(c client, server *states) { // counts as unread
 			_ = c.seconds()
 			_ = c.Close()
 			server.await(c, http.StateClosed, 1)
@@ -355,12 +361,17 @@ func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
 			server.await(c, http.StateClosed, 1)
 		}, 10},
 		{"unread, and the network is cut", 1_900, func(client, *states) {}, nil, 10},
-		{"read in part, and the network is cut", 1_900, func(c client, _ *states) { _, _ = io.CopyN(io.Discard, c.buf, 30_000) }, nil, 10},
+		{"read in part, and the network is cut", 1_900, func(c client, _ *states) {
+			_, _ = io.CopyN(io.Discard, c.buf, 30_000)
+		}, nil, 10},
 	} {
-		for with, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS} {
+		for with, start := range map[string]func(*httptest.Server){
+			"plain": (*httptest.Server).Start,
+			"TLS":   (*httptest.Server).StartTLS,
+		} {
 			t.Run(tc.name+"/"+with, func(t *testing.T) {
 				if tc.resources > 1000 && runtime.GOOS != "linux" {
-					t.Skip("only Linux tells what has arrived")
+					t.Skip("only Linux reports how much has arrived")
 				}
 				server := &states{conns: map[string]net.Conn{}, had: map[string]map[http.ConnState]int{}}
 				var waiting atomic.Bool
@@ -389,7 +400,7 @@ func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
 				if _, err := first.buf.Peek(1); err != nil {
 					t.Fatal(err)
 				}
-				server.await(first, http.StateIdle, 1) // all is written
+				server.await(first, http.StateIdle, 1) // the server has written everything
 				if tc.before != nil {
 					tc.before(first, server)
 				} else {
@@ -397,7 +408,7 @@ func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
 				}
 				next.ask()
 				if tc.end != nil {
-					eventually(t, "the request does not wait", waiting.Load) // it is there first
+					eventually(t, "the request does not wait", waiting.Load) // before the end of the first connection
 					tc.end(first, server)
 				}
 				close(ended)
@@ -410,7 +421,7 @@ func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
 	}
 }
 
-// Over TLS a client that leaves says goodbye, which is no other request.
+// Over TLS, a client that closes a connection sends close_notify, which does not count as another request.
 func TestResponsesOverTLSThatWereNotRead(t *testing.T) {
 	_, _, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
 		hook(s, page)
@@ -418,25 +429,28 @@ func TestResponsesOverTLSThatWereNotRead(t *testing.T) {
 	})
 	over := []client{dial(t, addr).tls(), dial(t, addr).tls()}
 	over[0].ask()
-	settled()           // all is written
-	_ = over[0].Close() // with everything unread
+	settled()           // the server has written everything
+	_ = over[0].Close() // everything is unread
 	if got := over[1].get(); got != 10 {
-		t.Errorf("%d seconds, want all of them again", got)
+		t.Errorf("%d seconds, want all seconds again", got)
 	}
 }
 
-// Where the connection proves nothing, a complete response is unconfirmed.
+// A complete response is unconfirmed if its connection proves nothing.
 func TestResponsesWithoutProof(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) {
 		page, now, addr := watched(t, 1, plain)
 		c := dial(t, addr)
-		for _, header := range []string{"X-Forwarded-For: 10.0.0.7", "X-Request-Id: 1", "X-Envoy-Expected-Rq-Timeout-Ms: 15000", "X-Forwarded-Proto: http"} {
+		for _, header := range []string{
+			"X-Forwarded-For: 10.0.0.7", "X-Request-Id: 1",
+			"X-Envoy-Expected-Rq-Timeout-Ms: 15000", "X-Forwarded-Proto: http",
+		} {
 			c.get(header)
 			now.add(time.Second)
 		}
 		expect(t, page, 13, 13, 0)
 	})
-	t.Run("a client that closes", func(t *testing.T) {
+	t.Run("client that closes connections", func(t *testing.T) {
 		page, now, addr := watched(t, 1, plain)
 		for range 2 {
 			dial(t, addr).get("Connection: close")
@@ -444,7 +458,7 @@ func TestResponsesWithoutProof(t *testing.T) {
 		}
 		expect(t, page, 11, 11, 0)
 	})
-	t.Run("proxy without a header, that was named", func(t *testing.T) {
+	t.Run("trusted proxy without a header", func(t *testing.T) {
 		c, now := clocked(t)
 		c.Resource("resource 0").Block("")
 		page, err := prom.NewSeconds(
@@ -471,7 +485,7 @@ func TestResponsesWithoutProof(t *testing.T) {
 		page := getTwice(t, true)
 		expect(t, page, 11, 11, 0)
 	})
-	t.Run("a server without the hook", func(t *testing.T) {
+	t.Run("server without the hook", func(t *testing.T) {
 		c, now := clocked(t)
 		c.Resource("resource 0").Block("")
 		page, err := prom.NewSeconds(c, prom.SecondsOptions{})
@@ -492,16 +506,16 @@ func TestResponsesWithoutProof(t *testing.T) {
 	})
 }
 
-// With TLS the hook sees another connection, which has the same address.
+// With TLS, the hook sees a different connection with the same address.
 func TestResponsesWithTLS(t *testing.T) {
 	page := getTwice(t, false)
 	expect(t, page, 10, 0, 0)
 }
 
-// getTwice asks a server with TLS twice.
+// getTwice sends two requests to a server with TLS.
 func getTwice(t *testing.T, http2 bool) *prom.Seconds {
 	t.Helper()
-	var client *http.Client // knows the server's certificate
+	var client *http.Client // trusts the certificate of the server
 	page, now, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
 		hook(s, page)
 		s.EnableHTTP2 = http2
@@ -522,7 +536,8 @@ func getTwice(t *testing.T, http2 bool) *prom.Seconds {
 	return page
 }
 
-// The write deadline disconnects a slow client, and its cursor does not move. Others are served meanwhile.
+// The write deadline disconnects a slow client, and its cursor does not advance. Other clients get responses in the
+// meantime.
 func TestSlowClient(t *testing.T) {
 	page, _, addr := watched(t, 2_000, func(s *httptest.Server, page *prom.Seconds) {
 		s.Listener = &smallBuffers{s.Listener}
@@ -536,13 +551,13 @@ func TestSlowClient(t *testing.T) {
 	if _, err := slow.buf.Peek(1); err != nil {
 		t.Fatal(err)
 	}
-	if got := dial(t, addr).get(); got == 0 { // which waits for it
-		t.Error("the next one gets nothing")
+	if got := dial(t, addr).get(); got == 0 { // this request waits for the slow response
+		t.Error("the next request got no seconds")
 	}
 	expect(t, page, 0, 0, 0)
 }
 
-// smallBuffers makes the server wait for its clients sooner.
+// smallBuffers limits the send buffers, so that the server has to wait for its clients sooner.
 type smallBuffers struct{ net.Listener }
 
 func (l *smallBuffers) Accept() (net.Conn, error) {
@@ -553,10 +568,10 @@ func (l *smallBuffers) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// A client that closes the connection with most of the response in the send buffer has not read it.
+// A client that closes the connection while most of the response is in the send buffer has not read it.
 func TestResponsesThatWereReadInPart(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells what has arrived")
+		t.Skip("only Linux reports how much has arrived")
 	}
 	page, _, addr := watched(t, 1_900, plain)
 	part := dial(t, addr)
@@ -571,19 +586,20 @@ func TestResponsesThatWereReadInPart(t *testing.T) {
 	_ = part.Close()
 	settled()
 	if got := dial(t, addr).get(); got != 10 {
-		t.Errorf("%d seconds, want all of them again", got)
+		t.Errorf("%d seconds, want all seconds again", got)
 	}
 	if n := counts(page); n["cursor_delivered_seconds_total"] != 0 {
 		t.Errorf("%v", n)
 	}
 }
 
-// HEAD has no body, so it must not advance the cursor; nor must any method but GET.
-func TestOnlyGetReads(t *testing.T) {
+// HEAD has no body, so it must not advance the cursor; the same holds for any method except GET.
+func TestOnlyGetAdvancesTheCursor(t *testing.T) {
 	_, _, addr := watched(t, 1, plain)
 	c := dial(t, addr)
 	for _, method := range []string{"HEAD", "POST", "PUT"} {
-		if _, err := fmt.Fprintf(c, "%s /?cursor=a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", method); err != nil {
+		if _, err := fmt.Fprintf(c, "%s /?cursor=a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+			method); err != nil {
 			t.Fatal(err)
 		}
 		resp, err := http.ReadResponse(c.buf, &http.Request{Method: method})
@@ -597,7 +613,7 @@ func TestOnlyGetReads(t *testing.T) {
 	}
 }
 
-// All clients of a Unix socket have one address, which proves nothing.
+// All clients of a Unix socket have the same address, which proves nothing.
 func TestResponsesOverUnixSockets(t *testing.T) {
 	c, now := clocked(t)
 	c.Resource("resource 0").Block("")

@@ -29,7 +29,7 @@ import (
 
 const wantsProtobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
-// The histogram of a second is that of all calls up to its end, and has the time of its end.
+// The histogram of a second covers all calls up to the end of the second, and has the time of that end.
 func TestHistogramOfSeconds(t *testing.T) {
 	c, now := service(t, collector.Options{Windows: node.Options{Bounds: []time.Duration{5 * ms, time.Second}}})
 	r := c.Resource("a")
@@ -42,7 +42,8 @@ func TestHistogramOfSeconds(t *testing.T) {
 		}
 		*now = start.Add(max(now.Sub(start).Truncate(time.Second), 0) + time.Second)
 	}
-	const want = `# HELP windowstat_persecond_rt_p99_seconds 99th percentile of the response times of the calls that ended in this second, to within 9%. Absent if no call ended or the histogram is no longer kept.
+	const want = `# HELP windowstat_persecond_rt_p99_seconds 99th percentile of the response times of the calls ` +
+		`that ended in this second, to within 9%. Absent if no call ended or the histogram is no longer kept.
 # TYPE windowstat_persecond_rt_p99_seconds gauge
 windowstat_persecond_rt_p99_seconds{resource="a"} 0.006 1767323045000
 windowstat_persecond_rt_p99_seconds{resource="a"} 2 1767323049000
@@ -56,7 +57,13 @@ windowstat_persecond_rt_p99_seconds{resource="a"} 2 1767323049000
 		one  int
 		all  int
 		sum  string
-	}{{46, 1, 2, 2, "0.01"}, {47, 1, 2, 2, "0.01"}, {48, 1, 2, 2, "0.01"}, {49, 1, 2, 2, "0.01"}, {50, 1, 2, 3, "2.01"}} {
+	}{
+		{46, 1, 2, 2, "0.01"},
+		{47, 1, 2, 2, "0.01"},
+		{48, 1, 2, 2, "0.01"},
+		{49, 1, 2, 2, "0.01"},
+		{50, 1, 2, 3, "2.01"},
+	} {
 		stamp := fmt.Sprintf("17673230%d000", p.end)
 		points += fmt.Sprintf(`windowstat_persecond_rt_seconds_bucket{resource="a",le="0.005"} %d %s
 windowstat_persecond_rt_seconds_bucket{resource="a",le="1"} %d %s
@@ -71,7 +78,8 @@ windowstat_persecond_rt_seconds_count{resource="a"} %d %s
 	}
 }
 
-// askNative asks for a page in protobuf, and returns what the families have of resources and seconds; "" is the total.
+// askNative requests a page in protobuf and returns the histograms of its families by resource and second; "" is the
+// total.
 func askNative(t *testing.T, page http.Handler, query string) map[string]map[string]map[int64]*dto.Metric {
 	t.Helper()
 	r := httptest.NewRequest("GET", "/?histogram=native&"+query, nil)
@@ -111,7 +119,7 @@ func askNative(t *testing.T, page http.Handler, query string) map[string]map[str
 	}
 }
 
-// buckets are what a native histogram has in each bucket that is not empty, by index.
+// buckets returns the non-empty buckets of a native histogram by index.
 func buckets(h *dto.Histogram) map[int]int64 {
 	all := map[int]int64{}
 	index, n, deltas := 0, int64(0), h.PositiveDelta
@@ -128,7 +136,7 @@ func buckets(h *dto.Histogram) map[int]int64 {
 	return all
 }
 
-// observed is what client_golang makes of response times.
+// observed returns the histogram of client_golang for the given response times.
 func observed(t *testing.T, rts []time.Duration) *dto.Histogram {
 	t.Helper()
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1})
@@ -142,9 +150,9 @@ func observed(t *testing.T, rts []time.Duration) *dto.Histogram {
 	return m.Histogram
 }
 
-// Whatever the window, the native histogram of a second is what client_golang makes of the response times of that second: of each
-// resource over all its callers, and of all inbound traffic. It agrees with the other metrics of the second. A histogram that is
-// not kept any more is absent.
+// For every window, the native histogram of a second equals the histogram that client_golang computes from the response
+// times of the second: for each resource over all callers, and for all inbound traffic. It agrees with the other
+// metrics of the second. A histogram that has left the history is absent.
 func TestNativeHistogramOfSeconds(t *testing.T) {
 	const kept = 90
 	c, now := service(t, collector.Options{Windows: node.Options{Histograms: kept * time.Second}})
@@ -164,9 +172,9 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rt := time.Duration(math.Exp(random.Float64()*18) - 1) // from nothing to 65 ms
+			rt := time.Duration(math.Exp(random.Float64()*18) - 1) // from 0 to 65 ms
 			if spent += rt; spent >= time.Second {
-				t.Fatal("the second is over")
+				t.Fatal("the calls took longer than the second")
 			}
 			*now = now.Add(rt)
 			e.Exit(nil)
@@ -190,16 +198,19 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 			}
 			for unix, m := range got {
 				h, want := m.GetHistogram(), observed(t, seconds[unix])
-				if unix < end-int64(points) || !maps.Equal(buckets(h), buckets(want)) || h.GetZeroCount() != want.GetZeroCount() ||
-					h.GetSampleCount() != want.GetSampleCount() || h.GetSchema() != want.GetSchema() ||
+				if unix < end-int64(points) || !maps.Equal(buckets(h), buckets(want)) ||
+					h.GetZeroCount() != want.GetZeroCount() ||
+					h.GetSampleCount() != want.GetSampleCount() ||
+					h.GetSchema() != want.GetSchema() ||
 					h.GetZeroThreshold() != want.GetZeroThreshold() ||
 					math.Abs(h.GetSampleSum()-want.GetSampleSum()) > 1e-9 {
 					t.Fatalf("%s: %q in second %d: %v, want %v", query, name, unix-began, h, want)
 				}
-				complete, sum := all[prefix+"complete"][name][unix].GetGauge(), all[prefix+"rt_sum_seconds"][name][unix].GetGauge()
+				complete := all[prefix+"complete"][name][unix].GetGauge()
+				sum := all[prefix+"rt_sum_seconds"][name][unix].GetGauge()
 				if complete.GetValue() != float64(h.GetSampleCount()) || sum.GetValue() != h.GetSampleSum() {
 					t.Fatalf(
-						"%s: %q in second %d: %v, but there are %v calls of %v s",
+						"%s: %q in second %d: %v, want %v calls of %v s",
 						query,
 						name,
 						unix-began,
@@ -222,15 +233,15 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 		return rec
 	}
 	if rec := read("histogram=native", "text/plain"); rec.Code != http.StatusNotAcceptable {
-		t.Errorf("for a client without protobuf: %d %s", rec.Code, rec.Body)
+		t.Errorf("client without protobuf: %d %s", rec.Code, rec.Body)
 	}
 	if rec := read("histogram=x", ""); rec.Code != http.StatusBadRequest {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
 }
 
-// At most ten pages are computed at a time, and every request gets one, which is no older than the request.
-func TestThousandRequestsAtOnce(t *testing.T) {
+// At most ten pages are computed at a time. Every request gets a page, and no page is older than its request.
+func TestManyConcurrentRequests(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	c.Resource("a").Block("")
 	*now = now.Add(10 * time.Second)
@@ -259,9 +270,9 @@ func TestThousandRequestsAtOnce(t *testing.T) {
 			} else {
 				metrics.ServeHTTP(w, r)
 				if m := value.FindStringSubmatch(w.Body.String()); m == nil {
-					t.Error("a page without the metric")
+					t.Error("the page has no probe metric")
 				} else if n, _ := strconv.ParseInt(m[1], 10, 64); n <= before {
-					t.Errorf("page %s was served to a request that came when there were %d", m[1], before)
+					t.Errorf("page %s was served to a request that arrived after page %d", m[1], before)
 				}
 			}
 			if w.Code != http.StatusOK {
@@ -271,14 +282,14 @@ func TestThousandRequestsAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if n := most.Load(); n > 10 {
-		t.Errorf("%d pages at a time", n)
+		t.Errorf("%d pages computed concurrently", n)
 	}
 	if n := pages.Load(); n > 450 {
-		t.Errorf("%d pages for 500 requests: those that wait share one", n)
+		t.Errorf("%d pages for 500 requests; waiting requests must share a page", n)
 	}
 }
 
-// A window with more samples than a response may have is rejected; the default window is cut.
+// A window with more samples than a response may have is rejected; the default window is shortened.
 func TestWindowsAreBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 10 {
@@ -287,7 +298,10 @@ func TestWindowsAreBounded(t *testing.T) {
 	*now = now.Add(100 * time.Second)
 	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 110})
 	for query, want := range map[string]int{
-		"window=11s&metric=persecond_pass": 400, "window=10s&metric=persecond_pass": 200, "window=55s&metric=persecond_pass&resource=1": 200, "window=1s": 200,
+		"window=11s&metric=persecond_pass":            400,
+		"window=10s&metric=persecond_pass":            200,
+		"window=55s&metric=persecond_pass&resource=1": 200,
+		"window=1s": 200,
 		"window=2s": 400,
 	} {
 		if rec := read.get(query); rec.Code != want {

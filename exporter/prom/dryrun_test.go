@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// dryRunLines are the samples of dry runs on a page, without namespace.
+// dryRunLines returns the samples of dry runs on a page, without the namespace.
 func dryRunLines(body string) string {
 	var all strings.Builder
 	for line := range strings.Lines(body) {
@@ -24,8 +24,9 @@ func dryRunLines(body string) string {
 	return all.String()
 }
 
-// What a dry run would have refused is on both pages: from zero on in total, and by second from the first one until a minute after the
-// last, for every scraper and with every selection; also when the dry run is no more. Without dry runs nothing of them is there.
+// Both pages report the calls that a dry run would have refused. The totals begin with zero. The seconds begin with the
+// first such call and end a minute after the last one, for every scraper and every selection, even if the dry run was
+// removed. Without dry runs the pages have none of these metrics.
 func TestDryRunsOnThePages(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	r := c.Resource("a")
@@ -68,10 +69,10 @@ func TestDryRunsOnThePages(t *testing.T) {
 dry_run_block_total{reason="qps * from x",resource="a"} 0
 `
 	if got := dryRunLines(total()); got != none {
-		t.Errorf("before anything is refused:\n%swant\n%s", got, none)
+		t.Errorf("before the first refusal:\n%swant\n%s", got, none)
 	}
 	if body := read.get("cursor=a").Body.String(); strings.Contains(body, "dry_run") {
-		t.Errorf("before anything is refused:\n%s", body)
+		t.Errorf("before the first refusal:\n%s", body)
 	}
 	call(0)
 	call(5)
@@ -89,27 +90,31 @@ persecond_dry_run_block{reason="qps a",resource="a"} 0 1767323051000
 persecond_dry_run_block{reason="qps * from x",resource="a"} 2 1767323050000
 persecond_dry_run_block{reason="qps * from x",resource="a"} 0 1767323051000
 `
-	for _, query := range []string{"cursor=a", "window=20s", "metric=persecond_dry_run_block&cursor=b", "resource=a&window=9s&histogram=classic"} {
+	for _, query := range []string{
+		"cursor=a", "window=20s", "metric=persecond_dry_run_block&cursor=b",
+		"resource=a&window=9s&histogram=classic",
+	} {
 		if got := dryRunLines(read.get(query).Body.String()); got != want {
 			t.Errorf("%s:\n%swant\n%s", query, got, want)
 		}
 	}
-	if got, want := dryRunLines(total()), strings.NewReplacer("} 0\ndry", "} 4\ndry", "} 0\n", "} 2\n").Replace(none); got != want {
+	want = strings.NewReplacer("} 0\ndry", "} 4\ndry", "} 0\n", "} 2\n").Replace(none)
+	if got := dryRunLines(total()); got != want {
 		t.Errorf("afterwards:\n%swant\n%s", got, want)
 	}
-	if body := read.get("metric=persecond_pass&window=20s").Body.String() + read.get("resource=b&window=20s").Body.String(); strings.Contains(
-		body,
-		"dry_run",
-	) {
-		t.Errorf("not selected:\n%s", body)
+	for _, query := range []string{"metric=persecond_pass&window=20s", "resource=b&window=20s"} {
+		if body := read.get(query).Body.String(); strings.Contains(body, "dry_run") {
+			t.Errorf("%s: dry runs are not selected:\n%s", query, body)
+		}
 	}
 	*now = now.Add(3 * time.Minute)
-	if n := strings.Count(dryRunLines(read.get("cursor=a").Body.String()), "\n"); n != 59+59 { // one of the minute was there
-		t.Errorf("%d samples after the last call that was refused", n)
+	// The scraper already has one second of the minute.
+	if n := strings.Count(dryRunLines(read.get("cursor=a").Body.String()), "\n"); n != 59+59 {
+		t.Errorf("%d samples after the last refused call", n)
 	}
 }
 
-// A response has no more samples than it may, those of dry runs included.
+// A response respects its limit on samples, including the samples of dry runs.
 func TestDryRunsFitIntoAResponse(t *testing.T) {
 	const reasons = 10
 	c, now := service(t, collector.Options{})
@@ -120,7 +125,7 @@ func TestDryRunsFitIntoAResponse(t *testing.T) {
 	if err := c.SetLimits(limits); err != nil {
 		t.Fatal(err)
 	}
-	second := len(table.Seconds()) + reasons + 1 // and the run
+	second := len(table.Seconds()) + reasons + 1 // plus one for the run
 	for range 10 {
 		for i := range reasons {
 			_, e, _ := c.Enter(context.Background(), "a", collector.Origin(fmt.Sprint(i)))

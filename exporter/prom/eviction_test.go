@@ -14,14 +14,14 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// from is the scraper at another address.
+// from returns the scraper at another address.
 func (r scraper) from(host string) scraper {
 	r.host = host
 	return r
 }
 
-// A stranger asks with made-up cursors until there is no room. A new scraper gets in all the same, from anywhere, and those that
-// are in regular use keep their positions, even at the stranger's address.
+// A client requests made-up cursors until the table is full. New scrapers are still admitted from any address, and
+// scrapers in regular use keep their positions, even at the client's address.
 func TestMadeUpCursors(t *testing.T) {
 	names := 100
 	if *attack {
@@ -47,16 +47,17 @@ func TestMadeUpCursors(t *testing.T) {
 					scrape()
 				}
 				for i := range names {
-					if i == names/3 { // and the stranger goes on
+					if i == names/3 { // new scrapers arrive; then the client continues
 						for i := range 10 {
-							if code := page.from(fmt.Sprint("10.0.1.", i)).get("cursor=mine").Code; code != http.StatusOK {
-								t.Errorf("a new scraper gets %d", code)
+							added := page.from(fmt.Sprint("10.0.1.", i))
+							if code := added.get("cursor=mine").Code; code != http.StatusOK {
+								t.Errorf("new scraper: status %d", code)
 							}
 						}
 					}
 					from := stranger
 					if name == "IPv6" {
-						from = fmt.Sprintf(stranger, i%0xffff) // all of a network are one host
+						from = fmt.Sprintf(stranger, i%0xffff) // all addresses of a network count as one host
 					}
 					if code := page.from(from).get(fmt.Sprint("cursor=made-up-", i)).Code; code != http.StatusOK {
 						t.Fatalf("made-up cursor %d: %d", i, code)
@@ -65,14 +66,14 @@ func TestMadeUpCursors(t *testing.T) {
 				regular = append(regular, page.from("10.0.1.0"))
 				scrape()
 				if got, want := page.page.Counts()["cursor_evictions_total"], float64(3+names+10-50); got != want {
-					t.Errorf("%v evictions are counted, want %v", got, want)
+					t.Errorf("%v evictions, want %v", got, want)
 				}
 			})
 		})
 	}
 }
 
-// The same across restarts, which make no cursor younger.
+// The same holds across restarts, which do not refresh the time of last use.
 func TestMadeUpCursorsAcrossRestarts(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
@@ -110,9 +111,9 @@ func TestMadeUpCursorsAcrossRestarts(t *testing.T) {
 	}
 	list := read()
 	if len(list) != prom.DefaultMaxCursors {
-		t.Errorf("%d positions are kept", len(list))
+		t.Errorf("%d positions in the file", len(list))
 	}
-	// The made-up ones were used an hour ago.
+	// The made-up cursors were last used an hour ago.
 	for i := range list {
 		list[i].Used -= 3600
 	}
@@ -129,31 +130,31 @@ func TestMadeUpCursorsAcrossRestarts(t *testing.T) {
 	p = begin(t, dir, &at)
 	step(time.Second)
 	if n := len(p.seconds("cursor=mine", "persecond_block")); n != 1 {
-		t.Errorf("after a restart there are %d seconds, want the new one", n)
+		t.Errorf("%d seconds after the restart, want the new one", n)
 	}
 	if code := p.from("10.0.0.2").get("cursor=new").Code; code != http.StatusOK {
-		t.Errorf("a new scraper gets %d", code)
+		t.Errorf("new scraper: status %d", code)
 	}
 	old := 0
 	for _, x := range read() {
 		if time.Since(time.Unix(x.Used, 0)) > 30*time.Minute {
 			old++
 		} else if x.Client == "192.0.2.66" {
-			t.Errorf("the restart made %s younger", x.Cursor)
+			t.Errorf("the restart refreshed %s", x.Cursor)
 		}
 	}
 	if old != prom.DefaultMaxCursors-2 {
-		t.Errorf("%d cursors are old, want all but those that were used", old)
+		t.Errorf("%d cursors are old, want all except the two that were used", old)
 	}
 	step(time.Second)
 	if n := len(p.seconds("cursor=mine", "persecond_block")); n != 1 {
-		t.Errorf("then there are %d seconds, want the new one", n)
+		t.Errorf("%d seconds in the next response, want the new one", n)
 	}
 }
 
-// A Prometheus that comes regularly, for ten jobs, keeps its positions when 130 strangers come, each from an address of its own,
-// again and again; so it does after a restart, which makes nobody younger.
-func TestRegularScrapersGoLast(t *testing.T) {
+// A Prometheus that scrapes ten jobs regularly keeps its positions while 130 clients, each from its own address,
+// request new cursors again and again. The same holds after a restart, which refreshes no cursor.
+func TestRegularScrapersAreEvictedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		at := time.Now()
@@ -196,9 +197,9 @@ func TestRegularScrapersGoLast(t *testing.T) {
 	})
 }
 
-// One host asks by more cursors than there may be, all at a steady pace, and by new ones all the time. A new scraper, which nothing
-// is known of yet, gets in and stays.
-func TestOneHostKeepsNobodyOut(t *testing.T) {
+// One host requests more cursors than the table holds, all at a steady pace, and adds new ones all the time. A new
+// scraper without history is admitted and keeps its cursor.
+func TestOneHostCannotFillTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, now := service(t, collector.Options{})
 		c.Resource("a")
@@ -209,7 +210,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 			*now = now.Add(15 * time.Second)
 			if round >= 10 {
 				if n := len(scraper.seconds("cursor=mine", "persecond_pass")); round > 10 && n != 15 {
-					t.Errorf("the new scraper has %d seconds, want 15", n)
+					t.Errorf("new scraper: %d seconds, want 15", n)
 				}
 			}
 			for i := range 50 {
@@ -222,8 +223,9 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 	})
 }
 
-// Who has most gives way, the least recently used first; whose share it is, behind a proxy, the proxy says if it was named.
-func TestWhichCursorGoes(t *testing.T) {
+// The host with the most cursors loses its least recently used one. Behind a trusted proxy, the host is the client that
+// the proxy reports.
+func TestEvictedCursor(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	c.Resource("a")
 	page := newScraper(t, c, prom.SecondsOptions{MaxCursors: 6})
@@ -246,11 +248,12 @@ func TestWhichCursorGoes(t *testing.T) {
 		{"10.0.0.2", "a"}: true, {"10.0.0.2", "b"}: true, {"10.0.0.3", "a"}: true, {"10.0.0.3", "b"}: true,
 	} {
 		if got := knows(who[0], who[1]); got != want {
-			t.Errorf("%v is there: %t", who, got)
+			t.Errorf("%v is in the table: %t", who, got)
 		}
 	}
-	use("10.0.0.4", "a") // all have two: the least recently used of those that came once
+	// Each host has two cursors: evicts the least recently used one of the cursors that were used once.
+	use("10.0.0.4", "a")
 	if knows("10.0.0.1", "d") {
-		t.Error("the least recently used of all is still there")
+		t.Error("the least recently used cursor was not evicted")
 	}
 }

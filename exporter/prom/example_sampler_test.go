@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// A service that counts with client_golang gets every second of what it counts.
+// A service that counts with client_golang exports every second of its metrics.
 func ExampleServeSeconds() {
 	registry, mux := prometheus.NewRegistry(), http.NewServeMux()
 	requests := prometheus.NewCounter(prometheus.CounterOpts{Name: "requests_total"})

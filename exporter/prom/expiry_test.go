@@ -12,9 +12,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// A scraper is removed. A day after its last request its cursor is gone, with its lag, whether the service was restarted since or
-// not; and another day later it is in no file. One that goes on keeps its cursor.
-func TestRemovedScrapersAreForgotten(t *testing.T) {
+// A scraper is removed. A day after its last request its cursor and its lag are removed, whether or not the service was
+// restarted since; after another day its position is in no file. A scraper that continues keeps its cursor.
+func TestRemovedScrapersExpire(t *testing.T) {
 	for name, restarts := range map[string]bool{"one process": false, "with restarts": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -28,8 +28,8 @@ func TestRemovedScrapersAreForgotten(t *testing.T) {
 					return is
 				}
 				for hour := range 26 {
-					if want := hour < 25; lags("removed") != want { // at the 24th it is not over a day yet
-						t.Errorf("after %d hours its lag is there: %t", hour, !want)
+					if want := hour < 25; lags("removed") != want { // at hour 24 less than a day has passed
+						t.Errorf("after %d hours its lag exists: %t", hour, !want)
 					}
 					time.Sleep(time.Hour)
 					at = time.Now()
@@ -39,14 +39,15 @@ func TestRemovedScrapersAreForgotten(t *testing.T) {
 						p = p.again(t, dir, &at)
 					}
 					if !lags("mine") {
-						t.Error("the lag of a scraper in use is gone")
+						t.Error("no lag of the scraper in use")
 					}
 				}
 				b, err := os.ReadFile(filepath.Join(dir, "shop-cursors.json"))
 				if err != nil || strings.Contains(string(b), "removed") || !strings.Contains(string(b), "mine") {
-					t.Errorf("the file has %s (%v)", b, err)
+					t.Errorf("file: %s (%v)", b, err)
 				}
-				for i := range prom.DefaultMaxCursors { // nor does it give way, once more, to new ones
+				// Fills the table; the removed cursor is not evicted a second time.
+				for i := range prom.DefaultMaxCursors {
 					p.from(fmt.Sprint("192.0.2.", i)).get("cursor=new")
 				}
 				n := 0

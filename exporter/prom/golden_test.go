@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-var update = flag.Bool("update", false, "write testdata instead of comparing it")
+var update = flag.Bool("update", false, "write testdata instead of comparing with it")
 
 // volatile matches the labels and values that differ between processes and versions of Go.
 var volatile = regexp.MustCompile(`(?m)^(windowstat_(?:build_info|persecond_run|scrape_duration_seconds))(\{.*\})? \S+`)
@@ -54,7 +54,7 @@ func TestGoldenPages(t *testing.T) {
 			if kind, rest, _ := strings.Cut(line, " "); kind == "#" && strings.HasPrefix(rest, "HELP ") {
 				continue
 			}
-			// Metrics of the Go runtime, the process and promhttp are not ours.
+			// Remove the metrics of the Go runtime, the process and promhttp.
 			if strings.HasPrefix(strings.TrimPrefix(line, "# TYPE "), "windowstat_") || line == "# EOF\n" {
 				got.WriteString(line)
 			}
@@ -76,7 +76,7 @@ func TestGoldenPages(t *testing.T) {
 		gotLines, wantLines := strings.Split(got.String(), "\n"), strings.Split(string(want), "\n")
 		for i := range max(len(gotLines), len(wantLines)) {
 			if i >= len(gotLines) || i >= len(wantLines) || gotLines[i] != wantLines[i] {
-				t.Errorf("%s differs from line %d on; -update writes it", name, i+1)
+				t.Errorf("%s differs from line %d on; update it with -update", name, i+1)
 				break
 			}
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// A client that closes its side of the connection while the response is in the send buffer has not read the response, although
-// the server has written all of it.
-func TestResponsesThatWereUnsentWhenTheClientClosed(t *testing.T) {
+// A client that closes its side of the connection while the response is in the send buffer has not read the response,
+// although the server has written all of it.
+func TestClientClosesBeforeTheResponseIsSent(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells what has arrived")
+		t.Skip("only Linux reports how much has arrived")
 	}
 	states := make(chan http.ConnState, 100)
 	page, _, addr := watched(t, 300, func(s *httptest.Server, page *prom.Seconds) {
@@ -40,17 +40,17 @@ func TestResponsesThatWereUnsentWhenTheClientClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	left.ask()
-	await(http.StateIdle) // all is written
+	await(http.StateIdle) // the server has written everything
 	if err := left.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	await(http.StateClosed)
 	next := dial(t, addr)
 	if got := next.get(); got != 10 {
-		t.Errorf("%d seconds, want all of them again", got)
+		t.Errorf("%d seconds, want all seconds again", got)
 	}
 	if got := next.get(); got != 0 {
-		t.Errorf("%d seconds again, when they were read", got)
+		t.Errorf("%d seconds were sent again after they were read", got)
 	}
 	expect(t, page, 10, 0, 10)
 }

@@ -17,41 +17,41 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// quiet is a service of which most is idle most of the time, and the history is short.
-type quiet struct {
+// idleService is a service whose resources are idle most of the time. Its history is short.
+type idleService struct {
 	c      *collector.Collector
 	now    *time.Time
 	second int
 	held   func()
-	active map[string][]int64 // Unix seconds, by resource, and those of all requests
+	active map[string][]int64 // Unix seconds with activity by resource; requests is the total
 	began  map[string]int64
 }
 
 const (
-	quietHistory = 100 * time.Second
-	requests     = "" // all of them
+	idleHistory = 100 * time.Second
+	requests    = "" // the total of all requests
 )
 
-func newQuiet(t *testing.T) *quiet {
+func newIdleService(t *testing.T) *idleService {
 	t.Helper()
-	o := collector.Options{RetireAfter: quietHistory + 2*time.Second}
-	o.Windows.History = quietHistory
-	q := &quiet{active: map[string][]int64{}, began: map[string]int64{}}
+	o := collector.Options{RetireAfter: idleHistory + 2*time.Second}
+	o.Windows.History = idleHistory
+	q := &idleService{active: map[string][]int64{}, began: map[string]int64{}}
 	q.c, q.now = service(t, o)
 	q.began[requests], q.began["never"] = q.now.Unix(), q.now.Unix()
-	q.c.Resource("never") // it has a name, and no calls
+	q.c.Resource("never") // has a name and no calls
 	return q
 }
 
-// live is one second.
-func (q *quiet) live(t *testing.T) {
+// live runs the service for one second.
+func (q *idleService) live(t *testing.T) {
 	t.Helper()
 	unix := q.now.Unix()
 	did := func(name string) {
 		if !q.did(name, unix, unix) {
 			q.active[name] = append(q.active[name], unix)
 		}
-		if name != requests { // it may have been retired, and begins anew
+		if name != requests { // a retired resource starts again
 			q.began[name] = q.c.Resource(name).View().Node().Began().Unix()
 		}
 	}
@@ -64,17 +64,17 @@ func (q *quiet) live(t *testing.T) {
 	at(300 * ms)
 	call("busy")()
 	if q.second%25 == 3 {
-		q.c.Resource("now and then").Block("")
-		did("now and then")
+		q.c.Resource("periodic").Block("")
+		did("periodic")
 	}
-	if q.second%70 == 0 { // of several origins, of which each is retired before it calls again
+	if q.second%70 == 0 { // each of the three origins is retired before it calls again
 		_, e, err := q.c.Enter(t.Context(), "bursts", collector.Inbound(), collector.Origin(fmt.Sprint(q.second/70%3)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		did("bursts")
 		did(requests)
-		at(700 * ms) // the second after it has some of it, in sliding windows
+		at(700 * ms) // in sliding windows the call is also part of the next second
 		e.Exit(nil)
 	}
 	if q.second%200 == 50 {
@@ -95,22 +95,22 @@ func (q *quiet) live(t *testing.T) {
 	*q.now = time.Unix(unix+1, 0).UTC()
 }
 
-// still reports whether nothing but passes is to be sent.
-func (q *quiet) still(name string, unix int64) bool {
+// idle reports whether the second has only the pass metric.
+func (q *idleService) idle(name string, unix int64) bool {
 	return unix-60 >= q.began[name] && !q.did(name, unix-60, unix)
 }
 
-// did reports whether anything happened in the seconds, both included.
-func (q *quiet) did(name string, from, to int64) bool {
+// did reports whether the resource was active in the seconds from to to, both included.
+func (q *idleService) did(name string, from, to int64) bool {
 	i, _ := slices.BinarySearch(q.active[name], from)
 	return i < len(q.active[name]) && q.active[name][i] <= to
 }
 
-// check compares the samples of a page with what the seconds of it should have, and returns how many there are.
-func (q *quiet) check(t *testing.T, body string, histogram bool) (samples int) {
+// check compares the samples of a page with the expected samples of each second, and returns the number of samples.
+func (q *idleService) check(t *testing.T, body string, histogram bool) (samples int) {
 	t.Helper()
 	columns := len(table.Seconds())
-	got := map[string]map[int64]int{} // how many of each second
+	got := map[string]map[int64]int{} // number of samples by second
 	points := map[string]map[int64]bool{}
 	for line := range strings.Lines(body) {
 		if strings.HasPrefix(line, "#") {
@@ -145,11 +145,11 @@ func (q *quiet) check(t *testing.T, body string, histogram bool) (samples int) {
 		for unix, n := range seconds {
 			whole := columns - 3 // without response times
 			switch {
-			case q.still(name, unix):
+			case q.idle(name, unix):
 				whole = 1
 			case histogram:
-				recent := unix >= q.now.Unix()-60 // others may be there, or not any more
-				if want[unix+1] = recent; q.did(name, unix, unix) && unix > q.began[name] && q.still(name, unix-1) {
+				recent := unix >= q.now.Unix()-60 // older histograms may be absent
+				if want[unix+1] = recent; q.did(name, unix, unix) && unix > q.began[name] && q.idle(name, unix-1) {
 					want[unix] = recent
 				}
 			}
@@ -166,38 +166,39 @@ func (q *quiet) check(t *testing.T, body string, histogram bool) (samples int) {
 		}
 		for unix, must := range want {
 			if must && !points[name][unix] {
-				t.Fatalf("%q at %d: there is no histogram at %d", name, q.second, unix-q.began[name])
+				t.Fatalf("%q at %d: no histogram at %d", name, q.second, unix-q.began[name])
 			}
 			delete(points[name], unix)
 		}
 		for unix := range points[name] {
-			t.Fatalf("%q at %d: there is a histogram at %d", name, q.second, unix-q.began[name])
+			t.Fatalf("%q at %d: unexpected histogram at %d", name, q.second, unix-q.began[name])
 		}
 	}
 	return samples
 }
 
-// A resource that has been idle for a minute sends its passes alone, whoever reads when, and whatever has left the history.
-// However many are idle, responses are as large as they may be, and not larger.
+// A resource that has been idle for a minute sends only its passes, for any window and any cursor, even if its last
+// activity has left the history. With any number of idle resources, responses have as many samples as allowed and no
+// more.
 func TestIdleResources(t *testing.T) {
-	q := newQuiet(t)
+	q := newIdleService(t)
 	const most = 700
 	read := newScraper(t, q.c, prom.SecondsOptions{MaxSamples: most})
 	wide := newScraper(t, q.c, prom.SecondsOptions{})
 	rnd := rand.New(rand.NewPCG(1, 1))
 	last := 1200
 	if testing.Short() {
-		last = 450 // a little more than three rounds of origins, and two of the held call
+		last = 450 // a little more than three rounds of the origins and two rounds of the held call
 	}
 	for q.second < last {
 		q.live(t)
 		if q.second%7 == 0 {
-			window := fmt.Sprintf("window=%ds", 1+rnd.IntN(int(quietHistory/time.Second)))
+			window := fmt.Sprintf("window=%ds", 1+rnd.IntN(int(idleHistory/time.Second)))
 			for histogram, query := range map[bool]string{false: window, true: window + "&histogram=classic"} {
 				q.check(t, wide.get(query).Body.String(), histogram)
 			}
 		}
-		for _, every := range []int{1, 5, 15, 40} { // scrapers that come as often
+		for _, every := range []int{1, 5, 15, 40} { // cursors with these scrape intervals
 			for histogram, query := range map[bool]string{false: "cursor=a", true: "histogram=classic&cursor=a"} {
 				if q.second%every != 0 {
 					continue
@@ -205,7 +206,7 @@ func TestIdleResources(t *testing.T) {
 				body := read.get(fmt.Sprint(query, every)).Body.String()
 				n := q.check(t, body, histogram)
 				if n > most && strings.Count(body, `windowstat_persecond_pass{resource="busy"}`) > 1 {
-					t.Fatalf("at %d, every %d: a response of %d samples", q.second, every, n)
+					t.Fatalf("at %d, every %d: response with %d samples", q.second, every, n)
 				}
 			}
 		}
@@ -214,12 +215,12 @@ func TestIdleResources(t *testing.T) {
 		t.Errorf("%d resources", n)
 	}
 	if n := len(wide.seconds("window=10s&resource=never", "persecond_pass")); n != 0 {
-		t.Errorf("one without a call has %d seconds after an hour", n)
+		t.Errorf("the resource without calls has %d seconds", n)
 	}
 }
 
-// A thousand idle resources take a thousand samples a second, and a page may have as many seconds as that allows.
-func TestIdleResourcesDoNotMakeResponsesSmaller(t *testing.T) {
+// A hundred idle resources take a hundred samples a second, and a page may have as many seconds as that allows.
+func TestIdleResourcesDoNotShrinkResponses(t *testing.T) {
 	const resources = 100
 	c, now := service(t, collector.Options{})
 	for i := range resources {
@@ -232,8 +233,9 @@ func TestIdleResourcesDoNotMakeResponsesSmaller(t *testing.T) {
 		prom.SecondsOptions{MaxSamples: 100 * (resources + 1), MaxBytes: 100 * (resources + 1) * 90},
 	)
 	for query, want := range map[string]int{
-		"window=100s": http.StatusOK, "window=101s": http.StatusBadRequest, "window=100s&histogram=classic": http.StatusBadRequest,
-		"window=99s&histogram=classic": http.StatusOK, "window=100s&metric=persecond_block": http.StatusOK,
+		"window=100s": http.StatusOK, "window=101s": http.StatusBadRequest,
+		"window=100s&histogram=classic": http.StatusBadRequest,
+		"window=99s&histogram=classic":  http.StatusOK, "window=100s&metric=persecond_block": http.StatusOK,
 	} {
 		if rec := read.get(query); rec.Code != want {
 			t.Errorf("%s: %d", query, rec.Code)
@@ -243,7 +245,7 @@ func TestIdleResourcesDoNotMakeResponsesSmaller(t *testing.T) {
 		t.Errorf("%d samples", n)
 	}
 	if n := len(read.seconds("window=100s", "persecond_block")); n != 0 {
-		t.Errorf("%d samples of calls refused", n)
+		t.Errorf("%d samples of blocks", n)
 	}
 }
 
@@ -256,11 +258,12 @@ func TestNativeHistogramOfAnIdleResource(t *testing.T) {
 	*now = time.Unix(began+100, 0)
 	call()
 	*now = time.Unix(began+102, 0)
-	all := askNative(t, newScraper(t, c, prom.SecondsOptions{}).page, "window=60s")["windowstat_persecond_rt_distribution_seconds"]["a"]
+	families := askNative(t, newScraper(t, c, prom.SecondsOptions{}).page, "window=60s")
+	all := families["windowstat_persecond_rt_distribution_seconds"]["a"]
 	got := map[int64]uint64{}
 	for unix, m := range all {
 		if h := m.GetHistogram(); h.GetSampleCount() == 0 && len(h.PositiveSpan) != 1 {
-			t.Errorf("the empty one of second %d is not native: %v", unix-began, h)
+			t.Errorf("the empty histogram of second %d is not native: %v", unix-began, h)
 		}
 		got[unix-began] = m.GetHistogram().GetSampleCount()
 	}
@@ -275,8 +278,8 @@ func TestNativeHistogramOfAnIdleResource(t *testing.T) {
 
 var sampleLine = regexp.MustCompile(`(?m)^[^#]`)
 
-// When all begin again at once, a response is still no larger than it may be.
-func TestResponsesInWhichAllBeginAgainAreBounded(t *testing.T) {
+// A response respects its limit even if all idle resources become active in the same second.
+func TestResponsesAreBoundedWhenAllResourcesBecomeActive(t *testing.T) {
 	const resources, seconds = 10, 5
 	c, now := service(t, collector.Options{})
 	call := func() {
@@ -297,19 +300,20 @@ func TestResponsesInWhichAllBeginAgainAreBounded(t *testing.T) {
 	second := resources*(len(table.Seconds())+(first/resources-len(table.Seconds()))/2) + 1
 	*now = now.Add((seconds - 1) * time.Second)
 	o := prom.SecondsOptions{MaxSamples: seconds * second}
-	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds), prom.SecondsOptions{}); n <= o.MaxSamples-3*resources*seconds {
-		t.Errorf("%d samples, which is too little to see anything", n)
+	query := fmt.Sprintf("histogram=classic&window=%ds", seconds)
+	if n := lines(query, prom.SecondsOptions{}); n <= o.MaxSamples-3*resources*seconds {
+		t.Errorf("%d samples, too few for the test", n)
 	}
-	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds), o); n > o.MaxSamples {
+	if n := lines(query, o); n > o.MaxSamples {
 		t.Errorf("%d samples, more than %d", n, o.MaxSamples)
 	}
-	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds-1), o); n > o.MaxSamples ||
-		n < (seconds-2)*second {
-		t.Errorf("%d samples of a second less, more than %d", n, o.MaxSamples)
+	query = fmt.Sprintf("histogram=classic&window=%ds", seconds-1)
+	if n := lines(query, o); n > o.MaxSamples || n < (seconds-2)*second {
+		t.Errorf("%d samples of one second less, limit %d", n, o.MaxSamples)
 	}
 }
 
-// The same is so of seconds from the log, of which a response has as many as it may.
+// The same holds for seconds from the log: a response has as many of them as its limit allows.
 func TestIdleResourcesFromTheLog(t *testing.T) {
 	const resources, lived, most = 100, 200, 2000
 	dir := t.TempDir()
@@ -334,7 +338,7 @@ func TestIdleResourcesFromTheLog(t *testing.T) {
 		body := p.get("cursor=x&metric=persecond_pass&metric=persecond_block").Body.String()
 		n := len(sampleLine.FindAllString(body, -1))
 		if n > most {
-			t.Errorf("a response of %d samples", n)
+			t.Errorf("response with %d samples", n)
 		}
 		if got += n; n == 0 {
 			break

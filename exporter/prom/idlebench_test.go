@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// BenchmarkSecondsOfIdleResources serves 15 seconds of a thousand resources that are busy, that are called now and then, or that
-// have been idle for long.
+// BenchmarkSecondsOfIdleResources serves 15 seconds of a thousand resources that are busy, called periodically, or idle
+// for a long time.
 func BenchmarkSecondsOfIdleResources(b *testing.B) {
 	const resources, minutes = 1000, 2
 	for _, bc := range []struct {

@@ -18,12 +18,12 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// starts start a server with and without TLS.
+// starts has the functions that start a server without and with TLS.
 var starts = map[string]func(*httptest.Server){
 	"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS,
 }
 
-// lateScraper scrapes with an interval that equals its timeout, and stores seconds as Prometheus does: none that is
+// lateScraper is a scraper whose interval equals its timeout. It stores seconds as Prometheus does: it drops seconds
 // older than the newest one. It is not safe for concurrent use.
 type lateScraper struct {
 	client
@@ -33,7 +33,7 @@ type lateScraper struct {
 
 var stamped = regexp.MustCompile(`(?m)^windowstat_persecond_block\{resource="resource 0"\} \S+ (\d+)000$`)
 
-// store reads a response in time.
+// store reads a response in time and stores its seconds.
 func (s *lateScraper) store() {
 	s.t.Helper()
 	resp, err := http.ReadResponse(s.buf, nil)
@@ -56,7 +56,7 @@ func (s *lateScraper) store() {
 }
 
 // A scrape times out although its whole response has arrived, and its connection closes some time after the next
-// request has begun on another one. Each second is stored or unconfirmed, however late that is.
+// request has begun on another connection. Each second is stored or unconfirmed, for any delay of the close.
 func TestConnectionsThatCloseLate(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows what has arrived")
@@ -80,10 +80,11 @@ func TestConnectionsThatCloseLate(t *testing.T) {
 				s := lateScraper{client: connect(), stored: map[int64]bool{}}
 				s.ask()
 				s.store()
-				for range 3 { // timeouts, each of which is followed by three scrapes in time
+				for range 3 { // three timeouts, each followed by three scrapes in time
 					now.add(time.Second)
 					s.ask()
-					if _, err := s.buf.Peek(1); err != nil { // it has arrived, and nobody reads it
+					// The response has arrived, and the client does not read it.
+					if _, err := s.buf.Peek(1); err != nil {
 						t.Fatal(err)
 					}
 					server.arrived(s.client)
@@ -104,18 +105,18 @@ func TestConnectionsThatCloseLate(t *testing.T) {
 				const seconds = 10 + 3*5
 				n := page.Counts()
 				lost, unconfirmed := float64(seconds-len(s.stored)), n["cursor_unconfirmed_seconds_total"]
-				t.Logf("%v of %d seconds are lost, %v are unconfirmed, %v were sent again",
+				t.Logf("%v of %d seconds lost, %v unconfirmed, %v sent again",
 					lost, seconds, unconfirmed, n["cursor_resent_seconds_total"])
 				if lost > unconfirmed || n["cursor_lost_seconds_total"] != 0 {
-					t.Errorf("%v seconds are lost, and %v are unconfirmed", lost, unconfirmed)
+					t.Errorf("%v seconds lost, but only %v unconfirmed", lost, unconfirmed)
 				}
 			})
 		}
 	}
 }
 
-// deaf is a listener whose connections return nothing that they read after the test has set closing, until it closes
-// heard.
+// deaf is a listener whose connections read data but do not return it from the time the test sets closing until it
+// closes heard.
 type deaf struct {
 	net.Listener
 	closing *atomic.Bool
@@ -143,9 +144,9 @@ func (c deafConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The client has closed the connection of a scrape that timed out, and net/http has not read that yet, as in a busy
+// The client has closed the connection of a scrape that timed out, and net/http has not read the FIN yet, as in a busy
 // service.
-func TestConnectionsWhoseEndIsUnread(t *testing.T) {
+func TestConnectionsWithUnreadFIN(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows the state of a connection")
 	}
@@ -168,7 +169,7 @@ func TestConnectionsWhoseEndIsUnread(t *testing.T) {
 			page.OnAwait(func(ctx context.Context, _ <-chan struct{}) bool {
 				closing.Store(true)
 				_ = first.Close()
-				eventually(t, "the end does not arrive", func() bool {
+				eventually(t, "the FIN does not arrive", func() bool {
 					server.Lock()
 					defer server.Unlock()
 					return netlimit.PeerClosed(server.conns[first.LocalAddr().String()])
@@ -182,15 +183,15 @@ func TestConnectionsWhoseEndIsUnread(t *testing.T) {
 			server.await(first, http.StateIdle, 1)
 			server.arrived(first)
 			if got := next.get(); got != 10 {
-				t.Errorf("%d seconds, want all of them again", got)
+				t.Errorf("%d seconds, want all seconds again", got)
 			}
 			expect(t, page, 0, 0, 10)
 		})
 	}
 }
 
-// A connection was idle for the whole wait, so its response counts as read. What becomes of the connection then decides
-// whether that stays so.
+// A connection was idle for the whole wait, so its response counts as read. The next event of the connection confirms
+// this or revokes it.
 func TestIdleConnectionsAfterTheVerdict(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows what has arrived")
@@ -217,7 +218,7 @@ func TestIdleConnectionsAfterTheVerdict(t *testing.T) {
 		server.arrived(first)
 		now.add(time.Second)
 		if got := next.get(); got != 1 {
-			t.Errorf("%s: %d seconds, want the next one", name, got)
+			t.Errorf("%s: %d seconds, want 1", name, got)
 		}
 		expect(t, page, 10, 0, 0)
 		if tc.use {
@@ -229,7 +230,7 @@ func TestIdleConnectionsAfterTheVerdict(t *testing.T) {
 		server.await(first, http.StateClosed, 1)
 		now.add(time.Second)
 		if got := next.get(); got != 1 {
-			t.Errorf("%s: %d seconds, want the next one", name, got)
+			t.Errorf("%s: %d seconds, want 1", name, got)
 		}
 		expect(t, page, 11, tc.unconfirmed, 0)
 	}
@@ -251,8 +252,8 @@ func TestTheWaitEndsWithTheConnection(t *testing.T) {
 		_ = first.Close()
 		select {
 		case <-changed:
-		case <-time.After(20 * time.Second): // for so long that only a fault makes it fail
-			t.Error("the wait goes on")
+		case <-time.After(20 * time.Second): // only a defect exceeds this timeout
+			t.Error("the wait does not end")
 		}
 		return ctx.Err() == nil
 	})
@@ -263,7 +264,7 @@ func TestTheWaitEndsWithTheConnection(t *testing.T) {
 	server.await(first, http.StateIdle, 1)
 	server.arrived(first)
 	if got := next.get(); got != 10 {
-		t.Errorf("%d seconds, want all of them again", got)
+		t.Errorf("%d seconds, want all seconds again", got)
 	}
 	expect(t, page, 0, 0, 10)
 }

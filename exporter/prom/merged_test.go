@@ -27,11 +27,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/vm"
 )
 
-// protobuf asks for it.
+// protobuf is the Accept header for protobuf.
 var protobuf = string(expfmt.NewFormat(expfmt.TypeProtoDelim))
 
-// pages reads all pages of a Collector that have metrics about windowstat itself, in every format. They have what was published
-// before and what was published after they were made.
+// pages returns a function that reads all pages of a Collector with metrics about windowstat itself, in every format.
+// The pages include metrics that were published before and after the pages were created.
 func pages(t *testing.T, c *collector.Collector) func() map[string]map[string]float64 {
 	t.Helper()
 	own, err := prom.Handler(c, prom.Options{})
@@ -72,7 +72,7 @@ func pages(t *testing.T, c *collector.Collector) func() map[string]map[string]fl
 	}
 }
 
-// ofText returns the series of a page in text or OpenMetrics. None may be there twice.
+// ofText returns the series of a page in text or OpenMetrics. A duplicate series is an error.
 func ofText(t *testing.T, page *bytes.Buffer) map[string]float64 {
 	t.Helper()
 	all := map[string]float64{}
@@ -80,7 +80,7 @@ func ofText(t *testing.T, page *bytes.Buffer) map[string]float64 {
 		if !strings.HasPrefix(line, "windowstat_") {
 			continue
 		}
-		line, _, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " # ") // an exemplar
+		line, _, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " # ") // remove an exemplar
 		i := strings.LastIndexByte(line, ' ')
 		v, err := strconv.ParseFloat(line[i+1:], 64)
 		if _, twice := all[line[:i]]; twice || err != nil {
@@ -91,7 +91,7 @@ func ofText(t *testing.T, page *bytes.Buffer) map[string]float64 {
 	return all
 }
 
-// ofProtobuf returns the series of a page in protobuf, without histograms. None may be there twice.
+// ofProtobuf returns the series of a page in protobuf, without histograms. A duplicate series is an error.
 func ofProtobuf(t *testing.T, page io.Reader) map[string]float64 {
 	t.Helper()
 	all := map[string]float64{}
@@ -100,14 +100,14 @@ func ofProtobuf(t *testing.T, page io.Reader) map[string]float64 {
 			continue
 		}
 		if _, twice := all[name]; twice {
-			t.Errorf("%s is there twice", name)
+			t.Errorf("duplicate series %s", name)
 		}
 		all[name] = m.Counter.GetValue() + m.Gauge.GetValue()
 	}
 	return all
 }
 
-// protobufMetrics iterates over windowstat's metrics on a page in protobuf, with their names in text.
+// protobufMetrics iterates over the windowstat metrics of a page in protobuf, with their names in the text format.
 func protobufMetrics(t *testing.T, page io.Reader) func(func(string, *dto.Metric) bool) {
 	return func(yield func(string, *dto.Metric) bool) {
 		t.Helper()
@@ -138,8 +138,8 @@ func protobufMetrics(t *testing.T, page io.Reader) func(func(string, *dto.Metric
 	}
 }
 
-// Two Pushers for one target, of which one never reached it, two pages of seconds that one server reads, and a Sampler in one
-// process: every page has each series once, and the one that is behind is seen.
+// One process has two Pushers for one target, one of which never reaches it, two pages of seconds that one server
+// reads, and a Sampler. Every page has each series once, and the delay of the failing Pusher is visible.
 func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +170,7 @@ func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 		}
 		running.Go(func() { _ = p.Run(ctx) })
 	}
-	registry := prometheus.NewRegistry() // of gauges: a counter has no sample where the second before was missed
+	registry := prometheus.NewRegistry() // gauges only: a counter has no sample if the previous second was missed
 	for i := range 30 {
 		registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: fmt.Sprint("gauge_", i)}))
 	}
@@ -201,7 +201,7 @@ func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 			sampled[name] = true
 		}
 	}
-	delivered := map[string]float64{} // as each of the two pages counts it
+	delivered := map[string]float64{} // sum of the counts of both pages
 	for _, m := range c.Metrics() {
 		if strings.HasPrefix(m.Name, "cursor_") && strings.HasSuffix(m.Name, "_seconds_total") {
 			m.Each(
@@ -216,13 +216,13 @@ func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 			}
 		}
 		if got, want := page["windowstat_sampler_series"], float64(len(sampled)); got != want || want < 20 {
-			t.Errorf("%s: %v series are sampled, want %v", name, got, want)
+			t.Errorf("%s: %v sampled series, want %v", name, got, want)
 		}
 		if at, ok := page["windowstat_push_last_success_timestamp_seconds"+label]; !ok || at != 0 {
-			t.Errorf("%s: the last success of a Pusher that had none was at %v (%t)", name, at, ok)
+			t.Errorf("%s: last success of the failing Pusher at %v (%t), want 0", name, at, ok)
 		}
 		if lag := page["windowstat_push_lag_seconds"+label]; lag < 2 {
-			t.Errorf("%s: a Pusher that sent nothing is %v seconds behind", name, lag)
+			t.Errorf("%s: lag of the failing Pusher is %v seconds, want at least 2", name, lag)
 		}
 	}
 	if delivered[`windowstat_cursor_delivered_seconds_total{client="10.0.0.1",cursor="x"}`] < 2 {

@@ -14,7 +14,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// histogramTraffic is a service of some resources that has lived for 20 seconds. Each has so many calls a second, around 20 ms.
+// histogramTraffic returns a service that has run for 20 seconds with the given resources and calls per second. The
+// calls take about 20 ms.
 func histogramTraffic(b *testing.B, resources, calls int) *collector.Collector {
 	c, now := service(b, collector.Options{})
 	random := rand.New(rand.NewPCG(1, 1))
@@ -38,8 +39,8 @@ func histogramTraffic(b *testing.B, resources, calls int) *collector.Collector {
 	return c
 }
 
-// BenchmarkHistogramsOfSeconds reports what a second of a busy resource takes in a page of 15 seconds, with and without its
-// histogram.
+// BenchmarkHistogramsOfSeconds reports the cost of a second of a busy resource on a page of 15 seconds, with and
+// without its histogram.
 func BenchmarkHistogramsOfSeconds(b *testing.B) {
 	const resources, span = 100, 15
 	for _, calls := range []int{10, 100, 1000} {

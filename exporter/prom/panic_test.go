@@ -14,9 +14,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A page is made in another goroutine. A panic there is one of the request all the same, so that net/http logs it with its stack; the client
-// sees none of it, and the place is free again.
-func TestAPanicIsTheRequests(t *testing.T) {
+// A page is computed in a separate goroutine. A panic there panics in the goroutine of the request, so net/http logs it
+// with its stack. The client sees none of it, and the slot is released.
+func TestPanicReachesTheRequest(t *testing.T) {
 	h := &handler{p: new(Collector), others: prometheus.NewRegistry()} // without metrics
 	h.out.init("metrics", nil)
 	for range maxResponses + 1 {
@@ -26,7 +26,7 @@ func TestAPanicIsTheRequests(t *testing.T) {
 				err, _ := recover().(error)
 				if p := new(panicked); !errors.As(err, &p) || !strings.Contains(err.Error(), "nil pointer") ||
 					!strings.Contains(err.Error(), "gather.go") {
-					t.Errorf("it panics with %v", err)
+					t.Errorf("panic with %v", err)
 				}
 			}()
 			h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
@@ -37,8 +37,9 @@ func TestAPanicIsTheRequests(t *testing.T) {
 	}
 }
 
-// A metric that ends the goroutine of a page costs that page: who waits for it has an answer at once, and the next ones have places.
-func TestAMetricThatEndsItsGoroutine(t *testing.T) {
+// A metric that ends the goroutine of a page fails that page: the waiting requests get an error response immediately,
+// and later requests get slots.
+func TestMetricEndsItsGoroutine(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +62,6 @@ func TestAMetricThatEndsItsGoroutine(t *testing.T) {
 	withdraw()
 	rec := httptest.NewRecorder()
 	if h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil)); rec.Code != http.StatusOK {
-		t.Errorf("without the metric it is %d", rec.Code)
+		t.Errorf("status %d without the metric", rec.Code)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// What parts publish changes nothing of what a Collector describes: it can be unregistered, and registered again.
+// Published metrics do not change the descriptions of a Collector: it can be unregistered and registered again.
 func TestUnregisterAfterPublish(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	registry := prometheus.NewRegistry()
@@ -27,7 +27,7 @@ func TestUnregisterAfterPublish(t *testing.T) {
 	withdraw := c.Publish(collector.Metric{Name: "part", Help: "x", Value: func() float64 { return 1 }})
 	for range 2 {
 		if !registry.Unregister(p) {
-			t.Error("it cannot be unregistered")
+			t.Error("Unregister returns false")
 		}
 		if err := registry.Register(p); err != nil {
 			t.Error(err)
@@ -51,15 +51,18 @@ func TestUnregisterAfterPublish(t *testing.T) {
 			return
 		}
 	}
-	t.Error("what was published since is not gathered")
+	t.Error("a metric published later is not gathered")
 }
 
-// A published metric that has a name of another one is not on a page twice, in any format, and one that panics is not on it at all.
-func TestPublishedNamesThatPagesHave(t *testing.T) {
+// A published metric whose name equals another name is on a page once, in every format. A metric that panics is absent.
+func TestPublishedDuplicateNames(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	_ = c.Resource("a").Do(func() error { return nil })
 	one := func() float64 { return 1 }
-	for _, name := range []string{"rt_seconds", "rt_seconds_count", "rt_seconds_bucket", "in_flight", "pass", "complete_total"} {
+	for _, name := range []string{
+		"rt_seconds", "rt_seconds_count", "rt_seconds_bucket", "in_flight", "pass",
+		"complete_total",
+	} {
 		c.Publish(collector.Metric{Name: name, Help: "Another one.", Value: one})
 	}
 	c.Publish(collector.Metric{Name: "bad", Help: "Bad.", Value: func() float64 { panic("oh") }})
@@ -91,7 +94,7 @@ func TestPublishedNamesThatPagesHave(t *testing.T) {
 	}
 }
 
-// HELP is escaped by the format that it is written in: protobuf has it as it is.
+// Each format escapes HELP in its own way; protobuf does not escape it.
 func TestHelpOfASampledMetric(t *testing.T) {
 	const help = "Back\\slash, \"quotes\" and\na line."
 	c, now := service(t, collector.Options{})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The states of its connection decide about the verdict of a response; where they prove nothing, it is unconfirmed.
+// The states of the connection decide the verdict of a response. If they prove nothing, the response is unconfirmed.
 func TestDeliveryOfAResponse(t *testing.T) {
 	type step struct {
 		state http.ConnState
@@ -15,19 +15,34 @@ func TestDeliveryOfAResponse(t *testing.T) {
 	}
 	const s = time.Second
 	for name, tc := range map[string]struct {
-		steps []step // after the response's request has begun
+		steps []step // after the request of the response has begun
 		want  verdict
 	}{
-		"still being written":                     {nil, broken},
-		"broken":                                  {[]step{{http.StateClosed, s}}, broken},
-		"used again":                              {[]step{{http.StateIdle, s}, {http.StateActive, s}}, acknowledged},
-		"used again, and closed":                  {[]step{{http.StateIdle, s}, {http.StateActive, s}, {http.StateIdle, s}, {http.StateClosed, s}}, acknowledged},
-		"used again, and hijacked":                {[]step{{http.StateIdle, s}, {http.StateActive, s}, {http.StateHijacked, s}}, acknowledged},
-		"closed at once":                          {[]step{{http.StateIdle, s}, {http.StateClosed, 0}}, left},
-		"closed after a while":                    {[]step{{http.StateIdle, s}, {http.StateClosed, 107 * s}}, left},
-		"closed when the server's timeout ends":   {[]step{{http.StateIdle, s}, {http.StateClosed, 120 * s}}, unconfirmed},
-		"closed a little earlier":                 {[]step{{http.StateIdle, s}, {http.StateClosed, 108 * s}}, unconfirmed},
-		"idle, and nothing is known of its bytes": {[]step{{http.StateIdle, s}}, left},
+		"still being written": {nil, broken},
+		"broken":              {[]step{{http.StateClosed, s}}, broken},
+		"used again":          {[]step{{http.StateIdle, s}, {http.StateActive, s}}, acknowledged},
+		"used again, and closed": {[]step{
+			{http.StateIdle, s},
+			{http.StateActive, s},
+			{http.StateIdle, s},
+			{http.StateClosed, s},
+		}, acknowledged},
+		"used again, and hijacked": {[]step{
+			{http.StateIdle, s},
+			{http.StateActive, s},
+			{http.StateHijacked, s},
+		}, acknowledged},
+		"closed at once":       {[]step{{http.StateIdle, s}, {http.StateClosed, 0}}, left},
+		"closed after a while": {[]step{{http.StateIdle, s}, {http.StateClosed, 107 * s}}, left},
+		"closed when the server's timeout ends": {
+			[]step{{http.StateIdle, s}, {http.StateClosed, 120 * s}},
+			unconfirmed,
+		},
+		"closed a little earlier": {
+			[]step{{http.StateIdle, s}, {http.StateClosed, 108 * s}},
+			unconfirmed,
+		},
+		"idle, and arrived bytes are unknown": {[]step{{http.StateIdle, s}}, left},
 	} {
 		here, there := net.Pipe()
 		defer here.Close()  //nolint:errcheck // nothing is written
@@ -46,14 +61,15 @@ func TestDeliveryOfAResponse(t *testing.T) {
 		}
 		c.shared = true
 		if got := a.verdict(); got != unconfirmed {
-			t.Errorf("%s, of two connections with one address: %d, want it unconfirmed", name, got)
+			t.Errorf("%s, two connections with one address: %d, want unconfirmed", name, got)
 		}
 	}
 }
 
-// What did not arrive is sent again: if it was much, in ever smaller responses, and those after them grow again; six times,
-// if it was written whole, and twice if the client is known to close its connections.
-func TestSecondsAreSentAgain(t *testing.T) {
+// Seconds that did not arrive are sent again. After a large response, the responses are halved until one arrives, and
+// then grow again. A response that was written completely is sent six times, or twice if the client is known to close
+// its connections.
+func TestResends(t *testing.T) {
 	const much, little = 10_000, 100 // samples of a second
 	for _, tc := range []struct {
 		name      string
@@ -65,11 +81,11 @@ func TestSecondsAreSentAgain(t *testing.T) {
 			{116, broken, true, [2]int64{100, 116}},
 			{130, broken, true, [2]int64{100, 108}},
 			{145, acknowledged, true, [2]int64{100, 104}},
-			{150, acknowledged, true, [2]int64{104, 108}}, // no larger while there is doubt
+			{150, acknowledged, true, [2]int64{104, 108}}, // no larger while seconds are in doubt
 			{155, acknowledged, true, [2]int64{108, 112}},
 			{155, acknowledged, true, [2]int64{112, 116}},
 			{155, acknowledged, true, [2]int64{116, 124}},
-			{160, broken, false, [2]int64{124, 140}}, // hangs up
+			{160, broken, false, [2]int64{124, 140}}, // the client disconnects
 			{160, broken, false, [2]int64{124, 132}},
 			{160, broken, false, [2]int64{124, 128}},
 			{160, broken, false, [2]int64{124, 126}}, // small enough
@@ -92,10 +108,10 @@ func TestSecondsAreSentAgain(t *testing.T) {
 			{108, broken, true, [2]int64{100, 108}},
 			{109, broken, true, [2]int64{100, 109}},
 			{110, broken, true, [2]int64{100, 110}},
-			{111, broken, true, [2]int64{110, 111}}, // given up
+			{111, broken, true, [2]int64{110, 111}}, // seconds before 110 are given up
 			{112, acknowledged, true, [2]int64{110, 112}},
 		}, cursorCounts{delivered: 12, unconfirmed: 10, resent: 5 + 6 + 7 + 8 + 9 + 1}},
-		{"a client that closes its connections", little, []sent{
+		{"client that closes connections", little, []sent{
 			{105, left, true, [2]int64{100, 105}},
 			{106, left, true, [2]int64{100, 106}},
 			{107, left, true, [2]int64{100, 107}},
@@ -104,12 +120,12 @@ func TestSecondsAreSentAgain(t *testing.T) {
 			{110, left, true, [2]int64{100, 110}},
 			{115, left, true, [2]int64{110, 115}}, // given up
 			{120, left, true, [2]int64{110, 120}},
-			{125, left, true, [2]int64{120, 125}}, // given up, already
+			{125, left, true, [2]int64{120, 125}}, // given up after two responses
 			{130, broken, true, [2]int64{120, 130}},
-			{135, acknowledged, true, [2]int64{120, 135}}, // it has not read that
+			{135, acknowledged, true, [2]int64{120, 135}}, // the client has not read the previous response
 			{140, left, true, [2]int64{135, 140}},
 			{145, left, true, [2]int64{135, 145}},
-			{150, acknowledged, true, [2]int64{135, 150}}, // it keeps connections now
+			{150, acknowledged, true, [2]int64{135, 150}}, // the client keeps its connections now
 		}, cursorCounts{delivered: 50, unconfirmed: 20, resent: 5 + 6 + 7 + 8 + 9 + 5 + 5 + 10 + 5 + 10}},
 	} {
 		x := newCursors(1, DefaultCursorExpiry, plainLine(t)).get(scraper{}, "", 100, time.Time{})
@@ -137,15 +153,18 @@ func TestSecondsAreSentAgain(t *testing.T) {
 
 // sent is a response of the test.
 type sent struct {
-	open     int64   // second
-	verdict  verdict // as it shows when the next request comes
+	open     int64   // second of the request
+	verdict  verdict // verdict that shows at the next request
 	complete bool
 	want     [2]int64
 }
 
 // A connection that ends long after its response was taken as read ends for another reason.
 func TestEndsAfterTheVerdict(t *testing.T) {
-	for after, want := range map[time.Duration]bool{1: true, closingEnd - 1: true, closingEnd: false, time.Hour: false} {
+	for after, want := range map[time.Duration]bool{
+		1: true, closingEnd - 1: true, closingEnd: false,
+		time.Hour: false,
+	} {
 		here, there := net.Pipe()
 		defer here.Close()  //nolint:errcheck // nothing is written
 		defer there.Close() //nolint:errcheck // nothing is written

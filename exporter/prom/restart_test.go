@@ -18,7 +18,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// process is one run of a service with a metric log.
+// process represents one run of a service with a metric log.
 type process struct {
 	scraper
 	stats *collector.Collector
@@ -49,7 +49,7 @@ func begin(t *testing.T, dir string, now *time.Time) process {
 	return process{newScraper(t, c, prom.SecondsOptions{Log: w, MaxSamples: 2000, Logger: o.Logger}), c, w}
 }
 
-// again starts the next process. This one has ended and released the log.
+// again starts the next process. This process has ended and released the log.
 func (p process) again(t *testing.T, dir string, now *time.Time) process {
 	t.Helper()
 	if err := p.log.Close(); err != nil {
@@ -59,7 +59,7 @@ func (p process) again(t *testing.T, dir string, now *time.Time) process {
 }
 
 // A service is killed repeatedly at random. Its scraper gets every logged second once, with the value in the log, from
-// whichever process.
+// any of the processes.
 func TestRestarts(t *testing.T) {
 	seeds := uint64(10)
 	if testing.Short() {
@@ -68,10 +68,10 @@ func TestRestarts(t *testing.T) {
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
-		at := time.Date(2026, 1, 2, 23, 58, 0, 300e6, time.UTC) // a day ends
+		at := time.Date(2026, 1, 2, 23, 58, 0, 300e6, time.UTC) // shortly before midnight
 		now := &at
 		got := map[string]float64{}
-		want := map[string]float64{} // what was logged
+		want := map[string]float64{} // blocks in the log
 		resent := 0
 		collect := func(p process, metric string) int {
 			from := p.seconds("cursor=a", metric)
@@ -101,7 +101,8 @@ func TestRestarts(t *testing.T) {
 				*now = now.Add(time.Duration(random.IntN(3)*random.IntN(20)) * time.Second)
 				p = p.again(t, dir, now)
 			case 1, 2:
-				// What was not logged is lost with the process; so the scraper comes after the log.
+				// Seconds that were not logged are lost with the process, so the scraper reads after the log is
+				// flushed.
 				if err := p.log.Flush(); err != nil {
 					t.Fatal(err)
 				}
@@ -141,16 +142,16 @@ func TestRestarts(t *testing.T) {
 		}
 		for k := range want {
 			if _, read := got[k]; !read && !strings.HasPrefix(k, collector.InboundTotal) {
-				t.Errorf("%s was logged, and not read", k)
+				t.Errorf("%s was logged but not read", k)
 			}
 		}
 		if resent > 0 || len(want) < 300 {
-			t.Errorf("%d came twice, of %d", resent, len(want))
+			t.Errorf("%d of %d seconds were sent twice", resent, len(want))
 		}
 	}
 }
 
-// Seconds from the log have the metrics of the log only; idle ones are zero if another resource was busy.
+// Seconds from the log have only the metrics of the log. Idle seconds are zero if another resource was busy.
 func TestSecondsFromTheLog(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -158,7 +159,7 @@ func TestSecondsFromTheLog(t *testing.T) {
 	e := p.stats.Resource("a").Enter()
 	at = at.Add(100 * ms)
 	e.Exit(nil)
-	for range 2 { // a is idle, and then nobody does anything
+	for range 2 { // a is idle and b is busy for two seconds; then both are idle
 		at = at.Add(time.Second)
 		p.stats.Resource("b\n\"").Block("")
 	}
@@ -184,7 +185,11 @@ persecond_in_flight_max{resource="b\n\""} 0 1767323046000
 persecond_in_flight_max{resource="b\n\""} 0 1767323047000
 `
 	var got strings.Builder
-	for line := range strings.Lines(p.get("cursor=x&metric=persecond_pass&metric=persecond_block&metric=persecond_in_flight_max&metric=persecond_rt_max_seconds&metric=persecond_pass_peak").Body.String()) {
+	query := "cursor=x"
+	for _, metric := range []string{"pass", "block", "in_flight_max", "rt_max_seconds", "pass_peak"} {
+		query += "&metric=persecond_" + metric
+	}
+	for line := range strings.Lines(p.get(query).Body.String()) {
 		if !strings.HasPrefix(line, "#") {
 			got.WriteString(strings.TrimPrefix(line, "windowstat_"))
 		}
@@ -199,8 +204,8 @@ persecond_in_flight_max{resource="b\n\""} 0 1767323047000
 	}
 }
 
-// The file of positions was destroyed, by a power cut or by hand. The service starts, says so once, keeps the file for who wants
-// to look at it, and costs scrapers nothing but some seconds that they have.
+// The file of positions was destroyed by a power failure or by hand. The service starts, logs this once, and keeps the
+// file for inspection. Scrapers only get some seconds again.
 func TestUnreadablePositions(t *testing.T) {
 	for _, content := range []string{"", "\x00\x00\x00\x00", "[{", "{}", `[{"Cursor":7}]`, `[{"Next":"soon"}]`} {
 		t.Run(fmt.Sprintf("%q", content), func(t *testing.T) {
@@ -222,7 +227,7 @@ func TestUnreadablePositions(t *testing.T) {
 
 			p = begin(t, dir, &at)
 			if got := p.page.Counts()["cursor_save_errors_total"]; got != 1 {
-				t.Errorf("%v errors are counted, want 1", got)
+				t.Errorf("%v errors, want 1", got)
 			}
 			if b, err := os.ReadFile(path + ".unreadable"); err != nil || string(b) != content {
 				t.Errorf("set aside: %q, %v", b, err)
@@ -236,7 +241,7 @@ func TestUnreadablePositions(t *testing.T) {
 			p.stats.Resource("a").Block("")
 			at = at.Add(time.Second)
 			if n := len(p.seconds("cursor=x", "persecond_block")); n != 1 {
-				t.Errorf("%d seconds after the next restart, want 1: the position is kept again", n)
+				t.Errorf("%d seconds after the next restart, want 1, because the position is saved again", n)
 			}
 		})
 	}
@@ -259,9 +264,9 @@ func TestPositionsOfTheFuture(t *testing.T) {
 	}
 }
 
-// A process is killed before it has logged the last seconds that it sent, and the next one starts in the same second. The
-// seconds in doubt that the log has are sent again. The names after them exist twice: the scraper has the values of the
-// first process, so they count as lost.
+// A process is killed before it logs the last seconds that it sent, and the next process starts in the same second. The
+// seconds in doubt that are in the log are sent again. The names of later seconds exist twice: the scraper has the
+// values of the first process, so the seconds of the second process count as lost.
 func TestSecondsInDoubtBeforeReusedNames(t *testing.T) {
 	dir := t.TempDir()
 	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -307,12 +312,12 @@ func TestSecondsInDoubtBeforeReusedNames(t *testing.T) {
 		}
 	}
 	if n := p.page.Counts()["cursor_lost_seconds_total"]; n != 3 {
-		t.Errorf("%v seconds are lost, want 3", n)
+		t.Errorf("%v lost seconds, want 3", n)
 	}
 }
 
-// Names survive the log's escaping.
-func TestNamesThatTheLogEscapes(t *testing.T) {
+// Names with characters that the log escapes are unchanged.
+func TestEscapedNamesInTheLog(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := begin(t, dir, &at)
@@ -340,7 +345,7 @@ func TestNamesThatTheLogEscapes(t *testing.T) {
 	}
 }
 
-// Responses from the log respect the limits, also when many resources come in one second.
+// Responses from the log respect the limits, even if many resources were created in one second.
 func TestResponsesFromTheLogAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -368,11 +373,11 @@ func TestResponsesFromTheLogAreBounded(t *testing.T) {
 	for ; responses < 100; responses++ {
 		part := p.seconds("cursor=x&metric=persecond_pass", "persecond_pass")
 		if len(part) > 2000 {
-			t.Errorf("a response with %d samples", len(part))
+			t.Errorf("response with %d samples", len(part))
 		}
 		for k := range part {
 			if got[k] {
-				t.Errorf("%s came twice", k)
+				t.Errorf("duplicate %s", k)
 			}
 			got[k] = true
 		}

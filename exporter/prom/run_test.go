@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Every second of every page has the run of the process that counted it, whatever is selected: idle seconds, too, and those from the
-// log that of the process before.
+// Every second of every page has the run of the process that counted it, for any selection. This includes idle seconds
+// and seconds of the previous process from the log.
 func TestRunOfEverySecond(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -22,7 +22,7 @@ func TestRunOfEverySecond(t *testing.T) {
 	if err := p.log.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	at = at.Add(10 * time.Second) // nobody runs
+	at = at.Add(10 * time.Second) // no process runs
 	p = p.again(t, dir, &at)
 	p.stats.Resource("a").Block("")
 	at = at.Add(5 * time.Second)
@@ -36,7 +36,10 @@ func TestRunOfEverySecond(t *testing.T) {
 	if before == p.stats.RunID() || before >= 1<<53 || before <= 0 {
 		t.Errorf("runs %d and %d", before, p.stats.RunID())
 	}
-	for i, query := range []string{"", "metric=persecond_block", "resource=a", "metric=persecond_pass&resource=nobody", "histogram=classic", "metric=persecond_run"} {
+	for i, query := range []string{
+		"", "metric=persecond_block", "resource=a",
+		"metric=persecond_pass&resource=nobody", "histogram=classic", "metric=persecond_run",
+	} {
 		body := p.whole(fmt.Sprintf("cursor=run%d&%s", i, query)).Body.String()
 		got := ""
 		for line := range strings.Lines(body) {

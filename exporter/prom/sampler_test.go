@@ -27,7 +27,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// sampling is a service that counts with client_golang, and is sampled. Its clock is moved by hand.
+// sampling is a service that counts with client_golang and has a Sampler. The test moves its clock.
 type sampling struct {
 	scraper
 	*prometheus.Registry
@@ -52,13 +52,13 @@ func newSampling(t *testing.T, g prometheus.Gatherer, o sampler.Options) samplin
 	return sampling{newScraper(t, c, prom.SecondsOptions{Sampler: s}), registry, s, c, now}
 }
 
-// second ends a second, and gathers.
+// second ends a second and samples it.
 func (s sampling) second() {
 	*s.now = s.now.Add(time.Second)
 	s.sampler.Sample()
 }
 
-// lines are the samples on the page, without the common part of the time.
+// lines returns the samples on the page, without the common prefix of the timestamps.
 func (s sampling) lines(query string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s.get(query).Body.String()) {
@@ -76,18 +76,18 @@ func TestSampler(t *testing.T) {
 	histogram := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "rt_seconds", Help: "x"})
 	summary := prometheus.NewSummary(prometheus.SummaryOpts{Name: "size_bytes", Help: "x"})
 	s.MustRegister(counter, gauge, histogram, summary)
-	s.second() // the first in which they are seen
+	s.second() // the first second with these metrics
 	counter.WithLabelValues("200").Add(5)
 	gauge.Set(3)
 	histogram.Observe(0.5)
 	s.second()
 	counter.WithLabelValues("200").Add(2)
-	counter.WithLabelValues("a\n\"b").Add(1000) // it is new
+	counter.WithLabelValues("a\n\"b").Add(1000) // a new label value
 	gauge.Set(-1.5)
 	summary.Observe(4)
 	summary.Observe(8)
 	s.second()
-	counter.Reset() // as a service that began again
+	counter.Reset() // as if the service had restarted
 	counter.WithLabelValues("200").Add(1)
 	s.second()
 	const want = `length 0 45000
@@ -122,15 +122,16 @@ size_bytes_sum 0 48000
 		t.Errorf("one metric: %s", got)
 	}
 	if got := s.lines("resource=a"); got != "" {
-		t.Errorf("of a resource: %s", got)
+		t.Errorf("samples of a resource: %s", got)
 	}
 	if rec := s.get("metric=persecond_nothing"); rec.Code != 400 {
-		t.Errorf("a metric that is not there: %d", rec.Code)
+		t.Errorf("unknown metric: status %d", rec.Code)
 	}
 }
 
-// Each second that a scraper gets is what was added in it, and none is skipped because it was not gathered yet.
-func TestSamplerAgainstOracle(t *testing.T) {
+// Each second of a scraper has the value that was added in the second. No second is skipped because it has not been
+// sampled yet.
+func TestSamplerMatchesOracle(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	s := newSampling(t, nil, sampler.Options{})
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
@@ -147,7 +148,7 @@ func TestSamplerAgainstOracle(t *testing.T) {
 				}
 				key := fmt.Sprint(at / 1000)
 				if _, twice := got[key]; twice {
-					t.Fatalf("%s came twice", key)
+					t.Fatalf("duplicate second %s", key)
 				}
 				got[key] = v
 			}
@@ -163,10 +164,10 @@ func TestSamplerAgainstOracle(t *testing.T) {
 		at := fmt.Sprint(s.now.Unix())
 		*s.now = s.now.Add(time.Second)
 		if random.IntN(3) == 0 {
-			collect() // before it was gathered
+			collect() // before the second is sampled
 		}
 		switch random.IntN(10) {
-		case 0: // not gathered: this second and the next cannot be told apart
+		case 0: // missed: the increase belongs to this second and the next one
 			*s.now = s.now.Add(time.Second)
 			s.sampler.Sample()
 		default:
@@ -188,15 +189,15 @@ func TestSamplerAgainstOracle(t *testing.T) {
 	}
 }
 
-// troubled is a Gatherer that does what it is told.
-type troubled struct {
+// fakeGatherer is a Gatherer whose result the test sets.
+type fakeGatherer struct {
 	do func() ([]*dto.MetricFamily, error)
 }
 
-func (g *troubled) Gather() ([]*dto.MetricFamily, error) { return g.do() }
+func (g *fakeGatherer) Gather() ([]*dto.MetricFamily, error) { return g.do() }
 
-// A gatherer that fails, panics or blocks costs the seconds concerned only.
-func TestSamplerInTrouble(t *testing.T) {
+// A Gatherer that fails, panics or blocks affects only the seconds concerned.
+func TestSamplerWithGathererErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := collector.New(collector.Options{})
 		if err != nil {
@@ -205,7 +206,7 @@ func TestSamplerInTrouble(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
 		registry.MustRegister(counter)
-		g := &troubled{registry.Gather}
+		g := &fakeGatherer{registry.Gather}
 		s, err := sampler.New(c, sampler.Options{Gatherer: g, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
@@ -222,20 +223,20 @@ func TestSamplerInTrouble(t *testing.T) {
 		}
 		second(registry.Gather)
 		second(func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") })
-		second(registry.Gather) // what was added since is of two seconds
+		second(registry.Gather) // the increase belongs to two seconds
 		second(func() ([]*dto.MetricFamily, error) { panic("oh") })
 		second(registry.Gather)
-		second(func() ([]*dto.MetricFamily, error) { // some of it
+		second(func() ([]*dto.MetricFamily, error) { // some of the families
 			f, _ := registry.Gather()
 			return f, errors.New("partly broken")
 		})
-		second(func() ([]*dto.MetricFamily, error) { // it takes too long
+		second(func() ([]*dto.MetricFamily, error) { // longer than MaxDelay
 			time.Sleep(500 * ms)
 			return registry.Gather()
 		})
 		second(registry.Gather)
 		second(registry.Gather)
-		second(func() ([]*dto.MetricFamily, error) { // it takes a while
+		second(func() ([]*dto.MetricFamily, error) { // within MaxDelay
 			time.Sleep(200 * ms)
 			return registry.Gather()
 		})
@@ -261,7 +262,7 @@ func TestSamplerInTrouble(t *testing.T) {
 	})
 }
 
-// A gatherer that never returns does not keep Run from ending, nor a page from being read.
+// A Gatherer that never returns blocks neither the end of Run nor a page.
 func TestSamplerWithABlockedGatherer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := collector.New(collector.Options{})
@@ -269,7 +270,7 @@ func TestSamplerWithABlockedGatherer(t *testing.T) {
 			t.Fatal(err)
 		}
 		free := make(chan struct{})
-		g := &troubled{func() ([]*dto.MetricFamily, error) { <-free; return nil, nil }}
+		g := &fakeGatherer{func() ([]*dto.MetricFamily, error) { <-free; return nil, nil }}
 		s, err := sampler.New(c, sampler.Options{Gatherer: g})
 		if err != nil {
 			t.Fatal(err)
@@ -291,8 +292,8 @@ func TestSamplerWithABlockedGatherer(t *testing.T) {
 	})
 }
 
-// Names that not every server takes, and series beyond the limit are left out, and counted.
-func TestSamplerLeavesOut(t *testing.T) {
+// The Sampler omits and counts names that some servers reject, and series beyond the limit.
+func TestSamplerOmitsSeries(t *testing.T) {
 	s := newSampling(t, nil, sampler.Options{MaxSeries: 4})
 	s.MustRegister(
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}),
@@ -324,8 +325,8 @@ func TestSamplerLeavesOut(t *testing.T) {
 	}
 }
 
-// A new counter was zero before only if the gathering before was complete.
-func TestSamplerMakesNoPeaks(t *testing.T) {
+// The Sampler assumes that a new counter was zero before only if the previous gathering was complete.
+func TestSamplerHasNoFalsePeaks(t *testing.T) {
 	newCounter := func(name string, total float64) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: "x"})
 		c.Add(total)
@@ -335,7 +336,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		x := newCounter("x_total", 1e6)
 		registry.MustRegister(x)
-		g := &troubled{func() ([]*dto.MetricFamily, error) { return nil, errors.New("not yet") }}
+		g := &fakeGatherer{func() ([]*dto.MetricFamily, error) { return nil, errors.New("not yet") }}
 		s := newSampling(t, g, sampler.Options{})
 		g.do = registry.Gather
 		for range 2 {
@@ -350,7 +351,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 		registry, more := prometheus.NewRegistry(), prometheus.NewRegistry()
 		registry.MustRegister(newCounter("a_total", 1))
 		more.MustRegister(newCounter("b_total", 1e6))
-		g := &troubled{func() ([]*dto.MetricFamily, error) {
+		g := &fakeGatherer{func() ([]*dto.MetricFamily, error) {
 			f, _ := registry.Gather()
 			return f, errors.New("b is broken")
 		}}
@@ -363,7 +364,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
-	t.Run("there was no room", func(t *testing.T) {
+	t.Run("the limit was reached", func(t *testing.T) {
 		s := newSampling(t, nil, sampler.Options{MaxSeries: 1})
 		a := newCounter("a_total", 1)
 		s.MustRegister(a, newCounter("b_total", 1e6))
@@ -378,7 +379,8 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 	})
 }
 
-// The sum of a histogram may go down, and is not a counter that begins again; its count tells.
+// The sum of a histogram may decrease without a reset of the histogram. The count decides whether the histogram was
+// reset.
 func TestSamplerOfNegativeObservations(t *testing.T) {
 	s := newSampling(t, nil, sampler.Options{})
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Help: "x"})
@@ -387,13 +389,14 @@ func TestSamplerOfNegativeObservations(t *testing.T) {
 		h.Observe(v)
 		s.second()
 	}
-	if got, want := s.lines("metric=persecond_h_sum"), "h_sum 10 45000\nh_sum -3 46000\nh_sum -20 47000\n"; got != want {
+	const want = "h_sum 10 45000\nh_sum -3 46000\nh_sum -20 47000\n"
+	if got := s.lines("metric=persecond_h_sum"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
-// When it ends, the second that is open is sampled, too.
-func TestSamplerEndsWithTheLastSecond(t *testing.T) {
+// When the Sampler ends, it also samples the open second.
+func TestSamplerSamplesTheLastSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := collector.New(collector.Options{})
 		if err != nil {
@@ -426,12 +429,12 @@ func TestSamplerEndsWithTheLastSecond(t *testing.T) {
 			}
 		}
 		if sum != 35 {
-			t.Errorf("%v were counted, of 35", sum)
+			t.Errorf("sampled %v, want 35", sum)
 		}
 	})
 }
 
-// What is wrong is an error, and a mux with other patterns, however broad, is not wrong.
+// ServeSeconds returns an error for invalid arguments. A mux with other patterns, even broad ones, is valid.
 func TestServeSecondsOnAMux(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	with := func(pattern string) *http.ServeMux {
@@ -443,7 +446,7 @@ func TestServeSecondsOnAMux(t *testing.T) {
 		g       prometheus.Gatherer
 		mux     *http.ServeMux
 		options prom.ServeOptions
-		want    string // in the error; empty if there is none
+		want    string // part of the error; empty if there is no error
 	}{
 		"GET /":                {g: registry, mux: with("GET /")},
 		"/":                    {g: registry, mux: with("/")},
@@ -465,9 +468,9 @@ func TestServeSecondsOnAMux(t *testing.T) {
 	}
 }
 
-// The page of [prom.ServeSeconds] shows what windowstat knows about itself beside the seconds, without times. A server can
-// parse it in either format, also when there is no new second for it.
-func TestServeSecondsShowsItself(t *testing.T) {
+// The page of [prom.ServeSeconds] shows the self-metrics, without timestamps, in addition to the seconds. A server can
+// parse it in either format, even without a new second.
+func TestServeSecondsSelfMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		orders := prometheus.NewCounter(prometheus.CounterOpts{Name: "orders_total", Help: "Orders."})
@@ -483,7 +486,7 @@ func TestServeSecondsShowsItself(t *testing.T) {
 			time.Sleep(time.Second)
 			orders.Add(7)
 		}
-		time.Sleep(500 * ms) // the last second is sampled
+		time.Sleep(500 * ms) // until the last second is sampled
 		synctest.Wait()
 		get := func(accept string) string {
 			r := httptest.NewRequest("GET", "/metrics/seconds?cursor="+accept[:4], nil)
@@ -495,7 +498,7 @@ func TestServeSecondsShowsItself(t *testing.T) {
 			return rec.Body.String()
 		}
 		delivered := 0
-		for _, seconds := range []bool{true, false} { // and then nothing is new
+		for _, seconds := range []bool{true, false} { // the second response has no new seconds
 			body := get("text/plain")
 			parser := expfmt.NewTextParser(model.UTF8Validation)
 			families, err := parser.TextToMetricFamilies(strings.NewReader(body))
@@ -503,21 +506,27 @@ func TestServeSecondsShowsItself(t *testing.T) {
 				t.Fatalf("%v:\n%s", err, body)
 			}
 			if _, ok := families["persecond_orders_total"]; ok != seconds {
-				t.Errorf("there are new seconds: %t, want %t\n%s", ok, seconds, body)
+				t.Errorf("new seconds: %t, want %t\n%s", ok, seconds, body)
 			}
-			for _, name := range []string{"windowstat_sampler_series", "windowstat_cursor_lag_seconds", "windowstat_build_info"} {
+			for _, name := range []string{
+				"windowstat_sampler_series", "windowstat_cursor_lag_seconds",
+				"windowstat_build_info",
+			} {
 				if f := families[name]; f == nil || f.Metric[0].TimestampMs != nil {
-					t.Errorf("%s is %v, want it without a time", name, f)
+					t.Errorf("%s is %v, want it without a timestamp", name, f)
 				}
 			}
 			want := map[string]float64{
-				"windowstat_sampler_series": 1, "windowstat_sampler_left_out_series": 0, "windowstat_sampler_errors_total": 0,
+				"windowstat_sampler_series":               1,
+				"windowstat_sampler_left_out_series":      0,
+				"windowstat_sampler_errors_total":         0,
 				"windowstat_sampler_missed_seconds_total": 0,
 			}
 			if seconds {
 				delivered = len(families["persecond_orders_total"].Metric)
 			} else {
-				want["windowstat_cursor_delivered_seconds_total"], want["windowstat_cursor_lag_seconds"] = float64(delivered), 0
+				want["windowstat_cursor_delivered_seconds_total"] = float64(delivered)
+				want["windowstat_cursor_lag_seconds"] = 0
 			}
 			for name, v := range want {
 				m := families[name].GetMetric()
@@ -539,9 +548,9 @@ func TestServeSecondsShowsItself(t *testing.T) {
 	})
 }
 
-// checkOpenMetrics checks what parsers of OpenMetrics refuse: lines that are neither a sample nor what a family is, samples
-// away from their family or with another suffix than its type has, families that come twice, times in milliseconds, an end
-// that is missing or not the end.
+// checkOpenMetrics reports errors that parsers of OpenMetrics reject: lines that are neither samples nor metadata,
+// samples outside their family or with the wrong suffix for its type, duplicate families, timestamps in milliseconds,
+// and a missing or misplaced # EOF.
 func checkOpenMetrics(t *testing.T, body string) {
 	t.Helper()
 	rest, ok := strings.CutSuffix(body, "# EOF\n")
@@ -554,7 +563,7 @@ func checkOpenMetrics(t *testing.T, body string) {
 	for line := range strings.Lines(rest) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := what.FindStringSubmatch(line); m != nil {
-			if family, kind = m[2], m[3]; told[m[1]+family] { // TYPE is behind HELP
+			if family, kind = m[2], m[3]; told[m[1]+family] { // TYPE follows HELP, so it sets kind
 				t.Errorf("twice: %s", line)
 			}
 			told[m[1]+family] = true
@@ -562,7 +571,7 @@ func checkOpenMetrics(t *testing.T, body string) {
 		}
 		m := sample.FindStringSubmatch(line)
 		if m == nil {
-			t.Errorf("neither a sample nor what a family is: %s", line)
+			t.Errorf("neither a sample nor metadata: %s", line)
 			continue
 		}
 		want := family
@@ -570,10 +579,10 @@ func checkOpenMetrics(t *testing.T, body string) {
 			want += "_total"
 		}
 		if m[1] != want {
-			t.Errorf("a sample of %s below %s", m[1], family)
+			t.Errorf("sample of %s in family %s", m[1], family)
 		}
 		if at, err := strconv.ParseFloat(cmp.Or(m[2], "0"), 64); err != nil || at > 1e11 {
-			t.Errorf("the time is not in seconds: %s", line)
+			t.Errorf("timestamp is not in seconds: %s", line)
 		}
 	}
 }

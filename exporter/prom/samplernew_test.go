@@ -25,7 +25,7 @@ func (broken) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("broken", "x", nil, nil), errors.New("no connection"))
 }
 
-// queues is a prometheus.Collector with as many counters as there are queues, which have no created timestamps.
+// queues is a prometheus.Collector with one counter per queue. The counters have no created timestamps.
 type queues struct{ names []string }
 
 func (*queues) Describe(chan<- *prometheus.Desc) {}
@@ -37,20 +37,20 @@ func (q *queues) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// What appears on a page that client_golang's own collectors are on, too, is there from its first second on: ten new paths
-// with a hundred requests each, the first forty errors that a service ever had, a thousand durations.
-func TestTheFirstSecondOfANewLabelValueIsThere(t *testing.T) {
+// New series have samples from their first second on, even next to client_golang's own collectors: ten new paths with a
+// hundred requests each, the first forty errors of a service, and a thousand durations.
+func TestFirstSecondOfANewLabelValue(t *testing.T) {
 	for name, more := range map[string]struct {
 		collectors []prometheus.Collector
 		left       float64
 	}{
-		"beside the Go runtime and the process": {[]prometheus.Collector{
+		"with the Go runtime and the process": {[]prometheus.Collector{
 			collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		}, 0},
-		"beside names that are never taken": {[]prometheus.Collector{
+		"with a name that is never accepted": {[]prometheus.Collector{
 			prometheus.NewCounter(prometheus.CounterOpts{Name: "with.dots_total", Help: "x"}),
 		}, 1},
-		"beside a collector that always fails": {[]prometheus.Collector{
+		"with a collector that always fails": {[]prometheus.Collector{
 			broken{}, prometheus.NewGauge(prometheus.GaugeOpts{Name: "length", Help: "x"}),
 		}, 0},
 	} {
@@ -72,7 +72,7 @@ func TestTheFirstSecondOfANewLabelValueIsThere(t *testing.T) {
 			s.second()
 			want := []string{`requests_total{code="200",path="/"} 7 45000`}
 			sent.names = append(sent.names, "mails")
-			if name != "beside a collector that always fails" {
+			if name != "with a collector that always fails" {
 				want = append(want, `sent_total{queue="mails"} 30 46000`)
 			}
 			for i := range 10 {
@@ -111,12 +111,15 @@ func TestTheFirstSecondOfANewLabelValueIsThere(t *testing.T) {
 				t.Log(s.lines("metric=persecond_requests_total"))
 			}
 			if left := s.own("sampler_left_out_series"); left != more.left {
-				t.Errorf("%v series are left out, want %v", left, more.left)
+				t.Errorf("%v omitted series, want %v", left, more.left)
 			}
-			if name != "beside the Go runtime and the process" {
+			if name != "with the Go runtime and the process" {
 				return
 			}
-			for _, metric := range []string{"go_memstats_alloc_bytes", "go_memstats_alloc_bytes_total", "process_cpu_seconds_total"} {
+			for _, metric := range []string{
+				"go_memstats_alloc_bytes", "go_memstats_alloc_bytes_total",
+				"process_cpu_seconds_total",
+			} {
 				if rec := s.get("metric=persecond_" + metric); rec.Code != http.StatusOK ||
 					!strings.Contains(rec.Body.String(), "\npersecond_"+metric+" ") {
 					t.Errorf("%s: %d %s", metric, rec.Code, rec.Body)
@@ -126,7 +129,7 @@ func TestTheFirstSecondOfANewLabelValueIsThere(t *testing.T) {
 	}
 }
 
-// own is a metric of the sampler about itself.
+// own returns the value of a self-metric of the Sampler.
 func (s sampling) own(name string) (value float64) {
 	for _, m := range s.stats.Metrics() {
 		if m.Name == name {
@@ -136,7 +139,7 @@ func (s sampling) own(name string) (value float64) {
 	return value
 }
 
-// metricOf is what a counter has on a page of client_golang.
+// metricOf returns the metric of a counter as client_golang exports it.
 func metricOf(t *testing.T, c prometheus.Counter) *dto.Metric {
 	t.Helper()
 	m := &dto.Metric{}
@@ -146,7 +149,7 @@ func metricOf(t *testing.T, c prometheus.Counter) *dto.Metric {
 	return m
 }
 
-// counters is a family of them.
+// counters returns a family of counters.
 func counters(name string, metrics ...*dto.Metric) *dto.MetricFamily {
 	return &dto.MetricFamily{
 		Name:   proto.String(name),
@@ -156,42 +159,42 @@ func counters(name string, metrics ...*dto.Metric) *dto.MetricFamily {
 	}
 }
 
-// What had counted before it was seen is in no second: without a gathering of the second before it is not known in which one
-// it was, and a created timestamp from before that does not say it.
-func TestNoSecondHasWhatWasCountedBefore(t *testing.T) {
+// Increases before the first sample of a counter are in no second. If the previous second was not sampled, their second
+// is unknown, and an earlier created timestamp does not reveal it.
+func TestIncreasesBeforeTheFirstSample(t *testing.T) {
 	partly := errors.New("a part is broken")
 	steps := map[string]struct {
-		before func(s sampling, g *troubled) // before the counter is created
-		after  func(s sampling, g *troubled) // and then, while it is not on the page
+		before func(s sampling, g *fakeGatherer) // before the counter is created
+		after  func(s sampling, g *fakeGatherer) // after the counter is created, before it is on the page
 		want   string
 	}{
 		"the second before was missed": {
-			before: func(s sampling, g *troubled) { *s.now = s.now.Add(1e9) },
+			before: func(s sampling, g *fakeGatherer) { *s.now = s.now.Add(1e9) },
 			want:   "x_total 0 47000\n",
 		},
 		"the second before failed": {
-			before: func(s sampling, g *troubled) {
+			before: func(s sampling, g *fakeGatherer) {
 				g.do = func() ([]*dto.MetricFamily, error) { return nil, partly }
 				s.second()
 			},
-			want: "x_total 5 46000\nx_total 0 47000\n", // it was created since
+			want: "x_total 5 46000\nx_total 0 47000\n", // the counter was created after the failure
 		},
 		"the second before failed in part": {
-			before: func(s sampling, g *troubled) {
+			before: func(s sampling, g *fakeGatherer) {
 				g.do = func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{counters("y_total")}, partly }
 				s.second()
 			},
 			want: "x_total 5 46000\nx_total 0 47000\n",
 		},
-		"it was created, and its collector failed": {
-			after: func(s sampling, g *troubled) {
+		"the counter was created, and its collector failed": {
+			after: func(s sampling, g *fakeGatherer) {
 				g.do = func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{counters("y_total")}, partly }
 				s.second()
 			},
 			want: "x_total 0 47000\n",
 		},
-		"it was something else before": {
-			before: func(s sampling, g *troubled) {
+		"the name was a gauge before": {
+			before: func(s sampling, g *fakeGatherer) {
 				gauge := &dto.MetricFamily{
 					Name:   proto.String("x_total"),
 					Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: proto.Float64(1)}}},
@@ -199,12 +202,12 @@ func TestNoSecondHasWhatWasCountedBefore(t *testing.T) {
 				g.do = func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{gauge}, nil }
 				s.second()
 			},
-			want: "x_total 1 45000\n", // until that has left the history
+			want: "x_total 1 45000\n", // until the gauge has left the history
 		},
 	}
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
-			g := &troubled{func() ([]*dto.MetricFamily, error) { return nil, nil }}
+			g := &fakeGatherer{func() ([]*dto.MetricFamily, error) { return nil, nil }}
 			s := newSampling(t, g, sampler.Options{})
 			if step.before != nil {
 				step.before(s, g)
@@ -226,15 +229,15 @@ func TestNoSecondHasWhatWasCountedBefore(t *testing.T) {
 	}
 }
 
-// A counter that has the name of a gauge has no seconds until those of the gauge have left the history. What it counted meanwhile
-// is in none.
-func TestACounterInThePlaceOfAGauge(t *testing.T) {
+// A counter with the name of a gauge has no seconds until the seconds of the gauge have left the history. Its increases
+// until then are in no second.
+func TestCounterReplacesGauge(t *testing.T) {
 	gauge := &dto.MetricFamily{
 		Name:   proto.String("x"),
 		Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: proto.Float64(1)}}},
 	}
 	family := gauge
-	g := &troubled{func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{family}, nil }}
+	g := &fakeGatherer{func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{family}, nil }}
 	s := newSampling(t, g, sampler.Options{})
 	s.second()
 	total := 1e6
@@ -248,10 +251,10 @@ func TestACounterInThePlaceOfAGauge(t *testing.T) {
 	}
 }
 
-// A label value that was removed, and is created again later, begins with zero: its second is there. One that was only not shown
-// for a while is no new one.
-func TestALabelValueThatComesBack(t *testing.T) {
-	g := &troubled{func() ([]*dto.MetricFamily, error) { return nil, nil }}
+// A label value that was removed and created again begins with zero, and its first second has a sample. A label value
+// that was only hidden for a while does not count as new.
+func TestLabelValueReturns(t *testing.T) {
+	g := &fakeGatherer{func() ([]*dto.MetricFamily, error) { return nil, nil }}
 	s := newSampling(t, g, sampler.Options{})
 	removed := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "removed_total", Help: "x"}, []string{"l"})
 	hidden := prometheus.NewCounter(prometheus.CounterOpts{Name: "hidden_total", Help: "x"})

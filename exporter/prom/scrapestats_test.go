@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// The cost of a scrape is that of what a server scrapes: whoever looks at more or fewer seconds does not change it.
-func TestWhoLooksIsNoScrape(t *testing.T) {
+// The cost of a scrape includes only requests of servers. A client that reads more or fewer seconds does not change it.
+func TestScrapeCostExcludesOtherClients(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {
@@ -45,7 +45,7 @@ func TestWhoLooksIsNoScrape(t *testing.T) {
 		what, query, header string
 		scrape              bool
 	}{
-		{"a look before all scrapes", "?window=5s", "", false},
+		{"a client before the first scrape", "?window=5s", "", false},
 		{"a scrape with a cursor", "?cursor=prometheus", "", true},
 		{"a browser", "", "", false},
 		{"windowstat top", "?window=2s", "", false},

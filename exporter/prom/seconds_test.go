@@ -38,7 +38,7 @@ func newScraper(t testing.TB, c *collector.Collector, o prom.SecondsOptions) scr
 	return scraper{t, page, "10.0.0.1"}
 }
 
-// get returns a response without the runs, which are on every page: [scraper.whole] has them.
+// get returns a response without the runs, which every page has. Use [scraper.whole] for a response with them.
 func (r scraper) get(query string) *httptest.ResponseRecorder {
 	rec := r.whole(query)
 	if body := rec.Body.String(); strings.HasPrefix(rec.Header().Get("Content-Type"), "text/plain") {
@@ -61,7 +61,7 @@ func (r scraper) whole(query string) *httptest.ResponseRecorder {
 	return rec
 }
 
-// seconds is the values of one metric by resource and Unix second; a second that is there twice is an error.
+// seconds returns the values of one metric by resource and Unix second. A duplicate second is an error.
 func (r scraper) seconds(query, metric string) map[string]float64 {
 	r.t.Helper()
 	rec := r.get(query)
@@ -83,7 +83,7 @@ func (r scraper) seconds(query, metric string) map[string]float64 {
 		}
 		key := name + " " + second
 		if _, twice := all[key]; twice {
-			r.t.Fatalf("%s is there twice", key)
+			r.t.Fatalf("duplicate %s", key)
 		}
 		all[key] = v
 	}
@@ -136,8 +136,8 @@ windowstat_persecond_rt_min_seconds{resource="a"} 0.002 1767323045000
 	}
 }
 
-// A scraper gets every second of every resource once, with the value of its record, at any interval, through partial responses
-// and failed requests, and independently of others.
+// A scraper gets every second of every resource once, with the value of its record, at any interval, through partial
+// responses and failed requests, and independently of other scrapers.
 func TestCursor(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 600})
@@ -146,7 +146,7 @@ func TestCursor(t *testing.T) {
 	collect := func(into map[string]float64, from map[string]float64) (n int) {
 		for k, v := range from {
 			if _, twice := into[k]; twice {
-				t.Fatalf("%s came twice", k)
+				t.Fatalf("duplicate %s", k)
 			}
 			into[k] = v
 			n++
@@ -158,9 +158,9 @@ func TestCursor(t *testing.T) {
 	for i := range 500 {
 		for k, name := range names {
 			if k == 2 && i < 100 {
-				continue // it comes later
+				continue // c is created later
 			}
-			c.Resource(name) // from now on it has seconds
+			c.Resource(name) // creates the resource, which then has seconds
 			for range (i * (k + 1)) % 7 {
 				e := c.Resource(name).Enter()
 				e.Exit(nil)
@@ -169,7 +169,7 @@ func TestCursor(t *testing.T) {
 		}
 		*now = now.Add(time.Second)
 		switch {
-		case i < 50: // at first often
+		case i < 50: // every second at first
 			collect(got, read.seconds("cursor=p", "persecond_pass"))
 		case i%15 == 0 && i < 200 || i%100 == 99:
 			collect(got, read.seconds("cursor=p", "persecond_pass"))
@@ -177,7 +177,7 @@ func TestCursor(t *testing.T) {
 		if i%40 == 0 {
 			broken := httptest.NewRequest("GET", "/?cursor=p", nil)
 			broken.RemoteAddr = "10.0.0.1:1"
-			read.page.ServeHTTP(&brokenWriter{header: http.Header{}}, broken) // which must not move it
+			read.page.ServeHTTP(&brokenWriter{header: http.Header{}}, broken) // must not advance the cursor
 			read.get("cursor=p&window=5s")
 			read.get("cursor=q")
 			collect(theirs, other.seconds("cursor=p", "persecond_pass"))
@@ -195,22 +195,22 @@ func TestCursor(t *testing.T) {
 	if len(got) != len(want) || len(theirs) != len(want) {
 		t.Errorf("%d and %d seconds, want %d", len(got), len(theirs), len(want))
 	}
-	// A scraper with another filter is another scraper.
-	read.get("cursor=p&resource=c") // in its first seconds there was no c
+	// A scraper with another filter has a separate position.
+	read.get("cursor=p&resource=c") // the resource c did not exist in its first seconds
 	read.get("cursor=p&resource=c")
 	if n := len(read.seconds("cursor=p&resource=c", "persecond_pass")); n == 0 {
 		t.Error("no seconds for another filter")
 	}
 }
 
-// brokenWriter is a client that hangs up.
+// brokenWriter is a client that disconnects.
 type brokenWriter struct{ header http.Header }
 
 func (b *brokenWriter) Header() http.Header       { return b.header }
 func (b *brokenWriter) WriteHeader(int)           {}
 func (b *brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// A response has at most MaxSamples but at least one second; a scraper that was away catches up.
+// A response has at most MaxSamples but at least one second. A scraper that paused catches up.
 func TestResponsesAreBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 10 {
@@ -245,7 +245,7 @@ func TestLossOfACursorIsCounted(t *testing.T) {
 	got := read.page.Counts()
 	for name, want := range map[string]float64{
 		"lag_seconds": 5, "lost_seconds_total": 30, "resent_seconds_total": 0,
-		"delivered_seconds_total": 70, "unconfirmed_seconds_total": 70, // there is no connection
+		"delivered_seconds_total": 70, "unconfirmed_seconds_total": 70, // no connection proves the delivery
 	} {
 		if v, ok := got["cursor_"+name+"[10.0.0.1 a]"]; !ok || v != want {
 			t.Errorf("%s is %v (%t), want %v", name, v, ok, want)
@@ -253,8 +253,8 @@ func TestLossOfACursorIsCounted(t *testing.T) {
 	}
 }
 
-// Requests of one cursor are served one after the other: together they bring every second once.
-func TestManyRequestsOfOneCursor(t *testing.T) {
+// Requests with one cursor are served one after the other. Together they return every second once.
+func TestConcurrentRequestsOfOneCursor(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 50})
 	c.Resource("a").Enter() // never idle
@@ -275,7 +275,7 @@ func TestManyRequestsOfOneCursor(t *testing.T) {
 	wg.Wait()
 	slices.Sort(stamps)
 	if n := len(slices.Compact(slices.Clone(stamps))); n != 200 || len(stamps) != 200 {
-		t.Errorf("%d seconds, %d of them apart", len(stamps), n)
+		t.Errorf("%d seconds, %d of them distinct, want 200", len(stamps), n)
 	}
 }
 
@@ -284,8 +284,11 @@ func TestWindow(t *testing.T) {
 	read := newScraper(t, c, prom.SecondsOptions{})
 	c.Resource("a").Block("")
 	*now = now.Add(300 * time.Second)
-	for query, want := range map[string]int{"": 60, "window=1s": 1, "window=2m": 120, "window=10m": 300, "window=60000ms": 60, "resource=b": 0, "resource=a&resource=b": 60} {
-		for range 2 { // nothing is remembered
+	for query, want := range map[string]int{
+		"": 60, "window=1s": 1, "window=2m": 120, "window=10m": 300,
+		"window=60000ms": 60, "resource=b": 0, "resource=a&resource=b": 60,
+	} {
+		for range 2 { // repeated requests return the same
 			if n := len(read.seconds(query, "persecond_pass")); n != want {
 				t.Errorf("%s: %d seconds, want %d", query, n, want)
 			}
@@ -297,21 +300,24 @@ func TestBadParameters(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	read := newScraper(t, c, prom.SecondsOptions{MaxCursors: 3})
 	for query, want := range map[string][]string{
-		"cursor=":                              {"cursor is"},
-		"cursor=a%20b":                         {"cursor is"},
-		"cursor=" + strings.Repeat("x", 65):    {"cursor is"},
-		"cursor=a&cursor=b":                    {"cursor is given 2 times"},
-		"cursor=a&window=5s":                   {"exclude each other"},
-		"window=0s":                            {`window is "0s"`},
-		"window=-5s":                           {"window is"},
-		"window=5":                             {"window is"},
-		"window=1500ms":                        {"window is"},
-		"window=11m":                           {"whole seconds from 1s to 10m0s"},
-		"window=":                              {"window is"},
-		"metric=x":                             {`unknown metric "x"`},
-		"range=5":                              {`unknown parameter "range"`},
-		"a=%zz":                                {"malformed query"},
-		"window=x&metric=y&cursor=!&nothing=1": {"window is", `unknown metric "y"`, "cursor is", `unknown parameter "nothing"`},
+		"cursor=":                           {"cursor is"},
+		"cursor=a%20b":                      {"cursor is"},
+		"cursor=" + strings.Repeat("x", 65): {"cursor is"},
+		"cursor=a&cursor=b":                 {"cursor is given 2 times"},
+		"cursor=a&window=5s":                {"exclude each other"},
+		"window=0s":                         {`window is "0s"`},
+		"window=-5s":                        {"window is"},
+		"window=5":                          {"window is"},
+		"window=1500ms":                     {"window is"},
+		"window=11m":                        {"whole seconds from 1s to 10m0s"},
+		"window=":                           {"window is"},
+		"metric=x":                          {`unknown metric "x"`},
+		"range=5":                           {`unknown parameter "range"`},
+		"a=%zz":                             {"malformed query"},
+		"window=x&metric=y&cursor=!&nothing=1": {
+			"window is", `unknown metric "y"`, "cursor is",
+			`unknown parameter "nothing"`,
+		},
 	} {
 		rec := read.get(query)
 		if rec.Code != http.StatusBadRequest {
@@ -319,17 +325,20 @@ func TestBadParameters(t *testing.T) {
 		}
 		for _, part := range want {
 			if !strings.Contains(rec.Body.String(), part) {
-				t.Errorf("%s: the response does not say %q: %s", query, part, rec.Body)
+				t.Errorf("%s: the response does not contain %q: %s", query, part, rec.Body)
 			}
 		}
 	}
-	if _, err := prom.NewSeconds(nil, prom.SecondsOptions{Namespace: "1", MaxSamples: -1, MaxCursors: -1, CursorExpiry: time.Minute}); err == nil ||
+	if _, err := prom.NewSeconds(nil, prom.SecondsOptions{
+		Namespace: "1", MaxSamples: -1, MaxCursors: -1,
+		CursorExpiry: time.Minute,
+	}); err == nil ||
 		strings.Count(err.Error(), "\n") != 4 {
 		t.Error(err)
 	}
 }
 
-// A response has at most MaxBytes: VictoriaMetrics silently discards more than 16 MiB.
+// A response has at most MaxBytes. VictoriaMetrics silently discards responses above 16 MiB.
 func TestResponsesAreBoundedInBytes(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 1000 {

@@ -19,11 +19,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// The text of a page of seconds, read by client_golang's parser, says what the page says in protobuf: the same samples with the
-// same values to the last bit, whatever happened in which second. Of histograms text has those up to the end of each second, and
-// protobuf those of single seconds, which are their differences.
-func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
-	const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.9,text/plain;version=0.0.4;q=0.1"
+// A page of seconds has the same samples as text and in protobuf, with the same values to the last bit, for any
+// activity in each second. The text is read by client_golang's parser. As text, the histogram of a second covers all
+// calls up to its end; in protobuf it covers the second alone, which is the difference of two histograms in text.
+func TestSecondsTextMatchesProtobuf(t *testing.T) {
+	const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.9," +
+		"text/plain;version=0.0.4;q=0.1"
 	seeds := uint64(5)
 	if testing.Short() {
 		seeds = 2
@@ -58,7 +59,7 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 			page.ServeHTTP(rec, r)
 			return rec.Body
 		}
-		// Both by name and second; counts of histograms apart.
+		// Values by name and second; the counts of histograms are separate.
 		type values struct {
 			gauges map[string]string
 			counts map[string]map[int64]uint64
@@ -85,7 +86,7 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 		for name, m := range protobufMetrics(t, get("native", accept)) {
 			add(want, name, m)
 		}
-		// The parser wants each series once, so it reads the page in parts, a second each.
+		// The parser accepts each series once, so it reads the page in parts of one second.
 		byTime, types := map[string]string{}, ""
 		for line := range strings.Lines(get("classic", "text/plain").String()) {
 			if strings.HasPrefix(line, "#") {
@@ -133,14 +134,14 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 			}
 		}
 		if compared < 100 {
-			t.Errorf("%d histograms were compared", compared)
+			t.Errorf("compared %d histograms, want at least 100", compared)
 		}
 	}
 }
 
-// What a scrape reads it takes from one sealing: that costs a lock for each leaf. A cursor reads the clock twice more, and seals
-// nothing for it, to know what it is behind before and after the page.
-func TestAScrapeSealsOnce(t *testing.T) {
+// A scrape seals once, because sealing takes a lock for each leaf. With a cursor it reads the clock twice more, to
+// compute the lag before and after the page, without sealing.
+func TestScrapeSealsOnce(t *testing.T) {
 	var readings int
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time {
@@ -165,7 +166,7 @@ func TestAScrapeSealsOnce(t *testing.T) {
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, httptest.NewRequest("GET", target, nil))
 		if rec.Code != http.StatusOK || readings != want {
-			t.Errorf("%s: %d, %d readings of the clock, want %d", target, rec.Code, readings, want)
+			t.Errorf("%s: status %d, %d clock readings, want %d", target, rec.Code, readings, want)
 		}
 	}
 	check(metrics, "/metrics", 1)

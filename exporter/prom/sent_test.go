@@ -54,7 +54,7 @@ func serve(t *testing.T, dir string, now *atomic.Pointer[time.Time]) *served {
 	return &served{t, dir, now, w, page, server}
 }
 
-// end ends the process. Its log has everything.
+// end ends the process after it has logged all seconds.
 func (s *served) end() {
 	s.t.Helper()
 	s.Close()
@@ -83,7 +83,8 @@ func (s *served) saved() (p struct {
 	return p
 }
 
-// A position is saved when the response has ended: as in doubt, if the connection will show whether it was read.
+// A position is saved when the response has ended, with the seconds in doubt if the connection will show whether they
+// were read.
 func TestPositionIsSaved(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for request, doubt := range map[string]int64{
@@ -112,21 +113,22 @@ func TestPositionIsSaved(t *testing.T) {
 		for end := time.Now().Add(10 * time.Second); !right() && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		}
 		if !right() {
-			t.Errorf("%q: %+v, want %d seconds before %d in doubt", request, s.saved(), doubt, want)
+			t.Errorf("%q: saved %+v, want %d seconds in doubt before %d", request, s.saved(), doubt, want)
 		}
 		_ = conn.Close()
 		s.end()
 	}
 }
 
-// A process ends after a response, and another one follows: it sends again what may not have been read, if the scraper still
-// calls the process by the same name.
-func TestDoubtOutlivesTheProcess(t *testing.T) {
+// A process ends after a response, and another one follows. The new process sends the seconds again that may not have
+// been read, if the scraper uses the same Host header.
+func TestSecondsInDoubtAfterRestart(t *testing.T) {
 	for name, tc := range map[string]struct {
-		broken, saved bool   // the response, and the positions before connections are closed
-		host          string // what the scraper asks then
-		want          int    // seconds in the first response: the log has one of those before, the others were idle
-		unconfirmed   float64
+		broken, saved bool   // response is broken; positions are saved before connections are closed
+		host          string // Host of the next request
+		// Seconds in the first response: the log has one earlier second; the other seconds were idle.
+		want        int
+		unconfirmed float64
 	}{
 		"read":                          {false, true, "shop:9719", 1, 0},
 		"read, another name":            {false, true, "10.0.0.7:9719", 1, 0},
@@ -150,7 +152,7 @@ func TestDoubtOutlivesTheProcess(t *testing.T) {
 					t.Fatal(err)
 				}
 				settled()
-				_ = c.Conn.(*net.TCPConn).SetLinger(0) // as if data had been unread
+				_ = c.Conn.(*net.TCPConn).SetLinger(0) // reset the connection, as if data had been unread
 				_ = c.Close()
 			} else {
 				_ = c.seconds()
@@ -170,7 +172,7 @@ func TestDoubtOutlivesTheProcess(t *testing.T) {
 				t.Errorf("%d seconds, want %d", got, tc.want)
 			}
 			if got := s.page.Counts()["cursor_unconfirmed_seconds_total"]; got != tc.unconfirmed {
-				t.Errorf("%v are unconfirmed, want %v", got, tc.unconfirmed)
+				t.Errorf("%v unconfirmed seconds, want %v", got, tc.unconfirmed)
 			}
 			if got := c.get(); got != 0 {
 				t.Errorf("then %d seconds", got)
@@ -179,8 +181,8 @@ func TestDoubtOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// Cursors of many scrapers are saved while they are asked for.
-func TestSaveBesideRequests(t *testing.T) {
+// Cursors of many scrapers are saved while they are requested.
+func TestSaveDuringRequests(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := new(atomic.Pointer[time.Time])
 	now.Store(&at)

@@ -29,9 +29,9 @@ func (l line) Close() error { close(l.c); return nil }
 
 func (l line) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9719} }
 
-// A scraper that needs nearly all of its minute to read a page over a slow line gets all of it; one that needs longer than it
-// says does not hold the page any longer.
-func TestScrapeOverASlowLine(t *testing.T) {
+// A scraper that needs nearly all of its minute to read a page over a slow line gets the whole page. A scraper that
+// exceeds its timeout is disconnected.
+func TestScrapeOverSlowLine(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		takes time.Duration
@@ -57,12 +57,14 @@ func TestScrapeOverASlowLine(t *testing.T) {
 					ReadHeaderTimeout: 10 * time.Second,
 					WriteTimeout:      65 * time.Second,
 				}
-				go server.Serve(l) //nolint:errcheck // it is closed
+				go server.Serve(l) //nolint:errcheck // returns when it is closed
 				client, at := net.Pipe()
 				l.c <- at
-				defer server.Close() //nolint:errcheck // nothing is left
-				defer client.Close() //nolint:errcheck // nothing is written
-				if _, err := fmt.Fprint(client, "GET /?window=10s HTTP/1.1\r\nHost: x\r\nX-Prometheus-Scrape-Timeout-Seconds: 60\r\n\r\n"); err != nil {
+				defer server.Close() //nolint:errcheck // the test is over
+				defer client.Close() //nolint:errcheck // the test is over
+				const request = "GET /?window=10s HTTP/1.1\r\nHost: x\r\n" +
+					"X-Prometheus-Scrape-Timeout-Seconds: 60\r\n\r\n"
+				if _, err := io.WriteString(client, request); err != nil {
 					t.Fatal(err)
 				}
 				const about = 2 << 20 // bytes of the page
@@ -84,7 +86,7 @@ func TestScrapeOverASlowLine(t *testing.T) {
 					)
 				}
 				if took := time.Since(began); took > 62*time.Second {
-					t.Errorf("the page was held for %v", took)
+					t.Errorf("the page was sent for %v", took)
 				}
 				if tc.whole && (len(b) < about/2 || len(b) > 2*about) {
 					t.Errorf("the page has %d bytes", len(b))
@@ -94,7 +96,7 @@ func TestScrapeOverASlowLine(t *testing.T) {
 	}
 }
 
-// paced is a line that takes some time for each 4 KiB.
+// paced reads from a line with a pause for each 4 KiB.
 type paced struct {
 	io.Reader
 	pause time.Duration

@@ -19,13 +19,16 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// busy is a service with names that need care and numbers of all kinds.
+// busy returns a service with names that must be escaped and numbers of all kinds.
 func busy(t testing.TB) *collector.Collector {
 	c, now := service(t, collector.Options{
 		Windows:        node.Options{Bounds: []time.Duration{time.Microsecond, 5 * ms, time.Second, 2 * time.Second}},
 		ExceptionClass: func(err error) string { return err.Error() },
 	})
-	for i, name := range []string{"plain", "quo\"te", "back\\slash", "new\nline", "ünïcode", "{a=\"b\"} 1", "", "#", " "} {
+	for i, name := range []string{
+		"plain", "quo\"te", "back\\slash", "new\nline", "ünïcode", "{a=\"b\"} 1", "",
+		"#", " ",
+	} {
 		for n := range i + 1 {
 			_, e, err := c.Enter(
 				t.Context(),
@@ -44,7 +47,9 @@ func busy(t testing.TB) *collector.Collector {
 			}
 			e.ExitTrace(
 				failed,
-				[...]collector.Code{{}, collector.HTTPStatus(404), collector.GRPCCode(5), collector.HTTPStatus(600)}[n%4],
+				[...]collector.Code{
+					{}, collector.HTTPStatus(404), collector.GRPCCode(5), collector.HTTPStatus(600),
+				}[n%4],
 				name,
 			)
 		}
@@ -55,9 +60,10 @@ func busy(t testing.TB) *collector.Collector {
 	return c
 }
 
-// The pages that are appended here have the same lines as those that client_golang writes of the same metrics, but for the
-// label code of calls without one: its registries want the same labels of all series, and empty is none.
-func TestTextIsClientGolangs(t *testing.T) {
+// The pages that this package writes have the same lines as client_golang writes for the same metrics, except the label
+// code of calls without a code. The registries of client_golang require the same labels for all series, and an empty
+// label equals a missing one.
+func TestTextMatchesClientGolang(t *testing.T) {
 	c := busy(t)
 	for _, o := range []prom.Options{{}, {By: prom.ByOrigin}, {By: prom.ByEntrance}} {
 		h, err := prom.Handler(c, o)
@@ -68,7 +74,10 @@ func TestTextIsClientGolangs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, format := range []expfmt.Format{expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)} {
+		for _, format := range []expfmt.Format{
+			expfmt.NewFormat(expfmt.TypeTextPlain),
+			expfmt.NewFormat(expfmt.TypeOpenMetrics),
+		} {
 			r := httptest.NewRequest("GET", "/metrics", nil)
 			r.Header.Set("Accept", string(format))
 			rec := httptest.NewRecorder()
@@ -95,17 +104,18 @@ func TestTextIsClientGolangs(t *testing.T) {
 			if len(got) < 250 || !strings.HasPrefix(rec.Header().Get("Content-Type"), string(format)) {
 				t.Errorf("%d lines of %s", len(got), rec.Header().Get("Content-Type"))
 			}
-			if ends := strings.HasSuffix(rec.Body.String(), "# EOF\n"); ends != (format.FormatType() == expfmt.TypeOpenMetrics) {
-				t.Errorf("%s ends with EOF: %t", format, ends)
+			ends := strings.HasSuffix(rec.Body.String(), "# EOF\n")
+			if ends != (format.FormatType() == expfmt.TypeOpenMetrics) {
+				t.Errorf("%s ends with # EOF: %t", format, ends)
 			}
 			if strings.Count(rec.Body.String(), "go_goroutines ") == 0 {
-				t.Error("the runtime is missing")
+				t.Error("no metrics of the Go runtime")
 			}
 		}
 	}
 }
 
-// own is the lines about windowstat, those of each metric in an order of their own, without what scrapes cost.
+// own returns the lines about windowstat, sorted, without the cost of scrapes.
 func own(page string) []string {
 	var lines []string
 	for line := range strings.Lines(page) {
@@ -117,8 +127,8 @@ func own(page string) []string {
 	return lines
 }
 
-// The lines of one metric stand together, after its help and type, and those of one histogram too.
-func TestFamiliesStandTogether(t *testing.T) {
+// The lines of one metric are adjacent and follow its HELP and TYPE. The same holds for histograms.
+func TestFamiliesAreContiguous(t *testing.T) {
 	h, err := prom.Handler(busy(t), prom.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +164,7 @@ func TestGzip(t *testing.T) {
 		header string
 		zipped bool
 	}{{"", false}, {"gzip", true}, {"deflate, gzip;q=0.5", true}, {"gzip;q=0", false}, {"br", false}} {
-		for range 2 { // the second time with memory of the first
+		for range 2 { // the second time with the buffers of the first
 			r := httptest.NewRequest("GET", "/metrics", nil)
 			r.Header.Set("Accept-Encoding", tc.header)
 			rec := httptest.NewRecorder()

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// histogram=vmrange is the histogram of each second alone, as text: the response times that are not there have no lines.
+// With histogram=vmrange the page has the histogram of each second alone, as text. Empty buckets have no lines.
 func TestHistogramByRange(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	c.Record("a", collector.Completed{RT: 600 * ms})
@@ -21,7 +21,7 @@ func TestHistogramByRange(t *testing.T) {
 	read := newScraper(t, c, prom.SecondsOptions{})
 	rec := read.get("histogram=vmrange&metric=persecond_rt_max_seconds")
 	if got := rec.Header().Get("Content-Type"); !strings.HasPrefix(got, "text/plain") {
-		t.Errorf("the page is %s", got)
+		t.Errorf("Content-Type is %s", got)
 	}
 	_, got, _ := strings.Cut(rec.Body.String(), "# TYPE windowstat_persecond_rt_distribution_seconds gaugehistogram\n")
 	const name = "windowstat_persecond_rt_distribution_seconds"
@@ -37,8 +37,8 @@ func TestHistogramByRange(t *testing.T) {
 	}
 }
 
-// A page by vmrange keeps to the sizes that a response may have, however many buckets are not empty: VictoriaMetrics drops one
-// that is larger, whole.
+// A page with histogram=vmrange respects the limits on responses for any number of non-empty buckets, because
+// VictoriaMetrics drops larger responses entirely.
 func TestHistogramByRangeIsBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for range 50 {
