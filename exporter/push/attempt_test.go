@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// What an attempt makes of the answers of a real HTTP server: alone, and of a request that may have arrived before.
+// TestAttempt checks the verdict of an attempt for each response of a real HTTP server, for a new request and for a
+// request that may have arrived before.
 func TestAttempt(t *testing.T) {
-	const later = 90 * time.Second // more than is waited for
+	const later = 90 * time.Second // longer than the sender waits
 	for _, tc := range []struct {
 		code   int
 		header []string
@@ -24,7 +25,10 @@ func TestAttempt(t *testing.T) {
 		{code: 200, first: accepted, again: accepted},
 		{code: 204, first: accepted, again: accepted},
 		{code: 202, body: "queued", first: accepted, again: accepted},
-		{code: 200, header: []string{"Content-Type", "text/html"}, body: "<html>", first: unreachable, again: unreachable},
+		{
+			code: 200, header: []string{"Content-Type", "text/html"}, body: "<html>", first: unreachable,
+			again: unreachable,
+		},
 		{code: 301, header: []string{"Location", "/elsewhere"}, first: unreachable, again: unreachable},
 		{code: 307, header: []string{"Location", "/elsewhere"}, first: unreachable, again: unreachable},
 		{code: 308, header: []string{"Location", "/elsewhere"}, first: unreachable, again: unreachable},
@@ -46,11 +50,17 @@ func TestAttempt(t *testing.T) {
 		{code: 429, header: []string{"Retry-After", "3600"}, after: time.Minute},
 		{code: 429, header: []string{"Retry-After", "-1"}},
 		{code: 429, header: []string{"Retry-After", "soon"}},
-		{code: 429, header: []string{"Retry-After", time.Now().Add(later).UTC().Format(http.TimeFormat)}, after: time.Minute},
+		{
+			code: 429, header: []string{"Retry-After", time.Now().Add(later).UTC().Format(http.TimeFormat)},
+			after: time.Minute,
+		},
 		{code: 429, header: []string{"Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"}},
 		{code: 500, first: doubtful, again: doubtful},
 		{code: 500, body: `invalid temporality and type combination for metric "m"`, first: refused, again: refused},
-		{code: 500, header: []string{"Content-Type", "text/html"}, body: "invalid temporality", first: doubtful, again: doubtful},
+		{
+			code: 500, header: []string{"Content-Type", "text/html"}, body: "invalid temporality", first: doubtful,
+			again: doubtful,
+		},
 		{code: 503, first: doubtful, again: doubtful, header: []string{"Retry-After", "5"}, after: 5 * time.Second},
 		{code: 504, first: doubtful, again: doubtful},
 	} {

@@ -17,10 +17,10 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// away returns a transport that fails between two times from now.
-func away(after, before time.Duration) func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+// outage returns a transport that fails in the period between two durations after the call.
+func outage(after, before time.Duration) requestFunc {
 	began := time.Now()
-	return func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+	return func(_ *life, _ *http.Request, arrive arriveFunc) (*http.Response, error) {
 		if d := time.Since(began); d >= after && d < before {
 			return nil, errors.New("connection refused")
 		}
@@ -28,17 +28,17 @@ func away(after, before time.Duration) func(*life, *http.Request, func() (*http.
 	}
 }
 
-// An outage that is longer than the history loses nothing, because the log has the seconds that left the history.
+// An outage longer than the history loses nothing, because the log has the seconds that left the history.
 func TestOutageLongerThanTheHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 1)
-		x := l.begin("i", Options{}, away(0, 5*time.Minute)) // of one minute that is kept
+		x := l.begin("i", Options{}, outage(0, 5*time.Minute)) // the history covers one minute
 		l.load(x, 7*time.Minute)
 		if err := x.end(); err != nil || x.total.lost != 0 {
 			t.Errorf("%v, %d seconds lost", err, x.total.lost)
 		}
 		if rows := l.check(); rows < 400 {
-			t.Errorf("%d rows are too few", rows)
+			t.Errorf("%d rows, want at least 400", rows)
 		}
 	})
 }
@@ -48,19 +48,19 @@ func TestOutageLongerThanTheHistory(t *testing.T) {
 func TestNextProcessSendsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 2)
-		x := l.begin("i", Options{}, away(0, time.Hour))
+		x := l.begin("i", Options{}, outage(0, time.Hour))
 		l.load(x, 20*time.Second)
 		if err := x.end(); err != nil || x.total.lost != 0 {
 			t.Errorf("%v, %d seconds lost", err, x.total.lost)
 		}
-		if said := l.said.String(); !strings.Contains(said, "the next process sends them from the metric log") {
-			t.Error(said)
+		if logged := l.logged.String(); !strings.Contains(logged, "the next process sends them from the metric log") {
+			t.Error(logged)
 		}
 		if err := l.begin("i", Options{}, nil).endAfter(10 * time.Second); err != nil {
 			t.Error(err)
 		}
 		if rows := l.check(); rows < 30 {
-			t.Errorf("%d rows are too few", rows)
+			t.Errorf("%d rows, want at least 30", rows)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func (x *life) endAfter(d time.Duration) error {
 func TestFirstPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 3)
-		x := l.begin("i", Options{}, away(0, time.Hour))
+		x := l.begin("i", Options{}, outage(0, time.Hour))
 		l.load(x, 20*time.Second)
 		l.kill(x)
 		if err := os.Remove(l.position()); err != nil {
@@ -88,7 +88,7 @@ func TestFirstPosition(t *testing.T) {
 		for key := range l.store.stored {
 			var unix int64
 			if _, err := fmt.Sscan(key[strings.LastIndex(key, " "):], &unix); err != nil || unix < x.first {
-				t.Fatalf("%s is of another process: %v", key, err)
+				t.Fatalf("%s is from another process: %v", key, err)
 			}
 		}
 		if len(l.store.stored) == 0 || x.total.lost != 0 {
@@ -111,22 +111,22 @@ func TestInvalidPositions(t *testing.T) {
 		}
 	}
 	for name, damage := range map[string]func([]byte) []byte{
-		"empty":                           func([]byte) []byte { return nil },
-		"torn":                            func(b []byte) []byte { return b[:len(b)/2] },
-		"zeros":                           func(b []byte) []byte { return make([]byte, len(b)) },
-		"huge":                            func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
-		"something else":                  func([]byte) []byte { return []byte(`{"a":1}`) },
-		"of the future":                   change(func(x *position) { x.Next += 3600 }),
-		"to the future":                   change(func(x *position) { x.UnackedTo = x.Next + 3600 }),
-		"of no time":                      change(func(x *position) { x.Next = 0 }),
-		"of long ago":                     change(func(x *position) { x.Next = -5 }),
-		"in more requests than there are": change(func(x *position) { x.Parts = maxParts + 1 }),
-		"of shards":                       func(b []byte) []byte { return fmt.Appendf(nil, "[%s]", b) },
+		"empty":                        func([]byte) []byte { return nil },
+		"torn":                         func(b []byte) []byte { return b[:len(b)/2] },
+		"zeros":                        func(b []byte) []byte { return make([]byte, len(b)) },
+		"huge":                         func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
+		"something else":               func([]byte) []byte { return []byte(`{"a":1}`) },
+		"next in the future":           change(func(x *position) { x.Next += 3600 }),
+		"unacknowledged in the future": change(func(x *position) { x.UnackedTo = x.Next + 3600 }),
+		"next is zero":                 change(func(x *position) { x.Next = 0 }),
+		"next is negative":             change(func(x *position) { x.Next = -5 }),
+		"too many parts":               change(func(x *position) { x.Parts = maxParts + 1 }),
+		"list of positions":            func(b []byte) []byte { return fmt.Appendf(nil, "[%s]", b) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLives(t, 4)
-				x := l.begin("i", Options{}, away(0, time.Hour))
+				x := l.begin("i", Options{}, outage(0, time.Hour))
 				l.load(x, 10*time.Second)
 				l.kill(x)
 				path := l.position()
@@ -142,11 +142,12 @@ func TestInvalidPositions(t *testing.T) {
 				if err := x.end(); err != nil {
 					t.Error(err)
 				}
-				if _, err := os.Stat(path + ".unreadable"); err != nil || !strings.Contains(l.said.String(), "the file is renamed") {
-					t.Error(err, l.said.String())
+				_, err = os.Stat(path + ".unreadable")
+				if err != nil || !strings.Contains(l.logged.String(), "the file is renamed") {
+					t.Error(err, l.logged.String())
 				}
 				if n := x.total.seconds; n < 5 || n > 7 {
-					t.Errorf("%d seconds were sent", n)
+					t.Errorf("sent %d seconds, want 5 to 7", n)
 				}
 				if was := l.savedPosition(); was.Next < x.first {
 					t.Errorf("%+v", was)
@@ -157,11 +158,11 @@ func TestInvalidPositions(t *testing.T) {
 }
 
 // Seconds that retention deleted are counted as lost and logged once. The remaining seconds are sent.
-func TestBacklogThatRetentionCut(t *testing.T) {
+func TestBacklogCutByRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 5)
 		l.log.MaxFileSize, l.log.MaxFiles = 3000, 4
-		x := l.begin("i", Options{}, away(20*time.Second, time.Hour))
+		x := l.begin("i", Options{}, outage(20*time.Second, time.Hour))
 		l.load(x, 20*time.Second)
 		l.load(x, 4*time.Minute)
 		l.kill(x)
@@ -171,12 +172,12 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 			t.Error(err)
 		}
 		if rows := l.check(); rows < 30 {
-			t.Errorf("%d rows are too few", rows)
+			t.Errorf("%d rows, want at least 30", rows)
 		}
 		if lost := x.total.lost; lost < 60 || lost > 235 {
 			t.Errorf("%d seconds lost", lost)
 		}
-		if n := strings.Count(l.said.String(), "no longer has some unsent seconds"); n != 1 {
+		if n := strings.Count(l.logged.String(), "no longer has some unsent seconds"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 	})
@@ -184,15 +185,15 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 
 // Retention deletes seconds of a backlog while it is being sent and the server is unreachable. The deleted seconds are
 // counted and logged.
-func TestBacklogThatRetentionCutWhileItWasSent(t *testing.T) {
+func TestBacklogCutWhileSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 9)
 		l.log.MaxFileSize, l.log.MaxFiles = 30_000, 6
-		first := l.begin("i", Options{}, away(20*time.Second, time.Hour))
+		first := l.begin("i", Options{}, outage(20*time.Second, time.Hour))
 		l.load(first, 5*time.Minute)
 		l.kill(first)
 		n, back := 0, time.Now().Add(20*time.Minute)
-		x := l.begin("i", Options{}, func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+		x := l.begin("i", Options{}, func(_ *life, _ *http.Request, arrive arriveFunc) (*http.Response, error) {
 			if n++; n > 2 && time.Now().Before(back) {
 				return nil, errors.New("connection refused")
 			}
@@ -212,20 +213,20 @@ func TestBacklogThatRetentionCutWhileItWasSent(t *testing.T) {
 		}
 		missing := x.at.Next - first.first - int64(len(stored))
 		if lost := x.total.lost; missing < 300 || lost < missing || lost > missing+60 {
-			t.Errorf("%d seconds are counted as lost, and %d are missing", lost, missing)
+			t.Errorf("counted %d lost seconds, but %d are missing", lost, missing)
 		}
-		l.check() // what the log has
+		l.check() // the remaining rows of the log
 	})
 }
 
 // Seconds that are too old for the server are counted as lost, and newer seconds are sent.
-func TestBacklogThatIsTooOld(t *testing.T) {
+func TestBacklogTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 6)
-		x := l.begin("i", Options{}, away(0, time.Hour))
+		x := l.begin("i", Options{}, outage(0, time.Hour))
 		l.load(x, 3*time.Minute)
 		l.kill(x)
-		x = l.begin("i", Options{}, func(x *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+		x = l.begin("i", Options{}, func(x *life, r *http.Request, arrive arriveFunc) (*http.Response, error) {
 			x.mu.Lock()
 			next := x.at.Next
 			x.mu.Unlock()
@@ -241,7 +242,7 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 		if lost := x.total.lost; lost < 120 || lost > 180 || lost+x.total.seconds < 185 {
 			t.Errorf("%d seconds lost, %d sent", lost, x.total.seconds)
 		}
-		if n := strings.Count(l.said.String(), "the server refused samples"); n != 1 {
+		if n := strings.Count(l.logged.String(), "the server refused samples"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 	})
@@ -251,12 +252,14 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 func TestBacklogIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 8)
-		x := l.begin("i", Options{}, away(0, time.Hour))
+		x := l.begin("i", Options{}, outage(0, time.Hour))
 		l.load(x, 5*time.Minute)
 		l.kill(x)
 		var sent []time.Time
 		const takes = 100 * time.Millisecond
-		x = l.begin("i", Options{MaxSamples: 100}, func(_ *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+		x = l.begin("i", Options{MaxSamples: 100}, func(_ *life, r *http.Request,
+			arrive arriveFunc,
+		) (*http.Response, error) {
 			sent = append(sent, time.Now())
 			time.Sleep(takes)
 			return arrive()
@@ -265,7 +268,7 @@ func TestBacklogIsPaced(t *testing.T) {
 			t.Error(err)
 		}
 		if rows := l.check(); rows < 100 || len(sent) < 100 {
-			t.Errorf("%d rows in %d requests are too few", rows, len(sent))
+			t.Errorf("%d rows in %d requests, want at least 100 each", rows, len(sent))
 		}
 		for i, at := range sent[1:50] {
 			if d := at.Sub(sent[i]); d < 2*takes {
@@ -285,7 +288,7 @@ func TestPositionFiles(t *testing.T) {
 		time.Sleep(2500 * time.Millisecond)
 		o := x.opts
 		if _, err := New(x.Collector, o); err != nil {
-			t.Error("a second push to one server: ", err)
+			t.Error("second push to the same server: ", err)
 		}
 		files, err := filepath.Glob(filepath.Join(l.dir, "shop-push-*"))
 		if err != nil || len(files) != 1 {
@@ -301,12 +304,12 @@ func TestPositionFiles(t *testing.T) {
 }
 
 // Pushes continue if the position cannot be written.
-func TestPositionThatCannotBeWritten(t *testing.T) {
+func TestUnwritablePosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 10)
 		x := l.begin("i", Options{}, nil)
 		l.load(x, 5*time.Second)
-		if err := os.Mkdir(x.Pusher.file.path+".new", 0o700); err != nil { // it is written to a file of that name
+		if err := os.Mkdir(x.Pusher.file.path+".new", 0o700); err != nil { // the file is written under this name first
 			t.Fatal(err)
 		}
 		l.load(x, 5*time.Second)
@@ -314,17 +317,17 @@ func TestPositionThatCannotBeWritten(t *testing.T) {
 			t.Error(err)
 		}
 		if rows := l.check(); rows < 10 {
-			t.Errorf("%d rows are too few", rows)
+			t.Errorf("%d rows, want at least 10", rows)
 		}
-		if n := strings.Count(l.said.String(), "cannot save the position"); n != 1 {
-			t.Errorf("logged %d times: %s", n, l.said.String())
+		if n := strings.Count(l.logged.String(), "cannot save the position"); n != 1 {
+			t.Errorf("logged %d times: %s", n, l.logged.String())
 		}
 	})
 }
 
 // A killed process may have sent seconds that it had not logged. The next process begins in the same second. It counts
 // these seconds as lost, and sends no other values under the same names and labels.
-func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
+func TestSecondsSentByThePreviousProcess(t *testing.T) {
 	for _, next := range []int64{-1, 0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLives(t, 13)
@@ -339,7 +342,7 @@ func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 			before := len(l.store.stored)
 			x = l.begin("i", Options{}, nil)
 			if x.first != at {
-				t.Fatalf("it begins with %d, want %d", x.first, at)
+				t.Fatalf("first second is %d, want %d", x.first, at)
 			}
 			l.load(x, 10*time.Second)
 			if err := x.end(); err != nil {
@@ -353,7 +356,7 @@ func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 				}
 			}
 			if x.total.lost != 3 || len(l.store.stored) <= before {
-				t.Errorf("from %d: %d seconds are lost, want 3", next, x.total.lost)
+				t.Errorf("from %d: %d lost seconds, want 3", next, x.total.lost)
 			}
 		})
 	}
@@ -365,15 +368,24 @@ func TestSelectionOfABacklog(t *testing.T) {
 		selected Options
 		want     []string
 	}{
-		"all":        {Options{}, []string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`}},
-		"a metric":   {Options{Metrics: []string{"windowstat_persecond_block"}}, []string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`}},
-		"a resource": {Options{Resources: []string{"r1"}}, []string{`block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`}},
-		"no such":    {Options{Metrics: []string{"windowstat_persecond_pass_peak"}}, nil},
+		"all": {Options{}, []string{
+			`block{instance="i",job="j",resource="r0"}`,
+			`block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`,
+		}},
+		"a metric": {
+			Options{Metrics: []string{"windowstat_persecond_block"}},
+			[]string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`},
+		},
+		"a resource": {Options{Resources: []string{"r1"}}, []string{
+			`block{instance="i",job="j",resource="r1"}`,
+			`pass{instance="i",job="j",resource="r1"}`,
+		}},
+		"no such": {Options{Metrics: []string{"windowstat_persecond_pass_peak"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLives(t, 12)
-				x := l.begin("i", tc.selected, away(0, time.Hour))
+				x := l.begin("i", tc.selected, outage(0, time.Hour))
 				l.load(x, 30*time.Second)
 				l.kill(x)
 				x = l.begin("i", tc.selected, nil)
@@ -383,7 +395,8 @@ func TestSelectionOfABacklog(t *testing.T) {
 				got := map[string]bool{}
 				for key := range l.store.stored {
 					series := key[:strings.LastIndex(key, " ")]
-					if metric := strings.TrimPrefix(series, "windowstat_persecond_"); strings.HasPrefix(metric, "block{") || strings.HasPrefix(metric, "pass{") {
+					metric := strings.TrimPrefix(series, "windowstat_persecond_")
+					if strings.HasPrefix(metric, "block{") || strings.HasPrefix(metric, "pass{") {
 						if strings.Contains(metric, `"r0"`) || strings.Contains(metric, `"r1"`) {
 							got[metric] = true
 						}
@@ -398,26 +411,26 @@ func TestSelectionOfABacklog(t *testing.T) {
 					t.Errorf("got %v", got)
 				}
 				if _, err := os.Stat(l.position()); (err == nil) != (tc.want != nil) {
-					t.Errorf("the position: %v", err)
+					t.Errorf("position file: %v", err)
 				}
 			})
 		})
 	}
 }
 
-// A temporary read error of the log during catch-up, for example without free file descriptors, loses nothing.
-func TestALogThatCannotBeReadForAMomentLosesNothing(t *testing.T) {
+// A temporary read error of the log during catch-up, for example for lack of file descriptors, loses nothing.
+func TestTemporaryReadErrorOfTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 1)
 		o := Options{MaxSamples: 30}
-		x := l.begin("a", o, func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+		x := l.begin("a", o, func(*life, *http.Request, arriveFunc) (*http.Response, error) {
 			return answer(http.StatusServiceUnavailable, "")
 		})
 		l.load(x, 3*time.Minute)
 		_ = x.end()
 		l.kill(x)
 		var requests atomic.Int64
-		x = l.begin("b", o, func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+		x = l.begin("b", o, func(_ *life, _ *http.Request, arrive arriveFunc) (*http.Response, error) {
 			if requests.Add(1) == 3 {
 				aside := l.dir + "-aside"
 				if err := os.Rename(l.dir, aside); err != nil {

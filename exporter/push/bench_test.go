@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// twentySeconds makes twenty seconds of resources, each with as many calls a second.
+// twentySeconds records twenty seconds of the given resources, each with the given number of calls a second.
 func twentySeconds(b *testing.B, resources, calls int) (seconds.Stream, *seconds.Line) {
 	b.Helper()
 	now, random := time.Unix(1_700_000_000, 0), rand.New(rand.NewPCG(1, 1))
@@ -24,7 +24,8 @@ func twentySeconds(b *testing.B, resources, calls int) (seconds.Stream, *seconds
 	for range 20 {
 		for i := range resources * calls {
 			rt := time.Duration(2e7 * math.Exp(random.NormFloat64()/2))
-			_, e, err := c.Enter(b.Context(), fmt.Sprint("GET /api/v1/customers/", i%resources), collector.StartedAt(now.Add(-rt)))
+			_, e, err := c.Enter(b.Context(), fmt.Sprint("GET /api/v1/customers/", i%resources),
+				collector.StartedAt(now.Add(-rt)))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -36,35 +37,37 @@ func twentySeconds(b *testing.B, resources, calls int) (seconds.Stream, *seconds
 	return seconds.NewResources(c, "windowstat", nil), seconds.NewLine(c)
 }
 
-// BenchmarkRemoteWrite reports what a second of a busy resource takes in a push, with and without its histogram.
+// BenchmarkRemoteWrite reports the size of a second of a busy resource in a push, with and without its histogram.
 func BenchmarkRemoteWrite(b *testing.B) {
 	const resources = 100
 	for _, calls := range []int{10, 100, 1000} {
 		stream, line := twentySeconds(b, resources, calls)
 		for name, span := range map[string]int64{"each second": 1, "every 5 s": 5} {
 			for _, histogram := range []seconds.Temporality{seconds.None, seconds.Single} {
-				b.Run(fmt.Sprint(calls, " calls, ", name, ", histogram ", histogram == seconds.Single), func(b *testing.B) {
-					open, enc := line.Open(), RemoteWrite.encoder()
-					for b.Loop() {
-						enc.Reset()
-						stream.Emit(&seconds.Selection{Histogram: histogram}, open-span, open, seconds.Limit{Seconds: span}, enc)
-						body := enc.Body()
-						raw, err := snappy.DecodedLen(body)
-						if err != nil {
-							b.Fatal(err)
+				b.Run(fmt.Sprint(calls, " calls, ", name, ", histogram ", histogram == seconds.Single),
+					func(b *testing.B) {
+						open, enc := line.Open(), RemoteWrite.encoder()
+						for b.Loop() {
+							enc.Reset()
+							stream.Emit(&seconds.Selection{Histogram: histogram}, open-span, open,
+								seconds.Limit{Seconds: span}, enc)
+							body := enc.Body()
+							raw, err := snappy.DecodedLen(body)
+							if err != nil {
+								b.Fatal(err)
+							}
+							n := float64(resources * span)
+							b.ReportMetric(float64(raw)/n, "B/second")
+							b.ReportMetric(float64(len(body))/n, "snappy-B/second")
+							b.ReportMetric(float64(enc.Samples())/n, "samples/second")
 						}
-						n := float64(resources * span)
-						b.ReportMetric(float64(raw)/n, "B/second")
-						b.ReportMetric(float64(len(body))/n, "snappy-B/second")
-						b.ReportMetric(float64(enc.Samples())/n, "samples/second")
-					}
-				})
+					})
 			}
 		}
 	}
 }
 
-// BenchmarkFormats makes a request of one second of a thousand resources in each format.
+// BenchmarkFormats encodes a request of one second of a thousand resources in each format.
 func BenchmarkFormats(b *testing.B) {
 	stream, line := twentySeconds(b, 1000, 10)
 	for _, format := range []Format{RemoteWrite, VictoriaMetrics, OTLP, OTLPDelta} {

@@ -13,26 +13,32 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/background"
 )
 
-// A server fails one attempt with an unclear result and then refuses the samples. They do not count as accepted,
-// because the server has none of them.
-func TestRefusalAfterAnUnclearAttempt(t *testing.T) {
+// A server fails one attempt with an unclear result and then refuses the samples. The samples do not count as accepted,
+// because the server has not stored them.
+func TestRefusalAfterUnclearAttempt(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		first  func(*http.Request) (*http.Response, error) // of each request
+		first  func(*http.Request) (*http.Response, error) // first response to each request
 		code   int
 		body   string
 		header []string
-		want   string // where the samples are counted
+		want   string // metric that counts the samples
 	}{
 		{"too old", busy, 400, "out of bounds\n", nil, "refused"},
 		{"a proxy's page", busy, 400, "<html>Bad Request</html>", []string{"Content-Type", "text/html"}, "refused"},
 		{"too large", busy, 413, "", nil, "refused"},
-		{"Mimir's limit", reset, 400, "per-user series limit of 1 exceeded (err-mimir-max-series-per-user)", nil, "refused"},
+		{
+			"Mimir's limit", reset, 400, "per-user series limit of 1 exceeded (err-mimir-max-series-per-user)",
+			nil, "refused",
+		},
 		{"another process writes the same series", busy, 400, "out of order sample\n", nil, "unconfirmed"},
 		{"and after a broken connection", reset, 400, "duplicate sample for timestamp\n", nil, "unconfirmed"},
-		{"Thanos", busy, 409, "store locally for endpoint a:1: add 1 samples: out of order sample\n", nil, "unconfirmed"},
-		{"nothing was sent before", noRoute, 400, "out of order sample\n", nil, "refused"},
-		{"it was told to wait", wait, 400, "out of order sample\n", nil, "refused"},
+		{
+			"Thanos", busy, 409, "store locally for endpoint a:1: add 1 samples: out of order sample\n", nil,
+			"unconfirmed",
+		},
+		{"the first attempt sent nothing", noRoute, 400, "out of order sample\n", nil, "refused"},
+		{"the first response was 429", wait, 400, "out of order sample\n", nil, "refused"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,11 +60,11 @@ func TestRefusalAfterAnUnclearAttempt(t *testing.T) {
 				}
 				s := j.counts()
 				if got := int(s["push_samples_total"]); got != len(j.stored) {
-					t.Errorf("%d samples are counted as accepted, and the server has %d", got, len(j.stored))
+					t.Errorf("counted %d samples as accepted, but the server has %d", got, len(j.stored))
 				}
 				for _, name := range []string{"refused", "unconfirmed"} {
 					if got := s["push_"+name+"_samples_total"]; (got > 0) != (name == tc.want) {
-						t.Errorf("%v samples are %s", got, name)
+						t.Errorf("%v samples are counted as %s", got, name)
 					}
 				}
 			})
@@ -77,7 +83,7 @@ func reset(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("connection reset by peer")
 }
 
-// peek returns the body of a request, as if it were not read.
+// peek returns the unread body of a request without consuming it.
 func peek(r *http.Request) string {
 	b := r.Body.(*body)
 	text := make([]byte, b.rest.Len())
@@ -85,9 +91,9 @@ func peek(r *http.Request) string {
 	return string(text)
 }
 
-// A request with an unknown result at the end of a job may have arrived. It does not count as lost, and the error
-// reports it.
-func TestEndOfAJobWithAnUnknownRequest(t *testing.T) {
+// A request with an unknown result at the end of a job may have arrived. The error reports its samples, and they do not
+// count as lost.
+func TestEndOfJobWithUnknownResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{Drain: 5 * time.Second, Interval: 4 * time.Second})
 		hangs := time.Now().Add(7 * time.Second)
@@ -100,14 +106,16 @@ func TestEndOfAJobWithAnUnknownRequest(t *testing.T) {
 		}
 		err := j.run(t, 9*time.Second)
 		s := j.counts()
-		if err == nil || !strings.Contains(err.Error(), "cannot send 2 seconds") || !strings.Contains(err.Error(), "samples arrived at http://x/push") {
+		if err == nil || !strings.Contains(err.Error(), "cannot send 2 seconds") ||
+			!strings.Contains(err.Error(), "samples arrived at http://x/push") {
 			t.Error(err)
 		}
-		if s["push_unconfirmed_samples_total"] == 0 || s["push_lost_seconds_total"] != 2 || s["push_seconds_total"]+2 != float64(*j.end-began(j).Unix()) {
+		if s["push_unconfirmed_samples_total"] == 0 || s["push_lost_seconds_total"] != 2 ||
+			s["push_seconds_total"]+2 != float64(*j.end-began(j).Unix()) {
 			t.Errorf("%v", s)
 		}
 		if got := s["push_samples_total"] + s["push_unconfirmed_samples_total"]; int(got) != len(j.stored) {
-			t.Errorf("%v samples are accepted or unconfirmed, and the server has %d", got, len(j.stored))
+			t.Errorf("%v samples are accepted or unconfirmed, but the server has %d", got, len(j.stored))
 		}
 	})
 }
@@ -140,7 +148,7 @@ func TestLogOfPushes(t *testing.T) {
 }
 
 // A URL path that responds 404 for some minutes and then works loses nothing.
-func TestPushToAPathThatIsNotThereYet(t *testing.T) {
+func TestPushToMissingPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
 		ready := time.Now().Add(45 * time.Second)
@@ -160,13 +168,13 @@ func TestPushToAPathThatIsNotThereYet(t *testing.T) {
 	})
 }
 
-// A Pusher that runs twice sends nothing twice. It does not confuse samples that may have arrived with unsent ones.
+// A second Run sends nothing twice, and distinguishes samples that may have arrived from unsent samples.
 func TestSecondRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{Drain: time.Second, Interval: 3 * time.Second, MaxSamples: 20})
 		j.after = func(*http.Request) (*http.Response, error) { return answer(503, "") }
 		if err := j.run(t, 5*time.Second); err == nil {
-			t.Error("nothing is unknown")
+			t.Error("Run reports no unsent seconds")
 		}
 		before := j.counts()
 		j.after = nil
@@ -176,7 +184,8 @@ func TestSecondRun(t *testing.T) {
 			t.Error(err)
 		}
 		s := j.counts()
-		if s["push_lost_seconds_total"] != before["push_lost_seconds_total"] || s["push_unconfirmed_samples_total"] != before["push_unconfirmed_samples_total"] ||
+		if s["push_lost_seconds_total"] != before["push_lost_seconds_total"] ||
+			s["push_unconfirmed_samples_total"] != before["push_unconfirmed_samples_total"] ||
 			s["push_refused_samples_total"] != 0 || s["push_resent_samples_total"] != 0 {
 			t.Errorf("%v, and then %v", before, s)
 		}

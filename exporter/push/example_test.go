@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// What a short job has counted is sent when it ends, the second that is open included.
+// A short job sends all its counts when it ends, including the open second.
 func Example() {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

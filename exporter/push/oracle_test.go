@@ -19,9 +19,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/background"
 )
 
-// TestPushOracle pushes for most of an hour, a quarter under -short, to a real HTTP server that fails in every way that
-// servers, proxies and networks do. Simple rules derive from the responses where each sample is counted, and the server
-// has all samples that count as accepted.
+// TestPushOracle pushes for most of an hour (a quarter with -short) to a real HTTP server with all faults of servers,
+// proxies and networks. Simple rules derive from the responses where each sample is counted. The server has all samples
+// that count as accepted.
 func TestPushOracle(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -35,11 +35,11 @@ func TestPushOracle(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			last := 40 * time.Minute
 			if tc.options.Interval > time.Second {
-				last *= 2 // it has fewer requests
+				last *= 2 // a longer interval sends fewer requests
 			}
 			if testing.Short() {
 				if last = 12 * time.Minute; tc.options.Interval > time.Second {
-					t.Skip("it has too few requests for every fault")
+					t.Skip("too few requests for every fault")
 				}
 			}
 			synctest.Test(t, func(t *testing.T) {
@@ -47,8 +47,15 @@ func TestPushOracle(t *testing.T) {
 				j := newJob(t, tc.options)
 				began := time.Now()
 				s := &hostile{
-					doubles: tc.doubles, timeout: tc.options.Timeout, random: rand.New(rand.NewPCG(7, 8)), quiet: began.Add(last - 2*time.Minute),
-					store: j.receiver, times: map[sample]int{}, fates: map[string]*fate{}, faults: map[fault]int{}, cut: map[string]bool{},
+					doubles:  tc.doubles,
+					timeout:  tc.options.Timeout,
+					random:   rand.New(rand.NewPCG(7, 8)),
+					quiet:    began.Add(last - 2*time.Minute),
+					store:    j.receiver,
+					times:    map[sample]int{},
+					outcomes: map[string]*outcome{},
+					faults:   map[fault]int{},
+					cut:      map[string]bool{},
 				}
 				s.serve(t, j.Pusher)
 				truth := s.load(t, j, began, last)
@@ -58,28 +65,28 @@ func TestPushOracle(t *testing.T) {
 	}
 }
 
-// hostile is a server behind a bad network and worse proxies. It notes what it let the pusher know.
+// hostile is a server behind a faulty network and faulty proxies. It records the result that the Pusher can observe.
 type hostile struct {
-	doubles bool // it stores as VictoriaMetrics does: everything, as often as it comes
+	doubles bool // stores all samples of each request, as VictoriaMetrics does
 	timeout time.Duration
 	random  *rand.Rand
-	quiet   time.Time // when nothing fails any more
+	quiet   time.Time // no faults from this time on
 
 	mu       sync.Mutex
 	store    *receiver
 	times    map[sample]int
-	fates    map[string]*fate // of requests, by body
+	outcomes map[string]*outcome // of requests, by body
 	faults   map[fault]int
 	requests int
-	cut      map[string]bool // requests that were cut off, by their sums
+	cut      map[string]bool // checksums of requests that were cut off
 }
 
-// fate is what became of a request.
-type fate struct {
+// outcome describes the result of a request.
+type outcome struct {
 	samples []sample
-	unknown bool   // an attempt has ended without a clear response
+	unknown bool   // an attempt ended without a clear response
 	errors  int    // responses with 500
-	end     string // where its samples are counted
+	end     string // metric that counts the samples
 	resent  bool
 }
 
@@ -87,19 +94,19 @@ type fault int
 
 const (
 	none        fault = iota
-	errorBefore       // it is stored
+	errorBefore       // with Before the samples are not stored, with After they are
 	errorAfter
 	busyBefore
 	busyAfter
 	slowBefore
 	slowAfter
-	late // it is stored when the pusher has given it up
+	late // stored after the Pusher has given up the attempt
 	cutBefore
 	cutWithin
 	cutAfter
 	tooOld
-	page     // 400 of a proxy
-	another  // process has written newer samples
+	page     // 400 from a proxy
+	another  // another process has written newer samples
 	large    // 413
 	throttle // 429
 	missing  // 404
@@ -117,53 +124,53 @@ func (s *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch kind {
 	case none:
-		s.tell(w, f, s.keep(f, body))
+		s.respond(w, f, s.keep(f, body))
 	case errorBefore:
-		s.tell(w, f, failure(500, ""))
+		s.respond(w, f, failure(500, ""))
 	case errorAfter:
 		s.keep(f, body)
-		s.tell(w, f, failure(500, ""))
+		s.respond(w, f, failure(500, ""))
 	case busyBefore:
-		s.tell(w, f, failure(503, ""))
+		s.respond(w, f, failure(503, ""))
 	case busyAfter:
 		s.keep(f, body)
-		s.tell(w, f, failure(503, ""))
+		s.respond(w, f, failure(503, ""))
 	case slowBefore:
-		s.tell(w, f, nil)
+		s.respond(w, f, nil)
 		<-r.Context().Done()
 	case slowAfter:
 		s.keep(f, body)
-		s.tell(w, f, nil)
+		s.respond(w, f, nil)
 		<-r.Context().Done()
 	case late:
-		s.tell(w, f, nil)
+		s.respond(w, f, nil)
 		time.Sleep(s.timeout + 500*time.Millisecond)
 		s.keep(f, body)
 	case cutBefore:
-		s.tell(w, f, nil)
+		s.respond(w, f, nil)
 		panic(http.ErrAbortHandler)
 	case cutAfter:
 		s.keep(f, body)
-		s.tell(w, f, nil)
+		s.respond(w, f, nil)
 		panic(http.ErrAbortHandler)
 	case tooOld:
-		s.tell(w, f, failure(400, "out of bounds\n"))
+		s.respond(w, f, failure(400, "out of bounds\n"))
 	case page:
-		s.tell(w, f, failure(400, "<html>out of order sample"))
+		s.respond(w, f, failure(400, "<html>out of order sample"))
 	case another:
-		s.tell(w, f, failure(400, "out of order sample\n"))
+		s.respond(w, f, failure(400, "out of order sample\n"))
 	case large:
-		s.tell(w, f, failure(413, "<html>too large"))
+		s.respond(w, f, failure(413, "<html>too large"))
 	case throttle:
-		s.tell(w, f, failure(429, ""))
+		s.respond(w, f, failure(429, ""))
 	case missing:
-		s.tell(w, f, failure(404, "<html>nothing here"))
+		s.respond(w, f, failure(404, "<html>nothing here"))
 	case moved:
-		s.tell(w, f, failure(302, ""))
+		s.respond(w, f, failure(302, ""))
 	case greeting:
-		s.tell(w, f, failure(200, "<html>hello"))
+		s.respond(w, f, failure(200, "<html>hello"))
 	case slowBody:
-		s.tell(w, f, failure(408, ""))
+		s.respond(w, f, failure(408, ""))
 	}
 }
 
@@ -175,8 +182,8 @@ func failure(code int, body string) *http.Response {
 	return resp
 }
 
-// receive reads a request and decides what goes wrong. There is no fate if it is cut off.
-func (s *hostile) receive(r *http.Request) (kind fault, f *fate, body []byte) {
+// receive reads a request and chooses a fault. The outcome is nil if the request is cut off.
+func (s *hostile) receive(r *http.Request) (kind fault, f *outcome, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
@@ -193,24 +200,24 @@ func (s *hostile) receive(r *http.Request) (kind fault, f *fate, body []byte) {
 	if err != nil {
 		panic(err)
 	}
-	if s.fates[string(body)] == nil {
+	if s.outcomes[string(body)] == nil {
 		samples, err := parse(body)
 		if err != nil {
 			panic(err)
 		}
-		s.fates[string(body)] = &fate{samples: samples}
+		s.outcomes[string(body)] = &outcome{samples: samples}
 	}
-	f = s.fates[string(body)]
+	f = s.outcomes[string(body)]
 	f.unknown = f.unknown || s.cut[r.Header.Get("Sum")]
-	if time.Now().Before(s.quiet) && crc32.ChecksumIEEE(body)%500 == 0 { // what it cannot digest
+	if time.Now().Before(s.quiet) && crc32.ChecksumIEEE(body)%500 == 0 { // a request that always fails
 		kind = errorBefore
 	}
 	s.faults[kind]++
 	return kind, f, body
 }
 
-// keep stores a request.
-func (s *hostile) keep(f *fate, body []byte) *http.Response {
+// keep stores the samples of a request.
+func (s *hostile) keep(f *outcome, body []byte) *http.Response {
 	if !s.doubles {
 		resp, _ := s.store.store(body)
 		return resp
@@ -225,8 +232,8 @@ func (s *hostile) keep(f *fate, body []byte) *http.Response {
 	return resp
 }
 
-// tell responds, nil for not at all, and notes what that means.
-func (s *hostile) tell(w http.ResponseWriter, f *fate, resp *http.Response) {
+// respond sends resp and records the result that the Pusher can observe. If resp is nil, it sends no response.
+func (s *hostile) respond(w http.ResponseWriter, f *outcome, resp *http.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if resp == nil {
@@ -237,13 +244,14 @@ func (s *hostile) tell(w http.ResponseWriter, f *fate, resp *http.Response) {
 	isPage := resp.Header.Get("Content-Type") == "text/html"
 	switch code := resp.StatusCode; {
 	case f.end != "":
-		panic("it is sent again after its end: " + f.end)
+		panic("request is sent again after its end: " + f.end)
 	case code/100 == 2 && !isPage:
 		f.end, f.resent = "samples", f.unknown
 	case code/100 == 2 || code == 302 || code == 404 || code == 429:
 	case code == 500 && f.errors == 30:
 		f.end = "unconfirmed_samples"
-	case code == 400 && f.unknown && !isPage && (strings.HasPrefix(string(text), "out of order") || strings.HasPrefix(string(text), "duplicate")):
+	case code == 400 && f.unknown && !isPage &&
+		(strings.HasPrefix(string(text), "out of order") || strings.HasPrefix(string(text), "duplicate")):
 		f.end = "unconfirmed_samples"
 	case code == 408 || code/100 == 5:
 		f.unknown = true
@@ -260,10 +268,13 @@ func (s *hostile) tell(w http.ResponseWriter, f *fate, resp *http.Response) {
 	_, _ = w.Write(text)
 }
 
-// serve connects the pusher with the server, by connections that are closed when they are idle for a moment.
+// serve connects the Pusher with the server. Idle connections are closed after less than a second.
 func (s *hostile) serve(t *testing.T, p *Pusher) {
 	conns := make(pipes)
-	server := &http.Server{Handler: s, IdleTimeout: 900 * time.Millisecond, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	server := &http.Server{
+		Handler: s, IdleTimeout: 900 * time.Millisecond,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),
+	}
 	go func() { _ = server.Serve(conns) }()
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		if time.Now().Before(s.quiet) && s.randomly(10) == 0 {
@@ -281,7 +292,7 @@ func (s *hostile) serve(t *testing.T, p *Pusher) {
 	})
 }
 
-// summed says in a header which request it is, for one that is cut off.
+// summed adds a header with the checksum of the request, which identifies a request that is cut off.
 type summed struct{ http.RoundTripper }
 
 func (x summed) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -289,7 +300,7 @@ func (x summed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return x.RoundTripper.RoundTrip(r)
 }
 
-// pipes is a listener for the other ends of pipes.
+// pipes is a listener. A client sends one end of a pipe to it.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -302,13 +313,13 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// blocked is a resource in a second.
+// blocked identifies a second of a resource.
 type blocked struct {
 	resource string
 	unix     int64
 }
 
-// load counts calls, and returns how many there were.
+// load makes calls, and returns their number by resource and second.
 func (s *hostile) load(t *testing.T, j job, began time.Time, d time.Duration) map[blocked]float64 {
 	truth := map[blocked]float64{}
 	stop := background.Start(j.Run)
@@ -333,15 +344,16 @@ func (s *hostile) randomly(n int) int {
 
 func (s *hostile) check(t *testing.T, j job, truth map[blocked]float64) {
 	counted := map[string]int{}
-	passes := map[int64]int{} // series of which a second was sent, of those that have every second: passes, and the run
+	passes := map[int64]int{} // number of sent series with a sample in every second: passes, and the run
 	sent := map[string]bool{}
-	for _, f := range s.fates {
+	for _, f := range s.outcomes {
 		counted[f.end] += len(f.samples)
 		if f.resent {
 			counted["resent_samples"] += len(f.samples)
 		}
 		for _, x := range f.samples {
-			if strings.HasPrefix(x.series, "windowstat_persecond_pass{") || strings.HasPrefix(x.series, "windowstat_persecond_run{") {
+			if strings.HasPrefix(x.series, "windowstat_persecond_pass{") ||
+				strings.HasPrefix(x.series, "windowstat_persecond_run{") {
 				passes[x.unix]++
 			}
 			key := fmt.Sprint(x.series, " ", x.unix)
@@ -350,12 +362,13 @@ func (s *hostile) check(t *testing.T, j job, truth map[blocked]float64) {
 			}
 			sent[key] = true
 			if v, ok := s.store.stored[key]; f.end == "samples" && (!ok || v != x.value) {
-				t.Errorf("%s was accepted as %v, and is %v (%t)", key, x.value, v, ok)
+				t.Errorf("%s was accepted as %v, but is %v (%t)", key, x.value, v, ok)
 			}
 			if s.doubles && f.end == "samples" && s.times[x] != 1 && !f.resent {
-				t.Errorf("%s is stored %d times, and not counted as sent again", key, s.times[x])
+				t.Errorf("%s is stored %d times, but not counted as resent", key, s.times[x])
 			}
-			if name, ok := strings.CutPrefix(x.series, `windowstat_persecond_block{instance="i",job="j",resource="`); ok {
+			const blocks = `windowstat_persecond_block{instance="i",job="j",resource="`
+			if name, ok := strings.CutPrefix(x.series, blocks); ok {
 				if want := truth[blocked{strings.TrimSuffix(name, `"}`), x.unix}]; x.value != want {
 					t.Errorf("%s is %v, want %v", key, x.value, want)
 				}
@@ -391,8 +404,9 @@ func (s *hostile) check(t *testing.T, j job, truth map[blocked]float64) {
 			whole++
 		}
 	}
-	if lost := all - whole; counted[""] != 0 || got["push_lost_seconds_total"] != float64(lost) || got["push_seconds_total"] != float64(whole) {
-		t.Errorf("%d samples have no end; %d seconds were not sent; %v", counted[""], lost, got)
+	if lost := all - whole; counted[""] != 0 || got["push_lost_seconds_total"] != float64(lost) ||
+		got["push_seconds_total"] != float64(whole) {
+		t.Errorf("%d samples are not counted; %d seconds were not sent; %v", counted[""], lost, got)
 	}
 	for kind := range numFaults {
 		if s.faults[kind] < 5 {

@@ -24,7 +24,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// otlpPoint is a data point as it was received.
+// otlpPoint is a received data point.
 type otlpPoint struct {
 	metric, unit string
 	kind         protowire.Number
@@ -36,10 +36,10 @@ type otlpPoint struct {
 	histogram    []field
 }
 
-// series is the name and the attributes.
+// series returns the metric name with the attributes.
 func (p otlpPoint) series() string { return p.metric + "{" + p.attributes + "}" }
 
-// readOTLP reads a request: the attributes of its resource, and its points.
+// readOTLP decodes a request: the attributes of its resource, and its points.
 func readOTLP(t testing.TB, body []byte) (resource string, points []otlpPoint) {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(body))
@@ -102,8 +102,8 @@ func readPoint(t testing.TB, p otlpPoint, b []byte, attribute func([]byte) strin
 	return p
 }
 
-// A gauge has the start of its second, a cumulative point the start of its series and the end of a second, a delta both
-// ends of its second. A reused encoder contains nothing of the previous request.
+// A gauge has the start of its second. A cumulative point has the start of its series and the end of a second. A delta
+// has both ends of its second. A reused encoder contains nothing of the previous request.
 func TestOTLPTimes(t *testing.T) {
 	const second, nano = 1_700_000_000, uint64(1e9)
 	gauge := &table.Family{Name: "x_persecond_rt_max_seconds", Type: table.Gauge, Help: "Longest."}
@@ -132,7 +132,7 @@ func TestOTLPTimes(t *testing.T) {
 			series(&table.Family{Name: "x_rt_seconds", Type: tc.histogram})
 			enc.Start(second - 60)
 			enc.Histogram(second, new(node.Histogram))
-			series(&table.Family{Name: "x_nothing"}) // without points it is none
+			series(&table.Family{Name: "x_nothing"}) // a series without points is omitted
 			if enc.Samples() != 4 {
 				t.Fatal(enc.Samples())
 			}
@@ -143,8 +143,14 @@ func TestOTLPTimes(t *testing.T) {
 			for i, want := range []otlpPoint{
 				{metric: gauge.Name, unit: "s", kind: 5, at: second * nano, value: 0.25},
 				{metric: gauge.Name, unit: "s", kind: 5, at: (second + 1) * nano, value: math.Inf(1)},
-				{metric: sum.Name, kind: 7, temporality: tc.temporality, monotonic: true, start: tc.start * nano, at: tc.at * nano, value: 7},
-				{metric: "x_rt_seconds", unit: "s", kind: 10, temporality: tc.temporality, start: tc.start * nano, at: tc.at * nano},
+				{
+					metric: sum.Name, kind: 7, temporality: tc.temporality, monotonic: true,
+					start: tc.start * nano, at: tc.at * nano, value: 7,
+				},
+				{
+					metric: "x_rt_seconds", unit: "s", kind: 10, temporality: tc.temporality,
+					start: tc.start * nano, at: tc.at * nano,
+				},
 			} {
 				got := points[i]
 				want.attributes, want.histogram = `instance="i",job="j",resource="a\"",zone="ä"`, got.histogram
@@ -156,7 +162,7 @@ func TestOTLPTimes(t *testing.T) {
 	}
 }
 
-// checkOTLPHistogram compares a histogram in OTLP with one of client_golang.
+// checkOTLPHistogram compares a histogram in OTLP with a histogram of client_golang.
 func checkOTLPHistogram(t *testing.T, h *node.Histogram, want *dto.Histogram) {
 	t.Helper()
 	enc := OTLPDelta.encoder()
@@ -173,7 +179,7 @@ func checkOTLPHistogram(t *testing.T, h *node.Histogram, want *dto.Histogram) {
 		for ; len(counts) > 0; index++ {
 			n, size := protowire.ConsumeVarint(counts)
 			if counts = counts[size:]; n > 0 {
-				got[index+1] = n // OTLP calls a bucket by its lower bound
+				got[index+1] = n // OTLP identifies a bucket by its lower bound
 			}
 		}
 	}
@@ -189,18 +195,19 @@ func checkOTLPHistogram(t *testing.T, h *node.Histogram, want *dto.Histogram) {
 			index++
 		}
 	}
-	if fmt.Sprint(got) != fmt.Sprint(wanted) || numbers[4] != want.GetSampleCount() || math.Abs(math.Float64frombits(numbers[5])-want.GetSampleSum()) > 1e-9 ||
+	if fmt.Sprint(got) != fmt.Sprint(wanted) || numbers[4] != want.GetSampleCount() ||
+		math.Abs(math.Float64frombits(numbers[5])-want.GetSampleSum()) > 1e-9 ||
 		protowire.DecodeZigZag(numbers[6]) != 3 || numbers[7] != want.GetZeroCount() {
 		t.Errorf("got %v with %v, want %v", got, numbers, want)
 	}
 }
 
-// otlpServer takes what is pushed by OTLP, while it is not away.
+// otlpServer accepts OTLP pushes, except during an outage.
 type otlpServer struct {
 	mu       sync.Mutex
-	away     bool
+	outage   bool
 	noDeltas bool
-	requests [][]otlpPoint // that were accepted
+	requests [][]otlpPoint // accepted requests
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -212,7 +219,7 @@ func (s *otlpServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
+	if s.outage {
 		return answer(http.StatusServiceUnavailable, "")
 	}
 	_, points := readOTLP(new(testing.T), body)
@@ -223,7 +230,7 @@ func (s *otlpServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(http.StatusOK, "")
 }
 
-// points are the values of a metric of the resource a, by the Unix time of their points.
+// points returns the values of a metric of the resource a, by the Unix time of their points.
 func (s *otlpServer) points(metric string) map[int64]float64 {
 	all := map[int64]float64{}
 	for _, points := range s.requests {
@@ -236,8 +243,10 @@ func (s *otlpServer) points(metric string) map[int64]float64 {
 	return all
 }
 
-// pushOTLP pushes in a bubble what do does, to a server.
-func pushOTLP(t *testing.T, format Format, s *otlpServer, do func(c *collector.Collector)) (numbers map[string]float64, began int64) {
+// pushOTLP runs do and pushes its calls to a server. The caller must be in a synctest bubble.
+func pushOTLP(
+	t *testing.T, format Format, s *otlpServer, do func(c *collector.Collector),
+) (numbers map[string]float64, began int64) {
 	t.Helper()
 	c, err := collector.New(collector.Options{Windows: node.Options{History: time.Minute}, RetireAfter: -1})
 	if err != nil {
@@ -261,10 +270,10 @@ func pushOTLP(t *testing.T, format Format, s *otlpServer, do func(c *collector.C
 
 // At the end of each second a sum contains all earlier counts. This holds after idle minutes without samples, and after
 // an outage that was longer than the history and lost seconds.
-func TestOTLPSumsAreThoseOfTheProcess(t *testing.T) {
+func TestOTLPSumsAreCumulative(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(otlpServer)
-		want := map[int64]float64{} // by the end of a second in which there were calls
+		want := map[int64]float64{} // by the end of each second with calls
 		blocks := 0.0
 		block := func(c *collector.Collector, n int) {
 			for range n {
@@ -282,13 +291,13 @@ func TestOTLPSumsAreThoseOfTheProcess(t *testing.T) {
 			time.Sleep(3 * time.Minute)
 			block(c, 3)
 			s.mu.Lock()
-			s.away = true
+			s.outage = true
 			s.mu.Unlock()
 			for range 120 {
 				block(c, 2)
 			}
 			s.mu.Lock()
-			s.away = false
+			s.outage = false
 			s.mu.Unlock()
 			for range 20 {
 				block(c, 1)
@@ -307,15 +316,16 @@ func TestOTLPSumsAreThoseOfTheProcess(t *testing.T) {
 				first++
 			}
 			if !ok || got != sum || continues && got-before != gauges[at-1] {
-				t.Errorf("at %d the sum is %v (%t) and was %v, want %v", at-began, got, ok, before, sum)
+				t.Errorf("sum at %d is %v (%t), previously %v, want %v", at-began, got, ok, before, sum)
 			}
 		}
-		if missing < 50 || missing > 70 || first != 2 { // of all, and after what is missing
-			t.Errorf("%d seconds are missing, and %d sums have none before them", missing, first)
+		if missing < 50 || missing > 70 || first != 2 { // the first second, and the first one after the gap
+			t.Errorf("%d missing seconds, %d sums without a previous sum", missing, first)
 		}
 		for _, points := range s.requests {
 			for _, p := range points {
-				if first := int64(p.start / 1e9); p.kind != 5 && first != began && first != began+3 { // of all, and of the resource
+				// Start of the process, and of the resource.
+				if first := int64(p.start / 1e9); p.kind != 5 && first != began && first != began+3 {
 					t.Fatalf("%s begins at %d", p.series(), first-began)
 				}
 			}
@@ -340,18 +350,20 @@ func TestOTLPDeltasInSeparateRequests(t *testing.T) {
 			})
 			gauges, deltas := s.points("windowstat_persecond_block"), s.points("windowstat_persecond_block_total")
 			for at, want := range calls {
-				if delta, ok := deltas[at+1]; want > 0 && (gauges[at] != want || delta != want && !refuses || ok == refuses) {
+				delta, ok := deltas[at+1]
+				if want > 0 && (gauges[at] != want || delta != want && !refuses || ok == refuses) {
 					t.Errorf("%v calls: the gauge is %v, the delta %v (%t)", want, gauges[at], delta, ok)
 				}
 			}
 			for _, points := range s.requests {
 				for _, p := range points {
 					if (p.kind == 5) != (points[0].kind == 5) {
-						t.Fatal("gauges and deltas are in one request")
+						t.Fatal("one request has gauges and deltas")
 					}
 				}
 			}
-			if n["push_retries_total"] != 0 || n["push_samples_total"] == 0 || (n["push_refused_samples_total"] > 0) != refuses {
+			if n["push_retries_total"] != 0 || n["push_samples_total"] == 0 ||
+				(n["push_refused_samples_total"] > 0) != refuses {
 				t.Errorf("%v", n)
 			}
 		})
@@ -394,7 +406,8 @@ func TestOTLPPartialSuccess(t *testing.T) {
 		r := request{body: []byte("x"), samples: 10, doubt: tc.doubt}
 		settled := p.deliver(t.Context(), &r)
 		v, got := r.verdict, p.total
-		if !settled || v != accepted || got.samples != tc.accepted || got.refused != tc.refused || got.unconfirmed != tc.u || !strings.Contains(log.String(), tc.says) || (tc.says == "") != (log.Len() == 0) {
+		if !settled || v != accepted || got.samples != tc.accepted || got.refused != tc.refused ||
+			got.unconfirmed != tc.u || !strings.Contains(log.String(), tc.says) || (tc.says == "") != (log.Len() == 0) {
 			t.Errorf("%.50q: %d, %+v, %s", tc.body, v, got, log.String())
 		}
 	}

@@ -15,12 +15,13 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// The receiver is slow but accepts everything. Pushes keep up as long as sixteen concurrent requests are fast enough.
-// One request at a time lagged by a further 0.4 s each second with a thousand resources, until the history was full.
-func TestPushToADistantServer(t *testing.T) {
+// The receiver responds slowly but accepts everything. Pushes keep up as long as sixteen concurrent requests are fast
+// enough. With one request at a time and a thousand resources, the lag would grow by 0.4 s each second until the
+// history is full.
+func TestPushWithHighLatency(t *testing.T) {
 	for _, resources := range []int{40, 400} {
 		synctest.Test(t, func(t *testing.T) {
-			const most = 400 // as 10,000 with twenty-five times as many resources
+			const most = 400 // like 10,000 samples with twenty-five times as many resources
 			j := newJob(t, Options{MaxSamples: most})
 			inFlight, atOnce := 0, 0
 			j.before = func(*http.Request) (*http.Response, error) {
@@ -50,28 +51,29 @@ func TestPushToADistantServer(t *testing.T) {
 			}
 			j.check(t, 0)
 			if want := (13*resources + most - 1) / most; atOnce < min(want, 16) || atOnce > 16 {
-				t.Errorf("%d requests at a time, want some %d", atOnce, want)
+				t.Errorf("%d concurrent requests, want about %d", atOnce, want)
 			}
 		})
 	}
 }
 
-// The receiver fails half of its requests. A resent request delays its series for seconds only; backoffs of up to half
-// a minute caused a lag of 230 s.
-func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
+// The receiver fails half of the requests. A resent request delays its series for seconds only. Backoffs of up to half
+// a minute would cause a lag of 230 s.
+func TestPushWithHalfOfTheRequestsFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{MaxSamples: 230})
-		fails := map[string]int{} // how often requests fail from now on
+		fails := map[string]int{} // remaining failures by request
 		unlucky := time.Now()
 		j.before = func(r *http.Request) (*http.Response, error) {
 			body := peek(r)
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			// The number of failures depends only on the request, so the order of goroutines has no effect: half of the
+			// The number of failures depends only on the request, so the order of goroutines has no effect. Half of the
 			// requests never fail, a quarter fails once, and so on, up to three times. Every two minutes one request
-			// fails eight times, which takes 23 s, plus or minus half.
+			// fails eight times and takes 23 s, plus or minus half.
 			if _, known := fails[body]; !known {
-				if fails[body] = min(bits.TrailingZeros32(crc32.ChecksumIEEE([]byte(body))), 3); time.Since(unlucky) > 2*time.Minute {
+				fails[body] = min(bits.TrailingZeros32(crc32.ChecksumIEEE([]byte(body))), 3)
+				if time.Since(unlucky) > 2*time.Minute {
 					fails[body], unlucky = 8, time.Now()
 				}
 			}
@@ -106,7 +108,7 @@ func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
 		}
 
 		if lag > 40 {
-			t.Errorf("it lags by %v s", lag)
+			t.Errorf("lag is %v s, want at most 40", lag)
 		}
 	})
 }
@@ -114,11 +116,14 @@ func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
 // A server without native histograms always responds 500 to requests with a histogram. The Pusher detects this, logs it
 // once, and sends the other samples.
 func TestServerWithoutHistograms(t *testing.T) {
-	for _, words := range []string{"native histograms are disabled\n", "Native Histograms not enabled for tenant", "nothing about them"} {
+	for _, words := range []string{
+		"native histograms are disabled\n",
+		"Native Histograms not enabled for tenant", "nothing about them",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			j := newJob(t, Options{Histogram: true})
-			var said strings.Builder
-			j.Pusher.log.To = slog.New(slog.NewTextHandler(&said, nil))
+			var logged strings.Builder
+			j.Pusher.log.To = slog.New(slog.NewTextHandler(&logged, nil))
 			refused := 0
 			j.before = func(r *http.Request) (*http.Response, error) {
 				if strings.Contains(peek(r), "rt_distribution_seconds") {
@@ -136,8 +141,8 @@ func TestServerWithoutHistograms(t *testing.T) {
 			*j.end = j.Seal().Open + 1
 			err := stop()
 			if strings.HasPrefix(words, "nothing") {
-				if err == nil || refused < 5 || strings.Contains(said.String(), "histogram") {
-					t.Errorf("%v: %d requests, %s", err, refused, said.String())
+				if err == nil || refused < 5 || strings.Contains(logged.String(), "histogram") {
+					t.Errorf("%v: %d requests, %s", err, refused, logged.String())
 				}
 				return
 			}
@@ -145,11 +150,14 @@ func TestServerWithoutHistograms(t *testing.T) {
 				t.Error(err)
 			}
 			j.check(t, 0)
-			if n := strings.Count(said.String(), "does not accept native histograms"); n != 1 || refused != 1 {
-				t.Errorf("said %d times, %d requests with histograms", n, refused)
+			if n := strings.Count(logged.String(), "does not accept native histograms"); n != 1 || refused != 1 {
+				t.Errorf("logged %d times, %d requests with histograms", n, refused)
 			}
-			if s := j.counts(); s["push_lost_seconds_total"]+s["push_refused_samples_total"]+s["push_resent_samples_total"] != 0 {
-				t.Errorf("%v", s)
+			s := j.counts()
+			for _, name := range []string{"lost_seconds", "refused_samples", "resent_samples"} {
+				if s["push_"+name+"_total"] != 0 {
+					t.Errorf("%s: %v", name, s)
+				}
 			}
 		})
 	}
@@ -157,7 +165,7 @@ func TestServerWithoutHistograms(t *testing.T) {
 
 // A server without native histograms has already accepted the requests without them. Only the other requests are
 // rebuilt.
-func TestServerWithoutHistogramsOfManySeries(t *testing.T) {
+func TestServerWithoutHistogramsManySeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{Histogram: true, MaxSamples: 10, Interval: 5 * time.Second})
 		refused, taken := 0, 0
@@ -188,8 +196,11 @@ func TestServerWithoutHistogramsOfManySeries(t *testing.T) {
 		if refused == 0 || refused > maxParts/2 || taken < maxParts {
 			t.Errorf("%d requests with histograms, %d without", refused, taken)
 		}
-		if s := j.counts(); s["push_lost_seconds_total"]+s["push_refused_samples_total"]+s["push_resent_samples_total"]+s["push_unconfirmed_samples_total"] != 0 {
-			t.Errorf("%v", s)
+		s := j.counts()
+		for _, name := range []string{"lost_seconds", "refused_samples", "resent_samples", "unconfirmed_samples"} {
+			if s["push_"+name+"_total"] != 0 {
+				t.Errorf("%s: %v", name, s)
+			}
 		}
 	})
 }
@@ -209,6 +220,6 @@ func TestParts(t *testing.T) {
 		}
 	}
 	if part := (&splitter{parts: maxParts}).part(f, []string{"GET /"}); part != 10 {
-		t.Errorf("the part of a series has changed: it is %d", part)
+		t.Errorf("the part of the series has changed to %d, want 10", part)
 	}
 }

@@ -23,20 +23,20 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// lives are processes one after the other that share a directory, and a server as [receiver].
+// lives runs processes one after the other. They share a directory, and a server that works like [receiver].
 type lives struct {
-	t     *testing.T
-	dir   string
-	store *receiver
-	said  lockedText
-	lives []*life
-	log   metriclog.Options
+	t      *testing.T
+	dir    string
+	store  *receiver
+	logged lockedText
+	lives  []*life
+	log    metriclog.Options
 
 	killing sync.Mutex
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	random  *rand.Rand
-	times   map[string]int // how often a sample was stored
-	doubt   map[int64]bool // seconds that a process cannot know to have arrived
+	times   map[string]int // number of times each sample was stored
+	doubt   map[int64]bool // seconds whose arrival is unknown to a process
 }
 
 func (l *lives) randomly(n int) int {
@@ -45,7 +45,7 @@ func (l *lives) randomly(n int) int {
 	return l.random.IntN(n)
 }
 
-// life is a process. It is killed by taking the directory away from it as it is, and its network.
+// life is a process. To kill it, the test cuts its network and gives the next process a copy of the directory.
 type life struct {
 	*collector.Collector
 	*Pusher
@@ -76,22 +76,29 @@ func (l *lockedText) String() string {
 
 func newLives(t *testing.T, seed uint64) *lives {
 	return &lives{
-		t: t, dir: t.TempDir(), store: newReceiver(), times: map[string]int{}, random: rand.New(rand.NewPCG(seed, 5)), doubt: map[int64]bool{},
-		log: metriclog.Options{App: "shop", Location: time.UTC},
+		t:      t,
+		dir:    t.TempDir(),
+		store:  newReceiver(),
+		times:  map[string]int{},
+		random: rand.New(rand.NewPCG(seed, 5)),
+		doubt:  map[int64]bool{},
+		log:    metriclog.Options{App: "shop", Location: time.UTC},
 	}
 }
 
 // begin starts a process. Its requests go through do, which may be nil.
-func (l *lives) begin(instance string, o Options, do func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error)) *life {
+func (l *lives) begin(instance string, o Options, do requestFunc) *life {
 	l.t.Helper()
 	x := &life{instance: instance}
 	logs := l.log
-	logs.Dir, logs.Logger = l.dir, slog.New(slog.NewTextHandler(&l.said, nil))
+	logs.Dir, logs.Logger = l.dir, slog.New(slog.NewTextHandler(&l.logged, nil))
 	last, err := metriclog.Last(logs)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	x.Collector, err = collector.New(collector.Options{Windows: node.Options{History: time.Minute}, After: last, RetireAfter: -1})
+	x.Collector, err = collector.New(collector.Options{
+		Windows: node.Options{History: time.Minute}, After: last, RetireAfter: -1,
+	})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -154,22 +161,28 @@ func (l *lives) begin(instance string, o Options, do func(*life, *http.Request, 
 	return x
 }
 
+// arriveFunc delivers a request to the server and returns the response.
+type arriveFunc = func() (*http.Response, error)
+
+// requestFunc handles a request of a process. It may call arrive, kill the process, or return an error.
+type requestFunc = func(x *life, r *http.Request, arrive arriveFunc) (*http.Response, error)
+
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// kill is kill -9: what is on the disk stays.
+// kill simulates kill -9: the next process finds the files in their current state.
 func (l *lives) kill(x *life) {
-	l.killing.Lock() // who comes second finds the process dead
+	l.killing.Lock() // a second caller finds the process dead
 	defer l.killing.Unlock()
 	if x.dead.Swap(true) {
 		return
 	}
-	x.Pusher.mu.Lock() // no position is saved but one that is being written
+	x.Pusher.mu.Lock() // finishes a save in progress and prevents further ones
 	defer x.Pusher.mu.Unlock()
 	next := l.t.TempDir()
 	err := os.CopyFS(next, os.DirFS(l.dir))
-	for errors.Is(err, os.ErrNotExist) { // a file is not there while it is renamed
+	for errors.Is(err, os.ErrNotExist) { // a file is absent while it is renamed
 		next = l.t.TempDir()
 		err = os.CopyFS(next, os.DirFS(l.dir))
 	}
@@ -180,13 +193,13 @@ func (l *lives) kill(x *life) {
 	was := l.savedPosition()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x.cancel() // what it does from now on nobody sees
+	x.cancel() // nothing that the process does after this is visible
 	for at := was.Next; at < was.UnackedTo; at++ {
 		l.doubt[at] = true
 	}
 }
 
-// savedPosition reads the position.
+// savedPosition returns the saved position.
 func (l *lives) savedPosition() (was position) {
 	l.t.Helper()
 	if err := atomicfile.Read(l.position(), &was); err != nil {
@@ -195,7 +208,7 @@ func (l *lives) savedPosition() (was position) {
 	return was
 }
 
-// position is the path of the first position.
+// position returns the path of the first position file.
 func (l *lives) position() string {
 	found, _ := filepath.Glob(filepath.Join(l.dir, "shop-push-*-1.json"))
 	if len(found) == 0 {
@@ -204,7 +217,7 @@ func (l *lives) position() string {
 	return found[0]
 }
 
-// load makes calls for a time, or until the process is killed.
+// load makes calls for a duration, or until the process is killed.
 func (l *lives) load(x *life, d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end) && !x.dead.Load(); {
 		x.Resource(fmt.Sprint("r", l.randomly(4))).Block("")
@@ -212,7 +225,7 @@ func (l *lives) load(x *life, d time.Duration) {
 	}
 }
 
-// check compares what is stored with the log: every row once, under the labels of its process.
+// check compares the stored samples with the log: each row is stored once, under the labels of its process.
 func (l *lives) check() (rows int) {
 	l.t.Helper()
 	found, err := metriclog.Searcher{Dir: l.dir, App: "shop"}.Search(metriclog.Query{})
@@ -241,8 +254,8 @@ func (l *lives) check() (rows int) {
 	return rows
 }
 
-// TestPushesOfKilledProcesses kills processes at any moment, before and after the server has what they send, while it is away and
-// while they catch up.
+// TestPushesOfKilledProcesses kills processes at random times: before and after the server stores a request, during an
+// outage, and during catch-up.
 func TestPushesOfKilledProcesses(t *testing.T) {
 	seeds, processes := uint64(6), 12
 	if testing.Short() {
@@ -251,13 +264,13 @@ func TestPushesOfKilledProcesses(t *testing.T) {
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLives(t, seed)
-			var away atomic.Int64 // until when the server is
-			do := func(x *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+			var outage atomic.Int64 // end of the outage
+			do := func(x *life, _ *http.Request, arrive arriveFunc) (*http.Response, error) {
 				switch n := l.randomly(100); {
-				case time.Now().UnixNano() < away.Load():
+				case time.Now().UnixNano() < outage.Load():
 					return answer(http.StatusServiceUnavailable, "")
 				case n < 5:
-					away.Store(time.Now().Add(time.Duration(l.randomly(150)) * time.Second).UnixNano())
+					outage.Store(time.Now().Add(time.Duration(l.randomly(150)) * time.Second).UnixNano())
 					return nil, io.ErrUnexpectedEOF
 				case n < 10:
 					_, _ = arrive()
@@ -278,7 +291,7 @@ func TestPushesOfKilledProcesses(t *testing.T) {
 				x := l.begin(fmt.Sprint("i", l.randomly(2)), o, do)
 				l.load(x, time.Duration(l.randomly(120_000))*time.Millisecond)
 				if n%4 == 3 && !x.dead.Load() {
-					if err := x.end(); err != nil { // what it cannot send is left
+					if err := x.end(); err != nil { // leaves unsent seconds to the next process
 						t.Error(err)
 					}
 				}
@@ -291,13 +304,13 @@ func TestPushesOfKilledProcesses(t *testing.T) {
 				t.Error(err)
 			}
 			if rows := l.check(); rows < 40*processes {
-				t.Errorf("%d rows are too few", rows)
+				t.Errorf("%d rows, want at least 40 per process", rows)
 			}
 			if lost := x.total.lost; lost != 0 {
 				t.Errorf("%d seconds lost", lost)
 			}
 			if t.Failed() {
-				t.Logf("with seed %d: %s", seed, l.said.String())
+				t.Logf("with seed %d: %s", seed, l.logged.String())
 			}
 		})
 	}

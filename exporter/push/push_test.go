@@ -23,14 +23,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// lineFormat is a Format whose bodies can be read.
+// lineFormat is a Format with readable bodies.
 type lineFormat struct{ plain }
 
 func (lineFormat) name() string          { return "test" }
 func (lineFormat) prepare(*http.Request) {}
 func (lineFormat) encoder() encoder      { return newLines() }
 
-// lines is an encoder whose bodies can be read.
+// lines is an encoder with readable bodies.
 type lines struct{ *text.Page }
 
 func newLines() encoder {
@@ -49,14 +49,14 @@ func (l *lines) Body() []byte {
 	return b.Bytes()
 }
 
-// receiver accepts samples as Prometheus does: a request with a sample out of order is refused as a whole. A test decides what
-// happens before and after that.
+// receiver accepts samples as Prometheus does: it refuses a request as a whole if a sample is out of order. A test sets
+// the functions that run before and after that.
 type receiver struct {
 	mu       sync.Mutex
 	stored   map[string]float64 // by series and time
-	latest   map[string]sample  // of each series
+	latest   map[string]sample  // by series
 	requests int
-	before   func(r *http.Request) (*http.Response, error) // nil and nil is to go on
+	before   func(r *http.Request) (*http.Response, error) // returns nil and nil to continue
 	after    func(r *http.Request) (*http.Response, error)
 }
 
@@ -66,7 +66,10 @@ func newReceiver() *receiver {
 
 func answer(status int, body string, header ...string) (*http.Response, error) {
 	resp := &http.Response{
-		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)),
+		StatusCode: status,
+		Status:     fmt.Sprint(status, " ", http.StatusText(status)),
+		Header:     http.Header{},
+		Body:       io.NopCloser(strings.NewReader(body)),
 	}
 	for i := 0; i < len(header); i += 2 {
 		resp.Header.Set(header[i], header[i+1])
@@ -159,7 +162,7 @@ type job struct {
 	*collector.Collector
 	*Pusher
 	*receiver
-	end *int64 // the second after that in which it was told to end
+	end *int64 // the second after the stop of the job
 }
 
 func newJob(t *testing.T, o Options) job {
@@ -168,7 +171,8 @@ func newJob(t *testing.T, o Options) job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.URL, o.Labels, o.Logger = "http://x/push", map[string]string{"job": "j", "instance": "i"}, slog.New(slog.DiscardHandler)
+	o.URL, o.Logger = "http://x/push", slog.New(slog.DiscardHandler)
+	o.Labels = map[string]string{"job": "j", "instance": "i"}
 	o.Interval = max(o.Interval, time.Second)
 	s := newReceiver()
 	o.Format = lineFormat{}
@@ -180,7 +184,7 @@ func newJob(t *testing.T, o Options) job {
 	return job{c, p, s, new(int64)}
 }
 
-// run pushes under load for a time, and ends.
+// run pushes under load for a duration, and ends.
 func (j job) run(t *testing.T, d time.Duration) error {
 	t.Helper()
 	stop := background.Start(j.Run)
@@ -203,7 +207,8 @@ func (j job) check(t *testing.T, lost int64) {
 			if second.Start.Unix() < first {
 				continue
 			}
-			key := fmt.Sprintf(`windowstat_persecond_block{instance="i",job="j",resource=%q} %d`, r.Name(), second.Start.Unix())
+			key := fmt.Sprintf(`windowstat_persecond_block{instance="i",job="j",resource=%q} %d`, r.Name(),
+				second.Start.Unix())
 			if v, ok := j.stored[key]; !ok || v != float64(second.Block) {
 				t.Errorf("%s is %v (%t), want %d", key, v, ok, second.Block)
 			}
@@ -219,7 +224,8 @@ func (j job) check(t *testing.T, lost int64) {
 	if got != want {
 		t.Errorf("%d samples were stored, want %d", got, want)
 	}
-	if s := j.counts(); s["push_seconds_total"] != float64(*j.end-first) || s["push_lost_seconds_total"] != float64(lost) {
+	if s := j.counts(); s["push_seconds_total"] != float64(*j.end-first) ||
+		s["push_lost_seconds_total"] != float64(lost) {
 		t.Errorf("%v", s)
 	}
 }
@@ -234,7 +240,9 @@ func (j job) counts() map[string]float64 {
 
 // Every second arrives once, including the last one, with any interval and request size.
 func TestPush(t *testing.T) {
-	for _, o := range []Options{{}, {Interval: 7 * time.Second}, {MaxSamples: 1}, {MaxSamples: 20, Interval: 5 * time.Second}} {
+	for _, o := range []Options{
+		{}, {Interval: 7 * time.Second}, {MaxSamples: 1}, {MaxSamples: 20, Interval: 5 * time.Second},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			j := newJob(t, o)
 			if err := j.run(t, 30*time.Second); err != nil {
@@ -246,7 +254,7 @@ func TestPush(t *testing.T) {
 }
 
 // Network and server errors cause no missing and no refused samples.
-func TestPushThroughTrouble(t *testing.T) {
+func TestPushWithServerErrors(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	sometimes := func(f func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 		return func(r *http.Request) (*http.Response, error) {
@@ -261,8 +269,10 @@ func TestPushThroughTrouble(t *testing.T) {
 		"503 later":    func(*http.Request) (*http.Response, error) { return answer(503, "", "Retry-After", "2") },
 		"429":          func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "1") },
 		"429 nonsense": func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "-x") },
-		"reset":        func(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset by peer") },
-		"redirect":     func(*http.Request) (*http.Response, error) { return answer(302, "", "Location", "http://y/") },
+		"reset": func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("connection reset by peer")
+		},
+		"redirect": func(*http.Request) (*http.Response, error) { return answer(302, "", "Location", "http://y/") },
 		"web page": func(*http.Request) (*http.Response, error) {
 			return answer(200, "<html>", "Content-Type", "text/html; charset=utf-8")
 		},
@@ -273,8 +283,9 @@ func TestPushThroughTrouble(t *testing.T) {
 		},
 	} {
 		for _, when := range []string{"before", "after"} {
-			if when == "after" && (name == "redirect" || name == "web page" || name == "credentials" || strings.HasPrefix(name, "429")) {
-				continue // a server that says so has not stored anything
+			if when == "after" && (name == "redirect" || name == "web page" || name == "credentials" ||
+				strings.HasPrefix(name, "429")) {
+				continue // this response means that nothing was stored
 			}
 			t.Run(name+" "+when, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -298,7 +309,7 @@ func TestPushThroughTrouble(t *testing.T) {
 }
 
 // After an outage longer than the history the oldest seconds are dropped and counted, and the others arrive once.
-func TestPushAfterALongOutage(t *testing.T) {
+func TestPushAfterLongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
 		down := time.Now().Add(100 * time.Second)
@@ -312,12 +323,14 @@ func TestPushAfterALongOutage(t *testing.T) {
 			t.Error(err)
 		}
 		s := j.counts()
-		// The server was unreachable for 40 seconds more than the history covers, and received an attempt within six.
+		// The server was unreachable for 40 seconds more than the history covers. It receives an attempt within six
+		// seconds after the outage.
 		if s["push_lost_seconds_total"] < 38 || s["push_lost_seconds_total"] > 50 {
 			t.Errorf("%v", s)
 		}
-		if got := s["push_lost_seconds_total"] + s["push_seconds_total"] + s["push_lag_seconds"]; got != 131 && got != 132 {
-			t.Errorf("%v seconds in all", got)
+		got := s["push_lost_seconds_total"] + s["push_seconds_total"] + s["push_lag_seconds"]
+		if got != 131 && got != 132 {
+			t.Errorf("%v seconds in total, want 131 or 132", got)
 		}
 		if s["push_refused_samples_total"] != 0 {
 			t.Errorf("%v", s)
@@ -325,8 +338,8 @@ func TestPushAfterALongOutage(t *testing.T) {
 	})
 }
 
-// Samples that the server refuses are given up, and later ones arrive.
-func TestPushThatIsRefused(t *testing.T) {
+// Samples that the server refuses are given up, and later samples arrive.
+func TestPushRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
 		n := 0
@@ -380,7 +393,7 @@ func TestPushDoesNotBlockRecording(t *testing.T) {
 		for range 10_000 {
 			j.Resource("a").Block("")
 		}
-		if took := time.Since(began); took != 0 { // of the bubble's time
+		if took := time.Since(began); took != 0 { // in synthetic time
 			t.Errorf("recording waited for %v", took)
 		}
 		_ = stop()
@@ -397,14 +410,20 @@ func TestOptionsOfPush(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Options){
-		"is not http://":                func(o *Options) { o.URL = "x:1" },
-		"with a host":                   func(o *Options) { o.URL = "http:///x" },
-		"invalid control character":     func(o *Options) { o.URL = "http://x/\n" },
-		"which belongs in Client":       func(o *Options) { o.URL = "http://a:b@x/" },
-		"no job":                        func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
-		`Labels: "a-b"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""} },
-		`Labels: "__name__"`:            func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""} },
-		`Labels: "resource"`:            func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""} },
+		"is not http://":            func(o *Options) { o.URL = "x:1" },
+		"with a host":               func(o *Options) { o.URL = "http:///x" },
+		"invalid control character": func(o *Options) { o.URL = "http://x/\n" },
+		"which belongs in Client":   func(o *Options) { o.URL = "http://a:b@x/" },
+		"no job":                    func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
+		`Labels: "a-b"`: func(o *Options) {
+			o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""}
+		},
+		`Labels: "__name__"`: func(o *Options) {
+			o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""}
+		},
+		`Labels: "resource"`: func(o *Options) {
+			o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""}
+		},
 		"Interval: 1.5s; must be whole": func(o *Options) { o.Interval = 1500 * time.Millisecond },
 		"at most half of the history":   func(o *Options) { o.Interval = 6 * time.Minute },
 		"Timeout: -1s":                  func(o *Options) { o.Timeout = -time.Second },
@@ -423,8 +442,8 @@ func TestOptionsOfPush(t *testing.T) {
 	}
 }
 
-// Labels of a series are renamed if all series get a label of that name.
-func TestLabelsThatCollide(t *testing.T) {
+// A label of a series is renamed if all series get a label with the same name.
+func TestCollidingLabels(t *testing.T) {
 	l := NewLabelled(RemoteWrite.encoder(), map[string]string{"job": "j", "instance": "i"})
 	for range 2 {
 		l.Series(new(table.Family), []string{"a", "instance", "z"}, []string{"1", "2", "3"})
@@ -439,7 +458,7 @@ func TestLabelsThatCollide(t *testing.T) {
 }
 
 // With a server that is too slow, the oldest seconds are dropped and counted, and no counter decreases.
-func TestPushToASlowServer(t *testing.T) {
+func TestPushToSlowServer(t *testing.T) {
 	for _, samples := range []int{1, 5, 10} {
 		synctest.Test(t, func(t *testing.T) {
 			j := newJob(t, Options{MaxSamples: samples, Drain: time.Second})
@@ -466,15 +485,16 @@ func TestPushToASlowServer(t *testing.T) {
 			}
 			_ = stop()
 			s := j.counts()
-			if sum := s["push_seconds_total"] + s["push_lost_seconds_total"]; sum < 150 || sum > 153 || s["push_refused_samples_total"] != 0 {
+			if sum := s["push_seconds_total"] + s["push_lost_seconds_total"]; sum < 150 || sum > 153 ||
+				s["push_refused_samples_total"] != 0 {
 				t.Errorf("%v", s)
 			}
 		})
 	}
 }
 
-// A request that always gets 500 is given up and counted as unconfirmed. Later requests arrive.
-func TestPushGivesUpAPoisonedRequest(t *testing.T) {
+// The Pusher drops a request that always gets 500 and counts it as unconfirmed. Later requests arrive.
+func TestPushGivesUpAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
 		j.before = func(*http.Request) (*http.Response, error) {
@@ -486,14 +506,15 @@ func TestPushGivesUpAPoisonedRequest(t *testing.T) {
 		if err := j.run(t, 200*time.Second); err != nil {
 			t.Error(err)
 		}
-		if s := j.counts(); s["push_unconfirmed_samples_total"] == 0 || s["push_refused_samples_total"] != 0 || s["push_lag_seconds"] > 1 {
+		if s := j.counts(); s["push_unconfirmed_samples_total"] == 0 || s["push_refused_samples_total"] != 0 ||
+			s["push_lag_seconds"] > 1 {
 			t.Errorf("%v", s)
 		}
 	})
 }
 
 // When a job ends during a request, it waits for the request and does not send it twice.
-func TestPushThatEndsDuringARequest(t *testing.T) {
+func TestPushEndsDuringRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
 		j.before = func(r *http.Request) (*http.Response, error) {
@@ -501,7 +522,7 @@ func TestPushThatEndsDuringARequest(t *testing.T) {
 			case <-time.After(900 * time.Millisecond):
 			case <-r.Context().Done():
 			}
-			return nil, nil // it arrives, whether somebody waits for the answer or not
+			return nil, nil // the request arrives, even if the client no longer waits for the response
 		}
 		j.after = func(r *http.Request) (*http.Response, error) { return nil, r.Context().Err() }
 		if err := j.run(t, 10*time.Second+500*time.Millisecond); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// field is one of a protobuf message.
+// field is a field of a protobuf message.
 type field struct {
 	no   protowire.Number
 	v    uint64
@@ -59,7 +59,7 @@ func message(t testing.TB, b []byte) (fields []field) {
 	return fields
 }
 
-// decode reads a WriteRequest: lines as in the text format.
+// decode returns the samples of a WriteRequest as lines in the text format.
 func decode(t testing.TB, body []byte) (lines []string) {
 	t.Helper()
 	raw, err := snappy.Decode(nil, body)
@@ -86,13 +86,14 @@ func decode(t testing.TB, body []byte) (lines []string) {
 				lines = append(lines, fmt.Sprintf("%s{%s} histogram", name, strings.Join(labels, ",")))
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("%s{%s} %v %d", name, strings.Join(labels, ","), math.Float64frombits(x[0].v), x[1].v))
+			lines = append(lines, fmt.Sprintf("%s{%s} %v %d", name, strings.Join(labels, ","),
+				math.Float64frombits(x[0].v), x[1].v))
 		}
 	}
 	return lines
 }
 
-// endpoint is a server that keeps what it gets.
+// endpoint is a server that keeps the received lines and headers.
 type endpoint struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -121,7 +122,7 @@ func newEndpoint(t *testing.T, start func(*httptest.Server)) *endpoint {
 // A job of half a second sends everything that it counted, with the right labels and headers.
 func TestShortJob(t *testing.T) {
 	e := newEndpoint(t, (*httptest.Server).StartTLS)
-	client := e.Client() // it knows the certificate
+	client := e.Client() // trusts the certificate
 	client.Transport = withPassword{client.Transport}
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -152,7 +153,8 @@ func TestShortJob(t *testing.T) {
 		}
 		var v int
 		var at int64
-		rest, ok := strings.CutPrefix(line, `windowstat_persecond_block{Zone="ä",instance="a:1",job="nightly",resource="a\n\""} `)
+		rest, ok := strings.CutPrefix(line,
+			`windowstat_persecond_block{Zone="ä",instance="a:1",job="nightly",resource="a\n\""} `)
 		if _, err := fmt.Sscan(rest, &v, &at); !ok || err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
@@ -162,15 +164,16 @@ func TestShortJob(t *testing.T) {
 		sum, before = sum+v, at
 	}
 	if sum != calls {
-		t.Errorf("%d calls arrived, of %d", sum, calls)
+		t.Errorf("%d calls arrived, want %d", sum, calls)
 	}
 	if h := e.headers; h.Get("Content-Type") != "application/x-protobuf" || h.Get("Content-Encoding") != "snappy" ||
-		h.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" || h.Get("Authorization") != "Basic bWU6c2VjcmV0" || !strings.HasPrefix(h.Get("User-Agent"), "windowstat/") {
+		h.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" ||
+		h.Get("Authorization") != "Basic bWU6c2VjcmV0" || !strings.HasPrefix(h.Get("User-Agent"), "windowstat/") {
 		t.Errorf("%v", h)
 	}
 }
 
-// Unknown certificates and wrong credentials lose nothing: they may be corrected.
+// Unknown certificates and wrong credentials refuse no samples, because they may be corrected.
 func TestUnknownCertificate(t *testing.T) {
 	e := newEndpoint(t, (*httptest.Server).StartTLS)
 	e.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -179,7 +182,10 @@ func TestUnknownCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, err := New(c, Options{
-		URL: e.URL, Labels: map[string]string{"job": "a", "instance": "b"}, Drain: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		URL:    e.URL,
+		Labels: map[string]string{"job": "a", "instance": "b"},
+		Drain:  100 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -191,24 +197,25 @@ func TestUnknownCertificate(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestNewErrors(t *testing.T) {
 	if _, err := New(nil, Options{}); err == nil || !strings.HasPrefix(err.Error(), "push: ") {
 		t.Error(err)
 	}
 }
 
-// All values survive: small, large, negative, not a number.
+// All values are sent unchanged: small, large, negative, not a number.
 func TestValues(t *testing.T) {
 	enc := RemoteWrite.encoder()
 	var want []string
 	f := &table.Family{Name: "m"}
 	for i, v := range []float64{0, 1, -1.5, 1e300, 5e-324, math.Inf(-1), math.NaN()} {
 		enc.Series(f, []string{"a"}, []string{fmt.Sprint(i)})
-		enc.Series(f, []string{"z"}, []string{fmt.Sprint(i)}) // without samples it is none
+		enc.Series(f, []string{"z"}, []string{fmt.Sprint(i)}) // a series without samples is omitted
 		enc.Series(f, []string{"a", "z"}, []string{fmt.Sprint(i), ""})
 		enc.Value(int64(1e9+i), v)
 		enc.Value(int64(1e9+i+1), v)
-		want = append(want, fmt.Sprintf(`m{a="%d",z=""} %v %d000`, i, v, int(1e9)+i), fmt.Sprintf(`m{a="%d",z=""} %v %d000`, i, v, int(1e9)+i+1))
+		want = append(want, fmt.Sprintf(`m{a="%d",z=""} %v %d000`, i, v, int(1e9)+i),
+			fmt.Sprintf(`m{a="%d",z=""} %v %d000`, i, v, int(1e9)+i+1))
 	}
 	for range 2 {
 		if got := decode(t, enc.Body()); !slices.Equal(got, want) || enc.Samples() != len(want) {
@@ -217,11 +224,11 @@ func TestValues(t *testing.T) {
 	}
 	enc.Reset()
 	if len(decode(t, enc.Body())) != 0 {
-		t.Error("it is not empty")
+		t.Error("the request is not empty after Reset")
 	}
 }
 
-// withPassword sends a user and a password.
+// withPassword adds a user and a password to requests.
 type withPassword struct{ http.RoundTripper }
 
 func (p withPassword) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -230,7 +237,8 @@ func (p withPassword) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.RoundTripper.RoundTrip(r)
 }
 
-// The histogram of a second is a native one of a gauge, with what client_golang has of the same response times; and so it is by OTLP.
+// The histogram of a second is a native gauge histogram. It equals the histogram of client_golang for the same response
+// times, by remote write and by OTLP.
 func FuzzHistogram(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 0, 1, 255})
@@ -241,7 +249,8 @@ func FuzzHistogram(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, open := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1}), c.Seal().Open
+		want := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1})
+		open := c.Seal().Open
 		r := c.Resource("a")
 		for _, x := range powers {
 			rt := time.Duration(math.Exp2(float64(x)/8)) - 1 // up to 4 s
@@ -273,18 +282,18 @@ func FuzzHistogram(f *testing.F) {
 		series := message(t, message(t, raw)[0].text)
 		got := message(t, series[len(series)-1].text)
 		if no := series[len(series)-1].no; no != 4 {
-			t.Fatalf("it is field %d of the series", no)
+			t.Fatalf("histogram is field %d of the series, want 4", no)
 		}
 		checkHistogram(t, got, m.Histogram)
 		checkOTLPHistogram(t, &h, m.Histogram)
 	})
 }
 
-// checkHistogram compares a message of remote write with a histogram of client_golang.
+// checkHistogram compares a histogram in remote write with a histogram of client_golang.
 func checkHistogram(t *testing.T, got []field, want *dto.Histogram) {
 	t.Helper()
 	numbers := map[protowire.Number]uint64{}
-	var buckets, wanted []int64 // index and count of those that are not empty
+	var buckets, wanted []int64 // index and count of non-empty buckets
 	var spans []field
 	for _, f := range got {
 		switch f.no {
@@ -305,7 +314,7 @@ func checkHistogram(t *testing.T, got []field, want *dto.Histogram) {
 				}
 			}
 			if len(deltas) > 0 {
-				t.Fatalf("%d bytes of buckets too many", len(deltas))
+				t.Fatalf("%d extra bytes of buckets", len(deltas))
 			}
 		default:
 			numbers[f.no] = f.v
@@ -324,16 +333,22 @@ func checkHistogram(t *testing.T, got []field, want *dto.Histogram) {
 	}
 	sum := math.Float64frombits(numbers[3])
 	delete(numbers, 3)
-	if math.Abs(sum-want.GetSampleSum()) > 1e-9 || !slices.Equal(buckets, wanted) || len(spans) == 0 && want.GetZeroCount() == 0 || !maps.Equal(numbers, map[protowire.Number]uint64{
-		1: want.GetSampleCount(), 4: protowire.EncodeZigZag(3), 5: math.Float64bits(want.GetZeroThreshold()), 6: want.GetZeroCount(),
-		14: 3, 15: 1_700_000_000_000, // a gauge
-	}) {
+	wantNumbers := map[protowire.Number]uint64{
+		1:  want.GetSampleCount(),
+		4:  protowire.EncodeZigZag(3),
+		5:  math.Float64bits(want.GetZeroThreshold()),
+		6:  want.GetZeroCount(),
+		14: 3, // gauge
+		15: 1_700_000_000_000,
+	}
+	if math.Abs(sum-want.GetSampleSum()) > 1e-9 || !slices.Equal(buckets, wanted) ||
+		len(spans) == 0 && want.GetZeroCount() == 0 || !maps.Equal(numbers, wantNumbers) {
 		t.Errorf("got %v with sum %v in buckets %v, want %v", numbers, sum, buckets, want)
 	}
 }
 
-// A pusher sends histograms if it is told to, and not otherwise.
-func TestHistogramsAreAskedFor(t *testing.T) {
+// A Pusher sends histograms only if its options select them.
+func TestHistogramOption(t *testing.T) {
 	for _, histogram := range []bool{false, true} {
 		e := newEndpoint(t, (*httptest.Server).Start)
 		c, err := collector.New(collector.Options{})
@@ -341,7 +356,10 @@ func TestHistogramsAreAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, err := New(c, Options{
-			URL: e.URL, Labels: map[string]string{"job": "a", "instance": "b"}, Histogram: histogram, Metrics: []string{"windowstat_persecond_pass"},
+			URL:       e.URL,
+			Labels:    map[string]string{"job": "a", "instance": "b"},
+			Histogram: histogram,
+			Metrics:   []string{"windowstat_persecond_pass"},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -42,8 +42,9 @@ func TestVictoriaMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := New(c, Options{
-		Format: VictoriaMetrics,
-		URL:    server.URL + "/api/v1/import/prometheus", Labels: map[string]string{"job": "nightly", "instance": "a:1"},
+		Format:    VictoriaMetrics,
+		URL:       server.URL + "/api/v1/import/prometheus",
+		Labels:    map[string]string{"job": "nightly", "instance": "a:1"},
 		Histogram: true, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -62,13 +63,14 @@ func TestVictoriaMetrics(t *testing.T) {
 	passed, ended := 0, 0
 	for _, line := range lines {
 		var v, at int
-		if rest, ok := strings.CutPrefix(line, `windowstat_persecond_pass{instance="a:1",job="nightly",resource="a"} `); ok {
+		const labels = `{instance="a:1",job="nightly",resource="a"} `
+		if rest, ok := strings.CutPrefix(line, "windowstat_persecond_pass"+labels); ok {
 			if _, err := fmt.Sscan(rest, &v, &at); err != nil || at%1000 != 0 {
 				t.Fatalf("%s: %v", line, err)
 			}
 			passed += v
 		}
-		if rest, ok := strings.CutPrefix(line, `windowstat_persecond_rt_distribution_seconds_count{instance="a:1",job="nightly",resource="a"} `); ok {
+		if rest, ok := strings.CutPrefix(line, "windowstat_persecond_rt_distribution_seconds_count"+labels); ok {
 			if _, err := fmt.Sscan(rest, &v, &at); err != nil {
 				t.Fatal(err)
 			}

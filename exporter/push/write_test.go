@@ -15,12 +15,15 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// fill writes five series of ten samples each to a receiver, two series in a request, and then the same again with later
-// samples.
+// fill writes five series of ten samples each to a receiver, two series in a request, and then the same series again
+// with later samples.
 func fill(ctx context.Context, s *receiver) (WriteResult, error) {
 	f := &table.Family{Name: "m", Type: table.Gauge}
 	o := Options{
-		URL: "http://server/", Labels: map[string]string{"job": "j", "instance": "i"}, MaxSamples: 20, Logger: slog.New(slog.DiscardHandler),
+		URL:        "http://server/",
+		Labels:     map[string]string{"job": "j", "instance": "i"},
+		MaxSamples: 20,
+		Logger:     slog.New(slog.DiscardHandler),
 	}
 	o.Format, o.Client = lineFormat{}, &http.Client{Transport: s}
 	return Write(ctx, o, func(sink seconds.Sink) error {
@@ -45,31 +48,40 @@ func TestWrite(t *testing.T) {
 		before   func(request int) (*http.Response, error)
 		want     WriteResult
 		stored   int
-		requests int // 0 for any number
+		requests int // 0 means any number
 		says     string
 	}{
-		"all is well": {nil, WriteResult{Written: 100}, 100, 5, ""},
+		"no errors": {nil, WriteResult{Written: 100}, 100, 5, ""},
 		"one fails": {func(n int) (*http.Response, error) {
 			if n == 2 {
 				return answer(http.StatusServiceUnavailable, "busy")
 			}
 			return nil, nil
 		}, WriteResult{Written: 100}, 100, 6, ""},
-		"one is refused": {func(n int) (*http.Response, error) {
+		"one request is refused": {func(n int) (*http.Response, error) {
 			if n == 2 {
 				return answer(http.StatusBadRequest, "too old")
 			}
 			return nil, nil
 		}, WriteResult{Written: 80, Refused: 20}, 80, 5, ""},
-		"nobody is there": {func(int) (*http.Response, error) { return nil, unreachable }, WriteResult{Left: 100}, 0, 0, "unreachable"},
-		"away after two": {func(n int) (*http.Response, error) {
-			if n > 2 {
-				return answer(http.StatusServiceUnavailable, "gone")
-			}
-			return nil, nil
-		}, WriteResult{Written: 40, Unconfirmed: 20, Left: 40}, 40, 0, "gone (unknown whether the last 20 samples arrived)"},
-		"not for us": {always(http.StatusForbidden), WriteResult{Left: 100}, 0, 1, "403 Forbidden: so it is"},
-		"not here":   {always(http.StatusNotFound), WriteResult{Left: 100}, 0, 1, "404 Not Found"},
+		"unreachable server": {
+			func(int) (*http.Response, error) { return nil, unreachable },
+			WriteResult{Left: 100},
+			0, 0, "unreachable",
+		},
+		"outage after two requests": {
+			func(n int) (*http.Response, error) {
+				if n > 2 {
+					return answer(http.StatusServiceUnavailable, "gone")
+				}
+				return nil, nil
+			},
+			WriteResult{Written: 40, Unconfirmed: 20, Left: 40},
+			40, 0,
+			"gone (unknown whether the last 20 samples arrived)",
+		},
+		"forbidden": {always(http.StatusForbidden), WriteResult{Left: 100}, 0, 1, "403 Forbidden: so it is"},
+		"not found": {always(http.StatusNotFound), WriteResult{Left: 100}, 0, 1, "404 Not Found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -96,7 +108,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func TestWriteIsInterrupted(t *testing.T) {
+func TestWriteInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newReceiver()
 		ctx, cancel := context.WithCancel(t.Context())
