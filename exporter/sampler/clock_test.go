@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// However the wall clock is set, nothing that was created before a second has a created timestamp within the second.
-// While the clock is not set, everything that was created in the second has such a timestamp.
-func TestCreatedTimestampsOfASetClock(t *testing.T) {
+// For any jumps of the wall clock, a counter that was created before a second never has a created timestamp within the
+// second. While the clock does not jump, each counter that was created in the second has such a timestamp.
+func TestCreatedTimestampsWithClockJumps(t *testing.T) {
 	type counter struct {
 		second int64
 		at     time.Time
@@ -17,13 +17,13 @@ func TestCreatedTimestampsOfASetClock(t *testing.T) {
 	wall := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var clock wallClock
 	var created []counter
-	told, untold, quiet := 0, 0, 0
+	recognized, unrecognized, sinceJump := 0, 0, 0
 	for second := range int64(5_000) {
 		turn, set := random.IntN(300), random.IntN(1000)
 		for ms := range 1000 {
 			if ms == set && random.IntN(20) == 0 {
 				wall = wall.Add(time.Duration(random.NormFloat64() * float64(2*time.Second)))
-				quiet = 0
+				sinceJump = 0
 			}
 			if ms == turn {
 				into := time.Duration(ms) * time.Millisecond
@@ -32,12 +32,14 @@ func TestCreatedTimestampsOfASetClock(t *testing.T) {
 					switch at := c.at.UnixNano(); {
 					case second == 0:
 					case at >= to && c.second < second, at >= from && c.second < second-1:
-						t.Fatalf("in second %d what was created at %v, in second %d, is taken for new", second, c.at, c.second)
+						t.Fatalf("second %d: a counter that was created at %v, in second %d, counts as new",
+							second, c.at, c.second)
 					case c.second == second-1 && (at >= from && at < to):
-						told++
+						recognized++
 					case c.second == second-1:
-						if untold++; quiet > 20 {
-							t.Fatalf("in second %d it is not known that what was created at %v is new", second, c.at)
+						if unrecognized++; sinceJump > 20 {
+							t.Fatalf("second %d: a new counter that was created at %v does not count as new",
+								second, c.at)
 						}
 					}
 				}
@@ -50,9 +52,9 @@ func TestCreatedTimestampsOfASetClock(t *testing.T) {
 			}
 			wall = wall.Add(time.Millisecond)
 		}
-		quiet++
+		sinceJump++
 	}
-	if told < 5*untold {
-		t.Errorf("%d were known to be new, %d were not", told, untold)
+	if recognized < 5*unrecognized {
+		t.Errorf("%d new counters were recognized, %d were not", recognized, unrecognized)
 	}
 }

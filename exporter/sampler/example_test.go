@@ -13,9 +13,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// A queue's length of client_golang, second by second on the per-second endpoint.
+// The length of a queue, a gauge of client_golang, second by second on the per-second endpoint.
 func Example() {
-	// The clock of the example; leave Now out for the real one.
+	// The clock of the example. Omit Now to use the real clock.
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// A series takes little more than eight bytes for each second, including all its data. A removed series takes no
-// memory.
+// A series uses little more than eight bytes per second, including all its data. A removed series uses no memory.
 func TestMemory(t *testing.T) {
 	const each, history = 10, 600
 	families := 500
@@ -25,7 +24,10 @@ func TestMemory(t *testing.T) {
 	}
 	var list, none []*dto.MetricFamily
 	for i := range families {
-		f := &dto.MetricFamily{Name: proto.String(fmt.Sprintf("http_requests_%d_total", i)), Help: proto.String("Requests.")}
+		f := &dto.MetricFamily{
+			Name: proto.String(fmt.Sprintf("http_requests_%d_total", i)),
+			Help: proto.String("Requests."),
+		}
 		for k := range each {
 			f.Metric = append(f.Metric, &dto.Metric{
 				Label:   []*dto.LabelPair{{Name: proto.String("code"), Value: proto.String(fmt.Sprint(k))}},
@@ -69,18 +71,18 @@ func TestMemory(t *testing.T) {
 	perSecond := bytes / float64(families*each) / history
 	t.Logf("%.0f bytes for a series, %.2f for each of its seconds", bytes/float64(families*each), perSecond)
 	if most := 8 * 1.1; perSecond > most {
-		t.Errorf("%.2f bytes for each second of a series, of %v at most", perSecond, most)
+		t.Errorf("%.2f bytes for each second of a series, want at most %v", perSecond, most)
 	}
 	gathered = none
 	sample(history + 2)
 	if left := heap() - before; left > 100_000 {
-		t.Errorf("%.0f bytes are left of series that have vanished", left)
+		t.Errorf("%.0f bytes remain of removed series", left)
 	}
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(list)
 }
 
-// heap returns how many bytes are in use.
+// heap returns the number of allocated bytes.
 func heap() float64 {
 	runtime.GC()
 	runtime.GC()

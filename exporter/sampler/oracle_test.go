@@ -26,7 +26,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// cells are the samples of a Stream, by series and Unix time.
+// cells holds the samples of a Stream, by series and Unix time.
 type cells struct {
 	all    map[string]map[int64]float64
 	series map[int64]float64
@@ -57,7 +57,7 @@ func read(s *sampler.Sampler, from, to int64) *cells {
 	return c
 }
 
-// own returns the metrics of a Sampler about itself.
+// own returns the self-metrics of a Sampler.
 func own(c *collector.Collector) map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range c.Metrics() {
@@ -68,19 +68,19 @@ func own(c *collector.Collector) map[string]float64 {
 	return all
 }
 
-// trueCounter is a counter that knows what it has counted in each second.
+// trueCounter is a counter that remembers its increase in each second.
 type trueCounter struct {
 	family, label string
-	stamped       bool // it has a created timestamp
-	histogram     bool // and is the count of one, and half its sum
+	stamped       bool // has a created timestamp
+	histogram     bool // is a histogram with this count and half this sum
 
 	exists  bool
 	visible bool
-	seen    bool // it was in a gathering that failed in no part
+	seen    bool // was in a gathering without errors
 	total   float64
 	created time.Time
-	atStart float64           // the total when the second began
-	truth   map[int64]float64 // of its present life in each second
+	atStart float64           // total at the start of the second
+	truth   map[int64]float64 // increases by second, since the creation
 }
 
 func (c *trueCounter) create() {
@@ -100,33 +100,37 @@ func (c *trueCounter) metric() *dto.Metric {
 		at = timestamppb.New(c.created)
 	}
 	if c.histogram {
-		m.Histogram = &dto.Histogram{SampleCount: proto.Uint64(uint64(c.total)), SampleSum: proto.Float64(c.total * 2), CreatedTimestamp: at}
+		m.Histogram = &dto.Histogram{
+			SampleCount:      proto.Uint64(uint64(c.total)),
+			SampleSum:        proto.Float64(c.total * 2),
+			CreatedTimestamp: at,
+		}
 	} else {
 		m.Counter = &dto.Counter{Value: proto.Float64(c.total), CreatedTimestamp: at}
 	}
 	return m
 }
 
-// world is a Gatherer of counters, with all the troubles that one may have.
-type world struct {
+// faultyGatherer is a Gatherer of counters with all faults of Gatherers.
+type faultyGatherer struct {
 	mu sync.Mutex
 
 	random   *rand.Rand
-	trouble  float64
+	fault    float64
 	counters []*trueCounter
 
-	gathered map[int64]bool            // in time, by the second
-	shown    map[int64]map[string]bool // what was on it
+	gathered map[int64]bool            // in time, by second
+	shown    map[int64]map[string]bool // gathered series, by second
 }
 
 // Gather implements [prometheus.Gatherer].
-func (w *world) Gather() (list []*dto.MetricFamily, err error) {
+func (w *faultyGatherer) Gather() (list []*dto.MetricFamily, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	second := time.Now().Unix() - 1
-	trouble := 100
-	if w.random.Float64() < w.trouble {
-		trouble = w.random.IntN(9)
+	fault := 100
+	if w.random.Float64() < w.fault {
+		fault = w.random.IntN(9)
 	}
 	sleep := func(ms int) {
 		w.mu.Unlock()
@@ -134,16 +138,16 @@ func (w *world) Gather() (list []*dto.MetricFamily, err error) {
 		time.Sleep(time.Duration(ms) * time.Millisecond)
 	}
 	defer func() {
-		switch trouble {
+		switch fault {
 		case 0:
 			list, err = nil, errors.New("broken")
 		case 1:
 			panic("broken")
 		case 2:
 			runtime.Goexit()
-		case 3: // late
+		case 3: // delayed
 			sleep(300)
-		case 4: // for seconds
+		case 4: // delayed by seconds
 			sleep(300 + w.random.IntN(4000))
 		default:
 			sleep(w.random.IntN(200))
@@ -152,7 +156,7 @@ func (w *world) Gather() (list []*dto.MetricFamily, err error) {
 	}()
 	byName := map[string]*dto.MetricFamily{}
 	w.shown[second] = map[string]bool{}
-	partly := trouble == 5
+	partly := fault == 5
 	for _, c := range w.counters {
 		if !c.exists || !c.visible || partly && w.random.IntN(2) == 0 {
 			continue
@@ -168,35 +172,38 @@ func (w *world) Gather() (list []*dto.MetricFamily, err error) {
 		}
 		f.Metric = append(f.Metric, c.metric())
 		w.shown[second][c.family+c.label] = true
-		if trouble > 5 {
+		if fault > 5 {
 			c.seen = true
 		}
-		if trouble == 6 && w.random.IntN(4) == 0 { // twice, and once with something else
+		if fault == 6 && w.random.IntN(4) == 0 { // duplicate, possibly with a different value
 			m := c.metric()
 			if m.Counter != nil {
 				m.Counter.Value = proto.Float64(c.total + 1e6)
 			}
 			f.Metric = append(f.Metric, m)
 		}
-		if trouble == 7 && w.random.IntN(4) == 0 {
+		if fault == 7 && w.random.IntN(4) == 0 {
 			f.Metric[len(f.Metric)-1].TimestampMs = proto.Int64(1)
 		}
-		if trouble == 8 && w.random.IntN(4) == 0 && !c.histogram {
-			f.Metric[len(f.Metric)-1] = &dto.Metric{Label: f.Metric[len(f.Metric)-1].Label, Gauge: &dto.Gauge{Value: proto.Float64(-1)}}
+		if fault == 8 && w.random.IntN(4) == 0 && !c.histogram {
+			f.Metric[len(f.Metric)-1] = &dto.Metric{
+				Label: f.Metric[len(f.Metric)-1].Label,
+				Gauge: &dto.Gauge{Value: proto.Float64(-1)},
+			}
 		}
 	}
 	w.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	if partly {
 		if len(list) == 0 {
-			trouble = 0
+			fault = 0
 		}
 		err = errors.New("partly broken")
 	}
 	return list, err
 }
 
-// live is what happens in a second: counters appear, vanish, return, begin again, and count.
-func (w *world) live() {
+// live simulates a second: counters are created, hidden, shown, reset and increased.
+func (w *faultyGatherer) live() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.counters {
@@ -205,7 +212,7 @@ func (w *world) live() {
 			if w.random.IntN(20) == 0 {
 				c.create()
 				if w.random.IntN(20) == 0 {
-					c.visible = !c.stamped // what has a created timestamp may not be shown at first
+					c.visible = !c.stamped // a counter with a created timestamp may be hidden at first
 				}
 			}
 		case w.random.IntN(60) == 0:
@@ -215,7 +222,7 @@ func (w *world) live() {
 			c.create()
 			if c.stamped {
 				c.count(float64(w.random.IntN(1e9)))
-			} else if before > 0 { // otherwise nobody can tell
+			} else if before > 0 { // otherwise the reset is not detectable
 				c.count(float64(w.random.IntN(int(before))))
 			}
 			continue
@@ -230,49 +237,53 @@ func (w *world) live() {
 	}
 }
 
-// Whatever counters and gatherers do: each cell has what was counted in that second, or it is absent and counted. No cell ever
+// For all counters and Gatherers, each cell has the increase of its second, or is absent and counted. No cell ever
 // changes.
 func FuzzSampler(f *testing.F) {
 	for seed := range uint64(30) {
 		f.Add(seed, uint8(seed*37), uint16(seed%3*10))
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, trouble uint8, room uint16) {
-		synctest.Test(t, func(t *testing.T) { runWorlds(t, seed, float64(trouble)/500, int(room)) })
+	f.Fuzz(func(t *testing.T, seed uint64, fault uint8, room uint16) {
+		synctest.Test(t, func(t *testing.T) { runFaultyGatherers(t, seed, float64(fault)/500, int(room)) })
 	})
 }
 
-func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
+func runFaultyGatherers(t *testing.T, seed uint64, fault float64, room int) {
 	const length = 200
 	random := rand.New(rand.NewPCG(seed, 1))
-	var worlds []*world
+	var faulty []*faultyGatherer
 	var gatherers prometheus.Gatherers
 	for i := range 3 {
-		w := &world{
-			random: rand.New(rand.NewPCG(seed, uint64(i+2))), trouble: trouble,
+		w := &faultyGatherer{
+			random: rand.New(rand.NewPCG(seed, uint64(i+2))), fault: fault,
 			gathered: map[int64]bool{}, shown: map[int64]map[string]bool{},
 		}
 		for family := range 4 {
 			for label := range 3 {
 				c := &trueCounter{
-					family: fmt.Sprintf("f%d_%d", i, family), label: fmt.Sprint(label), stamped: family%2 == 0, histogram: family >= 2,
-					truth: map[int64]float64{},
+					family:    fmt.Sprintf("f%d_%d", i, family),
+					label:     fmt.Sprint(label),
+					stamped:   family%2 == 0,
+					histogram: family >= 2,
+					truth:     map[int64]float64{},
 				}
 				w.counters = append(w.counters, c)
 			}
 		}
-		worlds = append(worlds, w)
+		faulty = append(faulty, w)
 		gatherers = append(gatherers, prometheus.Gatherers{w})
 	}
-	for _, stamped := range []bool{false, true} { // sampling begins in the middle of a second, or not
-		for _, w := range worlds {
-			for _, c := range w.counters { // nobody gathers yet
+	for _, stamped := range []bool{false, true} { // the sampling begins in the middle of a second, or at its start
+		for _, w := range faulty {
+			for _, c := range w.counters { // before the first gathering
 				if c.stamped == stamped && random.IntN(2) == 0 {
 					c.create()
 					c.count(1e6)
 				}
 			}
 		}
-		time.Sleep(time.Duration(random.IntN(300)+700*random.IntN(2))*time.Millisecond + time.Microsecond) // no two things at one time
+		// No two events at the same time.
+		time.Sleep(time.Duration(random.IntN(300)+700*random.IntN(2))*time.Millisecond + time.Microsecond)
 		if !stamped {
 			time.Sleep(time.Second)
 		}
@@ -281,7 +292,9 @@ func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sampler.New(c, sampler.Options{Gatherer: gatherers, MaxSeries: room, Logger: slog.New(slog.DiscardHandler)})
+	s, err := sampler.New(c, sampler.Options{
+		Gatherer: gatherers, MaxSeries: room, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +307,7 @@ func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
 	all, absent := map[string]map[int64]float64{}, 0
 	for range length {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1500 * time.Millisecond)))
-		for _, w := range worlds {
+		for _, w := range faulty {
 			w.live()
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -321,12 +334,12 @@ func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(10 * time.Second) // the last gathering returns
+	time.Sleep(10 * time.Second) // until the last gathering returns
 	missed, first := 0, began.Unix()
 	if began.Nanosecond() <= int(sampler.DefaultMaxDelay) {
-		first-- // its end was gathered
+		first-- // the end of this second was gathered
 	}
-	for _, w := range worlds {
+	for _, w := range faulty {
 		w.mu.Lock()
 		for at := first; at <= last; at++ {
 			if !w.gathered[at] || at > first && !w.gathered[at-1] {
@@ -340,29 +353,30 @@ func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
 				values = all[fmt.Sprintf("%s_count l=%q", c.family, c.label)]
 				for at, v := range all[fmt.Sprintf("%s_sum l=%q", c.family, c.label)] {
 					if v != 2*c.truth[at] {
-						t.Errorf("the sum of %s at %d is %v; it should be %v", key, at, v, 2*c.truth[at])
+						t.Errorf("sum of %s at %d is %v, want %v", key, at, v, 2*c.truth[at])
 					}
 				}
 			}
 			for at, v := range values {
 				if v == -1 {
-					continue // it was a gauge
+					continue // was a gauge
 				}
 				if v != c.truth[at] {
-					t.Errorf("%s at %d is %v; it should be %v", key, at, v, c.truth[at])
+					t.Errorf("%s at %d is %v, want %v", key, at, v, c.truth[at])
 				}
 			}
 			for at, n := range c.truth {
-				if _, ok := values[at]; !ok && n > 0 && at > first && at <= last && w.gathered[at] && w.gathered[at-1] && w.shown[at][c.family+c.label] {
+				if _, ok := values[at]; !ok && n > 0 && at > first && at <= last && w.gathered[at] &&
+					w.gathered[at-1] && w.shown[at][c.family+c.label] {
 					absent++
 				}
 			}
 		}
 	}
 	if got := int(n["missed_seconds_total"]); got != missed {
-		t.Errorf("%d seconds were missed, and %d counted", missed, got)
+		t.Errorf("%d missed seconds, but %d counted", missed, got)
 	}
 	if got := int(n["unplaced_increases_total"]); room == 0 && got < absent {
-		t.Errorf("%d increases are absent, and %d counted", absent, got)
+		t.Errorf("%d absent increases, but %d counted", absent, got)
 	}
 }

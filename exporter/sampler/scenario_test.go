@@ -21,8 +21,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// story is a service that is sampled from the start of its first second.
-type story struct {
+// scenario is a service that is sampled from the start of its first second.
+type scenario struct {
 	*testing.T
 	stats   *collector.Collector
 	sampler *sampler.Sampler
@@ -32,11 +32,11 @@ type story struct {
 	all     map[string]map[int64]float64
 }
 
-// tell tells a story in a time of its own.
-func tell(t *testing.T, g prometheus.Gatherer, o sampler.Options, f func(s *story)) {
+// run runs a scenario in a synctest bubble.
+func run(t *testing.T, g prometheus.Gatherer, o sampler.Options, f func(s *scenario)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &story{T: t, begin: time.Now(), all: map[string]map[int64]float64{}}
+		s := &scenario{T: t, begin: time.Now(), all: map[string]map[int64]float64{}}
 		var err error
 		if s.stats, err = collector.New(collector.Options{}); err != nil {
 			t.Fatal(err)
@@ -52,14 +52,14 @@ func tell(t *testing.T, g prometheus.Gatherer, o sampler.Options, f func(s *stor
 		f(s)
 		cancel()
 		<-ended
-		time.Sleep(time.Minute) // late gatherings return
+		time.Sleep(time.Minute) // until late gatherings return
 	})
 }
 
-// second advances to the middle of the next second.
-func (s *story) second(happens ...func()) {
+// second advances to the middle of the next second and calls the functions.
+func (s *scenario) second(happens ...func()) {
 	time.Sleep(time.Until(s.begin.Add(time.Duration(s.seconds)*time.Second + 500*time.Millisecond)))
-	synctest.Wait() // so that the race detector knows that nobody gathers
+	synctest.Wait() // shows the race detector that no gathering is in progress
 	for _, f := range happens {
 		f()
 	}
@@ -67,15 +67,15 @@ func (s *story) second(happens ...func()) {
 	s.keep()
 }
 
-// pass lets so many seconds go by.
-func (s *story) pass(n int) {
+// pass advances by n seconds.
+func (s *scenario) pass(n int) {
 	for range n {
 		s.second()
 	}
 }
 
-// keep reads what is in the history.
-func (s *story) keep() {
+// keep copies the samples of the history.
+func (s *scenario) keep() {
 	line := s.stats.Timeline()
 	to := s.sampler.Stream().Sealed(line.At(line.Now()).Index)
 	for key, values := range read(s.sampler, to-60, to).all {
@@ -88,8 +88,9 @@ func (s *story) keep() {
 	}
 }
 
-// want checks the seconds of a series from one on: "5 - 0" is 5 in the first, none in the second, and 0 in the third.
-func (s *story) want(key string, from int, want string) {
+// want checks the seconds of a series, beginning with the second from. For example, "5 - 0" means 5 in the first
+// second, no sample in the second one, and 0 in the third one.
+func (s *scenario) want(key string, from int, want string) {
 	s.Helper()
 	time.Sleep(time.Until(s.begin.Add(time.Duration(s.seconds)*time.Second + 400*time.Millisecond)))
 	s.keep()
@@ -102,29 +103,29 @@ func (s *story) want(key string, from int, want string) {
 		}
 	}
 	if strings.Join(got, " ") != want {
-		s.Errorf("%s has %s from second %d on; it should have %s", key, strings.Join(got, " "), from, want)
+		s.Errorf("%s has %s from second %d on, want %s", key, strings.Join(got, " "), from, want)
 	}
 }
 
-// counted checks metrics of the sampler about itself.
-func (s *story) counted(want map[string]float64) {
+// counted checks self-metrics of the Sampler.
+func (s *scenario) counted(want map[string]float64) {
 	s.Helper()
 	n := own(s.stats)
 	for name, v := range want {
 		if n[name] != v {
-			s.Errorf("%s is %v; it should be %v", name, n[name], v)
+			s.Errorf("%s is %v, want %v", name, n[name], v)
 		}
 	}
 }
 
-// yields is a Collector of constant metrics.
-type yields func() []prometheus.Metric
+// constants is a Collector of constant metrics.
+type constants func() []prometheus.Metric
 
 // Describe implements prometheus.Collector.
-func (yields) Describe(chan<- *prometheus.Desc) {}
+func (constants) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (y yields) Collect(to chan<- prometheus.Metric) {
+func (y constants) Collect(to chan<- prometheus.Metric) {
 	for _, m := range y() {
 		to <- m
 	}
@@ -134,15 +135,15 @@ var sent = prometheus.NewDesc("sent_total", "x", []string{"queue"}, nil)
 
 // A Collector returns nothing until its backend responds. The first sample does not include the counts that the backend
 // already had.
-func TestABackendThatAnswersLate(t *testing.T) {
+func TestDelayedBackend(t *testing.T) {
 	registry, answers, total := prometheus.NewRegistry(), false, 5e8
-	registry.MustRegister(yields(func() (all []prometheus.Metric) {
+	registry.MustRegister(constants(func() (all []prometheus.Metric) {
 		if answers {
 			all = append(all, prometheus.MustNewConstMetric(sent, prometheus.CounterValue, total, "a"))
 		}
 		return all
 	}))
-	tell(t, registry, sampler.Options{}, func(s *story) {
+	run(t, registry, sampler.Options{}, func(s *scenario) {
 		s.pass(3)
 		s.second(func() { answers = true })
 		s.second(func() { total += 7 })
@@ -152,12 +153,12 @@ func TestABackendThatAnswersLate(t *testing.T) {
 }
 
 // A new label value of an existing family has its first second. In an empty family, or in a family that failed, it has
-// none.
-func TestNewCountersWithoutACreatedTimestamp(t *testing.T) {
+// no first second.
+func TestNewCountersWithoutCreatedTimestamp(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var queues []string
 	var broken error
-	registry.MustRegister(yields(func() (all []prometheus.Metric) {
+	registry.MustRegister(constants(func() (all []prometheus.Metric) {
 		for _, q := range queues {
 			all = append(all, prometheus.MustNewConstMetric(sent, prometheus.CounterValue, 30, q))
 		}
@@ -166,7 +167,7 @@ func TestNewCountersWithoutACreatedTimestamp(t *testing.T) {
 		}
 		return all
 	}))
-	tell(t, registry, sampler.Options{}, func(s *story) {
+	run(t, registry, sampler.Options{}, func(s *scenario) {
 		add := func(q string) func() { return func() { queues = append(queues, q) } }
 		s.pass(1)
 		s.second(add("first"))
@@ -180,18 +181,19 @@ func TestNewCountersWithoutACreatedTimestamp(t *testing.T) {
 	})
 }
 
-// A counter that was created an hour ago and is gathered for the first time has no peak with an hour of counts,
-// whatever its gatherer returned before.
-func TestAnOldCounterThatIsSeenLate(t *testing.T) {
+// A counter that was created an hour ago and is gathered for the first time has no peak with an hour of counts, for any
+// previous result of its Gatherer.
+func TestOldCounterGatheredLate(t *testing.T) {
 	registry, total := prometheus.NewRegistry(), 1e9
 	other := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "other_total", Help: "x"}, []string{"l"})
 	registry.MustRegister(other)
-	tell(t, registry, sampler.Options{}, func(s *story) {
+	run(t, registry, sampler.Options{}, func(s *scenario) {
 		hourAgo := s.begin.Add(-time.Hour)
 		s.pass(2)
 		s.second(func() {
-			registry.MustRegister(yields(func() []prometheus.Metric {
-				return []prometheus.Metric{prometheus.MustNewConstMetricWithCreatedTimestamp(sent, prometheus.CounterValue, total, hourAgo, "a")}
+			registry.MustRegister(constants(func() []prometheus.Metric {
+				return []prometheus.Metric{prometheus.MustNewConstMetricWithCreatedTimestamp(sent,
+					prometheus.CounterValue, total, hourAgo, "a")}
 			}))
 			other.WithLabelValues("new").Add(3)
 		})
@@ -202,24 +204,25 @@ func TestAnOldCounterThatIsSeenLate(t *testing.T) {
 	})
 }
 
-// The earlier total of a counter never counts as an increase, however long the counter was not gathered. This holds
-// even if the counter or its family was forgotten in the meantime.
-func TestACounterThatComesBack(t *testing.T) {
+// The earlier total of a counter never counts as an increase, no matter how long the counter was not gathered. This
+// holds even if the counter or its family was removed in the meantime.
+func TestCounterReturns(t *testing.T) {
 	for _, away := range []int{1, 599, 601, 605, 1300} {
 		for _, stamped := range []bool{false, true} {
 			for _, alone := range []bool{false, true} {
 				t.Run(fmt.Sprint(away, stamped, alone), func(t *testing.T) {
 					total, shown := 1e6, true
 					registry := prometheus.NewRegistry()
-					tell(t, registry, sampler.Options{}, func(s *story) {
+					run(t, registry, sampler.Options{}, func(s *scenario) {
 						began := time.Now()
 						counter := func(v float64, queue string) prometheus.Metric {
 							if stamped {
-								return prometheus.MustNewConstMetricWithCreatedTimestamp(sent, prometheus.CounterValue, v, began, queue)
+								return prometheus.MustNewConstMetricWithCreatedTimestamp(sent,
+									prometheus.CounterValue, v, began, queue)
 							}
 							return prometheus.MustNewConstMetric(sent, prometheus.CounterValue, v, queue)
 						}
-						registry.MustRegister(yields(func() (all []prometheus.Metric) {
+						registry.MustRegister(constants(func() (all []prometheus.Metric) {
 							if shown {
 								all = append(all, counter(total, "a"))
 							}
@@ -235,7 +238,7 @@ func TestACounterThatComesBack(t *testing.T) {
 						s.second(func() { total += 2 })
 						s.want(`sent_total queue="a"`, away+2, "- 2")
 						if n := own(s.stats)["unplaced_increases_total"]; n == 0 {
-							s.Error("an increase is absent, and not counted")
+							s.Error("an increase is absent but not counted")
 						}
 					})
 				})
@@ -244,15 +247,15 @@ func TestACounterThatComesBack(t *testing.T) {
 	}
 }
 
-// A counter that is made anew within a second counts from zero, as its created timestamp says, whether it then has more than
-// before or less.
-func TestACounterThatIsMadeAnew(t *testing.T) {
+// A counter that is created again within a second counts from zero, as its created timestamp shows, whether its new
+// total is higher or lower.
+func TestCounterCreatedAgain(t *testing.T) {
 	for _, then := range []float64{30, 100, 150} {
 		registry := prometheus.NewRegistry()
 		counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x_total", Help: "x"}, []string{"l"})
 		observed := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "h", Help: "x"}, []string{"l"})
 		registry.MustRegister(counter, observed)
-		tell(t, registry, sampler.Options{}, func(s *story) {
+		run(t, registry, sampler.Options{}, func(s *scenario) {
 			s.second(func() { counter.WithLabelValues("a").Add(100); observed.WithLabelValues("a").Observe(100) })
 			s.second(func() {
 				counter.Reset()
@@ -268,14 +271,14 @@ func TestACounterThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-// A counter that has less than before, and does not say that it is a new one, has no increase.
-func TestACounterThatDecreases(t *testing.T) {
+// A counter that decreases without a new created timestamp has no increase.
+func TestCounterDecreases(t *testing.T) {
 	total := 1e9
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(yields(func() []prometheus.Metric {
+	registry.MustRegister(constants(func() []prometheus.Metric {
 		return []prometheus.Metric{prometheus.MustNewConstMetric(sent, prometheus.CounterValue, total, "a")}
 	}), prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "f_total", Help: "x"}, func() float64 { return total }))
-	tell(t, registry, sampler.Options{}, func(s *story) {
+	run(t, registry, sampler.Options{}, func(s *scenario) {
 		s.pass(1)
 		s.second(func() { total-- })
 		s.second(func() { total++ })
@@ -285,12 +288,12 @@ func TestACounterThatDecreases(t *testing.T) {
 	})
 }
 
-// Counters that are created while their vector is not registered are not shown a second late.
-func TestCountersThatAreCreatedWhileUnregistered(t *testing.T) {
+// Counters that are created while their vector is not registered do not appear a second late.
+func TestCountersCreatedWhileUnregistered(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x_total", Help: "x"}, []string{"l"})
 	registry.MustRegister(counter)
-	tell(t, registry, sampler.Options{}, func(s *story) {
+	run(t, registry, sampler.Options{}, func(s *scenario) {
 		s.second(func() { counter.WithLabelValues("a").Add(1) })
 		s.second(func() { registry.Unregister(counter); counter.WithLabelValues("b").Add(400) })
 		s.second(func() { registry.MustRegister(counter); counter.WithLabelValues("c").Add(5) })
@@ -301,7 +304,7 @@ func TestCountersThatAreCreatedWhileUnregistered(t *testing.T) {
 	})
 }
 
-// slow is a Gatherer that takes its time, for each call the next one of its list.
+// slow is a Gatherer with delays: each call uses the next delay of the list.
 type slow struct {
 	prometheus.Gatherer
 	takes []time.Duration
@@ -315,14 +318,15 @@ func (g *slow) Gather() ([]*dto.MetricFamily, error) {
 	return g.Gatherer.Gather()
 }
 
-// A created timestamp that is not over yet is none, and it is not believed when it is over.
-func TestACounterFromTheFuture(t *testing.T) {
+// A created timestamp in the future is ignored, even after that time.
+func TestCreatedTimestampInTheFuture(t *testing.T) {
 	registry, total, shown := prometheus.NewRegistry(), 1e9, true
-	tell(t, registry, sampler.Options{}, func(s *story) {
+	run(t, registry, sampler.Options{}, func(s *scenario) {
 		at := s.begin.Add(3500 * time.Millisecond)
-		registry.MustRegister(yields(func() (all []prometheus.Metric) {
+		registry.MustRegister(constants(func() (all []prometheus.Metric) {
 			if shown {
-				all = append(all, prometheus.MustNewConstMetricWithCreatedTimestamp(sent, prometheus.CounterValue, total, at, "a"))
+				all = append(all, prometheus.MustNewConstMetricWithCreatedTimestamp(sent,
+					prometheus.CounterValue, total, at, "a"))
 			}
 			return all
 		}))
@@ -335,13 +339,13 @@ func TestACounterFromTheFuture(t *testing.T) {
 	})
 }
 
-// What is created after a second, while the gathering of that second lasts, is in its own.
-func TestCountersThatAreCreatedWhileGathering(t *testing.T) {
+// Counters that are created after a second, during the gathering of the second, belong to the next second.
+func TestCountersCreatedWhileGathering(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x_total", Help: "x"}, []string{"l"})
 	observed := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "h", Help: "x"}, []string{"l"})
 	registry.MustRegister(counter, observed)
-	tell(t, &slow{registry, []time.Duration{200 * time.Millisecond}, 0}, sampler.Options{}, func(s *story) {
+	run(t, &slow{registry, []time.Duration{200 * time.Millisecond}, 0}, sampler.Options{}, func(s *scenario) {
 		s.pass(1)
 		time.Sleep(600 * time.Millisecond)
 		counter.WithLabelValues("a").Add(400)
@@ -354,16 +358,19 @@ func TestCountersThatAreCreatedWhileGathering(t *testing.T) {
 	})
 }
 
-// Seconds without a sampling, because the process stalled, are counted, whether a consumer has noticed them before or
-// not.
-func TestSecondsThatWereNotSampled(t *testing.T) {
+// Seconds without a gathering, because the process stalled, are counted, whether or not a consumer observed them
+// before.
+func TestMissedSeconds(t *testing.T) {
 	for _, noticed := range []bool{false, true} {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := sampler.New(c, sampler.Options{Gatherer: prometheus.Gatherers{prometheus.NewRegistry(), prometheus.NewRegistry()}, MaxDelay: 500 * time.Millisecond})
+		s, err := sampler.New(c, sampler.Options{
+			Gatherer: prometheus.Gatherers{prometheus.NewRegistry(), prometheus.NewRegistry()},
+			MaxDelay: 500 * time.Millisecond,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -373,25 +380,26 @@ func TestSecondsThatWereNotSampled(t *testing.T) {
 			line := c.Timeline()
 			open := line.At(line.Now()).Index
 			if sealed := s.Stream().Sealed(open); sealed != open-1 {
-				t.Errorf("sealed before %d; it should be %d", sealed, open-1)
+				t.Errorf("sealed before %d, want %d", sealed, open-1)
 			}
 		}
 		s.Sample()
-		if got := own(c)["missed_seconds_total"]; got != 2*10 { // nine without, and one without a total at its start
-			t.Errorf("noticed %t: %v seconds of 20 are counted", noticed, got)
+		// Per Gatherer: nine seconds without a gathering, and one without a total at its start.
+		if got := own(c)["missed_seconds_total"]; got != 2*10 {
+			t.Errorf("noticed %t: %v missed seconds, want 20", noticed, got)
 		}
 	}
 }
 
-// A slow Gatherer moves nothing of another one into a neighboring second, and nothing of its own.
-func TestASlowGathererBesideAnother(t *testing.T) {
+// A slow Gatherer moves no increases into a neighboring second, neither its own nor increases of another Gatherer.
+func TestSlowGathererNextToAnother(t *testing.T) {
 	a, b := prometheus.NewRegistry(), prometheus.NewRegistry()
 	slowly := prometheus.NewCounter(prometheus.CounterOpts{Name: "a_total", Help: "x"})
 	other := prometheus.NewCounter(prometheus.CounterOpts{Name: "b_total", Help: "x"})
 	a.MustRegister(slowly)
 	b.MustRegister(other)
 	g := &slow{a, []time.Duration{0, 0, 0, 800 * time.Millisecond, 0, 0}, 0}
-	tell(t, prometheus.Gatherers{g, prometheus.Gatherers{b}}, sampler.Options{}, func(s *story) {
+	run(t, prometheus.Gatherers{g, prometheus.Gatherers{b}}, sampler.Options{}, func(s *scenario) {
 		for range 6 {
 			s.second(func() { slowly.Add(400); other.Add(400) })
 		}
@@ -432,28 +440,28 @@ func TestLostSecondsAreCounted(t *testing.T) {
 		}, "1 1 - - - 1 1 -", 4},
 		"each takes 1.2 s": {func(r *prometheus.Registry) prometheus.Gatherer {
 			return &slow{r, []time.Duration{1200 * time.Millisecond}, 0}
-		}, "- - - - - - - -", 9}, // that in which it began, too
+		}, "- - - - - - - -", 9}, // including the second with the begin of the sampling
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
 			registry.MustRegister(counter)
-			tell(t, test.g(registry), sampler.Options{}, func(s *story) {
+			run(t, test.g(registry), sampler.Options{}, func(s *scenario) {
 				for range 8 {
 					s.second(counter.Inc)
 				}
 				s.want("x_total", 0, test.want)
 				s.counted(map[string]float64{"missed_seconds_total": test.lost})
 				if n := strings.Count(s.log.String(), "level=ERROR"); n != 1 {
-					t.Errorf("it is logged %d times", n)
+					t.Errorf("logged %d times", n)
 				}
 			})
 		})
 	}
 }
 
-// What is ambiguous is left out: a series that comes twice, and one that two Gatherers have.
-func TestASeriesThatComesTwice(t *testing.T) {
+// Ambiguous series are omitted: a series that a Gatherer returns twice, and a series of two Gatherers.
+func TestDuplicateSeries(t *testing.T) {
 	var a, b []float64
 	family := func(values ...float64) []*dto.MetricFamily {
 		f := &dto.MetricFamily{Name: proto.String("x_total"), Type: dto.MetricType_COUNTER.Enum()}
@@ -464,7 +472,7 @@ func TestASeriesThatComesTwice(t *testing.T) {
 	}
 	first := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return family(a...), nil })
 	second := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return family(b...), nil })
-	tell(t, prometheus.Gatherers{first, second}, sampler.Options{}, func(s *story) {
+	run(t, prometheus.Gatherers{first, second}, sampler.Options{}, func(s *scenario) {
 		s.second(func() { a = []float64{1} })
 		s.second(func() { a = []float64{3} })
 		s.second(func() { a = []float64{4, 1e6} })
@@ -479,8 +487,8 @@ func TestASeriesThatComesTwice(t *testing.T) {
 	})
 }
 
-// What only some servers take is left out, whatever else looks the same.
-func TestLabelsThatAreLeftOut(t *testing.T) {
+// Labels that only some servers accept are omitted, even if other series look similar.
+func TestOmittedLabels(t *testing.T) {
 	total := 1.0
 	metric := func(labels ...string) *dto.Metric {
 		m := &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(total)}}
@@ -491,15 +499,19 @@ func TestLabelsThatAreLeftOut(t *testing.T) {
 	}
 	g := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		return []*dto.MetricFamily{{Name: proto.String("x_total"), Metric: []*dto.Metric{
-			metric("a", "1", "b", "2"), metric("a", "1\x00b\x002"), // not the same
-			metric("b", "3", "a", "4"), metric("a", "5", "b", ""), // sorted, and without the empty one
-			metric("a", "1\xffb\xff2"), metric("a", "1", "a", "2"), metric("a.b", "1"), metric("__name__", "1"), metric("\xff", "1"),
+			metric("a", "1", "b", "2"), metric("a", "1\x00b\x002"), // different labels
+			metric("b", "3", "a", "4"), metric("a", "5", "b", ""), // unsorted; with an empty label
+			metric("a", "1\xffb\xff2"), metric("a", "1", "a", "2"), metric("a.b", "1"), metric("__name__", "1"),
+			metric("\xff", "1"),
 		}}, {Name: proto.String("with.dots"), Metric: []*dto.Metric{metric()}}}, nil
 	})
-	tell(t, g, sampler.Options{}, func(s *story) {
+	run(t, g, sampler.Options{}, func(s *scenario) {
 		s.second(func() { total++ })
 		s.pass(1)
-		for _, key := range []string{`x_total a="1" b="2"`, `x_total a="1\x00b\x002"`, `x_total a="4" b="3"`, `x_total a="5"`} {
+		for _, key := range []string{
+			`x_total a="1" b="2"`, `x_total a="1\x00b\x002"`, `x_total a="4" b="3"`,
+			`x_total a="5"`,
+		} {
 			s.want(key, 0, "1 0")
 		}
 		s.counted(map[string]float64{"series": 4, "left_out_series": 6})
@@ -509,13 +521,13 @@ func TestLabelsThatAreLeftOut(t *testing.T) {
 	})
 }
 
-// What has a time of its own, or no number, is in no second.
-func TestValuesThatAreLeftOut(t *testing.T) {
+// Samples with a timestamp and values that are not numbers are in no second.
+func TestOmittedValues(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "g", Help: "x"})
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "c_total", Help: "x"})
 	timed := 5.0
-	registry.MustRegister(gauge, counter, yields(func() []prometheus.Metric {
+	registry.MustRegister(gauge, counter, constants(func() []prometheus.Metric {
 		m := prometheus.MustNewConstMetric(sent, prometheus.CounterValue, timed, "a")
 		if timed < 10 {
 			m = prometheus.NewMetricWithTimestamp(time.Unix(1, 0), m)
@@ -523,11 +535,14 @@ func TestValuesThatAreLeftOut(t *testing.T) {
 		return []prometheus.Metric{m, prometheus.MustNewConstMetric(sent, prometheus.CounterValue, 1, "b")}
 	}))
 	bars := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		return []*dto.MetricFamily{{Name: proto.String("bars"), Type: dto.MetricType_GAUGE_HISTOGRAM.Enum(), Metric: []*dto.Metric{
-			{Histogram: &dto.Histogram{SampleCount: proto.Uint64(3)}},
-		}}}, nil
+		return []*dto.MetricFamily{{
+			Name: proto.String("bars"), Type: dto.MetricType_GAUGE_HISTOGRAM.Enum(),
+			Metric: []*dto.Metric{
+				{Histogram: &dto.Histogram{SampleCount: proto.Uint64(3)}},
+			},
+		}}, nil
 	})
-	tell(t, prometheus.Gatherers{registry, bars}, sampler.Options{}, func(s *story) {
+	run(t, prometheus.Gatherers{registry, bars}, sampler.Options{}, func(s *scenario) {
 		s.second(func() { gauge.Set(1); counter.Add(1) })
 		s.second(func() { gauge.Set(math.NaN()); counter.Add(2) })
 		s.counted(map[string]float64{"left_out_series": 2})
@@ -543,17 +558,17 @@ func TestValuesThatAreLeftOut(t *testing.T) {
 	})
 }
 
-// What there is no room for is counted, and told once; when it is taken later, it has no peak.
-func TestMaxSeriesIsToldOnce(t *testing.T) {
+// Series above the limit are counted, and logged once. They have no peak when they are accepted later.
+func TestMaxSeriesIsLoggedOnce(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	queues := []string{"a", "b", "c"}
-	registry.MustRegister(yields(func() (all []prometheus.Metric) {
+	registry.MustRegister(constants(func() (all []prometheus.Metric) {
 		for _, q := range queues {
 			all = append(all, prometheus.MustNewConstMetric(sent, prometheus.CounterValue, 1e6, q))
 		}
 		return all
 	}))
-	tell(t, registry, sampler.Options{MaxSeries: 2}, func(s *story) {
+	run(t, registry, sampler.Options{MaxSeries: 2}, func(s *scenario) {
 		s.pass(3)
 		s.counted(map[string]float64{"series": 2, "left_out_series": 1})
 		s.second(func() { queues = []string{"b", "d"} })
@@ -569,20 +584,26 @@ func TestMaxSeriesIsToldOnce(t *testing.T) {
 			}
 		}
 		if n := strings.Count(s.log.String(), "MaxSeries=2"); n != 1 {
-			s.Errorf("it is logged %d times:\n%s", n, &s.log)
+			s.Errorf("logged %d times:\n%s", n, &s.log)
 		}
 	})
 }
 
-// A Gatherer that is missing is an error, wherever it is missing.
+// A missing Gatherer is an error at any level of nesting.
 func TestNoGatherer(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	for _, g := range []prometheus.Gatherer{nil, prometheus.Gatherers{}, prometheus.Gatherers{registry, nil}, prometheus.Gatherers{prometheus.Gatherers{nil}}} {
-		if _, err := sampler.New(c, sampler.Options{Gatherer: g}); err == nil || !strings.Contains(err.Error(), "no Gatherer") {
+	for _, g := range []prometheus.Gatherer{
+		nil,
+		prometheus.Gatherers{},
+		prometheus.Gatherers{registry, nil},
+		prometheus.Gatherers{prometheus.Gatherers{nil}},
+	} {
+		_, err := sampler.New(c, sampler.Options{Gatherer: g})
+		if err == nil || !strings.Contains(err.Error(), "no Gatherer") {
 			t.Errorf("%v: %v", g, err)
 		}
 	}
