@@ -68,7 +68,8 @@ func TestLoad(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		if b, failed := os.ReadFile(path + ".unreadable"); string(b) != content || !strings.Contains(err.Error(), path+".unreadable") {
+		if b, failed := os.ReadFile(path + ".unreadable"); string(b) != content ||
+			!strings.Contains(err.Error(), path+".unreadable") {
 			t.Errorf("%q: the renamed file has %q, %v; the error is %v", content, b, failed, err)
 		}
 		if n, err := Load(path, positive); n != 0 || err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A client is one host, however many addresses it has, and whatever it says about itself.
+// All addresses of a client belong to the same host, for any header that the client sends.
 func TestHosts(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	for _, tc := range []struct{ remote, forwarded, want string }{
@@ -19,7 +19,7 @@ func TestHosts(t *testing.T) {
 		{"192.0.2.7:1234", "192.0.2.8", "192.0.2.7"},
 		{"10.0.0.1:1234", "", "10.0.0.1"},
 		{"10.0.0.1:1234", "192.0.2.8", "192.0.2.8"},
-		{"10.0.0.1:1234", "198.51.100.1, 192.0.2.8", "192.0.2.8"}, // the first one is what the client says
+		{"10.0.0.1:1234", "198.51.100.1, 192.0.2.8", "192.0.2.8"}, // the client itself sent the first address
 		{"10.0.0.1:1234", "198.51.100.1, 192.0.2.8, 10.0.0.2", "192.0.2.8"},
 		{"10.0.0.1:1234", "[2001:db8::1]:99", "2001:db8::/64"},
 		{"10.0.0.1:1234", "unknown", "10.0.0.1"},
@@ -30,7 +30,7 @@ func TestHosts(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", tc.forwarded)
 		}
 		if got := Of(r, proxies); got != tc.want {
-			t.Errorf("%s for %q is of %s, want %s", tc.remote, tc.forwarded, got, tc.want)
+			t.Errorf("host of %s for %q is %s, want %s", tc.remote, tc.forwarded, got, tc.want)
 		}
 	}
 	if got := OfAddress("2001:db8:0:1::7"); got != "2001:db8:0:1::/64" {

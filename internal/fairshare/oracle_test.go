@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// naive is a table that sorts all holders whenever it is asked.
+// naive is a table that scans all holders for each request.
 type naive struct {
 	kept    int
 	newest  bool
-	holders []*naiveHolder // in the order in which they were added
+	holders []*naiveHolder // in the order of addition
 }
 
 type naiveHolder struct {
@@ -34,7 +34,7 @@ func (n *naive) amount(host byte) int {
 	return sum
 }
 
-// first returns who gives way, of all or of one host; nil if there is nobody.
+// first returns the entry to evict among the entries that of accepts, or nil without such an entry.
 func (n *naive) first(of func(*naiveHolder) bool) *naiveHolder {
 	matters := func(host byte) int {
 		count := 0
@@ -68,7 +68,8 @@ func (n *naive) first(of func(*naiveHolder) bool) *naiveHolder {
 	return first
 }
 
-// play does what the bytes of a script say with a table and with a naive one, and compares them after each step.
+// play applies the operations of a script to a table and to a naive table, and compares the tables after each
+// operation.
 func play(t *testing.T, script []byte) {
 	t.Helper()
 	next := func() int {
@@ -96,7 +97,7 @@ func play(t *testing.T, script []byte) {
 	remove := func(x *naiveHolder) {
 		want.holders = slices.DeleteFunc(want.holders, func(y *naiveHolder) bool { return x == y })
 		if !got.Remove(byNaive[x]) || got.Remove(byNaive[x]) {
-			t.Fatal("a holder is removed not once")
+			t.Fatal("Remove must return true once")
 		}
 	}
 	for len(script) > 0 {
@@ -114,7 +115,7 @@ func play(t *testing.T, script []byte) {
 			if x := some(); x != nil {
 				remove(x)
 			}
-		case 4: // somebody gives way
+		case 4: // eviction
 			if x := got.First(); x != nil {
 				remove(x.Value)
 			}
@@ -135,20 +136,21 @@ func play(t *testing.T, script []byte) {
 func compare(t *testing.T, want *naive, got *Table[byte, *naiveHolder]) {
 	t.Helper()
 	if got.Len() != len(want.holders) {
-		t.Fatalf("%d holders, want %d", got.Len(), len(want.holders))
+		t.Fatalf("%d entries, want %d", got.Len(), len(want.holders))
 	}
 	check := func(who string, got *Holder[byte, *naiveHolder], want *naiveHolder) {
 		t.Helper()
 		switch {
 		case got == nil && want == nil:
 		case got == nil || want == nil || got.Value != want:
-			t.Fatalf("%s: %+v gives way, want %+v", who, got, want)
+			t.Fatalf("%s: evicts %+v, want %+v", who, got, want)
 		}
 	}
 	check("all", got.First(), want.first(func(*naiveHolder) bool { return true }))
 	known := 0
 	for host := range byte(8) {
-		check(fmt.Sprint("host ", host), got.FirstOf(host), want.first(func(x *naiveHolder) bool { return x.host == host }))
+		check(fmt.Sprint("host ", host), got.FirstOf(host),
+			want.first(func(x *naiveHolder) bool { return x.host == host }))
 		if got.Amount(host) != want.amount(host) {
 			t.Fatalf("host %d has %d, want %d", host, got.Amount(host), want.amount(host))
 		}
@@ -157,12 +159,12 @@ func compare(t *testing.T, want *naive, got *Table[byte, *naiveHolder]) {
 		}
 	}
 	if len(got.hosts) != known {
-		t.Fatalf("%d hosts are known, and %d have something", len(got.hosts), known)
+		t.Fatalf("%d hosts in the table, but %d have entries", len(got.hosts), known)
 	}
 }
 
-// Whatever is done with a table, who gives way is whom a naive one finds by looking at all of them.
-func TestTableAtRandom(t *testing.T) {
+// After random operations, a table evicts the entry that a naive table finds with a full scan.
+func TestRandomOperations(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		script := make([]byte, 1+random.IntN(600))
@@ -179,8 +181,8 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) { play(t, script[:min(len(script), 300)]) })
 }
 
-// Who is used while others are idle does not give way, however often somebody has to, and a use costs nothing but to note it.
-func TestWhoIsUsedStays(t *testing.T) {
+// An entry in use is not evicted while others are idle, for any number of evictions. A use only sets a number.
+func TestEntryInUseIsNotEvicted(t *testing.T) {
 	used := map[int]int64{}
 	table := Table[string, int]{Kept: math.MaxInt, Used: func(x int) int64 { return used[x] }}
 	for i := range 100 {
@@ -193,13 +195,14 @@ func TestWhoIsUsedStays(t *testing.T) {
 		}
 		x := table.First()
 		if x.Value == 0 || x.Value == 50 || x.Value == 99 {
-			t.Fatalf("%d gives way, and %d others are idle", x.Value, table.Len()-3)
+			t.Fatalf("evicts %d, but %d other entries are idle", x.Value, table.Len()-3)
 		}
 		table.Remove(x)
 	}
 }
 
-// A holder comes, another gives way, and one is used. A hundred times as many take no more than a few times as long.
+// Each iteration evicts an entry, adds one, and uses one. With a hundred times as many entries, an iteration takes only
+// a few times as long.
 func BenchmarkTable(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000, 100_000} {
 		for _, hosts := range []int{1, n} {
@@ -217,7 +220,7 @@ func BenchmarkTable(b *testing.B) {
 				for i := n; b.Loop(); i++ {
 					table.Remove(table.First())
 					add(i)
-					*table.FirstOf(i % hosts).Value = now // one of them is used
+					*table.FirstOf(i % hosts).Value = now // use the entry
 				}
 			})
 		}

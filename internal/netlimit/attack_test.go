@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-var attack = flag.Bool("attack", false, "attack with more")
+var attack = flag.Bool("attack", false, "run the attack tests with more hosts and connections")
 
-// From more addresses than there are connections come bodies that are half sent, and again whenever one makes room. An honest client
-// is served all the same.
-func TestManyHostsKeepNobodyOut(t *testing.T) {
+// More addresses than allowed connections send incomplete bodies, and connect again whenever they are evicted. An
+// honest client is served anyway.
+func TestManyHostsCannotBlockClients(t *testing.T) {
 	hosts, conns := 300, 200
 	if *attack {
 		hosts, conns = 9500, 8192
@@ -34,14 +34,14 @@ func TestManyHostsKeepNobodyOut(t *testing.T) {
 	defer server.Close()
 
 	ctx, end := context.WithCancel(t.Context())
-	var strangers sync.WaitGroup
-	defer strangers.Wait()
+	var attackers sync.WaitGroup
+	defer attackers.Wait()
 	defer end()
 	var all sync.WaitGroup
 	dialing := make(chan struct{}, 64)
 	all.Add(hosts)
 	for i := range hosts {
-		strangers.Go(func() {
+		attackers.Go(func() {
 			from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(i>>8), byte(i))}}
 			first := sync.OnceFunc(all.Done)
 			for ctx.Err() == nil {
@@ -56,7 +56,7 @@ func TestManyHostsKeepNobodyOut(t *testing.T) {
 					continue
 				}
 				over := context.AfterFunc(ctx, func() { _ = c.Close() })
-				_, _ = c.Read(make([]byte, 1)) // until it is pushed out
+				_, _ = c.Read(make([]byte, 1)) // until the connection is evicted
 				over()
 				_ = c.Close()
 			}
@@ -67,7 +67,8 @@ func TestManyHostsKeepNobodyOut(t *testing.T) {
 		began := time.Now()
 		client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 		resp, err := client.Get("http://" + l.Addr().String())
-		// All strangers may have come between it and its answer: a processor that is busy with other things takes so long.
+		// All attackers may have connected between the honest client's request and its response, because a busy
+		// processor takes that long. Retry.
 		for again := 0; err != nil && !os.IsTimeout(err) && again < 10; again++ {
 			t.Logf("honest client %d, after %v: %v", i, time.Since(began), err)
 			resp, err = client.Get("http://" + l.Addr().String())
@@ -81,21 +82,22 @@ func TestManyHostsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// A connection comes, and another makes room for it.
+// BenchmarkConnections measures a new connection that evicts another one.
 func BenchmarkConnections(b *testing.B) {
 	const conns = 8192
 	server, _ := net.Pipe()
 	for _, hosts := range []int{1, 128, conns} {
 		b.Run(fmt.Sprint("hosts=", hosts), func(b *testing.B) {
 			l := Listen(newDials(), Bounds{Conns: conns}).(*listener)
-			come := func(i int) {
-				l.admit(newConn(server, 0), netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(i % hosts >> 8), byte(i % hosts)}), 32))
+			admit := func(i int) {
+				from := netip.AddrFrom4([4]byte{10, 0, byte(i % hosts >> 8), byte(i % hosts)})
+				l.admit(newConn(server, 0), netip.PrefixFrom(from, 32))
 			}
 			for i := range conns {
-				come(i)
+				admit(i)
 			}
 			for i := 0; b.Loop(); i++ {
-				come(i)
+				admit(i)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 
 const stall = time.Minute
 
-// serve runs a server inside a bubble, and returns a connection to it.
+// serve runs a server in a synctest bubble and returns a connection to it.
 func serve(t *testing.T, h http.HandlerFunc) net.Conn {
 	t.Helper()
 	d := newDials()
@@ -27,7 +27,7 @@ func serve(t *testing.T, h http.HandlerFunc) net.Conn {
 	return c
 }
 
-// answer reads a response, and returns when the server closed the connection after it.
+// answer reads a response until the server closes the connection, and returns the status and the duration.
 func answer(t *testing.T, c net.Conn) (status string, open time.Duration) {
 	t.Helper()
 	begin := time.Now()
@@ -39,11 +39,11 @@ func answer(t *testing.T, c net.Conn) (status string, open time.Duration) {
 	return status, time.Since(begin)
 }
 
-func TestAHalfSentBodyIsGoneWithinAMinute(t *testing.T) {
+func TestIncompleteBodyTimesOut(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"read": func(w http.ResponseWriter, r *http.Request) {
 			if _, err := io.Copy(io.Discard, r.Body); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("the handler reads %v", err)
+				t.Errorf("the handler gets %v", err)
 			}
 			w.WriteHeader(http.StatusRequestTimeout)
 		},
@@ -52,10 +52,11 @@ func TestAHalfSentBodyIsGoneWithinAMinute(t *testing.T) {
 		"both ways": func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			_, _ = r.Body.Read(make([]byte, 4))
-			time.Sleep(2 * time.Minute) // when the deadline of that read is over
+			time.Sleep(2 * time.Minute) // until the deadline of the read has passed
 			w.Write(make([]byte, 1<<16))
 		},
-		"somebody reads on": func(w http.ResponseWriter, r *http.Request) { // as a transport whose server answered early
+		// Like a transport whose server responded early.
+		"background read": func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			go io.Copy(io.Discard, r.Body)
 			time.Sleep(time.Second)
@@ -69,17 +70,17 @@ func TestAHalfSentBodyIsGoneWithinAMinute(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := serve(t, h)
 					fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n9\r\nhalf", head)
-					wait := rest + time.Second // which the server takes to avoid a reset
+					wait := rest + time.Second // the server waits this long to avoid a reset
 					switch name {
-					case "read", "left", "answered": // the server reads what is left before it answers
+					case "read", "left", "answered": // the server reads the rest of the body before it responds
 						wait += stall
-					case "somebody reads on":
+					case "background read":
 						wait += time.Second
 					case "both ways":
 						wait += 2 * time.Minute
 					}
 					if _, open := answer(t, c); open > wait {
-						t.Errorf("it was open for %v", open)
+						t.Errorf("the connection was open for %v", open)
 					}
 				})
 			})
@@ -87,7 +88,7 @@ func TestAHalfSentBodyIsGoneWithinAMinute(t *testing.T) {
 	}
 }
 
-func TestAnUploadOfAnHourAtAKilobyteASecond(t *testing.T) {
+func TestSlowUploadContinues(t *testing.T) {
 	for _, head := range []string{"Content-Length: 3600000", "Transfer-Encoding: chunked"} {
 		synctest.Test(t, func(t *testing.T) {
 			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -117,8 +118,9 @@ func TestAnUploadOfAnHourAtAKilobyteASecond(t *testing.T) {
 	}
 }
 
-// Events come after a body, or none, once in ten minutes; nothing comes from the client, who has all of the time.
-func TestAStreamThatIsMostlySilent(t *testing.T) {
+// The server sends an event every ten minutes, after a body or without one. The client sends nothing else and is not
+// disconnected.
+func TestMostlySilentStream(t *testing.T) {
 	h := func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Leave") == "" {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -127,7 +129,7 @@ func TestAStreamThatIsMostlySilent(t *testing.T) {
 			select {
 			case <-time.After(10 * time.Minute):
 			case <-r.Context().Done():
-				t.Error("the handler is told that the client is gone")
+				t.Error("the context of the request was canceled")
 				return
 			}
 			fmt.Fprintln(w, "event")
@@ -154,8 +156,8 @@ func TestAStreamThatIsMostlySilent(t *testing.T) {
 	}
 }
 
-// Ten minutes in which only pings go to and fro, and then ten of nothing.
-func TestATunnelIsLeftAlone(t *testing.T) {
+// A hijacked connection has no deadline: it exchanges pings for ten minutes, and then idles for ten minutes.
+func TestTunnelHasNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			conn, buf, err := http.NewResponseController(w).Hijack()
@@ -184,8 +186,8 @@ func TestATunnelIsLeftAlone(t *testing.T) {
 	})
 }
 
-// The deadline of a body is not that of the next request's.
-func TestAnIdleConnectionHasItsOwnDeadline(t *testing.T) {
+// The deadline of a body does not apply to the wait for the next request.
+func TestIdleConnectionHasItsOwnDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serve(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 		r := bufio.NewReader(c)

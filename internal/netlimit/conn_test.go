@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestAWriteThatNobodyReadsEnds(t *testing.T) {
+func TestUnreadWriteTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, server := net.Pipe()
 		c := Conn(server, time.Minute)
@@ -26,8 +26,8 @@ func TestAWriteThatNobodyReadsEnds(t *testing.T) {
 	})
 }
 
-// An hour at 1 kB/s, then ten minutes of nothing to send, then more.
-func TestASlowDownloadGoesOn(t *testing.T) {
+// The client reads for an hour at 1 kB/s. The server pauses for ten minutes and then sends more.
+func TestSlowDownloadContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
 		c := Conn(server, time.Minute)
@@ -54,7 +54,7 @@ func TestASlowDownloadGoesOn(t *testing.T) {
 	})
 }
 
-func TestADeadlineThatIsSetHolds(t *testing.T) {
+func TestCallersDeadlineApplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, server := net.Pipe()
 		c := Conn(server, time.Minute)
@@ -68,15 +68,17 @@ func TestADeadlineThatIsSetHolds(t *testing.T) {
 			}
 			return time.Since(begin)
 		}
-		for at, want := range map[time.Duration]time.Duration{time.Second: time.Second, -time.Second: 0, time.Hour: time.Minute} {
+		for at, want := range map[time.Duration]time.Duration{
+			time.Second: time.Second, -time.Second: 0, time.Hour: time.Minute,
+		} {
 			if got := write(c.SetWriteDeadline, at); got != want {
-				t.Errorf("a deadline in %v: after %v", at, got)
+				t.Errorf("write deadline in %v: returned after %v", at, got)
 			}
 			if got := write(c.SetDeadline, at); got != want {
-				t.Errorf("a deadline in %v for both: after %v", at, got)
+				t.Errorf("deadline in %v: returned after %v", at, got)
 			}
 		}
-		go func() { // it holds for a write that has begun, too
+		go func() { // a deadline also applies to a write in progress
 			time.Sleep(time.Second)
 			_ = c.SetWriteDeadline(time.Now())
 		}()
@@ -88,7 +90,7 @@ func TestADeadlineThatIsSetHolds(t *testing.T) {
 	})
 }
 
-// tcp makes a connection. The small buffers of the client are full soon.
+// tcp connects a client and a server. The client has small buffers that fill up soon.
 func tcp(t *testing.T) (client *net.TCPConn, server net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -110,8 +112,8 @@ func tcp(t *testing.T) (client *net.TCPConn, server net.Conn) {
 	return client, server
 }
 
-// What others ask of a connection below: the kernel's view of it, a half-close, its addresses.
-func TestWhatATCPConnectionCan(t *testing.T) {
+// A connection has the methods that other packages call: raw control, half-close and addresses.
+func TestTCPConnectionMethods(t *testing.T) {
 	client, server := tcp(t)
 	raw, err := server.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -120,14 +122,15 @@ func TestWhatATCPConnectionCan(t *testing.T) {
 	if err := raw.Control(func(uintptr) {}); err != nil {
 		t.Error(err)
 	}
-	if server.RemoteAddr().String() != client.LocalAddr().String() || server.LocalAddr().String() != client.RemoteAddr().String() {
-		t.Error("addresses are not those of the connection")
+	if server.RemoteAddr().String() != client.LocalAddr().String() ||
+		server.LocalAddr().String() != client.RemoteAddr().String() {
+		t.Error("wrong addresses")
 	}
 	if err := server.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 		t.Error(err)
 	}
 	if _, err := client.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("%v in place of the end", err)
+		t.Errorf("%v, want EOF", err)
 	}
 	if _, err := client.Write([]byte("x")); err != nil {
 		t.Error(err)
@@ -144,8 +147,9 @@ func TestWhatATCPConnectionCan(t *testing.T) {
 	}
 }
 
-// A client that stops reading is cut off, with what is buffered for it: it gets a reset, not megabytes and an end.
-func TestASlowReaderIsReset(t *testing.T) {
+// A client that stops reading is disconnected and loses the data in the send buffer: it gets a reset, not megabytes and
+// an EOF.
+func TestSlowReaderIsReset(t *testing.T) {
 	client, server := tcp(t)
 	var err error
 	for err == nil {
@@ -156,14 +160,14 @@ func TestASlowReaderIsReset(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := io.Copy(io.Discard, client); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("%v in place of a reset", err)
+		t.Errorf("%v, want a reset", err)
 	}
 }
 
-// Who sets a deadline decides what happens then.
-func TestADeadlineThatIsSetResetsNobody(t *testing.T) {
+// A deadline that the caller sets causes no reset.
+func TestCallersDeadlineCausesNoReset(t *testing.T) {
 	client, server := tcp(t)
-	_, err := server.Write([]byte("x")) // before the deadline, however slow the machine is
+	_, err := server.Write([]byte("x")) // succeeds before the deadline, even on a slow machine
 	_ = server.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
 	for err == nil {
 		_, err = server.Write(make([]byte, 1<<20))

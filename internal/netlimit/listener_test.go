@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// evicted makes a listener, and says which hosts' connections it has closed.
+// evicted returns a listener, and a list of the hosts whose connections it evicts.
 func evicted(b Bounds) (net.Listener, *[]string) {
 	var out []string
 	b.OnEvict = func(h netip.Prefix) { out = append(out, h.String()) }
@@ -20,7 +20,7 @@ func closed(c net.Conn) bool {
 	return c.SetReadDeadline(time.Time{}) != nil
 }
 
-func TestWhoFloodsAServerPushesOutNobodyElse(t *testing.T) {
+func TestFloodEvictsOnlyItself(t *testing.T) {
 	l, out := evicted(Bounds{Conns: 10})
 	honest := []*conn{accept(t, l, "192.0.2.1"), accept(t, l, "192.0.2.2"), accept(t, l, "192.0.2.2")}
 	for range 1000 {
@@ -29,18 +29,18 @@ func TestWhoFloodsAServerPushesOutNobodyElse(t *testing.T) {
 	late := accept(t, l, "192.0.2.3")
 	for i, c := range append(honest, late) {
 		if closed(c) {
-			t.Errorf("honest client %d is out", i)
+			t.Errorf("honest client %d was evicted", i)
 		}
 	}
 	if n := l.(*listener).open.Len(); n != 10 {
-		t.Errorf("%d are open", n)
+		t.Errorf("%d open connections, want 10", n)
 	}
 	if len(*out) != 1000-7+1 || slices.ContainsFunc(*out, func(h string) bool { return h != "198.51.100.9/32" }) {
-		t.Errorf("%d have made room", len(*out))
+		t.Errorf("evictions of %d connections, or of other hosts", len(*out))
 	}
 }
 
-func TestTheLongestIdleConnectionOfAHostMakesRoom(t *testing.T) {
+func TestLongestIdleConnectionOfHostIsEvicted(t *testing.T) {
 	l, _ := evicted(Bounds{ConnsPerHost: 3})
 	a, b, c := accept(t, l, "192.0.2.1"), accept(t, l, "192.0.2.1"), accept(t, l, "192.0.2.1")
 	a.move()
@@ -48,37 +48,37 @@ func TestTheLongestIdleConnectionOfAHostMakesRoom(t *testing.T) {
 	other := accept(t, l, "192.0.2.2")
 	d := accept(t, l, "192.0.2.1")
 	if closed(a) || !closed(b) || closed(c) || closed(d) || closed(other) {
-		t.Error("another one is out")
+		t.Error("wrong connection evicted")
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
 	if n := l.(*listener).open.Len(); n != 3 {
-		t.Errorf("%d are open, want 3", n)
+		t.Errorf("%d open connections, want 3", n)
 	}
 	if e := accept(t, l, "192.0.2.1"); closed(c) || closed(d) || closed(e) {
-		t.Error("the place of one that was closed is taken")
+		t.Error("a connection was evicted although one was closed")
 	}
 }
 
-func TestTheAddressesOfOneNetworkAreOneHost(t *testing.T) {
+func TestAddressesOfOneNetworkAreOneHost(t *testing.T) {
 	l, out := evicted(Bounds{ConnsPerHost: 1})
 	for _, from := range []string{"2001:db8::1", "2001:db8:0:1::1", "192.0.2.1", "192.0.2.2", "fe80::1%eth0"} {
 		accept(t, l, from)
 	}
 	if len(*out) != 0 {
-		t.Errorf("%v are out, which are different hosts", *out)
+		t.Errorf("evicted %v, but the hosts are different", *out)
 	}
 	for _, from := range []string{"2001:db8::ffff:2", "::ffff:192.0.2.1", "fe80::2%eth0"} {
 		accept(t, l, from)
 	}
 	if fmt.Sprint(*out) != "[2001:db8::/64 192.0.2.1/32 fe80::/64]" {
-		t.Errorf("%v are out", *out)
+		t.Errorf("evicted %v", *out)
 	}
 }
 
-// A proxy has most connections because it has most clients.
-func TestAProxyGivesWayLast(t *testing.T) {
+// A proxy has the most connections because it has the most clients, so it is evicted last.
+func TestProxyIsEvictedLast(t *testing.T) {
 	l, out := evicted(Bounds{Conns: 6, ConnsPerHost: 2, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	for range 5 {
 		accept(t, l, "10.0.0.7")
@@ -87,12 +87,12 @@ func TestAProxyGivesWayLast(t *testing.T) {
 		accept(t, l, "198.51.100.9")
 	}
 	if fmt.Sprint(*out) != "[198.51.100.9/32 198.51.100.9/32]" {
-		t.Errorf("%v are out", *out)
+		t.Errorf("evicted %v", *out)
 	}
 	for range 3 {
 		accept(t, l, "10.0.0.7")
 	}
 	if fmt.Sprint((*out)[2:]) != "[198.51.100.9/32 10.0.0.7/32 10.0.0.7/32]" {
-		t.Errorf("%v are out", *out)
+		t.Errorf("evicted %v", *out)
 	}
 }

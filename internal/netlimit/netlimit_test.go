@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// dials is a listener of connections that a test makes.
+// dials is a listener for connections that a test makes.
 type dials struct {
 	conns chan net.Conn
 	close sync.Once
@@ -24,7 +24,7 @@ func (d *dials) Accept() (net.Conn, error) {
 func (d *dials) Close() error   { d.close.Do(func() { close(d.conns) }); return nil }
 func (d *dials) Addr() net.Addr { return &net.TCPAddr{} }
 
-// dial connects from an address, and returns the client's end.
+// dial connects from an address and returns the client's end.
 func (d *dials) dial(from string) net.Conn {
 	client, server := net.Pipe()
 	d.conns <- &fromAddress{server, net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 1))}
@@ -38,7 +38,7 @@ type fromAddress struct {
 
 func (c *fromAddress) RemoteAddr() net.Addr { return c.remote }
 
-// accept connects from an address, and returns the server's end.
+// accept connects from an address and returns the server's end.
 func accept(t *testing.T, l net.Listener, from string) *conn {
 	t.Helper()
 	go l.(*listener).Listener.(*dials).dial(from)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// However a server writes what a request carried, none of it is in the excerpt, and the rest is.
+// The excerpt contains no secret of the request, in any encoding that a server may use, and keeps the rest.
 func TestExcerpt(t *testing.T) {
 	const token, tenant, query = `hush-0123/456+789="<x>`, "whisper", "token of the query"
 	r := httptest.NewRequest(http.MethodPost, "http://a/write", nil)
@@ -48,7 +48,8 @@ func TestExcerpt(t *testing.T) {
 	r.Header = http.Header{}
 	r.SetBasicAuth("reader", "pass word")
 	text := fmt.Sprint(r.Header, " reader pass word")
-	if got := Excerpt(text, &http.Response{Request: r}, "://"); strings.Contains(got, "reader") || strings.Contains(got, "pass") || strings.Contains(got, "cmVhZGVy") {
+	if got := Excerpt(text, &http.Response{Request: r}, "://"); strings.Contains(got, "reader") ||
+		strings.Contains(got, "pass") || strings.Contains(got, "cmVhZGVy") {
 		t.Error(got)
 	}
 	if got := Excerpt("no request", &http.Response{}, ""); got != "no request" {

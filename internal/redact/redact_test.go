@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What may be secret in a URL is left out, and the rest of the message stays.
+// URL removes possible secrets and keeps the rest.
 func TestURLs(t *testing.T) {
 	for given, want := range map[string]string{
 		"http://a:9090/api/v1/write":        "http://a:9090/api/v1/write",
@@ -24,29 +24,47 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// Errors keep their cause and whom was asked, and nothing of what a server has sent.
+// Error keeps the cause and the requested URL, and removes all text from the server.
 func TestErrors(t *testing.T) {
 	inner := errors.New("connection refused")
 	token := &url.Error{Op: "Post", URL: "http://auth/token?secret=hush", Err: inner}
 	asked := func(err error) error {
 		return &url.Error{Op: "Post", URL: "http://a/write?token=hush&x=\"y\"", Err: err}
 	}
-	for want, err := range map[string]error{
-		`again: Post "http://a/write": oauth2: Post "http://auth/token": connection refused`: fmt.Errorf("again: %w", asked(fmt.Errorf("oauth2: %w", token))),
-		`Post "http://a/write": malformed HTTP response "…"`:                                 asked(fmt.Errorf("malformed HTTP response %q", `Bearer hush "hush`)),
-		`Post "http://a/write": net/http: HTTP/1.x transport connection broken: "…"`:         asked(errors.New(`net/http: HTTP/1.x transport connection broken: "hush`)),
-		`Post "http://a/write": oauth2: cannot fetch token: 400 Bad Request`:                 asked(errors.New("oauth2: cannot fetch token: 400 Bad Request\nResponse: hush")),
-		`Post "http://a/write": certificate of \x1b[2J`:                                      asked(errors.New("certificate of \x1b[2J")),
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{
+			fmt.Errorf("again: %w", asked(fmt.Errorf("oauth2: %w", token))),
+			`again: Post "http://a/write": oauth2: Post "http://auth/token": connection refused`,
+		},
+		{
+			asked(fmt.Errorf("malformed HTTP response %q", `Bearer hush "hush`)),
+			`Post "http://a/write": malformed HTTP response "…"`,
+		},
+		{
+			asked(errors.New(`net/http: HTTP/1.x transport connection broken: "hush`)),
+			`Post "http://a/write": net/http: HTTP/1.x transport connection broken: "…"`,
+		},
+		{
+			asked(errors.New("oauth2: cannot fetch token: 400 Bad Request\nResponse: hush")),
+			`Post "http://a/write": oauth2: cannot fetch token: 400 Bad Request`,
+		},
+		{
+			asked(errors.New("certificate of \x1b[2J")),
+			`Post "http://a/write": certificate of \x1b[2J`,
+		},
 	} {
-		got := Error(err)
-		if got.Error() != want {
-			t.Errorf("%s, want %s", got, want)
+		got := Error(tc.err)
+		if got.Error() != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
 		}
-		if errors.Is(err, inner) != errors.Is(got, inner) {
-			t.Errorf("%s: the cause is lost", want)
+		if errors.Is(tc.err, inner) != errors.Is(got, inner) {
+			t.Errorf("%s: errors.Is does not find the cause", tc.want)
 		}
 	}
-	if plain := Error(inner); plain != inner || Error(nil) != nil { //nolint:errorlint // the very same
+	if plain := Error(inner); plain != inner || Error(nil) != nil { //nolint:errorlint // must be the same error
 		t.Error(plain)
 	}
 }

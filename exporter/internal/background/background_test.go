@@ -10,9 +10,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// A suspension between the two readings of a sleep does not lengthen it: EverySecond calls its function within a second or two,
-// whichever clocks went on meanwhile.
-func TestEverySecondAfterASuspension(t *testing.T) {
+// A suspension between the two clock readings of a sleep does not lengthen the sleep. EverySecond calls its function
+// within a second or two, for each combination of clocks that continue during the suspension.
+func TestEverySecondAfterSuspension(t *testing.T) {
 	for name, jump := range map[string]struct{ mono, wall time.Duration }{
 		"both clocks":         {11 * time.Minute, 11 * time.Minute},
 		"the monotonic clock": {11 * time.Minute, 0},
@@ -30,7 +30,7 @@ func TestEverySecondAfterASuspension(t *testing.T) {
 						if suspend.CompareAndSwap(true, false) {
 							mono.Add(int64(jump.mono))
 							wall.Add(int64(jump.wall))
-							line.At(line.Now()) // another goroutine opens the second
+							line.At(line.Now()) // simulates another goroutine that opens the second
 						}
 						return read
 					},
@@ -43,7 +43,7 @@ func TestEverySecondAfterASuspension(t *testing.T) {
 				go func() {
 					ended <- EverySecond(ctx, line, func() error {
 						if now := time.Now(); calls > 0 && now.Sub(latest) > 2*time.Second {
-							t.Errorf("call %d comes %v after the one before", calls, now.Sub(latest))
+							t.Errorf("call %d is %v after the previous one", calls, now.Sub(latest))
 						}
 						calls, latest = calls+1, time.Now()
 						suspend.Store(calls == 3 || calls == 6)
@@ -51,7 +51,7 @@ func TestEverySecondAfterASuspension(t *testing.T) {
 					})
 				}()
 				time.Sleep(20 * time.Second)
-				suspend.Store(true) // in the last sleep
+				suspend.Store(true) // during the last sleep
 				cancel()
 				stop := time.Now()
 				if err := <-ended; err != nil || time.Since(stop) > 2*time.Second {

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// lineAt returns the line of a process whose first second is at a time.
+// lineAt returns the line of a process with the given first second.
 func lineAt(t *testing.T, first time.Time) *seconds.Line {
 	t.Helper()
 	c, err := collector.New(collector.Options{Now: func() time.Time { return first }})
@@ -18,7 +18,8 @@ func lineAt(t *testing.T, first time.Time) *seconds.Line {
 	return seconds.NewLine(c)
 }
 
-// Each row of the package comment's table, with the bounds between rows. All seconds are relative to the first one.
+// TestRestore has a case for each row of the package comment's table, and for the bounds between rows. All seconds are
+// relative to the first one.
 func TestRestore(t *testing.T) {
 	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	line, zero := lineAt(t, first), first.Unix()

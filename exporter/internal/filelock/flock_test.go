@@ -19,14 +19,14 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Lock(path); !errors.Is(err, ErrHeld) {
-		t.Errorf("a second lock: %v", err)
+		t.Errorf("second lock: %v", err)
 	}
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Lock(path)
 	if err != nil {
-		t.Fatalf("after the end of the first: %v", err)
+		t.Fatalf("lock after the end of the first process: %v", err)
 	}
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
@@ -36,8 +36,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// Close releases the lock although a program that is being started shares the open file.
-func TestCloseUnlocksASharedFile(t *testing.T) {
+// Close releases the lock even if a program that is being started shares the open file.
+func TestCloseUnlocksSharedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	file, err := Lock(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestCloseUnlocksASharedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := -1
-	for fd := 3; fd < 1000 && child < 0; fd++ { // find the open file, which the library hides
+	for fd := 3; fd < 1000 && child < 0; fd++ { // find the descriptor of the file, which Lock does not return
 		if unix.Fstat(fd, &got) == nil && got.Dev == want.Dev && got.Ino == want.Ino {
 			if child, err = unix.Dup(fd); err != nil {
 				t.Fatal(err)

@@ -8,39 +8,40 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// The share that a new one evicts. A letter is a host; the oldest share comes first. A refusal of the new share is "x".
+// TestEvictedShare checks the evicted share for a new one. A letter is a host; the oldest share comes first. "x" means
+// that the new share is refused.
 func TestEvictedShare(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		order     Order
 		has, came string // a letter is a host
-		gone      string // the index in has of what gives way; - for nothing, x for a refusal
+		gone      string // the index in has of the evicted share; - for none, x for a refusal
 	}{
 		{"free capacity", EvictNewest, "aaa", "a", "-"},
-		{"a flood waits for itself", EvictNewest, "aaaa", "a", "x"},
+		{"a flood is refused", EvictNewest, "aaaa", "a", "x"},
 		{"another host", EvictNewest, "aaaa", "b", "3"},
-		{"a host with few", EvictNewest, "aaab", "b", "2"},
+		{"a host with one share", EvictNewest, "aaab", "b", "2"},
 		{"both have two", EvictNewest, "aabb", "b", "x"},
 		{"each host has two", EvictNewest, "aabb", "c", "x"},
-		{"all have one", EvictNewest, "abcd", "e", "x"},
+		{"each host has one", EvictNewest, "abcd", "e", "x"},
 		{"free capacity, evicting the oldest", EvictOldest, "aaa", "a", "-"},
 		{"the oldest of the flood, for itself", EvictOldest, "aaaa", "a", "0"},
 		{"the oldest of the flood, for another host", EvictOldest, "aaaa", "b", "0"},
-		{"not a host with two", EvictOldest, "baaa", "b", "1"},
+		{"a host with one share is spared", EvictOldest, "baaa", "b", "1"},
 		{"each host has two: the oldest", EvictOldest, "baab", "c", "0"},
 	} {
 		s := NewShares(4, tc.order)
 		gone := "-"
 		for i, host := range tc.has {
 			if _, ok := s.Take(string(host), 1, func() error { gone = string(rune('0' + i)); return nil }); !ok {
-				t.Fatalf("%s: share %d is refused", tc.name, i)
+				t.Fatalf("%s: share %d was refused", tc.name, i)
 			}
 		}
 		if _, ok := s.Take(tc.came, 1, nil); !ok {
 			gone = "x"
 		}
 		if gone != tc.gone {
-			t.Errorf("%s: %s is evicted, want %s", tc.name, gone, tc.gone)
+			t.Errorf("%s: evicted %s, want %s", tc.name, gone, tc.gone)
 		}
 	}
 }
@@ -50,17 +51,17 @@ func TestUnstoppable(t *testing.T) {
 	s := NewShares(10, EvictOldest)
 	give, ok := s.Take("a", 100, func() error { return errors.ErrUnsupported })
 	if !ok {
-		t.Fatal("a share above the maximum is refused although nothing is held")
+		t.Fatal("a share above the maximum was refused although nothing is held")
 	}
 	for range 2 {
 		if _, ok := s.Take("b", 1, nil); ok {
-			t.Error("a share is granted although the holder of the maximum cannot be stopped")
+			t.Error("a share was granted although the holder of the maximum cannot be stopped")
 		}
 	}
 	give()
 	give()
 	if n := s.Held(); n != 0 {
-		t.Errorf("%d are held", n)
+		t.Errorf("%d held, want 0", n)
 	}
 }
 
@@ -107,7 +108,7 @@ func TestSharesAtRandom(t *testing.T) {
 			})
 			if !ok {
 				if s.order == EvictOldest || byHost[x.host] == 0 && rich {
-					t.Errorf("%s is refused while the hosts hold %v", x.host, byHost)
+					t.Errorf("%s was refused while the hosts hold %v", x.host, byHost)
 				}
 				continue
 			}
@@ -118,7 +119,7 @@ func TestSharesAtRandom(t *testing.T) {
 				sum += y.n
 			}
 			if n := s.Held(); n != sum || n >= 20+largest {
-				t.Fatalf("%d are held, want %d, fewer than %d", n, sum, 20+largest)
+				t.Fatalf("%d held, want %d, fewer than %d", n, sum, 20+largest)
 			}
 		}
 	}

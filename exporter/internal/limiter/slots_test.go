@@ -29,7 +29,7 @@ func TestSlotsAreFair(t *testing.T) {
 				mu.Unlock()
 				time.Sleep(time.Second)
 				release()
-				release() // does nothing
+				release() // has no effect
 			}()
 			synctest.Wait()
 		}
@@ -40,16 +40,17 @@ func TestSlotsAreFair(t *testing.T) {
 		acquire("c0")
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if want := []string{"a0", "a1", "a2", "b0", "a3", "c0", "a4", "a5", "a6", "a7"}; !slices.Equal(sortPairs(order), want) {
+		want := []string{"a0", "a1", "a2", "b0", "a3", "c0", "a4", "a5", "a6", "a7"}
+		if !slices.Equal(sortPairs(order), want) {
 			t.Errorf("%v, want %v", order, want)
 		}
 		if p.free != 2 || p.all.Len() > 0 || p.all.Amount("a") != 0 {
-			t.Errorf("%d of 2 slots are free", p.free)
+			t.Errorf("%d free slots, want 2", p.free)
 		}
 	})
 }
 
-// sortPairs sorts the requests that got their slots at the same time.
+// sortPairs sorts the requests that got slots at the same time.
 func sortPairs(order []string) []string {
 	for pair := range slices.Chunk(order, 2) {
 		slices.Sort(pair)
@@ -83,7 +84,7 @@ func TestCanceledWaits(t *testing.T) {
 	})
 }
 
-// The queue is bounded: a flood is refused immediately, and other hosts still get slots.
+// The queue is bounded: a flood is refused immediately, and other hosts get slots.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewRenderSlots(1)
@@ -111,7 +112,7 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 		acquire("a", maxWaiting+100)
 		if refused["a"] != 100 {
-			t.Errorf("%d requests are refused, want 100", refused["a"])
+			t.Errorf("%d refused requests, want 100", refused["a"])
 		}
 		acquire("b", 10)
 		release()

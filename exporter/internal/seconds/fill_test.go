@@ -10,7 +10,7 @@ import (
 
 // A resource is idle, and therefore zero, up to the last second of the hour after its row. It is absent one second
 // later.
-func TestGapsAreFilledUpToTheLimit(t *testing.T) {
+func TestGapsAreFilledUpToLimit(t *testing.T) {
 	const limit = int64(maxIdle / time.Second)
 	at := func(second int64) node.MetricNode { return node.MetricNode{Start: time.Unix(second, 0)} }
 	for name, tc := range map[string]struct {
@@ -21,7 +21,7 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 	}{
 		"one before the limit": {before: 100, present: []int64{99 + limit}, want: []int64{99 + limit}},
 		"at the limit":         {before: 100, present: []int64{100 + limit}, want: []int64{100 + limit}},
-		"one behind the limit": {before: 100, present: []int64{101 + limit}},
+		"one after the limit":  {before: 100, present: []int64{101 + limit}},
 		"counted from the last row": {
 			before: 100, rows: []node.MetricNode{at(102)},
 			present: []int64{102, 102 + limit, 103 + limit}, want: []int64{102, 102 + limit},
@@ -52,7 +52,7 @@ func TestFillerDropsIdleResources(t *testing.T) {
 		b.Add("busy", &node.MetricNode{Start: time.Unix(100+late, 0)})
 		b.Flush()
 		if got := len(b.series); got != want {
-			t.Errorf("after %d seconds %d resources are known, want %d", late, got, want)
+			t.Errorf("after %d seconds: %d resources, want %d", late, got, want)
 		}
 	}
 }

@@ -65,7 +65,10 @@ func TestFiller(t *testing.T) {
 			{8604, "b", 7},
 			{8605, "b", 7},
 		} {
-			b.Add(row.resource, &node.MetricNode{Start: time.Unix(row.second, 0), Counts: node.Counts{Block: row.block}})
+			b.Add(row.resource, &node.MetricNode{
+				Start:  time.Unix(row.second, 0),
+				Counts: node.Counts{Block: row.block},
+			})
 		}
 		b.Flush()
 	}
@@ -75,7 +78,7 @@ func TestFiller(t *testing.T) {
 		"before":   "",
 		"long ago": "",
 	}
-	passes := map[string]string{ // of the seconds in which all else is idle, too
+	passes := map[string]string{ // including the seconds with passes only
 		"a":        " 5000:0 5001:0 5003:0 5004:0 7600:0 7601:0 8603:0 8604:0",
 		"b":        " 5003:0 5004:0 7600:0 7601:0 8603:0 8604:0 8605:0",
 		"before":   " 5000:0 5001:0 5003:0 5004:0 7600:0",
@@ -84,7 +87,8 @@ func TestFiller(t *testing.T) {
 	for metric, want := range map[string]map[string]string{"block": blocks, "pass": passes} {
 		for _, most := range []int{1, 2, 3, 5, 8, 13, 1000} { // seconds of resources at a time
 			var s recorder
-			b := seconds.NewFiller("x", nil, &seconds.Selection{Metrics: []string{"x_persecond_" + metric}}, 5000, most, &s)
+			b := seconds.NewFiller("x", nil, &seconds.Selection{Metrics: []string{"x_persecond_" + metric}},
+				5000, most, &s)
 			rows(b)
 			s.end()
 			for resource, want := range want {
@@ -116,7 +120,7 @@ func TestFiller(t *testing.T) {
 }
 
 // A resource that was idle for long before a gap is idle at the start of the gap. The same holds for the total of
-// inbound traffic, which has a row in every second.
+// inbound traffic. Its row exists in every second.
 func TestFillerKeepsIdlenessAcrossGaps(t *testing.T) {
 	var s recorder
 	b := seconds.NewFiller("x", nil, new(seconds.Selection), 161, 1000, &s)
@@ -144,11 +148,11 @@ func TestFillerKeepsIdlenessAcrossGaps(t *testing.T) {
 }
 
 // A Filler does not emit a metric that the log does not have.
-func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
+func TestFillerOfUnloggedMetric(t *testing.T) {
 	selection := seconds.Selection{Metrics: []string{"x_persecond_pass_peak"}}
 	logged, all := seconds.Names("x", true), seconds.Names("x", false)
 	if slices.ContainsFunc(logged, selection.Has) || !slices.ContainsFunc(all, selection.Has) {
-		t.Error("it is in the log")
+		t.Error("the log must not have the metric")
 	}
 	var s recorder
 	b := seconds.NewFiller("x", nil, &selection, 0, 1, &s)
@@ -156,6 +160,6 @@ func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
 	b.Flush()
 	s.end()
 	if got := strings.Join(s.parts, ""); got != "x_persecond_run[][]" {
-		t.Errorf("it has %q", got)
+		t.Errorf("got %q", got)
 	}
 }

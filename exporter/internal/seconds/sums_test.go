@@ -22,7 +22,7 @@ func (s *tallied) Value(int64, float64)                  { s.samples++ }
 func (s *tallied) Histogram(_ int64, h *node.Histogram)  { s.samples++ }
 
 // The size of a second includes the selected sums, for the selected metrics only.
-func TestSizeHasTheSums(t *testing.T) {
+func TestSizeIncludesSums(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {

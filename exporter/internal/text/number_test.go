@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// want is a number as strconv formats it, integers without an exponent.
+// want formats a number with strconv; integers have no exponent.
 func want(v float64, float bool) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		s := strconv.FormatFloat(math.Abs(v), 'f', -1, 64)
@@ -23,8 +23,8 @@ func want(v float64, float bool) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Numbers are the shortest that are read as the same value, whichever way they are formatted.
-func TestNumbersAreThoseOfStrconv(t *testing.T) {
+// Numbers have the shortest text with the same value, for both ways to format them.
+func TestNumbersMatchStrconv(t *testing.T) {
 	check := func(v float64) {
 		t.Helper()
 		for _, float := range []bool{false, true} {
@@ -34,7 +34,8 @@ func TestNumbersAreThoseOfStrconv(t *testing.T) {
 		}
 	}
 	for _, v := range []float64{
-		0, math.Copysign(0, -1), 1, 9, 10, 99, 100, 1 << 53, -1, 1e-4, 1e-4 - 1e-9, 9.9999e-05, 0.1, 0.5, 999999.999999999, 999999.9999999999, 1e6 + 0.5,
+		0, math.Copysign(0, -1), 1, 9, 10, 99, 100, 1 << 53, -1, 1e-4, 1e-4 - 1e-9, 9.9999e-05, 0.1, 0.5,
+		999999.999999999, 999999.9999999999, 1e6 + 0.5,
 		math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, 0.1 + 0.2, 1e300,
 	} {
 		check(v)
