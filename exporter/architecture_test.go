@@ -15,13 +15,13 @@ import (
 
 const module = "github.com/windowstat/windowstat/"
 
-// goPackage is what go list tells of a package.
+// goPackage is a package as go list reports it.
 type goPackage struct {
 	ImportPath string
 	Imports    []string
 }
 
-// packages are those of the module, without its path.
+// packages returns the packages of the module, without its path.
 func packages(t *testing.T) (list []goPackage) {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
@@ -41,8 +41,8 @@ func packages(t *testing.T) (list []goPackage) {
 	}
 }
 
-// floors are the storeys of the house, from below.
-var floors = []func(string) bool{
+// layers are the layers of the architecture, lowest first.
+var layers = []func(string) bool{
 	func(p string) bool { return p == "leap" || strings.HasPrefix(p, "internal/") },
 	func(p string) bool { return p == "node" },
 	func(p string) bool { return p == "collector" },
@@ -55,30 +55,30 @@ var floors = []func(string) bool{
 	func(p string) bool { return p == "cmd/windowstat" },
 }
 
-func floor(p string) int {
-	return slices.IndexFunc(floors, func(is func(string) bool) bool { return is(p) })
+func layer(p string) int {
+	return slices.IndexFunc(layers, func(is func(string) bool) bool { return is(p) })
 }
 
-// No package imports one from a higher floor, and the SDK imports the standard library only.
-func TestImportsPointOneWay(t *testing.T) {
+// A package never imports a package of a higher layer. leap, node and collector import only the standard library.
+func TestImportsOfLayers(t *testing.T) {
 	for _, p := range packages(t) {
-		if floor(p.ImportPath) < 0 {
-			t.Errorf("%s has no floor", p.ImportPath)
+		if layer(p.ImportPath) < 0 {
+			t.Errorf("%s has no layer", p.ImportPath)
 		}
 		for _, path := range p.Imports {
 			own, ok := strings.CutPrefix(path, module)
-			if ok && floor(own) > floor(p.ImportPath) {
+			if ok && layer(own) > layer(p.ImportPath) {
 				t.Errorf("%s imports %s", p.ImportPath, own)
 			}
 			first, _, _ := strings.Cut(path, "/")
-			if !ok && floor(p.ImportPath) <= 2 && strings.Contains(first, ".") {
-				t.Errorf("%s imports %s, which is not of the standard library", p.ImportPath, path)
+			if !ok && layer(p.ImportPath) <= 2 && strings.Contains(first, ".") {
+				t.Errorf("%s imports %s, but may import only the standard library", p.ImportPath, path)
 			}
 		}
 	}
 }
 
-// Every package that others import has an example, those of the modules beside it, too.
+// Every public package has an example, including the packages of the separate modules.
 func TestPackagesHaveExamples(t *testing.T) {
 	dirs, err := filepath.Glob("../collector/*/go.mod")
 	if err != nil || len(dirs) == 0 {
@@ -106,7 +106,7 @@ func TestPackagesHaveExamples(t *testing.T) {
 	}
 }
 
-// The page for maintainers names each package once, none that there is not, and only files that there are.
+// The page for maintainers lists each package exactly once, and names only existing files.
 func TestArchitecturePage(t *testing.T) {
 	b, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
@@ -129,7 +129,7 @@ func TestArchitecturePage(t *testing.T) {
 	slices.Sort(named)
 	slices.Sort(all)
 	if !slices.Equal(named, all) {
-		t.Errorf("the page names %q, there are %q", named, all)
+		t.Errorf("the page lists %q, want %q", named, all)
 	}
 	for _, m := range regexp.MustCompile("`([a-z0-9]+/[a-z0-9/_]+(?:\\.go)?)`").FindAllStringSubmatch(page, -1) {
 		if _, err := os.Stat("../" + m[1]); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 )
 
-// pipes are a listener and the clients that dial it, without a network and its buffers.
+// pipes is a listener with a dial method for clients, without a network and buffers.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -54,7 +54,7 @@ func (l *pipes) dial(t *testing.T, request string) net.Conn {
 	return client
 }
 
-// ended is how long it takes until the server has closed the connection.
+// ended waits until the server has closed the connection, and returns the duration and the response.
 func ended(t *testing.T, c net.Conn) (after time.Duration, read string) {
 	t.Helper()
 	began := time.Now()
@@ -65,8 +65,8 @@ func ended(t *testing.T, c net.Conn) (after time.Duration, read string) {
 	return time.Since(began), string(b)
 }
 
-// served are the programs of the README that have the pages: how each serves them on a listener until ctx ends. Those that push
-// have no port, and a registry of one's own has a server of one's own.
+// served has the programs of the README with pages. Each function serves the pages on a listener until ctx ends.
+// Programs that push have no port, and a program with its own registry has its own server.
 var served = map[string]func(context.Context, *exporter.Exporter, net.Listener) error{
 	"service": func(ctx context.Context, x *exporter.Exporter, l net.Listener) error { return x.Serve(ctx, l) },
 	"own": func(ctx context.Context, x *exporter.Exporter, l net.Listener) error {
@@ -74,7 +74,12 @@ var served = map[string]func(context.Context, *exporter.Exporter, net.Listener) 
 		mux.Handle("GET /metrics", x.Metrics)
 		mux.Handle("GET /metrics/seconds", x.Seconds)
 		mux.Handle("GET /live/", x.Live)
-		server := &http.Server{Handler: httpstat.Mux(x.Collector, mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, ConnState: x.ConnState}
+		server := &http.Server{
+			Handler:           httpstat.Mux(x.Collector, mux),
+			ReadHeaderTimeout: 10 * time.Second,
+			IdleTimeout:       time.Minute,
+			ConnState:         x.ConnState,
+		}
 		return serveUntil(ctx, x, server, l)
 	},
 	"own, with Server": func(ctx context.Context, x *exporter.Exporter, l net.Listener) error {
@@ -89,8 +94,8 @@ func serveUntil(ctx context.Context, x *exporter.Exporter, server *http.Server, 
 	return errors.Join(server.Shutdown(context.Background()), stop())
 }
 
-// However the pages are served, a client that stops in the middle of anything is disconnected, and costs nobody else anything.
-func TestNobodyHoldsTheDoor(t *testing.T) {
+// For each way to serve the pages, a client that stops at any point is disconnected, and does not affect other clients.
+func TestStalledClientsAreDisconnected(t *testing.T) {
 	for name, serve := range served {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -109,36 +114,40 @@ func TestNobodyHoldsTheDoor(t *testing.T) {
 
 				for _, half := range []string{"", "G", "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Header: "} {
 					if after, _ := ended(t, l.dial(t, half)); after > 15*time.Second {
-						t.Errorf("%q holds a connection for %v", half, after)
+						t.Errorf("%q keeps a connection open for %v", half, after)
 					}
 				}
-				paths := []string{"/metrics", "/metrics/seconds", "/metrics/seconds?cursor=a", "/live/", "/live/seconds", "/live/stream"}
+				paths := []string{
+					"/metrics", "/metrics/seconds", "/metrics/seconds?cursor=a", "/live/",
+					"/live/seconds", "/live/stream",
+				}
 				for _, path := range paths {
 					c := l.dial(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
 					if after, read := ended(t, c); after > 15*time.Second || !strings.HasPrefix(read, "HTTP/1.1 400 ") {
-						t.Errorf("%s, half a body: %v, %.100q", path, after, read)
+						t.Errorf("%s, incomplete body: %v, %.100q", path, after, read)
 					}
 					if path == "/live/stream" {
 						continue
 					}
-					if after, read := ended(t, l.dial(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")); after > 3*time.Minute || !strings.HasPrefix(read, "HTTP/1.1 200 ") {
-						t.Errorf("%s, and then nothing: %v, %.100q", path, after, read)
+					after, read := ended(t, l.dial(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"))
+					if after > 3*time.Minute || !strings.HasPrefix(read, "HTTP/1.1 200 ") {
+						t.Errorf("%s, then no further request: %v, %.100q", path, after, read)
 					}
 				}
-				if name != "own" { // whose headers are its own affair
+				if name != "own" { // a service with its own server sets its own limit on headers
 					c := l.dial(t, "GET /metrics HTTP/1.1\r\n")
 					go func() { _, _ = io.WriteString(c, "X-Large: "+strings.Repeat("x", 17<<10)+"\r\n\r\n") }()
 					if _, read := ended(t, c); !strings.HasPrefix(read, "HTTP/1.1 431 ") {
-						t.Errorf("a large header: %.100q", read)
+						t.Errorf("large header: %.100q", read)
 					}
 					c = l.dial(t, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n")
 					go func() { _, _ = io.WriteString(c, "X-Large: "+strings.Repeat("x", 15<<10)+"\r\n\r\n") }()
 					if _, read := ended(t, c); !strings.HasPrefix(read, "HTTP/1.1 200 ") {
-						t.Errorf("a header of 15 KiB: %.100q", read)
+						t.Errorf("header of 15 KiB: %.100q", read)
 					}
 				}
 
-				// Readers that do not read: sixty of each page.
+				// Sixty clients per page that do not read.
 				var slow []net.Conn
 				for i := range 60 {
 					for _, path := range paths {
@@ -149,7 +158,10 @@ func TestNobodyHoldsTheDoor(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Second)
-				for _, path := range []string{"/metrics", "/metrics/seconds?cursor=mine", "/metrics/seconds?window=2s", "/live/seconds"} {
+				for _, path := range []string{
+					"/metrics", "/metrics/seconds?cursor=mine",
+					"/metrics/seconds?window=2s", "/live/seconds",
+				} {
 					began := time.Now()
 					c := l.dial(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
 					resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -157,7 +169,8 @@ func TestNobodyHoldsTheDoor(t *testing.T) {
 						t.Fatal(err)
 					}
 					n, err := io.Copy(io.Discard, resp.Body)
-					if took := time.Since(began); err != nil || resp.StatusCode != http.StatusOK || n < 1000 || took > 5*time.Second {
+					if took := time.Since(began); err != nil || resp.StatusCode != http.StatusOK || n < 1000 ||
+						took > 5*time.Second {
 						t.Errorf("%s: %s, %d bytes, %v after %v", path, resp.Status, n, err, took)
 					}
 					_ = c.Close()
@@ -165,7 +178,7 @@ func TestNobodyHoldsTheDoor(t *testing.T) {
 				time.Sleep(70 * time.Second)
 				for _, c := range slow {
 					if after, _ := ended(t, c); after > 0 {
-						t.Errorf("a slow reader holds its connection for %v more", after)
+						t.Errorf("a slow reader keeps its connection open for another %v", after)
 						break
 					}
 				}
@@ -178,9 +191,12 @@ func TestNobodyHoldsTheDoor(t *testing.T) {
 	}
 }
 
-// Healthy means that it is served, ready that the ways out run; what is in flight is awaited when it is ready no more.
+// An Exporter is healthy while it is served, and ready while its exporters run. When it is no longer ready, it waits
+// for calls in flight.
 func TestHealth(t *testing.T) {
-	x, err := exporter.New(exporter.Options{App: "shop", Drain: time.Minute, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	x, err := exporter.New(exporter.Options{
+		App: "shop", Drain: time.Minute, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +216,7 @@ func TestHealth(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		t.Errorf("it is not %d", want)
+		t.Errorf("status of /-/ready is not %d", want)
 	}
 	expect("before it runs", http.StatusOK, http.StatusServiceUnavailable)
 	call := x.Collector.Resource("a").Enter()

@@ -27,9 +27,11 @@ func Catalogue() []Metric {
 	}
 	run := table.Run(Namespace)
 	all = append(all, Metric{Name: table.RunName, Type: string(run.Type), Help: run.Help, Seconds: true})
-	for _, m := range slices.Concat(table.Seconds(), table.Histograms(), []table.Second{table.DryRun()}, table.InboundSeconds()) {
+	dryRun := []table.Second{table.DryRun()}
+	for _, m := range slices.Concat(table.Seconds(), table.Histograms(), dryRun, table.InboundSeconds()) {
 		all = append(all, Metric{
-			Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels, Seconds: true, Logged: m.Logged,
+			Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels,
+			Seconds: true, Logged: m.Logged,
 		})
 	}
 	return all

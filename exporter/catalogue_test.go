@@ -23,11 +23,11 @@ func TestCatalogueIsConsistent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range described(t) {
 		if seen[m.Name] {
-			t.Errorf("%s is there twice", m.Name)
+			t.Errorf("duplicate metric %s", m.Name)
 		}
 		seen[m.Name] = true
 		if counter := strings.HasSuffix(m.Name, "_total"); counter != (m.Type == "counter") {
-			t.Errorf("%s is a %s", m.Name, m.Type)
+			t.Errorf("%s has type %s", m.Name, m.Type)
 		}
 		if m.Unit != "" && !strings.HasSuffix(strings.TrimSuffix(m.Name, "_total"), "_"+m.Unit) {
 			t.Errorf("%s does not end with its unit %s", m.Name, m.Unit)
@@ -38,9 +38,9 @@ func TestCatalogueIsConsistent(t *testing.T) {
 	}
 }
 
-// Everything on the pages of an Exporter with all its parts is documented, and everything that is documented is there,
-// with the same type, help and labels.
-func TestPagesAreTheCatalogue(t *testing.T) {
+// The pages of an Exporter with all its parts have exactly the documented metrics, with the documented types, HELP
+// texts and labels.
+func TestPagesMatchTheCatalogue(t *testing.T) {
 	t.Parallel()
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -64,11 +64,12 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		_, e, _ := x.Collector.Enter(t.Context(), "a", collector.Inbound(), collector.Admitted())
 		e.ExitCode(err, collector.HTTPStatus(404))
 	}
-	if err := x.Collector.Resource("a").Do(func() error { return nil }); err != nil { // which the dry run would refuse
+	// The dry run would refuse this call.
+	if err := x.Collector.Resource("a").Do(func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	_, running, _ := x.Collector.Enter(t.Context(), "a", collector.Admitted())
-	call(io.ErrUnexpectedEOF) // classes are shown when there are some
+	call(io.ErrUnexpectedEOF) // creates an exception class
 	native := func(path string) map[string]*dto.MetricFamily {
 		rec, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
 		r.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
@@ -98,8 +99,10 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
 		seconds = get("/metrics/seconds?cursor=a&histogram=classic")
 		all = get("/metrics")
-		// What is there after the first push, the first check and the first completion in a second that is over.
-		if all["windowstat_push_last_success_timestamp_seconds"] != nil && seconds["windowstat_persecond_rt_p99_seconds"] != nil &&
+		// These metrics exist after the first push, the first check of a database, and the first completion in a sealed
+		// second.
+		if all["windowstat_push_last_success_timestamp_seconds"] != nil &&
+			seconds["windowstat_persecond_rt_p99_seconds"] != nil &&
 			all["windowstat_database_last_success_timestamp_seconds"] != nil {
 			break
 		}
@@ -107,7 +110,7 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 	}
 	maps.Copy(all, native("/metrics/seconds?histogram=native"))
 	maps.Copy(all, seconds)
-	running.Exit(nil) // or the end waits for it
+	running.Exit(nil) // otherwise the shutdown would wait for the call
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +122,12 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 			continue
 		}
 		var labels []string
-		for _, l := range f.Metric[len(f.Metric)-1].Label { // the first of complete_total has no code
+		for _, l := range f.Metric[len(f.Metric)-1].Label { // the first series of complete_total has no code
 			labels = append(labels, l.GetName())
 		}
 		want := slices.Sorted(slices.Values(m.Labels))
-		if slices.Sort(labels); !slices.Equal(labels, want) || f.GetHelp() != m.Help || !strings.EqualFold(strings.ReplaceAll(f.GetType().String(), "_", ""), m.Type) {
+		if slices.Sort(labels); !slices.Equal(labels, want) || f.GetHelp() != m.Help ||
+			!strings.EqualFold(strings.ReplaceAll(f.GetType().String(), "_", ""), m.Type) {
 			t.Errorf("%s: %v, want %+v", name, f, m)
 		}
 		delete(all, name)

@@ -19,19 +19,23 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// everything makes an Exporter with all its parts, for a receiver and a database that are not there unless it runs.
+// everything returns an Exporter with all its parts, for a receiver and a database that only need to exist if it runs.
 func everything(t *testing.T, receiver, database string) *exporter.Exporter {
 	t.Helper()
 	dir := t.TempDir()
 	limits := filepath.Join(dir, "limits.yml")
-	if err := os.WriteFile(limits, []byte("limits: [{resource: a, qps: 1, concurrency: 2}, {resource: a, qps: 0, dry_run: true}]"), 0o600); err != nil {
+	const rules = "limits: [{resource: a, qps: 1, concurrency: 2}, {resource: a, qps: 0, dry_run: true}]"
+	if err := os.WriteFile(limits, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	x, err := exporter.New(exporter.Options{
 		App: "shop", Log: metriclog.Options{Dir: dir}, LimitsFile: limits, Logger: slog.New(slog.DiscardHandler),
-		Sampler:   sampler.Options{Gatherer: prometheus.NewRegistry()},
-		Push:      []push.Options{{URL: receiver}, {Format: push.VictoriaMetrics, URL: receiver + "/import"}},
-		Verify:    []verify.Options{{URL: database, Labels: map[string]string{"job": "shop"}, Delay: time.Second, Every: time.Second, Window: time.Minute}},
+		Sampler: sampler.Options{Gatherer: prometheus.NewRegistry()},
+		Push:    []push.Options{{URL: receiver}, {Format: push.VictoriaMetrics, URL: receiver + "/import"}},
+		Verify: []verify.Options{{
+			URL: database, Labels: map[string]string{"job": "shop"},
+			Delay: time.Second, Every: time.Second, Window: time.Minute,
+		}},
 		Collector: collector.Options{ExceptionClass: func(error) string { return "any" }},
 	})
 	if err != nil {
@@ -41,13 +45,13 @@ func everything(t *testing.T, receiver, database string) *exporter.Exporter {
 	return x
 }
 
-// described are all metrics that are documented: those of the catalogue, and those that the parts have about themselves.
+// described returns all documented metrics: the metrics of the catalogue, and the self-metrics of the parts.
 func described(t *testing.T) []exporter.Metric {
 	t.Helper()
 	all := exporter.Catalogue()
 	for _, m := range everything(t, "http://localhost", "http://localhost").Collector.Metrics() {
 		if slices.ContainsFunc(all, func(x exporter.Metric) bool { return x.Name == m.Name }) {
-			continue // both pages have it, or both pushes
+			continue // both pages or both pushes have the metric
 		}
 		kind := "gauge"
 		if strings.HasSuffix(m.Name, "_total") {

@@ -13,9 +13,9 @@
 //
 // # Caveats
 //
-// The pages have no authentication; docs/security.md says what they reveal. The handlers also limit what a client can
-// hold during a response if a service mounts them on its own mux and server. Such a server must set ReadHeaderTimeout
-// and IdleTimeout, or be [Exporter.Server]. net/http/pprof is on no mux unless the service mounts it.
+// The pages have no authentication; docs/security.md lists the data that they reveal. The handlers also limit the
+// resources of a client during a response if a service mounts them on its own mux and server. Such a server must set
+// ReadHeaderTimeout and IdleTimeout, or be [Exporter.Server]. net/http/pprof is on no mux unless the service mounts it.
 //
 // Importing this package registers nothing, but client_golang does: its Go and process collectors with the default
 // registry and, through expvar, GET /debug/vars with the default mux.

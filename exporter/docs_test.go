@@ -17,10 +17,10 @@ import (
 	"testing"
 )
 
-// fence finds the blocks of a page: their language, and their text.
+// fence matches the blocks of a page: the language and the text.
 var fence = regexp.MustCompile("(?ms)^```([^`\n]*)\n(.*?)^```$")
 
-// surroundings declare what the Go blocks of the documentation take from the code around them.
+// surroundings declares the variables that the Go blocks of the documentation use from the surrounding code.
 const surroundings = `
 	err      error
 	rows     any
@@ -42,7 +42,7 @@ const surroundings = `
 	}
 `
 
-// imported are the packages that Go blocks use.
+// imported lists the packages that Go blocks use.
 var imported = []string{
 	"context", "errors", "fmt", "log", "net", "net/http", "os", "os/signal", "syscall", "time",
 	"github.com/prometheus/client_golang/prometheus",
@@ -50,7 +50,7 @@ var imported = []string{
 	module + "exporter/prom", module + "exporter/push", module + "exporter/sampler", module + "exporter/verify",
 }
 
-// documents are the pages for users.
+// documents returns the pages for users.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../docs/*.md")
@@ -60,9 +60,10 @@ func documents(t *testing.T) []string {
 	return append(files, "../README.md")
 }
 
-// What git leaves where two changes of a text meet does not stay in it.
-func TestRegressionMergeConflictsStayedInTheText(t *testing.T) {
-	for _, path := range append(documents(t), "../CHANGELOG.md", "../CONTRIBUTING.md", "../dashboards/README.md", "../deploy/README.md") {
+// The documentation contains no markers of merge conflicts.
+func TestDocumentationHasNoMergeConflicts(t *testing.T) {
+	for _, path := range append(documents(t), "../CHANGELOG.md", "../CONTRIBUTING.md",
+		"../dashboards/README.md", "../deploy/README.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Error(err)
@@ -75,8 +76,8 @@ func TestRegressionMergeConflictsStayedInTheText(t *testing.T) {
 	}
 }
 
-// Every block of the documentation is in a language that a test reads, and every Go block compiles: as statements, with the
-// imports and the surroundings that are declared here.
+// Tests read every block of the documentation: its language has a test, and every Go block compiles as statements, with
+// the imports and the surroundings that are declared here.
 func TestBlocksOfDocumentation(t *testing.T) {
 	compile := newCompiler(t)
 	n := 0
@@ -86,38 +87,41 @@ func TestBlocksOfDocumentation(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Count(string(page), "\n```")%2 != 0 {
-			t.Errorf("%s: a block does not end", path)
+			t.Errorf("%s: a block has no end", path)
 		}
 		for _, m := range fence.FindAllStringSubmatch(string(page), -1) {
 			switch language, text := m[1], m[2]; language {
-			case "": // pictures, and commands, which are for the test of cmd/windowstat
-			case "yaml", "promql", "nginx", "sh": // for those of e2e
+			case "": // pictures and commands: the test of cmd/windowstat reads commands
+			case "yaml", "promql", "nginx", "sh": // e2e tests read these
 			case "go":
 				n++
 				if strings.Contains(text, "bridge.") {
-					continue // what it imports e2e has, where it is run
+					continue // e2e has the imported package and runs this block
 				}
 				if err := compile(text); err != nil {
-					t.Errorf("%s: %v; if the code around the block is missing, declare it in exporter/docs_test.go:\n%s", path, err, text)
+					t.Errorf("%s: %v; if a variable of the surrounding code is missing, "+
+						"declare it in exporter/docs_test.go:\n%s", path, err, text)
 				}
 			default:
-				t.Errorf("%s: no test reads blocks in %q; give it a case in exporter/docs_test.go:\n%s", path, language, text)
+				t.Errorf("%s: no test reads blocks in %q; add a case in exporter/docs_test.go:\n%s", path,
+					language, text)
 			}
 		}
 	}
 	if n < 10 {
-		t.Errorf("there are only %d Go blocks", n)
+		t.Errorf("only %d Go blocks", n)
 	}
 }
 
-// A page that is longer is not read to its end.
+// A longer README is not read to its end.
 func TestLengthOfREADME(t *testing.T) {
 	page, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines, words := strings.Count(string(page), "\n"), len(strings.Fields(string(page))); lines > 220 || words > 1800 {
-		t.Errorf("README.md has %d lines and %d words, want at most 220 and 1,800: what is too much belongs in docs", lines, words)
+	lines, words := strings.Count(string(page), "\n"), len(strings.Fields(string(page)))
+	if lines > 220 || words > 1800 {
+		t.Errorf("README.md has %d lines and %d words, want at most 220 and 1,800: move text to docs", lines, words)
 	}
 }
 
@@ -127,7 +131,7 @@ var (
 	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors are those of the headings of a page.
+// anchors returns the anchors of the headings of a page.
 func anchors(page string) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
@@ -137,7 +141,7 @@ func anchors(page string) map[string]bool {
 	return all
 }
 
-// Every link within the repository leads to a file, and to a heading of it.
+// Every link within the repository leads to an existing file and heading.
 func TestLinksOfDocumentation(t *testing.T) {
 	pages := append(documents(t), "../CHANGELOG.md", "../CONTRIBUTING.md", "../SECURITY.md", "../dashboards/README.md",
 		"../dashboards/runbook.md", "../deploy/README.md")
@@ -161,7 +165,7 @@ func TestLinksOfDocumentation(t *testing.T) {
 				to = filepath.Join(filepath.Dir(path), file)
 			}
 			if _, err := os.Stat(to); err != nil {
-				t.Errorf("%s: %s leads nowhere", path, m[1])
+				t.Errorf("%s: broken link %s", path, m[1])
 				continue
 			}
 			if anchor == "" || filepath.Ext(to) != ".md" {
@@ -173,14 +177,15 @@ func TestLinksOfDocumentation(t *testing.T) {
 		}
 	}
 	if n < 100 {
-		t.Errorf("there are only %d links", n)
+		t.Errorf("only %d links", n)
 	}
 }
 
-// newCompiler returns a function that checks the types of some statements. A variable may be left unused.
+// newCompiler returns a function that checks the types of statements. Variables may be unused.
 func newCompiler(t *testing.T) (compile func(block string) error) {
 	t.Helper()
-	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, imported...)...)
+	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"},
+		imported...)...)
 	out, err := list.Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		t.Fatalf("%v: %s", err, exit.Stderr)
@@ -193,14 +198,16 @@ func newCompiler(t *testing.T) (compile func(block string) error) {
 		exported[path] = file
 	}
 	files := token.NewFileSet()
-	load := importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exported[path]) })
+	open := func(path string) (io.ReadCloser, error) { return os.Open(exported[path]) }
+	load := importer.ForCompiler(files, "gc", open)
 	var imports strings.Builder
 	for _, path := range imported {
 		fmt.Fprintf(&imports, "import %q\n", path)
 	}
 	return func(block string) error {
-		source := "package docs\n" + imports.String() + "var (" + surroundings + ")\nfunc _() {\n//line block:1\n" + block + "}\n"
-		if strings.HasPrefix(block, "package ") { // it is whole
+		source := "package docs\n" + imports.String() + "var (" + surroundings + ")\n" +
+			"func _() {\n//line block:1\n" + block + "}\n"
+		if strings.HasPrefix(block, "package ") { // a complete file
 			source = block
 		}
 		file, err := parser.ParseFile(files, "block.go", source, parser.SkipObjectResolution)
@@ -209,11 +216,11 @@ func newCompiler(t *testing.T) (compile func(block string) error) {
 		}
 		var errs []error
 		config := types.Config{Importer: load, Error: func(err error) {
-			if x := (types.Error{}); !errors.As(err, &x) || !x.Soft { // soft is what is unused
+			if x := (types.Error{}); !errors.As(err, &x) || !x.Soft { // unused variables are soft errors
 				errs = append(errs, err)
 			}
 		}}
-		_, _ = config.Check("docs", files, []*ast.File{file}, nil) // its errors are in errs
+		_, _ = config.Check("docs", files, []*ast.File{file}, nil) // the errors are in errs
 		return errors.Join(errs...)
 	}
 }

@@ -20,16 +20,19 @@ import (
 	"github.com/windowstat/windowstat/exporter/vm"
 )
 
-// aboutTimes is how every way out speaks of response times.
-var aboutTimes = regexp.MustCompile(`windowstat_[a-z_]*rt_[a-z_]+`)
+// rtMetrics matches the metrics of response times.
+var rtMetrics = regexp.MustCompile(`windowstat_[a-z_]*rt_[a-z_]+`)
 
-// Where response times are not known, no way out has any; where they are, each of them has.
+// Without response times, no exporter has any; otherwise each exporter has them.
 func TestDurationsUnknown(t *testing.T) {
 	for _, untimed := range []bool{false, true} {
 		now := time.Now().Add(-time.Minute).Truncate(time.Second)
 		var mu sync.Mutex
 		advance := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
-		c, err := collector.New(collector.Options{DurationsUnknown: untimed, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
+		c, err := collector.New(collector.Options{
+			DurationsUnknown: untimed,
+			Now:              func() time.Time { mu.Lock(); defer mu.Unlock(); return now },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +44,8 @@ func TestDurationsUnknown(t *testing.T) {
 			defer mu.Unlock()
 			pushed = append(pushed, plain...)
 		}))
-		push, err := push.New(c, push.Options{URL: receiver.URL, Labels: map[string]string{"job": "shop", "instance": "a"}})
+		labels := map[string]string{"job": "shop", "instance": "a"}
+		push, err := push.New(c, push.Options{URL: receiver.URL, Labels: labels})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,10 +104,10 @@ func TestDurationsUnknown(t *testing.T) {
 
 		for what, out := range outs {
 			if !strings.Contains(out, "GET /") {
-				t.Errorf("%s has nothing of the resource:\n%q", what, out)
+				t.Errorf("%s does not have the resource:\n%q", what, out)
 			}
-			if found := aboutTimes.FindString(out); (found == "") != untimed {
-				t.Errorf("untimed is %v, and %s has %q", untimed, what, found)
+			if found := rtMetrics.FindString(out); (found == "") != untimed {
+				t.Errorf("untimed is %v, but %s has %q", untimed, what, found)
 			}
 		}
 		want := ",3000,3000]"
@@ -111,7 +115,7 @@ func TestDurationsUnknown(t *testing.T) {
 			want = ",-1,-1]"
 		}
 		if got := get("live", page, "/live/seconds?after="); !strings.Contains(got, want) {
-			t.Errorf("untimed is %v, and the live page has no %s: %s", untimed, want, got)
+			t.Errorf("untimed is %v, but the live page has no %s: %s", untimed, want, got)
 		}
 	}
 }

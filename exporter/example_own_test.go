@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// A mux and a server of one's own.
+// A service with its own mux and its own server.
 func Example_ownServer() {
 	dir := temporary()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -26,7 +26,7 @@ func Example_ownServer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go func() { // a client, and what tells the service to end
+	go func() { // a client that stops the service at the end
 		defer cancel()
 		for _, path := range []string{"/hello", "/internal/metrics", "/internal/metrics/seconds", "/internal/live/"} {
 			resp, err := http.Get("http://" + listener.Addr().String() + path)
@@ -46,7 +46,7 @@ func Example_ownServer() {
 	}
 	mux.Handle("GET /internal/metrics", x.Metrics)
 	mux.Handle("GET /internal/metrics/seconds", x.Seconds)
-	mux.Handle("GET /internal/live/", x.Live) // its streams end when the server is shut down
+	mux.Handle("GET /internal/live/", x.Live) // its streams end at Shutdown
 	server := &http.Server{
 		Handler: httpstat.Mux(x.Collector, mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		ConnState: x.ConnState, // shows which responses were read

@@ -21,7 +21,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// A net/http service with everything, ended by SIGTERM while a request is being served: its completion is in the log.
+// A net/http service with all exporters gets SIGTERM during a request. The log contains the completion of the request.
 func Example_service() {
 	dir, url, mux, addr, pages, answered := exampleService()
 	limits := filepath.Join(dir, "limits.yml")
@@ -41,7 +41,7 @@ func Example_service() {
 	service := &http.Server{Addr: addr, Handler: httpstat.Mux(x.Collector, mux)}
 	context.AfterFunc(ctx, func() { _ = service.Shutdown(context.Background()) })
 	go service.ListenAndServe()
-	err = x.ListenAndServe(ctx, pages) // until every call in flight is counted, written and sent
+	err = x.ListenAndServe(ctx, pages) // until all calls in flight are counted, written and sent
 	// end service
 
 	<-answered
@@ -49,11 +49,12 @@ func Example_service() {
 	// Output: <nil> 1 passed, 1 completed
 }
 
-// exampleService is what the example needs around it: a directory with limits, a receiver, and a slow handler, in the
-// middle of which the process is told to end.
+// exampleService prepares the example: a directory with limits, a receiver, and a slow handler that sends SIGTERM to
+// the process.
 func exampleService() (dir, url string, mux *http.ServeMux, addr, pages string, answered chan struct{}) {
 	dir = temporary()
-	if err := os.WriteFile(filepath.Join(dir, "limits.yml"), []byte("limits: [{resource: GET /users/*, qps: 100}]"), 0o600); err != nil {
+	rules := []byte("limits: [{resource: GET /users/*, qps: 100}]")
+	if err := os.WriteFile(filepath.Join(dir, "limits.yml"), rules, 0o600); err != nil {
 		log.Fatal(err)
 	}
 	answered = make(chan struct{})
@@ -79,17 +80,17 @@ func exampleService() (dir, url string, mux *http.ServeMux, addr, pages string, 
 	return dir, receiver(), mux, addr, pages, answered
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress returns an unused address.
 func freeAddress() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // it was only asked
+	defer l.Close() //nolint:errcheck // only the address is needed
 	return l.Addr().String()
 }
 
-// temporary is a directory for an example.
+// temporary returns a directory for an example.
 func temporary() string {
 	dir, err := os.MkdirTemp("", "windowstat-example-")
 	if err != nil {
@@ -98,7 +99,7 @@ func temporary() string {
 	return dir
 }
 
-// receiver is a server that takes what is pushed.
+// receiver starts a server that accepts pushes.
 func receiver() (url string) {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -106,7 +107,7 @@ func receiver() (url string) {
 	})).URL
 }
 
-// logged sums the calls of a resource in a log, and removes it.
+// logged sums the calls of a resource in a log, and removes the log.
 func logged(dir, app, resource string) string {
 	rows, err := metriclog.Searcher{Dir: dir, App: app}.Search(metriclog.Query{})
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// A worker that pushes, and has no port.
+// A worker that pushes and has no port.
 func Example_worker() {
 	ctx, cancel := context.WithCancel(context.Background())
 	url := receiver()
 	work := func(_ context.Context, r *collector.Resource) {
-		defer cancel() // the worker is told to end
+		defer cancel() // stops the worker
 		for range 3 {
 			_ = r.Do(func() error { return nil })
 		}
@@ -35,7 +35,7 @@ func Example_worker() {
 	// Output: <nil> 3
 }
 
-// A short job: the second that is open at its end goes out, too.
+// A short job. The second that is open at its end is sent, too.
 func Example_job() {
 	url := receiver()
 	run := func() error { return errors.New("the disk is full") }

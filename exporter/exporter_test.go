@@ -44,17 +44,21 @@ func get(t *testing.T, h http.Handler, path string) (int, string) {
 	return rec.Code, rec.Body.String()
 }
 
-// The zero Options have the pages, and nothing else.
+// The zero Options enable the pages only.
 func TestZeroOptions(t *testing.T) {
 	x, err := exporter.New(exporter.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if x.Log != nil || x.Limits != nil {
-		t.Error("there is a log, or limits")
+		t.Error("the zero Options created a log or limits")
 	}
 	for path, want := range map[string]string{
-		"/": `href="/metrics/seconds"`, "/metrics": "windowstat_resources 0", "/metrics/seconds": "", "/live/": "<html", "/nothing": "not found",
+		"/":                `href="/metrics/seconds"`,
+		"/metrics":         "windowstat_resources 0",
+		"/metrics/seconds": "",
+		"/live/":           "<html",
+		"/nothing":         "not found",
 	} {
 		if _, body := get(t, x.Handler(), path); !strings.Contains(body, want) {
 			t.Errorf("%s: no %q in %s", path, want, body)
@@ -65,8 +69,8 @@ func TestZeroOptions(t *testing.T) {
 	}
 }
 
-// All mistakes are told at once, each with the name of its field; nothing is made before.
-func TestMistakes(t *testing.T) {
+// New returns all errors together, each with the name of its field, and creates nothing.
+func TestInvalidOptions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	bad := push.Options{URL: "ftp://x", Interval: 1500 * time.Millisecond, Labels: map[string]string{"a-b": "c"}}
 	_, err := exporter.New(exporter.Options{
@@ -78,47 +82,52 @@ func TestMistakes(t *testing.T) {
 		Log:       metriclog.Options{Dir: dir, MaxFiles: -1, App: "x"},
 		Sampler:   sampler.Options{Gatherer: prometheus.NewRegistry(), Prefix: "a-"},
 		Push: []push.Options{
-			{URL: "http://fine/"}, bad, {Format: push.VictoriaMetrics, Metrics: []string{"nothing"}, URL: "http://x/", Namespace: "x"}, {URL: "http://fine/"},
+			{URL: "http://fine/"}, bad, {
+				Format: push.VictoriaMetrics, Metrics: []string{"nothing"},
+				URL: "http://x/", Namespace: "x",
+			}, {URL: "http://fine/"},
 		},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`App: "a/b"`, `Namespace: "1"`, `MetricsPath: "/"`, "LimitsFile: ", "Collector.MaxResources: -1", "Collector.RetireAfter: 1s",
-		`Metrics.By: "day"`, "Metrics.Namespace: is set by New", "Seconds.MaxBytes: -1", "Seconds.MaxSamples: -1", "Seconds.Namespace: ", "Seconds.Sampler: ",
-		"Live.MaxRows: -1", "Log.MaxFiles: -1", "Log.App: ", `Sampler.Prefix: "a-"`, `Push[1].URL: "ftp://x"`, "Push[1].Interval: 1.5s",
-		`Push[1].Labels: "a-b"`, `Push[2].Metrics: "nothing"`, "Push[2].Namespace: ", "Push[3]: has the same URL and labels as Push[0]",
+		`App: "a/b"`, `Namespace: "1"`, `MetricsPath: "/"`, "LimitsFile: ", "Collector.MaxResources: -1",
+		"Collector.RetireAfter: 1s", `Metrics.By: "day"`, "Metrics.Namespace: is set by New",
+		"Seconds.MaxBytes: -1", "Seconds.MaxSamples: -1", "Seconds.Namespace: ", "Seconds.Sampler: ",
+		"Live.MaxRows: -1", "Log.MaxFiles: -1", "Log.App: ", `Sampler.Prefix: "a-"`, `Push[1].URL: "ftp://x"`,
+		"Push[1].Interval: 1.5s", `Push[1].Labels: "a-b"`, `Push[2].Metrics: "nothing"`, "Push[2].Namespace: ",
+		"Push[3]: has the same URL and labels as Push[0]",
 	} {
 		if !strings.Contains(err.Error(), "exporter: "+want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
 	}
 	if strings.Contains(err.Error(), "Push[0].") {
-		t.Errorf("what is right is wrong:\n%v", err)
+		t.Errorf("a valid push is reported:\n%v", err)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		t.Error("the error of the limits file is not found in it")
+		t.Error("errors.Is does not find the error of the limits file")
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("the directory was made")
+		t.Error("the directory was created")
 	}
 }
 
-// The slices and maps of the options stay as they were.
-func TestOptionsAreTheCallers(t *testing.T) {
+// New does not change the slices and maps of the options.
+func TestOptionsAreNotChanged(t *testing.T) {
 	pushes := []push.Options{{URL: "http://x/", Labels: map[string]string{"zone": "a"}}}
 	x, err := exporter.New(exporter.Options{Push: pushes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.Close() //nolint:errcheck // there is no log
+	defer x.Close() //nolint:errcheck // no log is open
 	if len(pushes[0].Labels) != 1 || pushes[0].Namespace != "" || pushes[0].Logger != nil {
 		t.Errorf("%+v", pushes[0])
 	}
 }
 
-// While one has the log nobody else gets it; what New had taken when it failed is free again.
+// A log belongs to one Exporter at a time. New releases all files if it fails.
 func TestNothingIsLeftOpen(t *testing.T) {
 	dir := t.TempDir()
 	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: dir}, Logger: quiet}
@@ -127,17 +136,18 @@ func TestNothingIsLeftOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := exporter.New(options); err == nil || !strings.Contains(err.Error(), "exporter: Log.Dir: ") {
-		t.Errorf("a second one: %v", err)
+		t.Errorf("second Exporter: %v", err)
 	}
-	if _, err := prom.NewSeconds(first.Collector, prom.SecondsOptions{Log: first.Log}); err == nil || !strings.Contains(err.Error(), "one per-second endpoint") {
-		t.Errorf("a second page on one log: %v", err)
+	if _, err := prom.NewSeconds(first.Collector, prom.SecondsOptions{Log: first.Log}); err == nil ||
+		!strings.Contains(err.Error(), "one per-second endpoint") {
+		t.Errorf("second page on one log: %v", err)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := exporter.New(options)
 	if err != nil {
-		t.Fatalf("the log is still taken: %v", err)
+		t.Fatalf("the log is locked: %v", err)
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
@@ -154,7 +164,7 @@ func TestRunsOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if err := x.Run(t.Context()); err == nil {
-		t.Error("it ran twice")
+		t.Error("Run succeeded twice")
 	}
 }
 
@@ -185,11 +195,13 @@ func (p *pushes) has(text string) bool {
 	return strings.Contains(p.text, text)
 }
 
-// However it is ended, calls that end while the service shuts down are in the log: the last second is written after them.
-func TestCallsThatEndDuringTheShutdown(t *testing.T) {
+// For each way to stop the service, calls that end during the shutdown are in the log: the last second is written after
+// them.
+func TestCallsEndDuringShutdown(t *testing.T) {
 	t.Parallel()
 	const calls = 5
-	for name, end := range map[string]func(ctx context.Context, x *exporter.Exporter, pages net.Listener, shutdown func() error) error{
+	type endFunc = func(ctx context.Context, x *exporter.Exporter, pages net.Listener, shutdown func() error) error
+	for name, end := range map[string]endFunc{
 		"Run": func(ctx context.Context, x *exporter.Exporter, _ net.Listener, shutdown func() error) error {
 			context.AfterFunc(ctx, func() { _ = shutdown() })
 			return x.Run(ctx)
@@ -201,7 +213,7 @@ func TestCallsThatEndDuringTheShutdown(t *testing.T) {
 		"Start": func(ctx context.Context, x *exporter.Exporter, _ net.Listener, shutdown func() error) error {
 			stop := x.Start()
 			<-ctx.Done()
-			go shutdown() //nolint:errcheck // while it stops
+			go shutdown() //nolint:errcheck // returns during the shutdown
 			return stop()
 		},
 	} {
@@ -234,14 +246,15 @@ func TestCallsThatEndDuringTheShutdown(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer pages.Close() //nolint:errcheck // Serve may have closed it
-			if err := end(ctx, x, pages, func() error { return service.Config.Shutdown(context.Background()) }); err != nil {
+			shutdown := func() error { return service.Config.Shutdown(context.Background()) }
+			if err := end(ctx, x, pages, shutdown); err != nil {
 				t.Error(err)
 			}
 			rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer rows.Close() //nolint:errcheck // it was only read
+			defer rows.Close() //nolint:errcheck // only read
 			var pass, complete int64
 			for row := range rows.All() {
 				if row.Resource == "slow" {
@@ -249,14 +262,15 @@ func TestCallsThatEndDuringTheShutdown(t *testing.T) {
 				}
 			}
 			if pass != calls || complete != calls {
-				t.Errorf("%d passed and %d completed in the log, of %d", pass, complete, calls)
+				t.Errorf("%d passes and %d completions in the log, want %d", pass, complete, calls)
 			}
 		})
 	}
 }
 
-// A server that the same context ends may begin another call while Run looks what is in flight. Run waits for it.
-func TestCallThatBeginsWithTheEnd(t *testing.T) {
+// A server that stops with the same context may begin another call while Run checks for calls in flight. Run waits for
+// this call.
+func TestCallBeginsDuringShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, err := exporter.New(exporter.Options{})
 		if err != nil {
@@ -267,7 +281,7 @@ func TestCallThatBeginsWithTheEnd(t *testing.T) {
 		go func() { ended <- x.Run(ctx) }()
 		synctest.Wait()
 		cancel()
-		synctest.Wait() // Run has been told
+		synctest.Wait() // Run has observed the cancellation
 		e := x.Collector.Resource("slow").Enter()
 		time.AfterFunc(3*time.Second, func() { e.Exit(nil) })
 		begin := time.Now()
@@ -275,13 +289,13 @@ func TestCallThatBeginsWithTheEnd(t *testing.T) {
 			t.Error(err)
 		}
 		if waited := time.Since(begin); waited < 3*time.Second {
-			t.Errorf("Run ended %v after a call began that took three seconds", waited)
+			t.Errorf("Run ended %v after the begin of a call of three seconds", waited)
 		}
 	})
 }
 
-// A call that never ends does not keep Run from ending.
-func TestCallsThatNeverEnd(t *testing.T) {
+// A call that never ends does not block the end of Run.
+func TestEndlessCall(t *testing.T) {
 	x, err := exporter.New(exporter.Options{Drain: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +307,8 @@ func TestCallsThatNeverEnd(t *testing.T) {
 	}
 }
 
-// Serve notes what a scraper has read before it closes the connection: the next process does not send it again.
+// Before Serve closes a connection, it records whether the scraper has read the last response. The next process does
+// not send read seconds again.
 func TestServeSavesReceipts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -310,8 +325,10 @@ func TestServeSavesReceipts(t *testing.T) {
 		served := make(chan error, 1)
 		go func() { served <- x.Serve(ctx, l) }()
 		x.Collector.Resource(fmt.Sprint("of process ", process)).Block("")
-		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1100 * time.Millisecond))) // the second is over
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Addr().String()+"/metrics/seconds?cursor=a", nil)
+		// Until the second is over.
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1100 * time.Millisecond)))
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			"http://"+l.Addr().String()+"/metrics/seconds?cursor=a", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,8 +344,9 @@ func TestServeSavesReceipts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for p := range process + 1 {
-			if has := bytes.Contains(page, []byte(fmt.Sprint(`block{resource="of process `, p, `"} 1 `))); has != (p == process) {
-				t.Errorf("the second of process %d is in the response of process %d: %t", p, process, has)
+			sample := fmt.Sprint(`block{resource="of process `, p, `"} 1 `)
+			if has := bytes.Contains(page, []byte(sample)); has != (p == process) {
+				t.Errorf("second of process %d in the response of process %d: %t", p, process, has)
 			}
 		}
 		cancel()
@@ -338,7 +356,8 @@ func TestServeSavesReceipts(t *testing.T) {
 	}
 }
 
-// Serve names pushes by host and port, unless they have a name, and ends with a live page open.
+// Serve sets the label instance of pushes to host and port, unless it is configured. Serve ends even if a live page is
+// open.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	receiver := newPushes(t)
@@ -360,7 +379,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stream.Body.Close() //nolint:errcheck // it was read
+	defer stream.Body.Close() //nolint:errcheck // only read
 	if _, err := stream.Body.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +394,8 @@ func TestServe(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	for _, target := range []string{"/a", "/b"} { // each push has its own series
-		if line := `windowstat_push_lag_seconds{target="` + receiver.URL + target + `",way="remote_write"} `; !strings.Contains(string(page), line) {
+		line := `windowstat_push_lag_seconds{target="` + receiver.URL + target + `",way="remote_write"} `
+		if !strings.Contains(string(page), line) {
 			t.Errorf("no %s", line)
 		}
 	}
@@ -384,47 +404,48 @@ func TestServe(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := io.Copy(io.Discard, stream.Body); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("the live page: %v", err)
+		t.Errorf("live page: %v", err)
 	}
 	host, _ := os.Hostname()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for _, instance := range []string{net.JoinHostPort(host, port), "given"} {
 		if !receiver.has(instance) {
-			t.Errorf("nothing was pushed from the instance %s", instance)
+			t.Errorf("no push with the instance %s", instance)
 		}
 	}
-	if receiver.has(host + "\x12") { // without a port
-		t.Error("something was pushed without a port")
+	if receiver.has(host + "\x12") { // an instance without a port
+		t.Error("push with an instance without a port")
 	}
 	if _, body := get(t, x.Handler(), "/metrics"); strings.Contains(body, "windowstat_push_") {
-		t.Error("pushes that have ended still have metrics")
+		t.Error("ended pushes have metrics")
 	}
 }
 
-// If an address is taken, what New took is given back.
-func TestListenAndServeWhereSomebodyListens(t *testing.T) {
+// If the address is in use, ListenAndServe closes all files that New opened.
+func TestListenAndServeWithUsedAddress(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close() //nolint:errcheck // it is of no use
+	defer taken.Close() //nolint:errcheck // only occupies the address
 	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
-	var kept []*exporter.Exporter // or their files would be closed when they are collected
+	var kept []*exporter.Exporter // prevents finalizers from closing their files
 	for range 2 {
 		x, err := exporter.New(options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept = append(kept, x)
-		if err := x.ListenAndServe(t.Context(), taken.Addr().String()); err == nil || !strings.Contains(err.Error(), "in use") {
+		if err := x.ListenAndServe(t.Context(), taken.Addr().String()); err == nil ||
+			!strings.Contains(err.Error(), "in use") {
 			t.Error(err)
 		}
 	}
 	runtime.KeepAlive(kept)
 }
 
-// A service goes on where the log of the one before it ends, and each scraper gets what it has not had, without a word about it
-// in the options.
+// A service continues after the last second of the previous process's log. Each scraper gets the seconds that it has
+// not received, without any option for this.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
@@ -446,13 +467,14 @@ func TestRestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer x.Close() //nolint:errcheck // it never ran
+		defer x.Close() //nolint:errcheck // never runs
 		_, body := get(t, x.Handler(), "/metrics/seconds?cursor=a&metric=persecond_block&resource=a")
 		blocks, seen := 0, map[string]bool{}
 		for line := range strings.Lines(all + body) {
-			if value, at, ok := strings.Cut(strings.TrimPrefix(line, `windowstat_persecond_block{resource="a"} `), " "); ok && !strings.HasPrefix(line, "#") {
+			line, _ = strings.CutPrefix(line, `windowstat_persecond_block{resource="a"} `)
+			if value, at, ok := strings.Cut(line, " "); ok && !strings.HasPrefix(line, "#") {
 				if seen[at] {
-					t.Errorf("the second %s is there twice", at)
+					t.Errorf("duplicate second %s", at)
 				}
 				seen[at] = true
 				if value == "1" {
@@ -466,8 +488,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// What one Exporter logs and cannot push, the next one pushes.
-func TestPushesOfTheExporterBefore(t *testing.T) {
+// The next Exporter pushes the seconds that the previous one logged but could not push.
+func TestNextExporterPushesTheRest(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
 	var mu sync.Mutex
@@ -504,7 +526,8 @@ func TestPushesOfTheExporterBefore(t *testing.T) {
 		}
 		away.Store(false)
 	}
-	if !strings.Contains(got.String(), `windowstat_persecond_block{instance="`) || !strings.Contains(got.String(), "} 41 ") {
+	if !strings.Contains(got.String(), `windowstat_persecond_block{instance="`) ||
+		!strings.Contains(got.String(), "} 41 ") {
 		t.Errorf("%s", got.String())
 	}
 }

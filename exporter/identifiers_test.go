@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// exported are the exported names of a directory: functions, types, values, and Type.Method or Type.Field.
+// exported returns the exported names of a directory: functions, types, values, and Type.Method or Type.Field.
 func exported(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -45,7 +45,7 @@ func exported(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
-// typeOf is the type of a method.
+// typeOf returns the receiver type of a method.
 func typeOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -58,7 +58,7 @@ func typeOf(e ast.Expr) string {
 	return ""
 }
 
-// addSpec adds what a declaration declares, with the fields of structs.
+// addSpec adds the names of a declaration, including the fields of structs.
 func addSpec(names map[string]bool, s ast.Spec) {
 	switch s := s.(type) {
 	case *ast.ValueSpec:
@@ -81,7 +81,7 @@ func addSpec(names map[string]bool, s ast.Spec) {
 				names[s.Name.Name+"."+n.Name] = true
 			}
 			if len(f.Names) == 0 {
-				names[s.Name.Name+".*"] = true // what is embedded has names of its own
+				names[s.Name.Name+".*"] = true // the names of embedded types are unknown here
 			}
 		}
 	}
@@ -93,10 +93,13 @@ var (
 	member    = regexp.MustCompile(`(?:^|[^.\w])([A-Z]\w*)\.([A-Z]\w*)`)
 )
 
-// What the documentation calls by its name in Go is there: functions and types of packages, methods and fields of types.
+// All Go names in the documentation exist: functions and types of packages, methods and fields of types.
 func TestIdentifiersOfDocumentation(t *testing.T) {
 	of, all := map[string]map[string]bool{}, map[string]bool{}
-	for _, pattern := range []string{"../leap", "../node", "../collector", "../collector/*", "../exporter", "../exporter/*", "../dashboards"} {
+	for _, pattern := range []string{
+		"../leap", "../node", "../collector", "../collector/*", "../exporter",
+		"../exporter/*", "../dashboards",
+	} {
 		dirs, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -113,7 +116,8 @@ func TestIdentifiersOfDocumentation(t *testing.T) {
 		}
 	}
 	n := 0
-	for _, path := range append(documents(t), "../dashboards/README.md", "../dashboards/runbook.md", "../CONTRIBUTING.md") {
+	for _, path := range append(documents(t), "../dashboards/README.md", "../dashboards/runbook.md",
+		"../CONTRIBUTING.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -124,12 +128,12 @@ func TestIdentifiersOfDocumentation(t *testing.T) {
 				if names := of[m[1]]; names != nil {
 					n++
 					if m[3] != "" && !names[m[2]+".*"] && !names[m[2]+"."+m[3]] || !names[m[2]] {
-						t.Errorf("%s: there is no %s", path, strings.TrimSpace(m[0]))
+						t.Errorf("%s: unknown name %s", path, strings.TrimSpace(m[0]))
 					}
 				}
 			}
 			for _, m := range member.FindAllStringSubmatch(code, -1) {
-				if all[m[1]] && m[1] != "Options" { // those have a test of their own
+				if all[m[1]] && m[1] != "Options" { // TestOptionsOfDocumentation checks these
 					n++
 					if !all[m[1]+"."+m[2]] && !all[m[1]+".*"] {
 						t.Errorf("%s: %s has no %s", path, m[1], m[2])
@@ -139,14 +143,14 @@ func TestIdentifiersOfDocumentation(t *testing.T) {
 		}
 	}
 	if n < 60 {
-		t.Errorf("there are only %d names", n)
+		t.Errorf("only %d names", n)
 	}
 }
 
-// located is a method, and the file in which a page says that it is.
+// located matches a method and its file on a page.
 var located = regexp.MustCompile("`(?:[a-z]+\\.)?([A-Z]\\w*)\\.([A-Z]\\w*)`\\s+\\(`([\\w/]+\\.go)`")
 
-// The page for maintainers names files in which the methods are.
+// The files that the page for maintainers gives for methods contain these methods.
 func TestMethodsAreInTheirFiles(t *testing.T) {
 	page, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
@@ -160,16 +164,16 @@ func TestMethodsAreInTheirFiles(t *testing.T) {
 		}
 	}
 	if len(found) < 3 {
-		t.Errorf("there are only %d methods", len(found))
+		t.Errorf("only %d methods", len(found))
 	}
 }
 
-// packageName is a package that a package's documentation names.
+// packageName matches the name of a package in the documentation of a package.
 var packageName = regexp.MustCompile(`\b([Tt]his )?[Pp]ackage ([a-z]\w*)`)
 
-// The packages that packages' documentation names are there.
+// All packages that the documentation of packages mentions exist.
 func TestPackagesOfDocumentation(t *testing.T) {
-	known := map[string]bool{"that": true, "is": true} // words
+	known := map[string]bool{"that": true, "is": true} // words that may follow "package"
 	var docs []string
 	for _, pattern := range []string{"..", "../[a-z]*", "../[a-z]*/*"} {
 		dirs, err := filepath.Glob(pattern)
@@ -196,11 +200,11 @@ func TestPackagesOfDocumentation(t *testing.T) {
 		}
 		for _, m := range packageName.FindAllStringSubmatch(file.Doc.Text(), -1) {
 			if n++; m[1] == "" && !known[m[2]] {
-				t.Errorf("%s: there is no %s", path, m[0])
+				t.Errorf("%s: unknown %s", path, m[0])
 			}
 		}
 	}
 	if n < 30 {
-		t.Errorf("there are only %d packages", n)
+		t.Errorf("only %d packages", n)
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A program that imports the packages, as this test does, keeps its default mux, its flags and its registry: what Prometheus's
-// client configuration brought put /debug/requests on the mux, so a service with "GET /" there panicked when it started, and others
-// served traces to strangers. client_golang is the only one: it registers its Go and process collectors, and imports expvar, which
-// serves GET /debug/vars.
+// A program that imports the packages, as this test does, keeps its default mux, its flags and its registry.
+// Prometheus's client configuration once added /debug/requests to the mux: a service with "GET /" panicked at startup,
+// and other services exposed traces to untrusted clients. client_golang is the only exception: it registers its Go and
+// process collectors, and imports expvar, which serves GET /debug/vars.
 func TestImportsRegisterNothing(t *testing.T) {
 	if importsTested.Swap(true) {
-		t.Skip("it has registered something itself") // with -count
+		t.Skip("the first run has registered a pattern") // with -count
 	}
 	for _, path := range []string{"/", "/debug/requests", "/debug/events", "/debug/pprof/", "/metrics"} {
 		if _, pattern := http.DefaultServeMux.Handler(httptest.NewRequest("GET", path, nil)); pattern != "" {
-			t.Errorf("%s is served by the default mux: %s", path, pattern)
+			t.Errorf("the default mux serves %s: %s", path, pattern)
 		}
 	}
 	http.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // no conflict
@@ -44,13 +44,16 @@ func TestImportsRegisterNothing(t *testing.T) {
 
 var importsTested atomic.Bool
 
-// The library does not bring what only the command needs.
+// Package exporter does not import packages that only the command needs.
 func TestImportsAreFew(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"net/http/pprof", "golang.org/x/net/trace", "github.com/prometheus/common/config", "github.com/urfave/cli/v3", "github.com/prometheus/exporter-toolkit/web"} {
+	for _, path := range []string{
+		"net/http/pprof", "golang.org/x/net/trace",
+		"github.com/prometheus/common/config", "github.com/urfave/cli/v3", "github.com/prometheus/exporter-toolkit/web",
+	} {
 		if strings.Contains("\n"+string(out), "\n"+path+"\n") {
 			t.Errorf("package exporter imports %s", path)
 		}

@@ -20,11 +20,11 @@ import (
 // Handler serves GET /metrics, /metrics/seconds and /live/, and links to them at /. GET /-/healthy always returns 200.
 // GET /-/ready returns 200 while Run is in progress, and 503 before it starts and after its context is canceled.
 //
-// The pages limit what a client can hold: concurrent requests, memory, streams, the duration of a response. They accept
-// no bodies. A server of the caller's own must limit the time before and after a request, as [Exporter.Server] does:
-// with ReadHeaderTimeout, IdleTimeout, MaxHeaderBytes and, since Go 1.27, MaxHeaderValueCount. The listener limits the
-// number of connections: [Exporter.Serve] accepts 256; beyond that, a new connection evicts the longest idle one of the
-// host with the most.
+// The pages limit the resources of a client: concurrent requests, memory, streams, the duration of a response. They
+// accept no bodies. A server of the caller's own must limit the time before and after a request, as [Exporter.Server]
+// does: with ReadHeaderTimeout, IdleTimeout, MaxHeaderBytes and, since Go 1.27, MaxHeaderValueCount. The listener
+// limits the number of connections: [Exporter.Serve] accepts 256; beyond that, a new connection evicts the longest idle
+// one of the host with the most.
 func (x *Exporter) Handler() http.Handler { return x.handler }
 
 func (x *Exporter) mux() http.Handler {
@@ -33,7 +33,9 @@ func (x *Exporter) mux() http.Handler {
 	mux.Handle("GET "+metrics, x.Metrics)
 	mux.Handle("GET "+metrics+"/seconds", x.Seconds)
 	mux.Handle("GET /live/", x.Live)
-	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "healthy\n") })
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "healthy\n")
+	})
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
 		if !x.ready.Load() {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
@@ -43,7 +45,8 @@ func (x *Exporter) mux() http.Handler {
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = index.Execute(w, struct{ App, Metrics, Version string }{x.options.App, metrics, collector.Version()}) // fails if the client has disconnected
+		data := struct{ App, Metrics, Version string }{x.options.App, metrics, collector.Version()}
+		_ = index.Execute(w, data) // fails if the client has disconnected
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if limiter.Begin(w, r, writeTimeout) {
@@ -132,7 +135,9 @@ func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 			p.SetInstance(instance(l.Addr()))
 		}
 	}
-	l = netlimit.Listen(l, netlimit.Bounds{Conns: maxConnections, Stall: writeTimeout, Proxies: x.options.Seconds.Proxies})
+	l = netlimit.Listen(l, netlimit.Bounds{
+		Conns: maxConnections, Stall: writeTimeout, Proxies: x.options.Seconds.Proxies,
+	})
 	server := x.Server()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -145,7 +150,8 @@ func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	deadline, end := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer end()
 	if e := server.Shutdown(deadline); e != nil {
-		err = errors.Join(err, fmt.Errorf("exporter: responses were still running after %v", shutdownTimeout), server.Close())
+		err = errors.Join(err, fmt.Errorf("exporter: responses were still running after %v", shutdownTimeout),
+			server.Close())
 	}
 	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, fmt.Errorf("exporter: %w", e))

@@ -21,7 +21,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// scrape reads the counters and histogram counts of a page by name and resource, and those with a code, or without, apart, too.
+// scrape reads the counters and histogram counts of a page by name and resource. The completions are also listed by
+// code.
 func scrape(t *testing.T, url string) map[string]float64 {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -59,12 +60,12 @@ func scrape(t *testing.T, url string) map[string]float64 {
 	return values
 }
 
-// coded is the key of the calls of a resource with a code.
+// coded returns the key of the calls of a resource with a code.
 func coded(resource, code string) string { return "code " + code + " total " + resource }
 
-// Writers, scrapers and the log all at once, for some seconds of the real clock: counters only grow, a scrape agrees
-// with itself, and at the end the counters, the log and the calls are equal.
-func TestWritersScrapersAndLogTogether(t *testing.T) {
+// Writers, scrapers and the log run concurrently, for some seconds of the real clock. Counters only increase, each
+// scrape is consistent, and at the end the counters, the log and the calls are equal.
+func TestConcurrentWritersScrapersAndLog(t *testing.T) {
 	const names = 20
 	length := 3 * time.Second
 	if testing.Short() {
@@ -108,7 +109,11 @@ func TestWritersScrapersAndLogTogether(t *testing.T) {
 					err = io.EOF
 					mine["exception_total "+r.Name()]++
 				}
-				code := [...]collector.Code{{}, collector.HTTPStatus(200), collector.HTTPStatus(404), collector.GRPCCode(5), collector.HTTPStatus(999)}[i%5]
+				code := [...]collector.Code{
+					{},
+					collector.HTTPStatus(200), collector.HTTPStatus(404), collector.GRPCCode(5),
+					collector.HTTPStatus(999),
+				}[i%5]
 				e.ExitCode(err, code)
 				mine[coded(r.Name(), code.String())]++
 				mine["pass_total "+r.Name()]++
@@ -129,9 +134,10 @@ func TestWritersScrapersAndLogTogether(t *testing.T) {
 				for k, v := range now {
 					name, resource, _ := strings.Cut(k, " ")
 					if (strings.HasSuffix(name, "_total") || name == "rt_seconds" || name == "code") && v < last[k] {
-						t.Errorf("%s fell from %v to %v", k, last[k], v)
+						t.Errorf("%s decreased from %v to %v", k, last[k], v)
 					}
-					if name == "rt_seconds" && v != now["complete_total "+resource] || name == "pass_total" && v < now["complete_total "+resource] {
+					if name == "rt_seconds" && v != now["complete_total "+resource] ||
+						name == "pass_total" && v < now["complete_total "+resource] {
 						t.Errorf("%s is %v, complete_total %v", k, v, now["complete_total "+resource])
 					}
 				}

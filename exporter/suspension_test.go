@@ -31,7 +31,7 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// events is a response writer for a stream. It counts events.
+// events is a response writer for a stream. It counts the events.
 type events struct {
 	*httptest.ResponseRecorder
 	n atomic.Int64
@@ -42,10 +42,10 @@ func (e *events) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A machine is suspended for eleven minutes, longer than the history, and a clock is set forward by as much. The log, the sampler, the live
-// page, and a push to a server that fails half of the requests go on within seconds: each second with calls is in the log once and arrives
-// at the server, and only seconds of the suspension count as lost.
-func TestServiceAfterASuspension(t *testing.T) {
+// A machine is suspended for eleven minutes, longer than the history, and a clock is set forward by the same time. The
+// log, the sampler, the live page, and a push to a server that fails half of the requests continue within seconds. Each
+// second with calls is in the log once and arrives at the server. Only seconds of the suspension count as lost.
+func TestServiceAfterSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var jump atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
@@ -71,7 +71,9 @@ func TestServiceAfterASuspension(t *testing.T) {
 				at, _ := strconv.ParseInt(m[2], 10, 64)
 				samples[at] = n
 			}
-			return &http.Response{StatusCode: http.StatusNoContent, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+			return &http.Response{
+				StatusCode: http.StatusNoContent, Header: http.Header{}, Body: http.NoBody, Request: r,
+			}, nil
 		})
 		gathered := atomic.Int64{}
 		gatherer := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { gathered.Add(1); return nil, nil })
@@ -79,7 +81,10 @@ func TestServiceAfterASuspension(t *testing.T) {
 		x, err := exporter.New(exporter.Options{
 			App: "shop", Logger: quiet, Log: metriclog.Options{Dir: dir}, Collector: collector.Options{Now: now},
 			Sampler: sampler.Options{Gatherer: gatherer},
-			Push:    []push.Options{{Format: push.VictoriaMetrics, URL: "http://server", Client: &http.Client{Transport: server}}},
+			Push: []push.Options{{
+				Format: push.VictoriaMetrics, URL: "http://server",
+				Client: &http.Client{Transport: server},
+			}},
 		})
 		if err != nil {
 			t.Fatal(err)

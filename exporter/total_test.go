@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// sum adds up the samples of a metric of single seconds without labels.
+// sum adds the samples of a metric of single seconds without labels.
 func sum(page, metric string) (n, seconds int) {
 	for line := range strings.Lines(page) {
 		var v, at int
@@ -26,9 +26,9 @@ func sum(page, metric string) (n, seconds int) {
 	return n, seconds
 }
 
-// A hundred requests that each call a database by context and by handle are a hundred, wherever a total is shown; a service
-// that goes on where the log ends has those of the process before it.
-func TestTheTotalIsTheRequests(t *testing.T) {
+// If a hundred requests each call a database by context and a cache by handle, every total is a hundred. After a
+// restart with the same log, the total includes the requests of the previous process.
+func TestTotalCountsRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const requests = 100
 		options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
@@ -52,13 +52,17 @@ func TestTheTotalIsTheRequests(t *testing.T) {
 			}
 		}
 		_, page := get(t, x.Handler(), "/metrics")
-		for _, line := range []string{"windowstat_inbound_pass_total 100\n", "windowstat_inbound_exception_total 10\n", "windowstat_inbound_rt_seconds_count 100\n"} {
+		for _, line := range []string{
+			"windowstat_inbound_pass_total 100\n",
+			"windowstat_inbound_exception_total 10\n", "windowstat_inbound_rt_seconds_count 100\n",
+		} {
 			if !strings.Contains(page, line) {
 				t.Errorf("no %q in\n%s", line, page)
 			}
 		}
-		if strings.Contains(page, "windowstat_inbound_in_flight 1") || strings.Count(page, `windowstat_pass_total{resource="`) != 3 {
-			t.Fatalf("in flight, or a resource too many:\n%s", page)
+		if strings.Contains(page, "windowstat_inbound_in_flight 1") ||
+			strings.Count(page, `windowstat_pass_total{resource="`) != 3 {
+			t.Fatalf("a call is in flight, or a resource is unexpected:\n%s", page)
 		}
 		if err := stop(); err != nil {
 			t.Fatal(err)
@@ -73,24 +77,25 @@ func TestTheTotalIsTheRequests(t *testing.T) {
 			}
 			_, page = get(t, x.Handler(), "/metrics/seconds?window=60s&resource=db")
 			if strings.Contains(page, "_inbound_") {
-				t.Errorf("process %d: the total is among the seconds of a resource", process)
+				t.Errorf("process %d: the seconds of a resource include the total", process)
 			}
 			_, page = get(t, x.Handler(), "/metrics/seconds?window=60s&metric=persecond_inbound_pass")
-			if n, _ := sum(page, "windowstat_persecond_inbound_pass"); n != requests || strings.Contains(page, "resource=") {
-				t.Errorf("process %d: %d requests when asked for alone:\n%s", process, n, page)
+			n, _ := sum(page, "windowstat_persecond_inbound_pass")
+			if n != requests || strings.Contains(page, "resource=") {
+				t.Errorf("process %d: %d requests with only this metric:\n%s", process, n, page)
 			}
 			if process == 0 {
 				if x, err = exporter.New(options); err != nil {
 					t.Fatal(err)
 				}
-				defer x.Close() //nolint:errcheck // it never runs
+				defer x.Close() //nolint:errcheck // never runs
 			}
 		}
 	})
 }
 
-// A worker without requests has no total, not even zeros: what shows totals adds up its rows.
-func TestAWorkerHasNoTotal(t *testing.T) {
+// A worker without requests has no total, not even zeros. Consumers that show totals add up its rows.
+func TestWorkerHasNoTotal(t *testing.T) {
 	now := time.Unix(1_767_323_045, 0)
 	x, err := exporter.New(exporter.Options{Collector: collector.Options{Now: func() time.Time { return now }}})
 	if err != nil {
