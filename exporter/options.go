@@ -85,10 +85,12 @@ func (o Options) Check() error {
 	errs := o.checkReserved()
 	o = o.filled()
 	if len(o.App) > 100 || strings.ContainsFunc(o.App, control) || strings.ContainsAny(o.App, `/\`) {
-		errs = append(errs, wrong("App", "%.120q: up to 100 bytes without slashes and control characters are allowed", o.App))
+		errs = append(errs, wrong("App",
+			"%.120q: up to 100 bytes without slashes and control characters are allowed", o.App))
 	}
 	if !validPath.MatchString(o.MetricsPath) || path.Clean(o.MetricsPath) != o.MetricsPath {
-		errs = append(errs, wrong("MetricsPath", "%.120q is not a path below / of letters, digits and ._~-, such as /metrics", o.MetricsPath))
+		errs = append(errs, wrong("MetricsPath",
+			"%.120q is not a path below / of letters, digits and ._~-, such as /metrics", o.MetricsPath))
 	}
 	for _, taken := range []string{"/-", "/live", "/debug"} {
 		if o.MetricsPath == taken || strings.HasPrefix(o.MetricsPath, taken+"/") {
@@ -149,7 +151,8 @@ func (o *Options) checkReserved() (errs []error) {
 		set(push.Sampler != nil, field+".Sampler", "set Sampler")
 		target := fmt.Sprint(push.URL, push.Labels) // fmt prints maps in key order
 		if first, ok := targets[target]; ok {
-			errs = append(errs, wrong(field, "has the same URL and labels as Push[%d]: each would overwrite the samples of the other", first))
+			errs = append(errs, wrong(field,
+				"has the same URL and labels as Push[%d]: each would overwrite the samples of the other", first))
 		}
 		targets[target] = i
 	}
@@ -206,7 +209,9 @@ func wrong(field, format string, args ...any) error {
 // prefixed returns the errors of a part's options with the field name of the part as a prefix.
 func prefixed(field string, err error) (errs []error) {
 	for _, e := range collector.OptionErrors(err) {
-		errs = append(errs, &collector.OptionError{Package: "exporter", Field: strings.TrimSuffix(field+"."+e.Field, "."), Err: e.Err})
+		errs = append(errs, &collector.OptionError{
+			Package: "exporter", Field: strings.TrimSuffix(field+"."+e.Field, "."), Err: e.Err,
+		})
 	}
 	return errs
 }
