@@ -93,7 +93,7 @@ func TestOptionsOfDocumentation(t *testing.T) {
 				}
 				f, is := s.FieldByName(name)
 				if !is {
-					t.Errorf("%s: %s: there is no %s", page, m[0], name)
+					t.Errorf("%s: %s: unknown field %s", page, m[0], name)
 					break
 				}
 				if s = optionsOf(f.Type); s == nil {
@@ -103,7 +103,7 @@ func TestOptionsOfDocumentation(t *testing.T) {
 		}
 	}
 	if n < 20 {
-		t.Errorf("there are only %d options", n)
+		t.Errorf("only %d options", n)
 	}
 }
 

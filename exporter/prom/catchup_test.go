@@ -24,8 +24,7 @@ func plainLine(t *testing.T) *seconds.Line {
 func TestCatchUpBeforeSecondsLeaveTheHistory(t *testing.T) {
 	const history = 600
 	for _, interval := range []int64{1, 5, 15, 60, 120, 200, 250, 285, 300} {
-		// Each second request is late s later, so the interval before it is longer and the interval after it is
-		// shorter.
+		// Every other request is late: the interval before it is longer, and the interval after it is shorter.
 		for _, late := range []int64{0, interval / 20} {
 			for lost := int64(1); (lost+1)*interval+late <= history && lost <= 4; lost++ {
 				t.Run(fmt.Sprintf("every %d s, or %d s late, %d broken", interval, late, lost), func(t *testing.T) {

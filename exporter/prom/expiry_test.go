@@ -57,7 +57,7 @@ func TestRemovedScrapersExpire(t *testing.T) {
 					}
 				}
 				if n != prom.DefaultMaxCursors {
-					t.Errorf("there are %d cursors, want %d", n, prom.DefaultMaxCursors)
+					t.Errorf("%d cursors, want %d", n, prom.DefaultMaxCursors)
 				}
 			})
 		})

@@ -56,7 +56,7 @@ func TestMetricEndsItsGoroutine(t *testing.T) {
 		rec := httptest.NewRecorder()
 		if h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil)); rec.Code != http.StatusInternalServerError ||
 			!strings.Contains(rec.Body.String(), "goroutine") {
-			t.Fatalf("it is %d after %v: %s", rec.Code, time.Since(began), rec.Body)
+			t.Fatalf("status %d after %v: %s", rec.Code, time.Since(began), rec.Body)
 		}
 	}
 	withdraw()

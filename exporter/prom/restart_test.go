@@ -130,7 +130,7 @@ func TestRestarts(t *testing.T) {
 				}
 				key := fmt.Sprint(row.Resource, " ", row.Start.Unix())
 				if _, twice := want[key]; twice {
-					t.Fatalf("%s is in the log twice", key)
+					t.Fatalf("duplicate %s in the log", key)
 				}
 				want[key] = float64(row.Block)
 			}

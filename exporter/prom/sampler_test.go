@@ -564,7 +564,7 @@ func checkOpenMetrics(t *testing.T, body string) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := what.FindStringSubmatch(line); m != nil {
 			if family, kind = m[2], m[3]; told[m[1]+family] { // TYPE follows HELP, so it sets kind
-				t.Errorf("twice: %s", line)
+				t.Errorf("duplicate metadata: %s", line)
 			}
 			told[m[1]+family] = true
 			continue

@@ -243,12 +243,12 @@ func FuzzSampler(f *testing.F) {
 	for seed := range uint64(30) {
 		f.Add(seed, uint8(seed*37), uint16(seed%3*10))
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, fault uint8, room uint16) {
-		synctest.Test(t, func(t *testing.T) { runFaultyGatherers(t, seed, float64(fault)/500, int(room)) })
+	f.Fuzz(func(t *testing.T, seed uint64, fault uint8, maxSeries uint16) {
+		synctest.Test(t, func(t *testing.T) { runFaultyGatherers(t, seed, float64(fault)/500, int(maxSeries)) })
 	})
 }
 
-func runFaultyGatherers(t *testing.T, seed uint64, fault float64, room int) {
+func runFaultyGatherers(t *testing.T, seed uint64, fault float64, maxSeries int) {
 	const length = 200
 	random := rand.New(rand.NewPCG(seed, 1))
 	var faulty []*faultyGatherer
@@ -293,7 +293,7 @@ func runFaultyGatherers(t *testing.T, seed uint64, fault float64, room int) {
 		t.Fatal(err)
 	}
 	s, err := sampler.New(c, sampler.Options{
-		Gatherer: gatherers, MaxSeries: room, Logger: slog.New(slog.DiscardHandler),
+		Gatherer: gatherers, MaxSeries: maxSeries, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -376,7 +376,7 @@ func runFaultyGatherers(t *testing.T, seed uint64, fault float64, room int) {
 	if got := int(n["missed_seconds_total"]); got != missed {
 		t.Errorf("%d missed seconds, but %d counted", missed, got)
 	}
-	if got := int(n["unplaced_increases_total"]); room == 0 && got < absent {
+	if got := int(n["unplaced_increases_total"]); maxSeries == 0 && got < absent {
 		t.Errorf("%d absent increases, but %d counted", absent, got)
 	}
 }

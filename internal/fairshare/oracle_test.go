@@ -34,7 +34,7 @@ func (n *naive) amount(host byte) int {
 	return sum
 }
 
-// first returns the entry to evict among the entries that of accepts, or nil without such an entry.
+// first returns the next entry to evict that matches of, or nil without such an entry.
 func (n *naive) first(of func(*naiveHolder) bool) *naiveHolder {
 	matters := func(host byte) int {
 		count := 0

@@ -28,7 +28,7 @@ func TestURLs(t *testing.T) {
 func TestErrors(t *testing.T) {
 	inner := errors.New("connection refused")
 	token := &url.Error{Op: "Post", URL: "http://auth/token?secret=hush", Err: inner}
-	asked := func(err error) error {
+	requested := func(err error) error {
 		return &url.Error{Op: "Post", URL: "http://a/write?token=hush&x=\"y\"", Err: err}
 	}
 	for _, tc := range []struct {
@@ -36,23 +36,23 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{
-			fmt.Errorf("again: %w", asked(fmt.Errorf("oauth2: %w", token))),
+			fmt.Errorf("again: %w", requested(fmt.Errorf("oauth2: %w", token))),
 			`again: Post "http://a/write": oauth2: Post "http://auth/token": connection refused`,
 		},
 		{
-			asked(fmt.Errorf("malformed HTTP response %q", `Bearer hush "hush`)),
+			requested(fmt.Errorf("malformed HTTP response %q", `Bearer hush "hush`)),
 			`Post "http://a/write": malformed HTTP response "…"`,
 		},
 		{
-			asked(errors.New(`net/http: HTTP/1.x transport connection broken: "hush`)),
+			requested(errors.New(`net/http: HTTP/1.x transport connection broken: "hush`)),
 			`Post "http://a/write": net/http: HTTP/1.x transport connection broken: "…"`,
 		},
 		{
-			asked(errors.New("oauth2: cannot fetch token: 400 Bad Request\nResponse: hush")),
+			requested(errors.New("oauth2: cannot fetch token: 400 Bad Request\nResponse: hush")),
 			`Post "http://a/write": oauth2: cannot fetch token: 400 Bad Request`,
 		},
 		{
-			asked(errors.New("certificate of \x1b[2J")),
+			requested(errors.New("certificate of \x1b[2J")),
 			`Post "http://a/write": certificate of \x1b[2J`,
 		},
 	} {
