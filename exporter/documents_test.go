@@ -79,7 +79,7 @@ func programs(t *testing.T) (parts []part) {
 }
 
 // The generated parts of the documents match the code.
-func TestDocumentsAreAsTheCode(t *testing.T) {
+func TestGeneratedDocuments(t *testing.T) {
 	written := programs(t)
 	if len(written) != 5 {
 		t.Errorf("%d programs, want five", len(written))
