@@ -141,7 +141,7 @@ func TestArchiveAgain(t *testing.T) {
 	again.want = first.want
 	for _, x := range []time.Time{at.Add(-time.Hour), at, at.Add(time.Second)} {
 		err := again.Append(x, second(x, 5))
-		if err == nil || !strings.Contains(err.Error(), "has seconds up to 2020-01-01 00:00:01 already, and cannot take "+x.Format(time.DateTime)) {
+		if err == nil || !strings.Contains(err.Error(), "has seconds up to 2020-01-01 00:00:01 already; cannot append "+x.Format(time.DateTime)) {
 			t.Errorf("%v: %v", x, err)
 		}
 	}

@@ -10,140 +10,157 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 )
 
-// files are the files of one log: the data file that is written now, its index, and older ones.
+// files manages the files of one log: the current segment, its index, the lock file, and older segments.
 //
-// Nothing is taken for granted to be as it was left. Before each write ready looks whether lock, data file and index are still
-// those that are open. If one is not, because a write failed, or it was deleted, moved, truncated or had by another process, the log is
-// resumed from the disk, as at the start of a process: it is locked, its newest file is repaired, and its last second is read.
+//	state   lock  segment  next state
+//	-----   ----  -------  ----------
+//	closed  no    closed   open, by ensureOpen; empty, if the log has no segment
+//	empty   yes   closed   open, when rotate starts the first segment
+//	open    yes   open     broken, after a failed write; closed, by close
+//	broken  yes   closed   open, by ensureOpen
 //
-// Seconds are added to a buffer, and several of one date are written together: their rows in one write, and then their index
-// records. If that fails, both files are truncated to the sizes that they had.
+// append buffers the rows of a second. flush writes the buffered seconds: first their rows in one write, then their
+// index records. All buffered seconds belong to the current segment. If a write fails, flush truncates both files to
+// their previous sizes and drops the buffer.
+//
+// Before the first second of each write, ensureOpen compares the lock file, the segment and the index on disk with the
+// open files. If a write failed, or if a file was deleted, moved, truncated or taken by another process, ensureOpen
+// opens the log again as at the start of a process. See reopen.
 type files struct {
 	Options
-	log string // prefix of the files' names
+	log string // prefix of the file names, as in segment
 
-	lock          *filelock.File // nil while closed
-	last          int64          // Unix time of the last second in the log; 0 if there is none
+	lock          *filelock.File // nil while the log is not locked
+	last          int64          // Unix time of the last second in the log; 0 if the log is empty
 	current       segment
-	data, idx     *os.File // nil while closed
-	size, idxSize int64    // in bytes
-	rows          []byte   // added, and not written
-	records       []byte   // of the index, for each second of these rows
-	added         int64    // Unix time of the last of these seconds
-	synced        int64    // Unix time of the last second that was synced
-	retained      int64    // Unix time of the second at which old files were last deleted
+	data, idx     *os.File // current segment and its index; nil while closed
+	size, idxSize int64    // their sizes in bytes, without buffered seconds
+	bufferedRows  []byte
+	bufferedIndex []byte // an index record for each buffered second
+	lastBuffered  int64  // Unix time of the last buffered second; 0 if none is buffered
+	lastSynced    int64  // Unix time of the last second that was synced to disk
+	lastRetention int64  // Unix time of the second in which applyRetention last ran
 }
 
-// path is where a file of the log is.
+// path returns the path of a segment.
 func (f *files) path(s segment) string { return filepath.Join(f.Dir, s.name()) }
 
-// list returns the log's files, oldest first.
+// list returns the segments of the log, oldest first.
 func (f *files) list() ([]segment, error) {
 	return segments(f.Dir, func(s segment) bool { return s.log == f.log })
 }
 
-// flushSize is how many bytes of rows are enough for one write.
+// flushSize is the size in bytes at which append writes the buffered rows.
 const flushSize = 256 << 10
 
-// errLate is the error for a second that is not after the last one.
-var errLate = errors.New("the log has later seconds")
+// errOutOfOrder is the error for a second that is not later than the last one.
+var errOutOfOrder = errors.New("the log has later seconds")
 
-// end is the last second that was written or added.
-func (f *files) end() int64 { return max(f.last, f.added) }
+// newest returns the Unix time of the last second, buffered or written.
+func (f *files) newest() int64 { return max(f.last, f.lastBuffered) }
 
-// append adds the rows of a second, each with the head that appendHead makes, to those that flush writes. Before that it writes those
-// if the second is of another date, or if they are enough. Seconds must ascend, or the error is errLate.
+// append buffers the rows of a second; each row must start with the result of appendHead. It first flushes older
+// seconds if the second belongs to another date, if flushSize is reached, or if the segment is full. If the second is
+// not later than all others, append returns errOutOfOrder.
 func (f *files) append(start time.Time, rows []byte) error {
 	second := start.Unix()
 	_, date, _ := bytes.Cut(rows, []byte("|"))
-	if !bytes.HasPrefix(date, []byte(f.current.date+" ")) || len(f.rows) >= flushSize || f.full() {
+	if !bytes.HasPrefix(date, []byte(f.current.date+" ")) || len(f.bufferedRows) >= flushSize || f.full() {
 		if err := f.flush(); err != nil {
 			return err
 		}
 	}
-	first := len(f.records) == 0
-	// Before the first second of a write it is seen to that the files are those that were left.
+	first := len(f.bufferedIndex) == 0
+	// The first second of a write checks the files on disk.
 	if first {
-		if err := f.ready(); err != nil {
+		if err := f.ensureOpen(); err != nil {
 			return err
 		}
 	}
-	if second <= f.end() {
-		return errLate
+	if second <= f.newest() {
+		return errOutOfOrder
 	}
 	if first {
-		if err := f.roll(start); err != nil {
+		if err := f.rotate(start); err != nil {
 			return err
 		}
 	}
-	f.records = appendRecord(f.records, second, f.size+int64(len(f.rows)))
-	f.rows = append(f.rows, rows...)
-	f.added = second
+	f.bufferedIndex = appendRecord(f.bufferedIndex, second, f.size+int64(len(f.bufferedRows)))
+	f.bufferedRows = append(f.bufferedRows, rows...)
+	f.lastBuffered = second
 	return nil
 }
 
-// flush writes what was added. After an error it is gone, and may be added again.
+// flush writes the buffered seconds. After an error they are no longer buffered; the caller may append them again.
 func (f *files) flush() error {
-	if len(f.records) == 0 {
+	if len(f.bufferedIndex) == 0 {
 		return nil
 	}
-	// Rows come before the index, so that it never points behind the end of the file. They are written at their offset and not appended: a
-	// write that has failed halfway is written over by the next one even if the file could not be truncated.
-	_, err := f.data.WriteAt(f.rows, f.size)
+	// Write the rows before the index, so the index never points past the end of the segment. Write at the known offset
+	// instead of appending: even if truncate fails after an incomplete write, the next write replaces its bytes.
+	_, err := f.data.WriteAt(f.bufferedRows, f.size)
 	if err == nil {
-		_, err = f.idx.WriteAt(f.records, f.idxSize)
+		_, err = f.idx.WriteAt(f.bufferedIndex, f.idxSize)
 	}
-	if err == nil && f.Sync > 0 && f.added-f.synced >= int64(f.Sync/time.Second) {
+	if err == nil && f.Sync > 0 && f.lastBuffered-f.lastSynced >= int64(f.Sync/time.Second) {
 		if err = f.fsync(); err == nil {
-			f.synced = f.added
+			f.lastSynced = f.lastBuffered
 		}
 	}
 	if err != nil {
 		err = errors.Join(err, f.truncate(), f.closeSegment())
 	} else {
-		f.size, f.idxSize, f.last = f.size+int64(len(f.rows)), f.idxSize+int64(len(f.records)), f.added
+		f.size += int64(len(f.bufferedRows))
+		f.idxSize += int64(len(f.bufferedIndex))
+		f.last = f.lastBuffered
 	}
-	f.rows, f.records, f.added = f.rows[:0], f.records[:0], 0
+	f.bufferedRows, f.bufferedIndex, f.lastBuffered = f.bufferedRows[:0], f.bufferedIndex[:0], 0
 	return err
 }
 
-// truncate cuts both files to the sizes that are known to be complete.
+// truncate cuts the segment and the index to f.size and f.idxSize, which cover complete seconds only.
 func (f *files) truncate() error {
 	return errors.Join(f.data.Truncate(f.size), f.idx.Truncate(f.idxSize))
 }
 
-// fsync syncs both files to disk.
+// fsync syncs the segment and the index to disk.
 func (f *files) fsync() error {
 	return errors.Join(f.data.Sync(), f.idx.Sync())
 }
 
-// roll opens the file for a second: the current one, or the next if that is full or of another date.
-func (f *files) roll(start time.Time) error {
+// rotate makes the segment for a second current. It keeps the current segment, unless this one is full or of another
+// date.
+func (f *files) rotate(start time.Time) error {
 	date, second := start.Format(time.DateOnly), start.Unix()
 	if f.current.date == date && !f.full() {
-		f.retain(second, false)
+		f.applyRetention(second, false)
 		return nil
 	}
 	if err := f.closeSegment(); err != nil {
 		return err
 	}
 	next := segment{log: f.log, date: date, first: second}
-	// The number of the next file is that of the current one and one more, or the first that is free: a directory of years is not listed
-	// for it.
+	// Count from the current segment instead of listing a directory that may have files of years.
 	if f.current.date == date {
 		next.n = f.current.n + 1
 	}
-	// It is taken if the time zone was changed on this day. An empty one, as a full disk leaves it, is used.
-	for at, err := os.Stat(f.path(next)); err == nil && at.Mode().IsRegular() && at.Size() > 0; at, err = os.Stat(f.path(next)) {
+	// The name may exist if the time zone was changed on this day. A full disk can leave an empty file; use it.
+	for f.hasRows(next) {
 		next.n++
 	}
 	f.current = next
-	f.retain(second, true)
+	f.applyRetention(second, true)
 	return f.open()
 }
 
-// full reports whether the next file begins behind what was added.
-func (f *files) full() bool { return f.size+int64(len(f.rows)) >= f.MaxFileSize }
+// hasRows reports whether the segment exists as a regular file that is not empty.
+func (f *files) hasRows(s segment) bool {
+	info, err := os.Stat(f.path(s))
+	return err == nil && info.Mode().IsRegular() && info.Size() > 0
+}
+
+// full reports whether the current segment has reached MaxFileSize, buffered rows included.
+func (f *files) full() bool { return f.size+int64(len(f.bufferedRows)) >= f.MaxFileSize }
 
 // close closes the files and releases the lock.
 func (f *files) close() error {
@@ -155,7 +172,7 @@ func (f *files) close() error {
 	return err
 }
 
-// closeSegment closes the current file and its index.
+// closeSegment closes the current segment and its index. With Sync, it syncs both first.
 func (f *files) closeSegment() error {
 	if f.data == nil {
 		return nil
@@ -169,17 +186,18 @@ func (f *files) closeSegment() error {
 	return err
 }
 
-// retainInterval is how often, in seconds, old files are deleted when no new file is started.
-const retainInterval = 60
+// retentionInterval is the time in seconds between two runs of retention in which no new segment is started.
+const retentionInterval = 60
 
-// retain deletes files until the limits of the options hold, the oldest first, but never the current one. Readers that have a file open
-// keep it. Failures are ignored: they must not stop the log, and the next call tries again.
-func (f *files) retain(now int64, newFile bool) {
-	if f.MaxFiles == 0 && f.MaxBytes == 0 && f.MaxAge == 0 || !newFile && now-f.retained < retainInterval {
+// applyRetention deletes the oldest segments until all limits of the options hold. It never deletes the current
+// segment. Readers keep the files that they have open. It ignores errors, because they must not stop the log; the next
+// call tries again. With newFile, f.current does not exist yet and counts as a further file.
+func (f *files) applyRetention(now int64, newFile bool) {
+	if f.MaxFiles == 0 && f.MaxBytes == 0 && f.MaxAge == 0 || !newFile && now-f.lastRetention < retentionInterval {
 		return
 	}
-	f.retained = now
-	// The disk says what there is. A count that is kept in memory would miss what somebody deletes or copies.
+	f.lastRetention = now
+	// List the directory. A count in memory would miss files that other programs delete or copy.
 	all, err := f.list()
 	if err != nil {
 		return
@@ -189,13 +207,13 @@ func (f *files) retain(now int64, newFile bool) {
 		total += f.bytes(s)
 	}
 	if newFile {
-		count++ // the current file, which is not made yet
+		count++ // the current segment, which does not exist yet
 	}
 	for _, s := range all {
 		if s.name() == f.current.name() {
 			continue
 		}
-		// Any limit is enough: they are all promises.
+		// Each limit is a promise of its own, so exceeding one of them is enough.
 		tooMany := f.MaxFiles > 0 && count > f.MaxFiles
 		tooMuch := f.MaxBytes > 0 && total > f.MaxBytes
 		day, _ := s.span()
@@ -204,7 +222,8 @@ func (f *files) retain(now int64, newFile bool) {
 			continue
 		}
 		bytes := f.bytes(s)
-		// The index goes first: a data file without one is read in full, an index without its file is read by nobody and stays for ever.
+		// Remove the index first. Searches read a segment without an index in full, but nothing would ever remove an
+		// index without a segment.
 		_ = os.Remove(f.path(s) + idxSuffix)
 		if os.Remove(f.path(s)) == nil {
 			count--
@@ -213,7 +232,7 @@ func (f *files) retain(now int64, newFile bool) {
 	}
 }
 
-// bytes returns the size of a file and its index.
+// bytes returns the size of a segment and its index.
 func (f *files) bytes(s segment) (sum int64) {
 	for _, path := range []string{f.path(s), f.path(s) + idxSuffix} {
 		if info, err := os.Stat(path); err == nil {

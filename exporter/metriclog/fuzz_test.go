@@ -149,7 +149,7 @@ func FuzzSearch(f *testing.F) {
 
 		p := newProcess(t, dir, "shop", 0, 1<<30, time.UTC)
 		last := time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC).Unix()
-		if err := p.second(last, "z"); errors.Is(err, errLate) {
+		if err := p.second(last, "z"); errors.Is(err, errOutOfOrder) {
 			return
 		} else if err != nil {
 			t.Fatal(err)

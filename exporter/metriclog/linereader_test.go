@@ -64,7 +64,7 @@ func checkLines(t *testing.T, data string, from, to, end int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, starts = append(got, string(line)), append(starts, lines.began)
+		got, starts = append(got, string(line)), append(starts, lines.lineStart)
 		if len(got) > len(data) {
 			t.Fatal("it does not end")
 		}
@@ -72,8 +72,8 @@ func checkLines(t *testing.T, data string, from, to, end int64) {
 	if !slices.Equal(got, want) || !slices.Equal(starts, places) {
 		t.Errorf("lines of %d bytes from %d to %d of %d begin at %d; they should begin at %d", len(data), from, to, end, starts, places)
 	}
-	if lines.after < min(to, end) {
-		t.Errorf("after the last line of %d bytes from %d to %d of %d, %d is next", len(data), from, to, end, lines.after)
+	if lines.nextStart < min(to, end) {
+		t.Errorf("after the last line of %d bytes from %d to %d of %d, %d is next", len(data), from, to, end, lines.nextStart)
 	}
 }
 

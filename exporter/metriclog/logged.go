@@ -14,24 +14,26 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// StateFile returns the path for a file that belongs to the log, in its directory: the application's name, a dash and the name.
-// It returns each name once; the second time is an error.
+// StateFile returns the path of a state file in the log's directory. The file's name consists of the application's
+// name, a dash and name. StateFile returns an error if it has returned the same name before.
 func (w *Writer) StateFile(name string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	path := filepath.Join(w.files.Dir, fileName(w.files.App)+"-"+name)
 	if slices.Contains(w.stateFiles, name) {
-		return "", fmt.Errorf("metriclog: %s is in use", path)
+		return "", fmt.Errorf("metriclog: state file %s is already in use", path)
 	}
 	w.stateFiles = append(w.stateFiles, name)
 	return path, nil
 }
 
-// Logged calls f with the rows of the log in [from, to), Unix times, ascending by second, until f returns false; it implements
-// prom.Log and remote.Log. A record has the fields that the log has exactly: Start, Pass, Block, Complete, Exception,
-// OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and counted as an error.
+// Logged calls f with the rows of the log in the half-open range [from, to) of Unix times, in ascending order, until f
+// returns false. Pages and pushes read seconds that have left the Collector's history with it.
+//
+// A record has only the fields that the log has exactly: Start, Pass, Block, Complete, Exception, OccupiedPass and
+// InFlightMax. The record is valid until f returns. Logged omits rows that it cannot read and counts an error.
 func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
-	// Only what is complete is found, and no file stays open.
+	// A search returns complete seconds only, and keeps no file open.
 	own := Searcher{Dir: w.files.Dir, App: w.files.App}
 	rows, err := own.Search(Query{From: time.Unix(from, 0), To: time.Unix(to-1, 0), PIDs: []int{0}})
 	if err == nil {
@@ -49,7 +51,8 @@ func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNo
 	}
 }
 
-// Written returns the Unix time before which all seconds are in the log that it will ever have.
+// Written returns the end of the written part of the log, in Unix time. The log will get no further rows of earlier
+// seconds.
 func (w *Writer) Written() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,8 +62,8 @@ func (w *Writer) Written() int64 {
 	return w.stat.last.Load() + 1
 }
 
-// Record returns the row as a record. Fields that the log lacks or has only rounded are zero: response times, the peak, and the
-// calls in flight at the end.
+// Record returns the row as a record. The fields that the log lacks, or has only in rounded form, are zero: response
+// times, the peak, and the calls in flight at the end of the second.
 func (r *Row) Record() node.MetricNode {
 	return node.MetricNode{
 		Start: r.Start,
@@ -71,10 +74,10 @@ func (r *Row) Record() node.MetricNode {
 	}
 }
 
-// openRuns adds this process, which has not logged a second yet, to the runs file of the log. It logs an error if the file
-// cannot be written; Flush retries that.
+// openRuns adds this process to the runs file of the log, before its first second is logged. If it cannot write the
+// file, it logs the error, and Flush retries.
 func (w *Writer) openRuns() error {
-	path, _ := w.StateFile("runs.json") // it is the first one
+	path, _ := w.StateFile("runs.json") // no error: no other call precedes this one
 	all, err := w.files.list()
 	if err != nil {
 		return err
@@ -84,27 +87,31 @@ func (w *Writer) openRuns() error {
 		oldest = min(oldest, all[0].first)
 	}
 	own := runs.Run{
-		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().WallTimeAtOrAfter(w.next).Unix(), History: int64(w.stats.History() / time.Second),
+		ID: w.stats.RunID(), PID: os.Getpid(),
+		First:   w.stats.Timeline().WallTimeAtOrAfter(w.next).Unix(),
+		History: int64(w.stats.History() / time.Second),
 	}
 	s := Searcher{Dir: w.files.Dir, App: w.files.App}
 	w.runs, err = runs.Open(path, own, oldest, last, func(from int64) []runs.Run {
 		list, e := s.Runs(time.Unix(from, 0), time.Unix(last, 0), 0)
 		if e != nil {
-			w.files.Logger.Error("cannot read the runs of the metric log", "dir", w.files.Dir, "err", e)
+			w.files.Logger.Error("cannot read the runs in the rows of the metric log", "dir", w.files.Dir, "err", e)
 		}
 		return list
 	})
 	if err != nil {
-		w.files.Logger.Error("cannot save the runs of the metric log; retrying with each second", "file", path, "err", err)
+		const message = "cannot write the runs file, which maps seconds of the metric log to processes; retrying"
+		w.files.Logger.Error(message, "file", path, "err", err)
 	}
 	return nil
 }
 
-// Runs returns the runs that rows of the log name, ascending: each with its ID, and its first and last second with a row
-// between from and to. It returns no runs for rows of Sentinel and of older versions. If no process ids are given, it
-// reads the rows of all processes. It reads all lines of the range; of most it parses only the name.
+// Runs returns the runs in the rows of the log between from and to, in ascending order: their IDs, and the first and
+// last second with a row of each. Rows of Sentinel and of older versions have no run. Without pids, Runs reads the rows
+// of all processes. It reads all lines of the range, but parses only the names of most.
 func (s Searcher) Runs(from, to time.Time, pids ...int) (list []runs.Run, err error) {
-	rows, err := s.Search(Query{From: from, To: to, PIDs: pids, Match: func(resource string) bool { return resource == collector.InboundTotal }})
+	onlyTotal := func(resource string) bool { return resource == collector.InboundTotal }
+	rows, err := s.Search(Query{From: from, To: to, PIDs: pids, Match: onlyTotal})
 	if err != nil {
 		return nil, err
 	}
@@ -121,5 +128,5 @@ func (s Searcher) Runs(from, to time.Time, pids ...int) (list []runs.Run, err er
 	return list, errors.Join(rows.Err(), rows.Close())
 }
 
-// Runs returns the runs of the log, for package push.
+// Runs returns the runs of the log. Package push uses it.
 func (w *Writer) Runs() *runs.File { return w.runs }

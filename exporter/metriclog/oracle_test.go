@@ -30,7 +30,7 @@ type process struct {
 func newProcess(t testing.TB, dir, app string, pid int, maxSize int64, loc *time.Location) *process {
 	t.Helper()
 	p := &process{&files{Options: Options{Dir: dir, MaxFileSize: maxSize}, log: processLog(app, pid)}, loc}
-	if err := p.resume(); err != nil {
+	if err := p.reopen(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.close() })
@@ -181,7 +181,7 @@ func found(t testing.TB, s Searcher, q Query) (rows []Row, malformed int64) {
 
 func openFiles(r *Rows) (n int) {
 	for _, s := range r.streams {
-		if s.open != nil {
+		if s.reader != nil {
 			n++
 		}
 	}

@@ -13,35 +13,38 @@ import (
 	"time"
 )
 
-// Searcher finds rows in the metric logs of a directory: those of a [Writer] and of Sentinel, with or without process ids in
-// their names. It is safe for concurrent use, also while logs are written, and keeps nothing open.
+// Searcher finds rows in the metric logs of a directory. It reads the logs of a [Writer] and of Sentinel, with or
+// without process IDs in their names. A Searcher keeps no files open and is safe for concurrent use, also while logs
+// are written.
 type Searcher struct {
-	// Dir is the directory.
+	// Dir is the directory of the logs.
 	Dir string
-	// App is the application whose logs are searched; all logs if empty.
+	// App is the application to search for. If it is empty, all logs are searched.
 	App string
 }
 
 // Query selects rows. The zero Query selects all.
 type Query struct {
-	// From and To are the first and the last second, both included; the zero Time is no limit.
+	// From and To are the first and the last second, both inclusive. The zero Time is no limit.
 	From, To time.Time
-	// PIDs are the process ids whose logs are searched; all if empty.
+	// PIDs are the process IDs whose logs are searched. If it is empty, the logs of all processes are searched.
 	PIDs []int
-	// Match selects resources by name; nil selects all. It must be a pure function: its result is cached.
+	// Match selects resources by name. If it is nil, all resources are selected. Match must be a pure function: its
+	// results are cached.
 	Match func(resource string) bool
-	// After is the [Rows.Position] of an earlier search: this one continues behind it.
+	// After is the [Rows.Position] of an earlier search. The new search continues after it.
 	After Position
 }
 
-// Search starts a search of what has been logged by now, without the second that is being written. It finds the first row by the
-// index of a file or, if that is missing or wrong, by reading the file. The error says that the directory cannot be read.
+// Search starts a search of all complete seconds in the logs. Rows that are logged after the call may be missing from
+// the result. Search finds the first row with the index of a segment or, without a valid index, by reading the segment.
+// The error means that the directory cannot be read.
 func (s Searcher) Search(q Query) (*Rows, error) {
-	from, to := q.From.Unix(), int64(noTo) // the zero Time is before all seconds
+	from, to := q.From.Unix(), int64(noLimit) // the zero Time is earlier than all seconds
 	if !q.To.IsZero() {
 		to = q.To.Unix()
 	}
-	all, err := segments(s.Dir, s.wanted(q.PIDs))
+	all, err := segments(s.Dir, s.filter(q.PIDs))
 	if err != nil {
 		return nil, fmt.Errorf("metriclog: %w", err)
 	}
@@ -55,58 +58,66 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 			r.streams = append(r.streams, log)
 		}
 		_, end := x.span()
-		// If a later file has begun, this one is over, and its last second tells whether it can be left out. That may be a damaged one, or one
-		// of a clock that was set back: so only if the file begins before the range as well.
+		// The segment may be skipped if its last second is before the range. Trust its last second only if the segment
+		// is closed, because a later one exists, and begins before the range as well: the last line may be damaged, or
+		// written under a clock that was set back.
 		if x.last != 0 && x.first < log.from && i+1 < len(all) && all[i+1].log == x.log {
 			end = x.last + 1
 		}
 		if end > log.from {
-			if len(log.files) == 0 {
+			if len(log.pending) == 0 {
 				log.hasRow, log.unix = true, max(x.first, log.from)
 			}
-			log.files = append(log.files, x)
+			log.pending = append(log.pending, x)
 		}
 	}
 	return r, nil
 }
 
-// wanted returns whether a file is searched.
-func (s Searcher) wanted(pids []int) func(segment) bool {
+// filter returns a function that selects the segments to search.
+func (s Searcher) filter(pids []int) func(segment) bool {
 	app := fileName(s.App)
 	return func(x segment) bool {
 		return (app == "" || x.app == app) && (len(pids) == 0 || slices.Contains(pids, x.pid))
 	}
 }
 
-// noTo is the end of a range that has none: it is behind all seconds.
-const noTo = 1 << 62
+// noLimit is the end of a range without a limit. All seconds are earlier.
+const noLimit = 1 << 62
 
-// Rows iterates over the result of a search. There is a stream for each log, which reads its files one after the other, and whichever
-// stream has the earliest second is next. Rows are read on demand: a file is opened when its first second may be next, so
-// memory is bounded by the names, of which 100,000 are remembered, and one file is open for each log that is being read. A row whose
-// resource does not match costs its name, and no numbers. It is not safe for concurrent use.
+// Rows iterates over the result of a search. It merges one stream per log by second; each stream reads the segments of
+// its log in order.
+//
+//	stream shop         2026-01-02  03:04:05 | 03:04:06 | …  --+
+//	stream shop.pid12   2026-01-02  03:04:05 | 03:04:08 | …  --+--> rows in the order of All
+//	stream till         first second 07:00:00, not opened    --+
+//
+// Rows are read on demand. A stream opens a segment when the first second of the segment may be the next one, and
+// closes it after the last row, so each log that is being read has one open file. The memory is bounded by a cache of
+// 100,000 names. In rows of resources that do not match, only the name is parsed. Rows is not safe for concurrent use.
 type Rows struct {
 	streams   []*stream
-	line      []byte
+	line      []byte           // line of the last row
 	names     map[string]*name // by escaped name
 	match     func(string) bool
 	malformed int64
-	errs      []error // nil among them is none
+	errs      []error // may contain nil
 }
 
-// name is a cached resource name.
+// name is a cache entry for the name of a resource.
 type name struct {
-	resource string
-	wanted   bool
-	raw      string // escaped
-	next     *name  // name that followed it the last time, which mostly follows again
+	resource  string
+	selected  bool   // by Query.Match
+	escaped   string // as in the lines
+	successor *name  // name in the row that followed last time; usually the same name follows again
 }
 
-// maxNames limits the cache of names.
+// maxNames bounds the cache of names.
 const maxNames = 100_000
 
-// All yields the rows, ascending by second, then by log, then in the order in the file. After a break the next loop continues
-// behind the last row. Rows that a slower process logs later are not seen; a later search behind their [Rows.Position] returns them.
+// All yields the rows in ascending order of seconds; within a second, it orders them by log and then by position in the
+// file. If the caller breaks the loop, the next loop continues after the last row. All omits rows that a slower process
+// logs later. A later search after their [Rows.Position] returns them.
 func (r *Rows) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		_ = r.Each(context.Background(), func(row *Row) error {
@@ -118,15 +129,15 @@ func (r *Rows) All() iter.Seq[Row] {
 	}
 }
 
-// Each calls f for the rows, in the order of [Rows.All], until it returns an error or ctx ends, and returns that error. It
-// looks at ctx once for each second of a log. The row is valid until f returns, which must not change it.
+// Each calls f for the rows, in the order of [Rows.All], until f returns an error or ctx is done, and returns the
+// error. It checks ctx once per second of a log. The row is valid until f returns; f must not change it.
 func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
-	for s := r.first(); s != nil; s = r.first() {
+	for s := r.earliest(); s != nil; s = r.earliest() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		for second := s.unix; s.hasRow && s.unix == second; s.advance(r) {
-			if s.line == nil || !s.next(second) || !s.wanted {
+			if s.line == nil || !s.advancePosition(second) || !s.selected {
 				continue
 			}
 			r.line = s.line
@@ -139,8 +150,9 @@ func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
 	return nil
 }
 
-// first returns the stream with the next row, or with files that may have it and are not opened yet; nil if there is none.
-func (r *Rows) first() (first *stream) {
+// earliest returns the stream with the earliest next row. For an unopened stream it uses the earliest second that the
+// stream may have. It returns nil if no stream has rows.
+func (r *Rows) earliest() (first *stream) {
 	for _, s := range r.streams {
 		if s.hasRow && (first == nil || s.unix < first.unix) {
 			first = s
@@ -149,12 +161,13 @@ func (r *Rows) first() (first *stream) {
 	return first
 }
 
-// name parses the resource's name from the rest of a line, and returns what is behind it, too. after is the name of the row
-// before, or nil. It returns nil if there is no name.
-func (r *Rows) name(rest []byte, after *name) (n *name, counts []byte) {
-	if after != nil && after.next != nil {
-		n = after.next
-		if end := len(n.raw); end < len(rest) && rest[end] == '|' && string(rest[:end]) == n.raw {
+// lookupName parses the resource's name from the rest of a line and returns its cache entry and the fields after it. It
+// returns nil if the line has no name. The parameter after is the name in the previous row, or nil. Usually the same
+// names follow each other again, so lookupName tries after.successor first.
+func (r *Rows) lookupName(rest []byte, after *name) (n *name, counts []byte) {
+	if after != nil && after.successor != nil {
+		n = after.successor
+		if end := len(n.escaped); end < len(rest) && rest[end] == '|' && string(rest[:end]) == n.escaped {
 			return n, rest[end+1:]
 		}
 	}
@@ -167,20 +180,20 @@ func (r *Rows) name(rest []byte, after *name) (n *name, counts []byte) {
 		if len(r.names) >= maxNames {
 			clear(r.names)
 		}
-		n = &name{resource: parseName(raw), raw: string(raw)}
-		n.wanted = r.match == nil || r.match(n.resource)
-		r.names[n.raw] = n
+		n = &name{resource: parseName(raw), escaped: string(raw)}
+		n.selected = r.match == nil || r.match(n.resource)
+		r.names[n.escaped] = n
 	}
 	if after != nil {
-		after.next = n
+		after.successor = n
 	}
 	return n, counts
 }
 
-// Line returns the last row's line as it stands in the file, without its newline. It is valid until the next row.
+// Line returns the line of the last row, unchanged and without its newline. It is valid until the next row.
 func (r *Rows) Line() []byte { return r.line }
 
-// Close closes the files that are open. It is needed only if not all rows were read.
+// Close closes all open files. Callers that read all rows need not call it.
 func (r *Rows) Close() error {
 	var errs []error
 	for _, s := range r.streams {
@@ -189,15 +202,17 @@ func (r *Rows) Close() error {
 	return errors.Join(errs...)
 }
 
-// Err returns the errors so far. A file that cannot be read costs its own rows only, and an index none.
+// Err returns the errors so far. Rows of unreadable files are missing from the result. An unreadable index causes no
+// missing rows.
 func (r *Rows) Err() error { return errors.Join(r.errs...) }
 
-// Malformed returns how many lines were skipped so far because they are malformed or out of order. Of resources that do not
-// match only the name is parsed.
+// Malformed returns the number of lines that were skipped so far: malformed lines, lines of a second that the file
+// cannot have, and the lines of an incomplete last second in a segment that is not the newest. In rows of resources
+// that do not match, only the name is checked.
 func (r *Rows) Malformed() int64 { return r.malformed }
 
-// Position returns the position behind the last row, for [Query.After]: a later search continues there and returns each row once,
-// also of logs that were behind. It is valid for the same Dir, App, PIDs, From and Match.
+// Position returns the position after the last row, for [Query.After]. A later search with the same Dir, App, PIDs,
+// From and Match continues there and returns each row once. It includes rows of logs that were delayed.
 func (r *Rows) Position() Position {
 	at := map[string]position{}
 	for _, s := range r.streams {
@@ -208,22 +223,22 @@ func (r *Rows) Position() Position {
 	return Position{at}
 }
 
-// Position is how far logs have been read, see [Rows.Position]. The zero Position is before all rows.
+// Position records how far each log has been read, see [Rows.Position]. The zero Position is before all rows.
 type Position struct{ logs map[string]position }
 
-// position is a position in a log.
+// position is a position in one log.
 type position struct {
 	second int64
-	rows   int64 // of that second, without malformed ones
+	rows   int64 // rows of this second so far, without malformed ones
 }
 
-// Log is one log: the files that one process writes, identified by their names.
+// Log identifies a log by its file names. One process at a time writes it.
 type Log struct {
 	App string // as in file names, with dashes for dots
-	PID int    // 0 if the names have none
+	PID int    // 0 without a process ID
 }
 
-// String is the log's name in file names: shop, or shop.pid12.
+// String returns the name of the log as in file names, such as shop or shop.pid12.
 func (l Log) String() string {
 	if l.PID == 0 {
 		return l.App
@@ -231,9 +246,9 @@ func (l Log) String() string {
 	return l.App + ".pid" + strconv.Itoa(l.PID)
 }
 
-// Logs returns the logs that the Searcher reads, sorted by name. The error says that the directory cannot be read.
+// Logs returns the logs that s reads, sorted by name. The error means that the directory cannot be read.
 func (s Searcher) Logs() ([]Log, error) {
-	all, err := segmentsByName(s.Dir, s.wanted(nil))
+	all, err := segmentsByName(s.Dir, s.filter(nil))
 	if err != nil {
 		return nil, fmt.Errorf("metriclog: %w", err)
 	}
@@ -245,10 +260,11 @@ func (s Searcher) Logs() ([]Log, error) {
 	return slices.Compact(logs), nil
 }
 
-// Span returns the first and the last second of the logs of these processes, all if there are none: zero Times if nothing is
-// logged. It reads the ends of files only. Files that cannot be read are left out; the error says that the directory cannot be.
+// Span returns the first and the last second in the logs of the given processes. Without pids, it includes the logs of
+// all processes. If nothing is logged, it returns zero Times. Span reads only the ends of files, and omits unreadable
+// files. The error means that the directory cannot be read.
 func (s Searcher) Span(pids ...int) (first, last time.Time, err error) {
-	all, err := segments(s.Dir, s.wanted(pids))
+	all, err := segments(s.Dir, s.filter(pids))
 	if err != nil {
 		return first, last, fmt.Errorf("metriclog: %w", err)
 	}

@@ -12,19 +12,19 @@ import (
 	"strconv"
 )
 
-// segmentReader reads one file of a log.
+// segmentReader reads a segment. The segment is authoritative; the index only speeds up reading. An index record counts
+// only if the line at its offset belongs to its second. If the index is missing or incomplete, belongs to another
+// segment, or has invalid records, reading is slower but correct.
 //
-// The data file tells what there is, and the index only where. A second is complete if its last line is the total of inbound
-// calls, which is written last; see completeEnd for files that other programs wrote. An index record counts only if the line at its
-// offset is of its second, so an index that is missing, of another file, cut off or behind makes reading slower and not wrong. Lines
-// of seconds that the date in the file's name does not allow are skipped, as are those that cannot be parsed.
+// The reader skips lines that it cannot parse, and lines of seconds outside of the date in the file's name. See
+// completeEnd for incomplete seconds.
 type segmentReader struct {
 	*os.File
-	from, to int64 // seconds that the date in its name allows
+	from, to int64 // range of seconds that the date in its name allows, see segment.span
 	size     int64
 }
 
-// openSegment opens a file with its present size: what is appended later is not read.
+// openSegment opens a segment with its current size. Later lines are not read.
 func openSegment(dir string, s segment) (*segmentReader, error) {
 	file, err := os.Open(filepath.Join(dir, s.name()))
 	if err != nil {
@@ -38,9 +38,10 @@ func openSegment(dir string, s segment) (*segmentReader, error) {
 	return &segmentReader{file, from, to, size}, nil
 }
 
-// second returns the second of a line. It is 0, false for one that is malformed, or of a second that the file cannot have.
+// second returns the Unix time of a line. It returns 0, false if the line is malformed, or if its second is outside of
+// [from, to).
 func (o *segmentReader) second(line []byte) (second int64, ok bool) {
-	stamp, _, ok := bytes.Cut(line[:min(len(line), maxStamp)], []byte("|"))
+	stamp, _, ok := bytes.Cut(line[:min(len(line), maxTimestamp)], []byte("|"))
 	ms, err := strconv.ParseInt(string(stamp), 10, 64)
 	if second = ms / 1000; !ok || err != nil || ms <= 0 || second < o.from || second >= o.to {
 		return 0, false
@@ -48,9 +49,9 @@ func (o *segmentReader) second(line []byte) (second int64, ok bool) {
 	return second, true
 }
 
-// firstSecond returns the first second of the file; 0 if there is none near the beginning.
+// firstSecond returns the first second of the segment, or 0 if the beginning of the file has no valid line.
 func (o *segmentReader) firstSecond() int64 {
-	for _, size := range []int64{maxStamp, maxLine} { // mostly the first line is valid
+	for _, size := range []int64{maxTimestamp, maxLine} { // usually the first line is valid
 		begin := make([]byte, min(size, o.size))
 		_, _ = o.ReadAt(begin, 0)
 		for line := range bytes.Lines(begin) {
@@ -62,84 +63,102 @@ func (o *segmentReader) firstSecond() int64 {
 	return 0
 }
 
-// lastLine returns the last line that ends at an offset or before it, and its end. If it is empty, no line ends there.
+// lastLine returns the last line that ends at the offset before or earlier, and the offset of its end. The line is
+// empty if the file has no newline before the offset.
 func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err error) {
-	for size := int64(4 << 10); ; size *= 16 { // most lines are short
+	for size := int64(4 << 10); ; size *= 16 { // most lines are shorter than 4 KiB
 		tail := make([]byte, min(before, size))
 		if _, err := o.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 			return nil, 0, err
 		}
-		whole := bytes.LastIndexByte(tail, '\n') + 1
-		began := bytes.LastIndexByte(tail[:max(whole-1, 0)], '\n') + 1
-		if began > 0 || size >= before {
-			return tail[began:whole], before - int64(len(tail)-whole), nil
+		lineEnd := bytes.LastIndexByte(tail, '\n') + 1
+		lineStart := bytes.LastIndexByte(tail[:max(lineEnd-1, 0)], '\n') + 1
+		if lineStart > 0 || size >= before {
+			return tail[lineStart:lineEnd], before - int64(len(tail)-lineEnd), nil
 		}
 	}
 }
 
-// completeEnd returns the end of the last complete second, and that second; 0 if it cannot be read. A second that is being written, or
-// that a crash or power cut left incomplete, lacks the total of inbound calls as its last line. Files of Sentinel may lack it everywhere,
-// so that the line before the second is no total, either: there the last second is complete if its last line is. A damaged line may have
-// been that total, so any earlier one tells. ours says that the first second of the file is not Sentinel's.
-func (o *segmentReader) completeEnd(ours bool) (end, second int64, err error) {
+// completeEnd returns the end of the last complete second and its Unix time, or 0 if its line is unreadable.
+//
+// The total of inbound calls is the last line of a second. Without it, the second is being written, or a crash or power
+// cut left it incomplete. Segments of Sentinel may have no totals. There, the last second is complete if the file ends
+// with a newline. completeEnd decides by the last line, and by the last line of another second before it:
+//
+//	last line   line before its second        ends with newline  the last second is
+//	---------   ----------------------        -----------------  ------------------
+//	total       any                           any                complete
+//	unreadable  any                           any                unknown; the result is 0
+//	row         total                         any                incomplete
+//	row         row without a total           yes                complete: the segment is Sentinel's
+//	row         none: it is the first second  yes                incomplete if own or pending, otherwise complete
+//	row         row or none                   no                 incomplete
+//	row         unreadable                    any                see the next line before that, but skip rows
+//
+// An unreadable line may have been a total. Before such a line, only another total or the beginning of the file
+// decides. With own, the segment belongs to this package; pending is the result of firstSecondPending.
+func (o *segmentReader) completeEnd(own bool) (end, second int64, err error) {
 	line, end, err := o.lastLine(o.size)
 	second, ok := o.second(line)
 	if err != nil || !ok || isTotal(line) {
 		return end, second, err
 	}
-	began, last := end-int64(len(line)), int64(0) // of the second, and the one before it
-	for at, damaged := began, false; ; at -= int64(len(line)) {
+	start := end - int64(len(line)) // of the last second
+	previous := int64(0)            // second before the last one
+	for at, damaged := start, false; ; at -= int64(len(line)) {
 		if line, _, err = o.lastLine(at); err != nil {
 			return 0, 0, err
 		}
-		switch before, ok := o.second(line); {
+		switch before, ok := o.second(line); { // not ok, and an empty line, at the beginning of the file
 		case len(line) > 0 && !ok:
 			damaged = true
 		case ok && before == second:
-			began, damaged = at-int64(len(line)), false
+			start, damaged = at-int64(len(line)), false
 		case ok && damaged && !isTotal(line):
-			last = max(last, before)
-		case end == o.size && (ok && !isTotal(line) || !ok && !ours && !o.begun()):
+			previous = max(previous, before)
+		case end == o.size && (ok && !isTotal(line) || !ok && !own && !o.firstSecondPending()):
 			return end, second, nil
 		default:
-			return began, max(last, before), nil
+			return start, max(previous, before), nil
 		}
 	}
 }
 
-// begun reports whether the first second may be being written: a Writer makes the index before, and its first record after that.
-func (o *segmentReader) begun() bool {
+// firstSecondPending reports whether a Writer may be writing the first second of the segment. A Writer creates the
+// index before the first rows, and writes the first index record after them.
+func (o *segmentReader) firstSecondPending() bool {
 	at, err := os.Stat(o.Name() + idxSuffix)
 	now, e := o.Stat()
 	return e != nil || now.Size() != o.size || err == nil && at.Size() == 0
 }
 
-// maxLine is the longest line, with its newline; longer ones are skipped.
+// maxLine is the maximum length of a line, including its newline. Longer lines are skipped.
 const maxLine = 64 << 10
 
-// lineReader reads a part of a file line by line.
+// lineReader reads a part of a segment line by line.
 type lineReader struct {
 	*bufio.Reader
-	to    int64
-	began int64 // offset of the last line
-	after int64 // offset of the next line
+	to        int64
+	lineStart int64 // offset of the line that next has returned
+	nextStart int64 // offset of the line that next returns
 }
 
-// newLineReader reads the lines that begin in [from, to). The file ends at end.
+// newLineReader returns a lineReader for the lines that begin in [from, to). The file ends at end.
 func newLineReader(r io.ReaderAt, from, to, end int64) *lineReader {
 	return &lineReader{bufio.NewReaderSize(io.NewSectionReader(r, from, max(end-from, 0)), maxLine), to, from, from}
 }
 
-// next returns a line without its newline, empty if it is too long. The line is valid until the next call. Bytes without a
-// newline at the end of the file are not a line: the error is io.EOF then, as at the end.
+// next returns the next line without its newline; it returns an empty line instead of a line that is too long. The line
+// is valid until the next call. At the end next returns io.EOF. It never returns bytes at the end of the file that have
+// no newline.
 func (l *lineReader) next() (line []byte, err error) {
-	l.began = l.after
-	if l.began >= l.to {
+	l.lineStart = l.nextStart
+	if l.lineStart >= l.to {
 		return nil, io.EOF
 	}
 	for long := false; ; long = true {
 		line, err = l.ReadSlice('\n')
-		l.after += int64(len(line))
+		l.nextStart += int64(len(line))
 		switch {
 		case err == nil && long:
 			return nil, nil
@@ -151,8 +170,9 @@ func (l *lineReader) next() (line []byte, err error) {
 	}
 }
 
-// idxRecord is the size of an index record: the Unix time of a second and the offset of its first line. Records ascend. Some
-// may be missing, and an index may be another file's: a record is valid only if the line at its offset matches.
+// idxRecord is the size of an index record: the Unix time of a second and the offset of its first line, both big-endian
+// int64. Records ascend. An index may lack records, and it may belong to another file, so a record is valid only if the
+// line at its offset matches.
 const idxRecord = 16
 
 // appendRecord appends the index record of a second whose first line is at offset.
@@ -161,13 +181,13 @@ func appendRecord(b []byte, second, offset int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(offset))
 }
 
-// index is an open index.
+// index is an open index file.
 type index struct {
 	*os.File
-	n int // records
+	n int // number of records
 }
 
-// record reads a record. One that cannot be read is 0, -1, which no line matches.
+// record returns the record with number i. If it cannot be read, record returns 0, -1, which matches no line.
 func (x index) record(i int) (second, offset int64) {
 	var b [idxRecord]byte
 	if _, err := x.ReadAt(b[:], int64(i)*idxRecord); err != nil {
@@ -176,7 +196,8 @@ func (x index) record(i int) (second, offset int64) {
 	return int64(binary.BigEndian.Uint64(b[:])), int64(binary.BigEndian.Uint64(b[8:]))
 }
 
-// search returns the number of the first record of this second or a later one, n if there is none.
+// search returns the number of the first record of the second or a later one. It returns x.n if all records are
+// earlier.
 func (x index) search(second int64) int {
 	return sort.Search(x.n, func(i int) bool {
 		s, _ := x.record(i)
@@ -184,7 +205,7 @@ func (x index) search(second int64) int {
 	})
 }
 
-// matches reports whether a line of this second begins at the offset, as an index record says.
+// matches reports whether an index record is valid: a line of the second begins at the offset.
 func (o *segmentReader) matches(second, offset int64) bool {
 	if second < o.from || second >= o.to || offset < 0 {
 		return false
@@ -200,9 +221,9 @@ func (o *segmentReader) matches(second, offset int64) bool {
 	return err == nil && bytes.Equal(got, stamp)
 }
 
-// bisect narrows down by the index where the seconds from and to and those between are: no line of them, or of a later one, begins
-// before low, and none of them or of an earlier one at high or behind it. Without an index, or with one that is wrong or cannot be
-// read, which is the error, that is the whole file.
+// bisect returns a byte range [low, high) that contains all lines of the seconds from..to. It finds the range by a
+// binary search in the index. Without a valid index, the range is the whole file. The error means that the index cannot
+// be read; the range is valid.
 func (o *segmentReader) bisect(from, to int64) (low, high int64, err error) {
 	low, high = 0, o.size
 	file, err := os.Open(o.Name() + idxSuffix)
@@ -212,7 +233,7 @@ func (o *segmentReader) bisect(from, to int64) (low, high int64, err error) {
 	if err != nil {
 		return low, high, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // opened for reading only
 	size, _ := file.Seek(0, io.SeekEnd)
 	x := index{file, int(size / idxRecord)}
 	if i := x.search(from); i > 0 {

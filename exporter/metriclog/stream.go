@@ -6,30 +6,35 @@ import (
 	"os"
 )
 
-// stream reads the rows of one log, file by file, and holds the next one: so rows of several logs can be put in order by their seconds. It
-// opens a file when all rows of the one before are read.
+// stream reads the rows of one log, segment by segment, and holds the next row, so [Rows] can merge the logs by second.
+//
+//	state     hasRow  line  unix                               next state
+//	-----     ------  ----  ----                               ----------
+//	unopened  true    nil   lower bound for the first row      holding or done, by advance
+//	holding   true    set   second of the row in parser.row    holding or done, by advance
+//	done      false   any   unused
 type stream struct {
 	dir, log string
-	files    []segment // not opened yet
-	from, to int64
-	after    position // behind the rows of an earlier search
-	at       position // behind the last row
+	pending  []segment // unopened segments
+	from, to int64     // first and last second to return, inclusive
+	after    position  // last row of an earlier search
+	at       position  // last row returned
 
-	open  *segmentReader
-	lines *lineReader
+	reader *segmentReader // open segment; nil if none is open
+	lines  *lineReader
 
-	parser        // has the next row, or before that the second before which there is none
-	hasRow bool   // or else all are read
-	line   []byte // nil before the first row
-	wanted bool
-	last   *name // of the last row
+	parser          // with the next row
+	hasRow   bool   // see the table
+	line     []byte // line of the next row
+	selected bool   // the next row's resource matches
+	lastName *name  // name in the next row, see Rows.lookupName
 }
 
-// advance reads the next row.
+// advance reads the next row into s.
 func (s *stream) advance(r *Rows) {
 	s.hasRow = false
 	for {
-		if s.open == nil && !s.openNext(r) {
+		if s.reader == nil && !s.openNext(r) {
 			return
 		}
 		line, err := s.lines.next()
@@ -40,82 +45,82 @@ func (s *stream) advance(r *Rows) {
 			r.errs = append(r.errs, s.close())
 			continue
 		}
-		rest, ok := s.parser.stamp(line)
-		if !ok || s.unix < s.open.from || s.unix >= s.open.to {
+		rest, ok := s.parser.parseHead(line)
+		if !ok || s.unix < s.reader.from || s.unix >= s.reader.to {
 			r.malformed++
 			continue
 		}
 		if s.unix < s.from || s.unix > s.to {
 			continue
 		}
-		// The numbers of a resource that nobody asked for are not parsed.
-		n, counts := r.name(rest, s.last)
-		if n == nil || n.wanted && !s.counts(counts) {
+		// Skip the numbers if the resource does not match.
+		n, counts := r.lookupName(rest, s.lastName)
+		if n == nil || n.selected && !s.parseCounts(counts) {
 			r.malformed++
 			continue
 		}
-		s.last = n
+		s.lastName = n
 		s.parser.row.Resource = n.resource
-		s.hasRow, s.line, s.wanted = true, line, n.wanted
+		s.hasRow, s.line, s.selected = true, line, n.selected
 		return
 	}
 }
 
-// openNext opens the next file. It reports false if there is none.
+// openNext opens the next segment. It returns false if no segment remains.
 func (s *stream) openNext(r *Rows) bool {
-	for len(s.files) > 0 {
-		x := s.files[0]
+	for len(s.pending) > 0 {
+		x := s.pending[0]
 		if x.first > s.to {
 			return false
 		}
-		s.files = s.files[1:]
+		s.pending = s.pending[1:]
 		open, err := openSegment(s.dir, x)
 		if err == nil {
-			if err = s.begin(open, r); err == nil {
+			if err = s.startReading(open, r); err == nil {
 				return true
 			}
 			err = errors.Join(err, open.Close())
 		}
-		if !errors.Is(err, os.ErrNotExist) { // retention deleted it
+		if !errors.Is(err, os.ErrNotExist) { // otherwise retention has deleted it
 			r.errs = append(r.errs, err)
 		}
 	}
 	return false
 }
 
-// begin starts to read a file. The log's newest may end with a second that is being written; in those that have ended, whatever
-// is behind the last complete second counts as malformed.
-func (s *stream) begin(open *segmentReader, r *Rows) error {
+// startReading prepares reading of a segment. It ignores the lines after the last complete second. In the newest
+// segment of a log, a Writer may be writing them. In all other segments, they count as malformed.
+func (s *stream) startReading(open *segmentReader, r *Rows) error {
 	end, _, err := open.completeEnd(false)
 	if err != nil {
 		return err
 	}
-	if len(s.files) > 0 { // a later one has begun
-		for cut := newLineReader(open, end, open.size, open.size); cut.after < open.size; r.malformed++ {
+	if len(s.pending) > 0 { // the segment is not the newest
+		for cut := newLineReader(open, end, open.size, open.size); cut.nextStart < open.size; r.malformed++ {
 			if _, err := cut.next(); err != nil && !errors.Is(err, io.EOF) {
 				return err
 			}
 		}
 	}
-	// An index that cannot be read makes the search slower and not wrong, so it is an error to report and none to stop for.
+	// Report an unreadable index, but continue: without it, the search is slower, and its result is the same.
 	low, high, err := open.bisect(s.from, s.to)
 	r.errs = append(r.errs, err)
-	s.open, s.lines = open, newLineReader(open, low, min(high, end), end)
+	s.reader, s.lines = open, newLineReader(open, low, min(high, end), end)
 	return nil
 }
 
-// close closes the open file, if there is one.
+// close closes the open segment, if any.
 func (s *stream) close() error {
-	if s.open == nil {
+	if s.reader == nil {
 		return nil
 	}
-	err := s.open.Close()
-	s.open, s.lines = nil, nil
+	err := s.reader.Close()
+	s.reader, s.lines = nil, nil
 	return err
 }
 
-// next goes on to a row of a second. It reports false for one that an earlier search has yielded.
-func (s *stream) next(second int64) bool {
+// advancePosition moves s.at past a row of the second. It returns false if an earlier search has returned the row.
+func (s *stream) advancePosition(second int64) bool {
 	if s.at.second != second {
 		s.at = position{second: second}
 	}

@@ -14,39 +14,47 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Writer writes the sealed seconds of a Collector to a log. It must be made with [New], and is safe for concurrent use.
+// Writer writes the sealed seconds of a Collector to a log. Create it with [New]. It is safe for concurrent use.
 //
-// It has one position, the first second to write, and [Writer.Flush] moves it on: it reads the records of all resources of some
-// seconds, makes their rows, and writes them, each second whole or not at all. A second is passed over, and counted as lost, if the
-// history lacks the record of a resource, or the log has a later second already. An error leaves the position where it is, so the
-// next Flush, a second later with [Writer.Run], begins with the same second; what was written of it is cut off.
+// A Writer has one position: the first second to write. [Writer.Flush] reads the records of all resources for some
+// seconds, builds their rows, writes them, and moves the position:
 //
-// A second, or as many as it is behind, costs eight system calls: two write rows and index, and six notice that files were
-// deleted, truncated or locked by another process meanwhile. Rows of up to 64 seconds, or about 32,768, are in memory at a time, and
-// those of one second afterwards.
+//	result                                            position   counted as
+//	------                                            --------   ----------
+//	written, or a second without rows                 moves on   metriclog_seconds_total
+//	a record is missing, or the log has a later one   moves on   metriclog_seconds_total, metriclog_lost_seconds_total
+//	error                                             stays      metriclog_errors_total
+//
+// After an error, the files are truncated to their previous sizes. The next Flush, a second later with [Writer.Run],
+// starts with the same second.
+//
+// One or more seconds that are written together cost eight system calls: two write the rows and the index; six detect
+// whether another program deleted, truncated or locked the files. The rows of up to 64 seconds, or of about 32,768
+// rows, are in memory during a Flush. Afterwards the Writer keeps the memory for one second.
 type Writer struct {
 	stats     *collector.Collector
 	unpublish func() // removes the metrics
 
-	mu         sync.Mutex // guards what follows, but for the options of the files
+	mu         sync.Mutex // guards the fields below, except the options in files
 	files      *files
 	next       int64             // index of the first second to write
-	seconds    []second          // memory for those that are written next
-	records    []node.MetricNode // of one resource
-	name       []byte            // its name, as in a line
-	failing    bool
-	stateFiles []string // names that StateFile returned
+	seconds    []pendingSecond   // result of readSeconds, reused by each Flush
+	records    []node.MetricNode // records of one resource, reused
+	name       []byte            // escaped name of this resource, reused
+	failing    bool              // the last write failed, and the error is logged
+	stateFiles []string          // names that StateFile has returned
 	runs       *runs.File
 
 	stat stats
 }
 
-// New makes a Writer for all seconds from the present one on, and its directory. It locks the log, removes what a crash left
-// incomplete, and appends to the newest file if that is of today and not full. The Collector should begin after the last second
-// of the log, see [Last].
+// New returns a Writer for all seconds from the current one on. It creates the directory, locks the log, and removes
+// incomplete seconds that a crash left. It appends to the newest file if that is from today and not full. The Collector
+// should start after the last second of the log, see [Last].
 //
-// The error names every invalid option, and a directory that is not writable. It is also an error that another Writer, in this
-// process or another, has the log, where the system can tell; [Writer.Close] and the end of the process release it.
+// The error names every invalid option, and a directory that is not writable. New also fails if another Writer, in this
+// process or another one, has the log locked, on systems with file locks. [Writer.Close] and the end of the process
+// release the lock.
 func New(c *collector.Collector, o Options) (*Writer, error) {
 	if c == nil {
 		return nil, errors.Join(errors.New("metriclog: no Collector"), o.Check())
@@ -65,67 +73,71 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// warnFuture warns if the log ends in the future, as after a start with a wrong clock: nothing is written until then, because
-// no second may have two values.
+// warnFuture logs a warning if the log ends in the future, which a start with a wrong clock can cause. Nothing is
+// written before that time, because no second may have two values.
 func (w *Writer) warnFuture() {
 	const tolerated = 300 // seconds
 	last := w.stat.last.Load()
 	name, ok := w.stats.Timeline().WallTime(w.next)
 	if last > 0 && (!ok || last-name.Unix() > tolerated) {
-		w.files.Logger.Warn("metric log ends in the future; nothing is written until then. If the clock was wrong, move the files away and restart",
-			"dir", w.files.Dir, "end", time.Unix(last, 0).In(w.files.Location))
+		const message = "metric log ends in the future; nothing is written before its end. " +
+			"If the clock was wrong, move the files to another directory and restart"
+		w.files.Logger.Warn(message, "dir", w.files.Dir, "end", time.Unix(last, 0).In(w.files.Location))
 	}
 }
 
-// Run writes each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, writes
-// it, and closes the files. It returns the error of that last write.
+// Run writes each second when it is sealed, until ctx is done. Then it waits for the open second, about a second at
+// most, writes it, and closes the files. It returns the errors of the last write and of closing.
 func (w *Writer) Run(ctx context.Context) error {
 	err := background.EverySecond(ctx, w.stats.Timeline(), w.Flush)
 	return errors.Join(err, w.Close())
 }
 
-// Flush writes all sealed seconds that were not written yet. If one cannot be written, it and later ones are left for the next
-// Flush.
+// Flush writes all sealed seconds that have not been written. If it cannot write a second, the next Flush starts with
+// it.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	defer w.forget()
+	defer w.releaseMemory()
 	m := w.stats.Seal()
-	_ = w.runs.Save() // a failed attempt was logged, and the next Flush retries it
+	_ = w.runs.Save() // openRuns has logged a failure; each Flush retries
 	for w.next < m.Open {
-		seconds := w.read(m)
-		n, err := w.write(seconds)
+		seconds := w.readSeconds(m)
+		n, err := w.writeSeconds(seconds)
 		w.stat.last.Store(w.files.last)
 		for _, s := range seconds[:n] {
-			w.count(s)
+			w.countSecond(s)
 		}
 		w.next += int64(n)
 		if err != nil {
 			w.stat.errors.Add(1)
 			if !w.failing {
-				w.files.Logger.Error("cannot write the metric log; retrying every second", "dir", w.files.Dir, "err", err)
+				const message = "cannot write the metric log; retrying every second"
+				w.files.Logger.Error(message, "dir", w.files.Dir, "err", err)
 			}
 			w.failing = true
 			return fmt.Errorf("metriclog: %w", err)
 		}
 		if w.failing {
-			w.files.Logger.Info("writing the metric log works again", "dir", w.files.Dir, "lost_seconds", w.stat.lost.Load())
+			const message = "writing the metric log works again"
+			w.files.Logger.Info(message, "dir", w.files.Dir, "lost_seconds", w.stat.lost.Load())
 			w.failing = false
 		}
 	}
 	return nil
 }
 
-// write writes seconds, and returns how many are dealt with: all, or, if there is an error, those before the first that is not in the
-// log. A second that is not after the log's last one is lost.
-func (w *Writer) write(seconds []second) (n int, err error) {
+// writeSeconds writes seconds and returns the number of finished ones. Without an error, all are finished. After an
+// error, they are the seconds before the first one that is missing in the log. writeSeconds drops seconds that are not
+// later than the last second of the log.
+func (w *Writer) writeSeconds(seconds []pendingSecond) (n int, err error) {
 	for i := range seconds {
 		s := &seconds[i]
 		if s.rows == 0 {
 			continue
 		}
-		if err = w.files.append(s.start, s.lines); errors.Is(err, errLate) {
-			s.lose()
+		if err = w.files.append(s.start, s.lines); errors.Is(err, errOutOfOrder) {
+			s.drop()
 			err = nil
 		}
 		if err != nil {
@@ -144,9 +156,9 @@ func (w *Writer) write(seconds []second) (n int, err error) {
 	return n, err
 }
 
-// count counts a second that the Writer has dealt with.
-func (w *Writer) count(s second) {
-	if !s.named {
+// countSecond adds a finished second to the metrics.
+func (w *Writer) countSecond(s pendingSecond) {
+	if !s.hasName {
 		return
 	}
 	w.stat.seconds.Add(1)
@@ -156,8 +168,8 @@ func (w *Writer) count(s second) {
 	}
 }
 
-// Close closes the files, releases the log and removes the Writer's metrics. A later Flush locks the log and opens the files
-// again, unless another process has it; seconds that the other process logged are not written again.
+// Close closes the files, unlocks the log and removes the Writer's metrics. A later Flush locks the log and opens the
+// files again, unless another process has locked it. Seconds that the other process has logged are not written again.
 func (w *Writer) Close() error {
 	if w.unpublish != nil {
 		w.unpublish()
@@ -167,7 +179,7 @@ func (w *Writer) Close() error {
 	return w.files.close()
 }
 
-// Files returns the paths of the log's files, oldest first, without the indexes.
+// Files returns the paths of the log's data files, oldest first, without the indexes.
 func (w *Writer) Files() ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,23 +191,28 @@ func (w *Writer) Files() ([]string, error) {
 	return paths, err
 }
 
-// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
-// called several times.
+// Start runs Run in a new goroutine. The returned function stop cancels its context, waits for it, and returns its
+// error. It may be called several times.
 func (w *Writer) Start() (stop func() error) { return background.Start(w.Run) }
 
-// stats count the work of a Writer. They are atomic, not guarded by its mutex: a hanging disk must not block a scrape.
+// stats holds the metrics of a Writer. The fields are atomic and not guarded by Writer.mu: a scrape must not wait for a
+// slow disk.
 type stats struct{ seconds, rows, errors, lost, last atomic.Int64 }
 
-// metrics are those that a Writer publishes about itself.
+// metrics returns the metrics that a Writer publishes about itself.
 func (w *Writer) metrics() (all []collector.Metric) {
 	metric := func(name, unit, help string, n *atomic.Int64) {
-		all = append(all, collector.Metric{Name: name, Unit: unit, Help: help, Value: func() float64 { return float64(n.Load()) }})
+		value := func() float64 { return float64(n.Load()) }
+		all = append(all, collector.Metric{Name: name, Unit: unit, Help: help, Value: value})
 	}
-	metric("metriclog_seconds_total", "seconds", "Sealed seconds that the metric log has dealt with, idle ones included.", &w.stat.seconds)
+	metric("metriclog_seconds_total", "seconds",
+		"Sealed seconds that the metric log has processed, including idle and lost ones.", &w.stat.seconds)
 	metric("metriclog_rows_total", "", "Rows written to the metric log.", &w.stat.rows)
-	metric("metriclog_errors_total", "", "Failed attempts to write the metric log, which are repeated, or to read it.", &w.stat.errors)
-	metric("metriclog_lost_seconds_total", "seconds",
-		"Seconds of which the metric log lacks rows, because it could not be written for too long or already held a later second.", &w.stat.lost)
-	metric("metriclog_last_second_timestamp_seconds", "seconds", "Unix time of the last second in the metric log; 0 while there is none.", &w.stat.last)
+	metric("metriclog_errors_total", "",
+		"Failed attempts to write the metric log, which are retried, or to read it.", &w.stat.errors)
+	metric("metriclog_lost_seconds_total", "seconds", "Seconds without rows in the metric log, "+
+		"because it could not be written for too long or already had a later second.", &w.stat.lost)
+	metric("metriclog_last_second_timestamp_seconds", "seconds",
+		"Unix time of the last second in the metric log; 0 if the log is empty.", &w.stat.last)
 	return all
 }

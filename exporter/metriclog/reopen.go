@@ -12,18 +12,19 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// ready resumes the log unless everything is as it was left.
-func (f *files) ready() error {
+// ensureOpen opens the log again unless the lock file, the segment and the index on disk are the open ones and have the
+// expected sizes.
+func (f *files) ensureOpen() error {
 	path := f.path(f.current)
-	if f.locked() && sizeOf(path, f.data) == f.size && sizeOf(path+idxSuffix, f.idx) == f.idxSize {
+	if f.locked() && sizeIfSame(path, f.data) == f.size && sizeIfSame(path+idxSuffix, f.idx) == f.idxSize {
 		return nil
 	}
-	return f.resume()
+	return f.reopen()
 }
 
-// resume locks the log for this process, opens the newest file to append to it, and reads which second is the last. That is not always
-// in the newest: a clock may have been set back.
-func (f *files) resume() error {
+// reopen locks the log, opens and repairs the newest segment, and finds the last second of the log. The newest segment
+// does not always have the last second, because a clock may have been set back.
+func (f *files) reopen() error {
 	if err := errors.Join(f.closeSegment(), f.acquire()); err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (f *files) resume() error {
 		return err
 	}
 	for _, s := range slices.Backward(older) {
-		// One that cannot be read may have later seconds, if its date allows it and no other process has deleted it.
+		// An unreadable segment is an error only if its date allows later seconds and no other process has deleted it.
 		if _, end := s.span(); end > f.last && s.err != nil && !errors.Is(s.err, os.ErrNotExist) {
 			return errors.Join(s.err, f.closeSegment())
 		}
@@ -50,13 +51,14 @@ func (f *files) resume() error {
 	return nil
 }
 
-// lockPath is where the lock file is.
+// lockPath returns the path of the lock file.
 func (f *files) lockPath() string { return filepath.Join(f.Dir, f.log) + lockSuffix }
 
-// locked reports whether this process has the lock, and the lock file still exists under its path.
+// locked reports whether this process has the lock and the lock file exists under its path.
 func (f *files) locked() bool { return f.lock != nil && f.lock.InPlace() }
 
-// acquire locks the log, if it is not locked: one process at a time writes it. Where the system has no locks, nothing keeps two from it.
+// acquire locks the log unless this process has the lock. A locked log has one writing process. On systems without
+// locks, acquire succeeds and excludes no other process.
 func (f *files) acquire() error {
 	if f.locked() {
 		return nil
@@ -66,20 +68,21 @@ func (f *files) acquire() error {
 	}
 	lock, err := filelock.Lock(f.lockPath())
 	if errors.Is(err, filelock.ErrHeld) {
-		return fmt.Errorf("%s: another process writes this log; give each an App or a directory of its own", f.lockPath())
+		return fmt.Errorf("%s: another process writes this log; each process needs its own App or Dir",
+			f.lockPath())
 	}
 	if err != nil {
 		return err
 	}
 	if f.lock != nil {
-		_ = f.lock.Close() // its file was deleted
+		_ = f.lock.Close() // the lock file was deleted
 	}
 	f.lock = lock
 	return nil
 }
 
-// sizeOf returns the size of the file at a path if it is the one that is open, and otherwise -1, also if none is open.
-func sizeOf(path string, open *os.File) int64 {
+// sizeIfSame returns the size of the file at path if it is the open file. Otherwise, or if open is nil, it returns -1.
+func sizeIfSame(path string, open *os.File) int64 {
 	at, err := os.Stat(path)
 	if err != nil {
 		return -1
@@ -90,21 +93,22 @@ func sizeOf(path string, open *os.File) int64 {
 	return at.Size()
 }
 
-// open opens the current file and its index, makes them if needed, removes what a crash left incomplete, and reads the last second.
+// open opens or creates the current segment and its index, and repairs both. It raises f.last to the last second of the
+// segment.
 func (f *files) open() error {
 	path := f.path(f.current)
-	data, size, err := openEnd(path)
+	data, size, err := openOrCreate(path)
 	if err != nil {
 		return err
 	}
-	idx, idxSize, err := openEnd(path + idxSuffix)
+	idx, idxSize, err := openOrCreate(path + idxSuffix)
 	if err != nil {
 		return errors.Join(err, data.Close())
 	}
 	f.data, f.size, f.idx, f.idxSize = data, size, idx, idxSize
 	err = f.repair()
 	if err == nil && f.Sync > 0 && size == 0 {
-		err = atomicfile.SyncDir(f.Dir) // or a power cut could remove the new file
+		err = atomicfile.SyncDir(f.Dir) // otherwise a power cut could remove the new file
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", path, err), f.closeSegment())
@@ -112,8 +116,8 @@ func (f *files) open() error {
 	return nil
 }
 
-// openEnd opens a file, made if needed, and returns its size.
-func openEnd(path string) (*os.File, int64, error) {
+// openOrCreate opens or creates a file and returns its size.
+func openOrCreate(path string) (*os.File, int64, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, 0, err
@@ -122,9 +126,16 @@ func openEnd(path string) (*os.File, int64, error) {
 	return file, size, err
 }
 
-// repair truncates both open files behind the last complete second, see [segmentReader.completeEnd]: a crash can leave part of a
-// second behind it, and after a power cut the disk may have one file without the other, and any part of it. Index records that are
-// not of this file go, and those that it lacks are made, so that no second disappears that was readable.
+// repair restores the promise of the package comment for the open files: the segment ends with a complete second, and
+// every complete second has an index record.
+//
+//	segment:  complete seconds … | incomplete second         truncate at completeEnd
+//	index:    records … | records that match no line         truncate after the last record that matches
+//	index:    records … | complete seconds without a record  append the missing records
+//
+// A crash can leave a part of a second. After a power cut, the disk may have one file without the other, and any part
+// of both. No readable second disappears: repair derives missing records from the lines. Unreadable lines before the
+// last complete second stay.
 func (f *files) repair() error {
 	from, to := f.current.span()
 	o := &segmentReader{f.data, from, to, f.size}
@@ -132,17 +143,18 @@ func (f *files) repair() error {
 	if err != nil {
 		return err
 	}
-	var last, began int64
+	var last, scanFrom int64
 	x := index{f.idx, int(f.idxSize / idxRecord)}
-	// The last record that fits the file is where what the index lacks begins. Mostly that is the last one, and nothing is read.
+	// Find the last index record that matches a line. The index may lack the seconds after it. Usually the last record
+	// of the file matches, and repair reads only the lines of its second.
 	for ; x.n > 0; x.n-- {
 		if second, offset := x.record(x.n - 1); offset < end && o.matches(second, offset) {
-			last, began = second, offset
+			last, scanFrom = second, offset
 			break
 		}
 	}
 	kept, missing := int64(x.n)*idxRecord, []byte(nil)
-	for lines := newLineReader(f.data, began, end, end); ; {
+	for lines := newLineReader(f.data, scanFrom, end, end); ; {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -151,7 +163,7 @@ func (f *files) repair() error {
 			return err
 		}
 		if second, ok := o.second(line); ok && second > last {
-			missing, last = appendRecord(missing, second, lines.began), second
+			missing, last = appendRecord(missing, second, lines.lineStart), second
 		}
 	}
 	f.last = max(f.last, last)
