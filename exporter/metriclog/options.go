@@ -31,12 +31,13 @@ type Options struct {
 	// [DefaultMaxFileSize] and, if MaxBytes is set, an eighth of MaxBytes: the current file is never deleted.
 	MaxFileSize int64
 	// MaxFiles is the number of files to keep, including the current one. The default is [DefaultMaxFiles] if MaxFiles,
-	// MaxBytes and MaxAge are all zero. MaxBytes limits the total size of the files and their indexes. MaxAge limits
-	// the age of the last second of a file. Zero means no limit. Old files are deleted when a new file begins, and at
+	// MaxBytes and MaxAge are all zero, and no limit otherwise. Old files are deleted when a new file begins, and at
 	// least once a minute.
 	MaxFiles int
+	// MaxBytes limits the total size in bytes of all files and their indexes. Zero means no limit.
 	MaxBytes int64
-	MaxAge   time.Duration
+	// MaxAge deletes a file when its last second is older. It is given in whole seconds. Zero means no limit.
+	MaxAge time.Duration
 
 	// ZeroRows writes a row for every resource in every second. By default, seconds without events and calls in flight
 	// have no rows.

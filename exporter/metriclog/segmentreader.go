@@ -124,8 +124,9 @@ func (o *segmentReader) completeEnd(own bool) (end, second int64, err error) {
 	}
 }
 
-// firstSecondPending reports whether a Writer may be writing the first second of the segment. A Writer creates the
-// index before the first rows, and writes the first index record after them.
+// firstSecondPending reports whether a Writer may be writing the first second of the segment: the index is empty, or
+// the segment has grown since it was opened. A Writer creates the index before the first rows, and writes the first
+// index record after them.
 func (o *segmentReader) firstSecondPending() bool {
 	at, err := os.Stat(o.Name() + idxSuffix)
 	now, e := o.Stat()

@@ -210,7 +210,7 @@ func (w *Writer) metrics() (all []collector.Metric) {
 	metric("metriclog_rows_total", "", "Rows written to the metric log.", &w.stat.rows)
 	metric("metriclog_errors_total", "",
 		"Failed attempts to write the metric log, which are retried, or to read it.", &w.stat.errors)
-	metric("metriclog_lost_seconds_total", "seconds", "Seconds without rows in the metric log, "+
+	metric("metriclog_lost_seconds_total", "seconds", "Seconds missing from the metric log, "+
 		"because it could not be written for too long or already had a later second.", &w.stat.lost)
 	metric("metriclog_last_second_timestamp_seconds", "seconds",
 		"Unix time of the last second in the metric log; 0 if the log is empty.", &w.stat.last)
