@@ -15,33 +15,37 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// archived is an archive, and what was appended to it.
-type archived struct {
+// archiveTest is an archive, and what was appended to it.
+type archiveTest struct {
 	*metriclog.Archive
 	t    *testing.T
 	want []string
 }
 
-func newArchived(t *testing.T, o metriclog.Options) *archived {
+func newArchiveTest(t *testing.T, o metriclog.Options) *archiveTest {
 	t.Helper()
 	a, err := metriclog.NewArchive(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &archived{Archive: a, t: t}
+	return &archiveTest{Archive: a, t: t}
 }
 
 // second is the rows of a second in which a resource passed n times.
-func second(at time.Time, n int64) iter.Seq2[string, *node.MetricNode] {
-	m := node.MetricNode{Start: at, Counts: node.Counts{Pass: n, Complete: n, Block: 1, Exception: 2, RTSum: time.Duration(n) * 3 * ms}, InFlightMax: 4}
+func secondRows(at time.Time, n int64) iter.Seq2[string, *node.MetricNode] {
+	m := node.MetricNode{
+		Start:       at,
+		Counts:      node.Counts{Pass: n, Complete: n, Block: 1, Exception: 2, RTSum: time.Duration(n) * 3 * ms},
+		InFlightMax: 4,
+	}
 	return func(yield func(string, *node.MetricNode) bool) {
 		_ = yield("GET /a|b", &m) && yield(collector.InboundTotal, &m)
 	}
 }
 
-func (a *archived) add(at time.Time, n int64) {
+func (a *archiveTest) add(at time.Time, n int64) {
 	a.t.Helper()
-	if err := a.Append(at, second(at, n)); err != nil {
+	if err := a.Append(at, secondRows(at, n)); err != nil {
 		a.t.Fatal(err)
 	}
 	for _, name := range []string{"GET /a|b", collector.InboundTotal} {
@@ -50,24 +54,27 @@ func (a *archived) add(at time.Time, n int64) {
 }
 
 // check closes the archive, and searches for everything.
-func (a *archived) check(dir string) {
+func (a *archiveTest) check(dir string) {
 	a.t.Helper()
 	if err := a.Close(); err != nil {
 		a.t.Fatal(err)
 	}
-	if got := found(a.t, dir); !slices.Equal(got, a.want) {
+	if got := searchAll(a.t, dir); !slices.Equal(got, a.want) {
 		a.t.Errorf("%d rows, want %d: %.300q, want %.300q", len(got), len(a.want), got, a.want)
 	}
 }
 
-func found(t *testing.T, dir string) (all []string) {
+func searchAll(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for r := range rows.All() {
-		all = append(all, fmt.Sprint(r.Start.Unix(), r.Resource, r.Pass, r.Block, r.Success, r.Exception, r.RT, r.Concurrency))
+		all = append(
+			all,
+			fmt.Sprint(r.Start.Unix(), r.Resource, r.Pass, r.Block, r.Success, r.Exception, r.RT, r.Concurrency),
+		)
 	}
 	if err := rows.Close(); err != nil || rows.Err() != nil || rows.Malformed() != 0 {
 		t.Fatalf("%v, %v, %d malformed", err, rows.Err(), rows.Malformed())
@@ -75,7 +82,7 @@ func found(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-func archiveFiles(t *testing.T, dir string) (names []string) {
+func filesWithoutLock(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -95,9 +102,16 @@ func TestArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := metriclog.Options{Dir: filepath.Join(t.TempDir(), "new"), App: "web", Location: zone, MaxFileSize: 300 << 10, MaxFiles: 2, MaxAge: time.Second}
+	o := metriclog.Options{
+		Dir:         filepath.Join(t.TempDir(), "new"),
+		App:         "web",
+		Location:    zone,
+		MaxFileSize: 300 << 10,
+		MaxFiles:    2,
+		MaxAge:      time.Second,
+	}
 	at := time.Date(2015, 3, 28, 22, 0, 0, 0, time.UTC) // an hour before the day of 23 hours
-	a := newArchived(t, o)
+	a := newArchiveTest(t, o)
 	for i := range int64(12) {
 		a.add(at, 1+i)
 		at = at.Add(5 * time.Hour)
@@ -107,7 +121,7 @@ func TestArchive(t *testing.T) {
 		at = at.Add(time.Second)
 	}
 	a.check(o.Dir)
-	got := strings.Join(archiveFiles(t, o.Dir), " ")
+	got := strings.Join(filesWithoutLock(t, o.Dir), " ")
 	for _, want := range []string{
 		"web-metrics.log.2015-03-28 web-metrics.log.2015-03-28.idx web-metrics.log.2015-03-29 web-metrics.log.2015-03-29.idx web-metrics.log.2015-03-30 ",
 		"web-metrics.log.2015-03-31 web-metrics.log.2015-03-31.1 web-metrics.log.2015-03-31.1.idx web-metrics.log.2015-03-31.2",
@@ -126,10 +140,10 @@ func TestArchive(t *testing.T) {
 }
 
 // A second archive goes on behind the first, and takes nothing that would be there twice.
-func TestArchiveAgain(t *testing.T) {
+func TestArchiveContinues(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	first := newArchived(t, o)
+	first := newArchiveTest(t, o)
 	if other, err := metriclog.NewArchive(o); err == nil {
 		t.Errorf("two archives at a time: %v", other.Close())
 	}
@@ -137,26 +151,30 @@ func TestArchiveAgain(t *testing.T) {
 	first.add(at.Add(time.Second), 2)
 	first.check(o.Dir)
 
-	again := newArchived(t, o)
+	again := newArchiveTest(t, o)
 	again.want = first.want
 	for _, x := range []time.Time{at.Add(-time.Hour), at, at.Add(time.Second)} {
-		err := again.Append(x, second(x, 5))
-		if err == nil || !strings.Contains(err.Error(), "has seconds up to 2020-01-01 00:00:01 already; cannot append "+x.Format(time.DateTime)) {
+		err := again.Append(x, secondRows(x, 5))
+		if err == nil ||
+			!strings.Contains(
+				err.Error(),
+				"has seconds up to 2020-01-01 00:00:01 already; cannot append "+x.Format(time.DateTime),
+			) {
 			t.Errorf("%v: %v", x, err)
 		}
 	}
 	again.add(at.Add(2*time.Second), 3)
 	again.check(o.Dir)
-	if names := archiveFiles(t, o.Dir); len(names) != 2 {
+	if names := filesWithoutLock(t, o.Dir); len(names) != 2 {
 		t.Errorf("files: %v", names)
 	}
 }
 
 // A write that was interrupted leaves complete seconds only, and the next archive continues there.
-func TestArchiveThatDied(t *testing.T) {
+func TestArchiveAfterCrash(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	a := newArchived(t, o)
+	a := newArchiveTest(t, o)
 	for i := range int64(20) {
 		a.add(at.Add(time.Duration(i)*time.Second), 1)
 	}
@@ -174,7 +192,7 @@ func TestArchiveThatDied(t *testing.T) {
 			t.Fatal(err)
 		}
 		seconds := strings.Count(string(whole[:cut]), collector.InboundTotal+"|1|1|1|2|3|0|4|0\n")
-		again := newArchived(t, o)
+		again := newArchiveTest(t, o)
 		again.want = a.want[: 2*seconds : 2*seconds]
 		again.add(at.Add(time.Duration(seconds)*time.Second), 9)
 		again.check(o.Dir)
@@ -182,26 +200,26 @@ func TestArchiveThatDied(t *testing.T) {
 }
 
 // An archive that cannot write loses what it holds, says so once, and leaves what was there.
-func TestArchiveThatCannotWrite(t *testing.T) {
+func TestArchiveWriteError(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	a := newArchived(t, o)
+	a := newArchiveTest(t, o)
 	a.add(at, 1)
 	if err := os.Mkdir(filepath.Join(o.Dir, "web-metrics.log.2020-01-02"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	at = at.AddDate(0, 0, 1)
-	err := a.Append(at, second(at, 2))
+	err := a.Append(at, secondRows(at, 2))
 	if err == nil || !strings.Contains(err.Error(), "2020-01-02") {
 		t.Errorf("error: %v", err)
 	}
-	if err := a.Append(at.AddDate(0, 0, 1), second(at, 3)); err == nil {
+	if err := a.Append(at.AddDate(0, 0, 1), secondRows(at, 3)); err == nil {
 		t.Error("it takes more after an error")
 	}
 	if err := a.Close(); err != nil {
 		t.Errorf("the error comes again: %v", err)
 	}
-	if got := found(t, o.Dir); strings.Join(got, "\n") != strings.Join(a.want, "\n") {
+	if got := searchAll(t, o.Dir); strings.Join(got, "\n") != strings.Join(a.want, "\n") {
 		t.Errorf("got %v, want %v", got, a.want)
 	}
 }
@@ -217,19 +235,25 @@ func TestArchiveOptions(t *testing.T) {
 
 // A time zone that is changed, and changed back, comes to a date of which there are files: the next one has another number, and all
 // seconds stay in order.
-func TestArchiveInAnotherTimeZone(t *testing.T) {
+func TestArchiveTimeZoneChange(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web"}
 	at := time.Date(2020, 1, 1, 20, 0, 0, 0, time.UTC)
 	var want []string
 	for _, zone := range []*time.Location{time.UTC, time.FixedZone("east", 14*3600), time.UTC, time.UTC} {
 		o.Location = zone
-		a := newArchived(t, o)
+		a := newArchiveTest(t, o)
 		a.want = want
 		a.add(at, 1)
 		a.check(o.Dir)
 		want, at = a.want, at.Add(time.Minute)
 	}
-	got := strings.Join(slices.DeleteFunc(archiveFiles(t, o.Dir), func(name string) bool { return strings.HasSuffix(name, ".idx") }), " ")
+	got := strings.Join(
+		slices.DeleteFunc(
+			filesWithoutLock(t, o.Dir),
+			func(name string) bool { return strings.HasSuffix(name, ".idx") },
+		),
+		" ",
+	)
 	if got != "web-metrics.log.2020-01-01 web-metrics.log.2020-01-01.1 web-metrics.log.2020-01-02" {
 		t.Errorf("files: %s", got)
 	}

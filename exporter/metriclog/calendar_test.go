@@ -67,9 +67,17 @@ func TestCalendar(t *testing.T) {
 				}
 				rows++
 				if i == 0 && (seconds[0] != row.Start.Unix() || offsets[0] != 0) {
-					t.Errorf("%s, %s: %s begins with %d at %d in the index", tc.zone, tc.utc, name, seconds[0]-moment.Unix(), offsets[0])
+					t.Errorf(
+						"%s, %s: %s begins with %d at %d in the index",
+						tc.zone,
+						tc.utc,
+						name,
+						seconds[0]-moment.Unix(),
+						offsets[0],
+					)
 				}
-				if text := row.Start.In(loc).Format(time.DateTime); strings.Split(line, "|")[1] != text || !strings.HasPrefix(text, date) {
+				if text := row.Start.In(loc).Format(time.DateTime); strings.Split(line, "|")[1] != text ||
+					!strings.HasPrefix(text, date) {
 					t.Errorf("%s: %q is in %s, and should be %s", tc.zone, line, name, text)
 				}
 			}
@@ -77,7 +85,11 @@ func TestCalendar(t *testing.T) {
 		if got := strings.Join(dates, " "); got != tc.dates || rows != 12 {
 			t.Errorf("%s, %s: %d rows in files of %s, want %s", tc.zone, tc.utc, rows, got, tc.dates)
 		}
-		found, err := metriclog.Searcher{Dir: r.dir}.Search(metriclog.Query{From: moment.Add(-time.Second), To: moment.Add(time.Second)})
+		found, err := metriclog.Searcher{
+			Dir: r.dir,
+		}.Search(
+			metriclog.Query{From: moment.Add(-time.Second), To: moment.Add(time.Second)},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

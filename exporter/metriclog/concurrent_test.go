@@ -19,7 +19,10 @@ func TestWriterIsSafeForConcurrentUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	w, err := metriclog.New(c, metriclog.Options{Dir: dir, App: "shop", MaxFileSize: 1000, MaxFiles: 1000, Location: time.UTC})
+	w, err := metriclog.New(
+		c,
+		metriclog.Options{Dir: dir, App: "shop", MaxFileSize: 1000, MaxFiles: 1000, Location: time.UTC},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

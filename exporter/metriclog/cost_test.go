@@ -13,8 +13,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// busy is a Writer for the seconds of a Collector, each with some calls of each resource.
-func busy(b *testing.B, resources, seconds, calls int, options ...collector.CallOption) *Writer {
+// busyWriter is a Writer for the seconds of a Collector, each with some calls of each resource.
+func busyWriter(b *testing.B, resources, seconds, calls int, options ...collector.CallOption) *Writer {
 	b.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{
@@ -23,7 +23,10 @@ func busy(b *testing.B, resources, seconds, calls int, options ...collector.Call
 	if err != nil {
 		b.Fatal(err)
 	}
-	w, err := New(c, Options{Dir: b.TempDir(), App: "shop", Location: time.UTC, MaxFiles: 1, Logger: slog.New(slog.DiscardHandler)})
+	w, err := New(
+		c,
+		Options{Dir: b.TempDir(), App: "shop", Location: time.UTC, MaxFiles: 1, Logger: slog.New(slog.DiscardHandler)},
+	)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -91,7 +94,7 @@ func BenchmarkCatchUp(b *testing.B) {
 			name += "/inbound"
 		}
 		b.Run(name, func(b *testing.B) {
-			w := busy(b, c.resources, c.behind, 1, c.inbound...)
+			w := busyWriter(b, c.resources, c.behind, 1, c.inbound...)
 			catchUp(b, w, int64((c.resources+1)*c.behind), "cpu-ns/row")
 		})
 	}

@@ -16,16 +16,16 @@ import (
 )
 
 // damaged is a log of three files of four seconds, as it was written.
-type damaged struct {
+type damagedLog struct {
 	dir   string
 	paths []string
 	data  [][]byte
 	idx   [][]byte
 }
 
-func newDamaged(t testing.TB) *damaged {
+func newDamagedLog(t testing.TB) *damagedLog {
 	t.Helper()
-	d := &damaged{dir: t.TempDir()}
+	d := &damagedLog{dir: t.TempDir()}
 	p := newProcess(t, d.dir, "shop", 0, 850, time.UTC)
 	for n := range int64(12) {
 		if err := p.second(start.Unix()+n, []string{"a", "b|", "GET /c"}[:1+n%3]...); err != nil {
@@ -55,7 +55,7 @@ func newDamaged(t testing.TB) *damaged {
 }
 
 // write writes a file, and its index if there is one.
-func (d *damaged) write(t testing.TB, i int, data, idx []byte) {
+func (d *damagedLog) write(t testing.TB, i int, data, idx []byte) {
 	t.Helper()
 	if err := os.WriteFile(d.paths[i], data, 0o644); err != nil {
 		t.Fatal(err)
@@ -67,8 +67,8 @@ func (d *damaged) write(t testing.TB, i int, data, idx []byte) {
 	}
 }
 
-// wholeSeconds is the part of data up to the end of its last whole second, and how many lines are behind it.
-func wholeSeconds(data []byte) (whole []byte, lines int64) {
+// completeSeconds is the part of data up to the end of its last whole second, and how many lines are behind it.
+func completeSeconds(data []byte) (whole []byte, lines int64) {
 	end := bytes.LastIndex(data, []byte("|"+collector.InboundTotal+"|"))
 	if end >= 0 {
 		if n := bytes.IndexByte(data[end:], '\n'); n >= 0 {
@@ -89,13 +89,13 @@ func wholeSeconds(data []byte) (whole []byte, lines int64) {
 	return whole, lines
 }
 
-// atNewline reports whether a cut is at the end of a line, or a byte before or behind it.
-func atNewline(data []byte, cut int) bool {
+// nearNewline reports whether a cut is at the end of a line, or a byte before or behind it.
+func nearNewline(data []byte, cut int) bool {
 	return bytes.ContainsRune(data[max(cut-2, 0):min(cut+1, len(data))], '\n')
 }
 
 // indexes are what may stand in the place of an index.
-func indexes(idx, other []byte) map[string][]byte {
+func indexVariants(idx, other []byte) map[string][]byte {
 	wrong := slices.Clone(idx)
 	for at := 8; at < len(wrong); at += 16 {
 		binary.BigEndian.PutUint64(wrong[at:], binary.BigEndian.Uint64(wrong[at:])+3)
@@ -111,26 +111,29 @@ func indexes(idx, other []byte) map[string][]byte {
 	return map[string][]byte{
 		"its own": idx, "none": nil, "an empty one": {}, "another's": other, "wrong offsets": wrong, "wrong signs": signs, "one backwards": backwards,
 		"half of it": idx[:len(idx)/32*16], "a torn one": idx[:len(idx)-5], "the end of it": idx[48:],
-		"nonsense": bytes.Repeat([]byte("nonsense"), 50), "zeros": make([]byte, 400), "no end": bytes.Repeat([]byte{0xff}, 400),
+		"nonsense": bytes.Repeat(
+			[]byte("nonsense"),
+			50,
+		), "zeros": make([]byte, 400), "no end": bytes.Repeat([]byte{0xff}, 400),
 	}
 }
 
 // Of a file that was cut off anywhere, with whatever beside it for an index, a search finds all seconds that are there as
 // a whole, and nothing else.
-func TestSearchInFilesThatWereCut(t *testing.T) {
-	d := newDamaged(t)
+func TestSearchTruncatedSegments(t *testing.T) {
+	d := newDamagedLog(t)
 	want, length := []Row(nil), -1 // of what is whole
 	for i := range d.paths {
-		for what, idx := range indexes(d.idx[i], d.idx[(i+1)%3]) {
+		for what, idx := range indexVariants(d.idx[i], d.idx[(i+1)%3]) {
 			step := 53
 			if (what == "its own" || what == "none") && !testing.Short() {
 				step = 5
 			}
 			for cut := len(d.data[i]); cut >= 0; cut-- {
-				if cut%step != 0 && !atNewline(d.data[i], cut) {
+				if cut%step != 0 && !nearNewline(d.data[i], cut) {
 					continue
 				}
-				whole, lines := wholeSeconds(d.data[i][:cut])
+				whole, lines := completeSeconds(d.data[i][:cut])
 				if cut > 0 && d.data[i][cut-1] == '\n' && len(whole) == 0 && what != "an empty one" {
 					continue // a single second, of whole lines: it could be Sentinel's, which has a record or no index
 				}
@@ -140,13 +143,20 @@ func TestSearchInFilesThatWereCut(t *testing.T) {
 					length = len(whole)
 				}
 				d.write(t, i, d.data[i][:cut], idx)
-				got, malformed := found(t, Searcher{Dir: d.dir}, Query{})
-				equal(t, fmt.Sprintf("file %d cut at %d, index: %s", i, cut, what), got, want)
+				got, malformed := search(t, Searcher{Dir: d.dir}, Query{})
+				compareRows(t, fmt.Sprintf("file %d cut at %d, index: %s", i, cut, what), got, want)
 				if i == len(d.paths)-1 {
 					lines = 0 // they may be being written
 				}
 				if malformed != lines {
-					t.Fatalf("file %d cut at %d, index: %s: %d malformed lines, want %d", i, cut, what, malformed, lines)
+					t.Fatalf(
+						"file %d cut at %d, index: %s: %d malformed lines, want %d",
+						i,
+						cut,
+						what,
+						malformed,
+						lines,
+					)
 				}
 			}
 		}
@@ -157,8 +167,8 @@ func TestSearchInFilesThatWereCut(t *testing.T) {
 
 // A second that was cut off at the end of a line is not shown, whatever is damaged before it: the total of the second before, what stands
 // between them, or a line of its own.
-func TestSearchInFilesThatWereCutAfterDamage(t *testing.T) {
-	d := newDamaged(t)
+func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
+	d := newDamagedLog(t)
 	for i := range d.paths {
 		lines := bytes.SplitAfter(d.data[i], []byte("\n"))
 		isTotal := func(line []byte) bool { return bytes.Contains(line, []byte("|"+collector.InboundTotal+"|")) }
@@ -185,9 +195,12 @@ func TestSearchInFilesThatWereCutAfterDamage(t *testing.T) {
 					continue // there is no other
 				}
 				d.write(t, i, slices.Concat(damage...), nil)
-				got, _ := found(t, Searcher{Dir: d.dir}, Query{})
+				got, _ := search(t, Searcher{Dir: d.dir}, Query{})
 				torn, _, _ := bytes.Cut(lines[cut-1], []byte("|"))
-				if slices.ContainsFunc(got, func(r Row) bool { return fmt.Sprint(r.Start.UnixMilli()) == string(torn) }) {
+				if slices.ContainsFunc(
+					got,
+					func(r Row) bool { return fmt.Sprint(r.Start.UnixMilli()) == string(torn) },
+				) {
 					t.Errorf("file %d cut before line %d, damaged is %s: the torn second is shown", i, cut, what)
 				}
 			}
@@ -197,8 +210,8 @@ func TestSearchInFilesThatWereCutAfterDamage(t *testing.T) {
 }
 
 // Whatever stands between the lines is left out and counted, and costs no other line, whatever the index is.
-func TestSearchInFilesWithRubbish(t *testing.T) {
-	d := newDamaged(t)
+func TestSearchSegmentsWithGarbage(t *testing.T) {
+	d := newDamagedLog(t)
 	rng := rand.New(rand.NewPCG(1, 5))
 	binaryRubbish := make([]byte, 300_000)
 	for i := range binaryRubbish {
@@ -218,7 +231,7 @@ func TestSearchInFilesWithRubbish(t *testing.T) {
 		s := []byte(s + "\n")
 		bad := int64(bytes.Count(s, []byte("\n")))
 		for i := range d.paths {
-			all := indexes(d.idx[i], d.idx[(i+1)%3])
+			all := indexVariants(d.idx[i], d.idx[(i+1)%3])
 			for which, idx := range all {
 				want, _ := scan(t, d.dir)
 				at := bytes.IndexByte(d.data[i], '\n') + 1
@@ -232,15 +245,15 @@ func TestSearchInFilesWithRubbish(t *testing.T) {
 				}
 				d.write(t, i, slices.Concat(d.data[i][:at], s, d.data[i][at:]), idx)
 				title := fmt.Sprintf("file %d, %s at %d, index: %s", i, what, at, which)
-				got, malformed := found(t, Searcher{Dir: d.dir}, Query{})
-				equal(t, title, got, want)
+				got, malformed := search(t, Searcher{Dir: d.dir}, Query{})
+				compareRows(t, title, got, want)
 				if malformed != bad {
 					t.Errorf("%s: %d malformed lines, want %d", title, malformed, bad)
 				}
 				from := start.Add(time.Duration(rng.IntN(12)) * time.Second)
 				to := from.Add(time.Duration(rng.IntN(5)) * time.Second)
-				got, _ = found(t, Searcher{Dir: d.dir}, Query{From: from, To: to})
-				equal(t, title+", a part", got, only(want, from, to, "", nil))
+				got, _ = search(t, Searcher{Dir: d.dir}, Query{From: from, To: to})
+				compareRows(t, title+", a part", got, selectRows(want, from, to, "", nil))
 				d.write(t, i, d.data[i], d.idx[i])
 			}
 		}
@@ -248,7 +261,7 @@ func TestSearchInFilesWithRubbish(t *testing.T) {
 }
 
 // In a large file without an index that is of use, a place is found by bisecting.
-func TestSearchInALargeFileWithoutAnIndex(t *testing.T) {
+func TestSearchLargeSegmentWithInvalidIndex(t *testing.T) {
 	dir := t.TempDir()
 	p := newProcess(t, dir, "shop", 0, 1<<30, time.UTC)
 	var many []string
@@ -267,7 +280,7 @@ func TestSearchInALargeFileWithoutAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, _ := scan(t, dir)
-	for what, idx := range indexes(idx, idx[:160]) {
+	for what, idx := range indexVariants(idx, idx[:160]) {
 		_ = os.Remove(path + idxSuffix)
 		if idx != nil {
 			if err := os.WriteFile(path+idxSuffix, idx, 0o644); err != nil {
@@ -276,16 +289,21 @@ func TestSearchInALargeFileWithoutAnIndex(t *testing.T) {
 		}
 		for from := int64(-3); from < 2*seconds+3; from += 97 {
 			from := time.Unix(start.Unix()+from, 0)
-			got, _ := found(t, Searcher{Dir: dir}, Query{From: from, To: from.Add(11 * time.Second)})
-			equal(t, fmt.Sprintf("from %d, index: %s", from.Unix()-start.Unix(), what), got, only(all, from, from.Add(11*time.Second), "", nil))
+			got, _ := search(t, Searcher{Dir: dir}, Query{From: from, To: from.Add(11 * time.Second)})
+			compareRows(
+				t,
+				fmt.Sprintf("from %d, index: %s", from.Unix()-start.Unix(), what),
+				got,
+				selectRows(all, from, from.Add(11*time.Second), "", nil),
+			)
 		}
 	}
 }
 
 // However the files were cut in a power cut, what was synced before it is still there after the next process began, and
 // whole, and the log goes on.
-func TestAPowerCutTakesNothingFromBeforeTheSync(t *testing.T) {
-	d := newDamaged(t)
+func TestPowerCutKeepsSyncedSeconds(t *testing.T) {
+	d := newDamagedLog(t)
 	data, idx := d.data[2], d.idx[2]
 	const synced = 2 // seconds
 	syncedEnd := int(binary.BigEndian.Uint64(idx[synced*16+8:]))
@@ -314,14 +332,14 @@ func TestAPowerCutTakesNothingFromBeforeTheSync(t *testing.T) {
 				if err := p.close(); err != nil {
 					t.Fatal(title, err)
 				}
-				got, malformed := found(t, Searcher{Dir: dir}, Query{To: time.Unix(last-1, 0)})
-				whole, _ := wholeSeconds(data[:cut])
+				got, malformed := search(t, Searcher{Dir: dir}, Query{To: time.Unix(last-1, 0)})
+				whole, _ := completeSeconds(data[:cut])
 				first := len(before) - bytes.Count(data, []byte("\n"))
-				equal(t, title, got, before[first:first+bytes.Count(whole, []byte("\n"))])
+				compareRows(t, title, got, before[first:first+bytes.Count(whole, []byte("\n"))])
 				if malformed != 0 {
 					t.Errorf("%s: %d malformed lines", title, malformed)
 				}
-				if got, _ := found(t, Searcher{Dir: dir}, Query{From: time.Unix(last, 0)}); len(got) != 2 {
+				if got, _ := search(t, Searcher{Dir: dir}, Query{From: time.Unix(last, 0)}); len(got) != 2 {
 					t.Errorf("%s: %d rows of the next process", title, len(got))
 				}
 			}
@@ -330,41 +348,41 @@ func TestAPowerCutTakesNothingFromBeforeTheSync(t *testing.T) {
 }
 
 // A line from some hours later does not end a search before its time.
-func TestSearchGoesOnBehindALineFromLater(t *testing.T) {
-	d := newDamaged(t)
+func TestSearchContinuesAfterLineFromFuture(t *testing.T) {
+	d := newDamagedLog(t)
 	want, _ := scan(t, d.dir)
 	later := fmt.Sprintf("%d|2026-01-02 13:04:05|a|1|1|1|1|1|1|1|0\n", start.Add(10*time.Hour).UnixMilli())
 	at := bytes.Index(d.data[1], []byte(collector.InboundTotal))
 	at += bytes.IndexByte(d.data[1][at:], '\n') + 1
 	d.write(t, 1, slices.Concat(d.data[1][:at], []byte(later), d.data[1][at:]), d.idx[1])
 	to := start.Add(10 * time.Second)
-	got, _ := found(t, Searcher{Dir: d.dir}, Query{To: to})
-	equal(t, "up to the third file", got, only(want, time.Time{}, to, "", nil))
+	got, _ := search(t, Searcher{Dir: d.dir}, Query{To: to})
+	compareRows(t, "up to the third file", got, selectRows(want, time.Time{}, to, "", nil))
 }
 
 // A damaged last line of a file does not hide the file from a search that begins in it.
-func TestSearchBeginsInAFileWithADamagedEnd(t *testing.T) {
-	d := newDamaged(t)
+func TestSearchStartsInSegmentWithDamagedEnd(t *testing.T) {
+	d := newDamagedLog(t)
 	all, _ := scan(t, d.dir)
 	d.write(t, 0, slices.Concat(d.data[0], []byte("rubbish\n")), d.idx[0])
 	from := start.Add(2 * time.Second)
-	got, malformed := found(t, Searcher{Dir: d.dir}, Query{From: from})
-	equal(t, "from the third second", got, only(all, from, time.Time{}, "", nil))
+	got, malformed := search(t, Searcher{Dir: d.dir}, Query{From: from})
+	compareRows(t, "from the third second", got, selectRows(all, from, time.Time{}, "", nil))
 	if malformed != 1 {
 		t.Errorf("%d malformed lines, want 1", malformed)
 	}
 }
 
 // A file whose last line has a time of long ago, by damage or by a clock that was set back, is read by a search that begins before the file.
-func TestSearchOfAFileThatEndsBeforeItBegins(t *testing.T) {
-	d := newDamaged(t)
+func TestSearchSegmentThatEndsBeforeItBegins(t *testing.T) {
+	d := newDamagedLog(t)
 	data := slices.Clone(d.data[0])
 	last := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
 	copy(data[last:], fmt.Sprint(start.Add(-100*time.Second).UnixMilli()))
 	d.write(t, 0, data, d.idx[0])
 	all, _ := scan(t, d.dir)
-	got, malformed := found(t, Searcher{Dir: d.dir}, Query{From: start})
-	equal(t, "from the first second", got, only(all, start, time.Time{}, "", nil))
+	got, malformed := search(t, Searcher{Dir: d.dir}, Query{From: start})
+	compareRows(t, "from the first second", got, selectRows(all, start, time.Time{}, "", nil))
 	if malformed != 0 {
 		t.Errorf("%d malformed lines", malformed)
 	}

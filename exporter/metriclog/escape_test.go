@@ -53,7 +53,8 @@ func TestNamesAreEscaped(t *testing.T) {
 		t.Errorf("%d lines of %d names", len(lines), len(names))
 	}
 	for _, line := range lines {
-		if i := bytes.IndexFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 || bytes.Count(line, []byte("|")) != 10 {
+		if i := bytes.IndexFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 ||
+			bytes.Count(line, []byte("|")) != 10 {
 			t.Errorf("the line %q has a control character, or other fields", line)
 		}
 	}

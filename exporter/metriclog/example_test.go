@@ -39,7 +39,12 @@ func Example() {
 		panic(err)
 	}
 
-	rows, err := metriclog.Searcher{Dir: dir, App: "shop"}.Search(metriclog.Query{Match: func(name string) bool { return name == "checkout" }})
+	rows, err := metriclog.Searcher{
+		Dir: dir,
+		App: "shop",
+	}.Search(
+		metriclog.Query{Match: func(name string) bool { return name == "checkout" }},
+	)
 	if err != nil {
 		panic(err)
 	}

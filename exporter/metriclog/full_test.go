@@ -15,10 +15,14 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-var tmpfs = flag.Bool("tmpfs", false, "mount a small filesystem for TestFullFilesystem, for which it takes root on Linux")
+var tmpfs = flag.Bool(
+	"tmpfs",
+	false,
+	"mount a small filesystem for TestFullFilesystem, for which it takes root on Linux",
+)
 
 // suffers records seconds while the log cannot be written from the tenth on, then makes room, and checks that nothing is lost.
-func suffers(t *testing.T, r *rig, begin, end func()) {
+func checkOutage(t *testing.T, r *rig, begin, end func()) {
 	t.Helper()
 	second := func(n int) (failed int) {
 		for range n {
@@ -51,8 +55,11 @@ func suffers(t *testing.T, r *rig, begin, end func()) {
 	if failed := second(10); failed != 0 {
 		t.Fatalf("%d failed after:\n%s", failed, r.log.String())
 	}
-	if rows, self := r.checkIndexes(t), r.self(); rows != 220 || self["metriclog_errors_total"] != float64(failed) || self["metriclog_lost_seconds_total"] != 0 || self["metriclog_seconds_total"] != 220 {
-		t.Errorf("%d rows, %d failed, %v", rows, failed, self)
+	if rows, metrics := r.checkIndexes(t), r.metrics(); rows != 220 ||
+		metrics["metriclog_errors_total"] != float64(failed) ||
+		metrics["metriclog_lost_seconds_total"] != 0 ||
+		metrics["metriclog_seconds_total"] != 220 {
+		t.Errorf("%d rows, %d failed, %v", rows, failed, metrics)
 	}
 	if n := strings.Count(r.log.String(), "\n"); n != 2 {
 		t.Errorf("%d messages:\n%s", n, r.log.String())
@@ -101,12 +108,16 @@ func TestFullFilesystem(t *testing.T) {
 		}
 		r := newRig(t, start, metriclog.Options{})
 		var lift func()
-		suffers(t, r, func() { lift = limitFiles(t, filepath.Join(r.dir, today)) }, func() { lift() })
+		checkOutage(t, r, func() { lift = limitFiles(t, filepath.Join(r.dir, today)) }, func() { lift() })
 		return
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Fatalf("a small filesystem cannot be mounted; that takes root, and not every container allows it: %v: %s", err, out)
+		t.Fatalf(
+			"a small filesystem cannot be mounted; that takes root, and not every container allows it: %v: %s",
+			err,
+			out,
+		)
 	}
 	t.Cleanup(func() {
 		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
@@ -119,7 +130,7 @@ func TestFullFilesystem(t *testing.T) {
 	}
 	r := newRig(t, start, metriclog.Options{Dir: dir, MaxFileSize: 1 << 20})
 	t.Cleanup(func() { _ = r.Writer.Close() })
-	suffers(t, r, func() {}, func() {
+	checkOutage(t, r, func() {}, func() {
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
 		}
@@ -128,11 +139,11 @@ func TestFullFilesystem(t *testing.T) {
 
 // A directory that cannot be read or written any more costs no second either. Root may write to any directory, so here it is a file that is in the
 // place of the directory.
-func TestDirectoryThatIsGone(t *testing.T) {
+func TestMissingDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	r := newRig(t, start, metriclog.Options{Dir: dir})
 	away := dir + ".away"
-	suffers(t, r, func() {
+	checkOutage(t, r, func() {
 		if err := os.Rename(dir, away); err != nil {
 			t.Fatal(err)
 		}

@@ -37,8 +37,9 @@ func FuzzParse(f *testing.F) {
 	f.Add("-1|d|\\x4a\\xzz\\|3|-1|2|1|7|1|1|1")
 	f.Add("1|d|r|9223372036854775807|1|9223372036854775808|1|9223372036854|1|1|0")
 	f.Fuzz(func(t *testing.T, line string) {
-		if row, ok := naive(line); ok && len(line) < 1000 {
-			if got, err := Parse(line); err != nil && row.RT >= 0 && row.RT < 1<<40*time.Millisecond && row.Start.Year() < 9999 {
+		if row, ok := parseNaively(line); ok && len(line) < 1000 {
+			if got, err := Parse(line); err != nil && row.RT >= 0 && row.RT < 1<<40*time.Millisecond &&
+				row.Start.Year() < 9999 {
 				t.Fatalf("%q: %v", line, err)
 			} else if err == nil && got != row {
 				t.Fatalf("%q is\n%+v, want\n%+v", line, got, row)
@@ -88,7 +89,7 @@ func FuzzIndex(f *testing.F) {
 		f.Fatal(err)
 	}
 	all, _ := scan(f, dir)
-	for _, b := range indexes(idx, idx[:320]) {
+	for _, b := range indexVariants(idx, idx[:320]) {
 		f.Add(b, int64(5), int64(300))
 	}
 	f.Fuzz(func(t *testing.T, idx []byte, from, seconds int64) {
@@ -97,8 +98,8 @@ func FuzzIndex(f *testing.F) {
 		}
 		q := Query{From: time.Unix(start.Unix()+from%4000, 0)}
 		q.To = q.From.Add(time.Duration(seconds%4000) * time.Second)
-		got, malformed := found(t, Searcher{Dir: dir}, q)
-		equal(t, "rows", got, only(all, q.From, q.To, "", nil))
+		got, malformed := search(t, Searcher{Dir: dir}, q)
+		compareRows(t, "rows", got, selectRows(all, q.From, q.To, "", nil))
 		if malformed != 0 {
 			t.Errorf("%d malformed lines", malformed)
 		}
@@ -108,8 +109,8 @@ func FuzzIndex(f *testing.F) {
 // For any contents of a file and its index, each row that is found is a complete line of the file, and the next process can
 // append rows that are found.
 func FuzzSearch(f *testing.F) {
-	d := newDamaged(f)
-	for _, idx := range indexes(d.idx[0], d.idx[1]) {
+	d := newDamagedLog(f)
+	for _, idx := range indexVariants(d.idx[0], d.idx[1]) {
 		f.Add(d.data[0], idx)
 	}
 	f.Add([]byte("1767323000000|x|a|1|1|1|1|1\n1767323001000|x|a|1|1|1|1|1\n17673"), []byte{})
@@ -136,7 +137,7 @@ func FuzzSearch(f *testing.F) {
 				lines[row]++
 			}
 		}
-		got, malformed := found(t, Searcher{Dir: dir}, Query{})
+		got, malformed := search(t, Searcher{Dir: dir}, Query{})
 		for _, row := range got {
 			if lines[row]--; lines[row] < 0 {
 				t.Fatalf("no line of %+v", row)
@@ -145,7 +146,7 @@ func FuzzSearch(f *testing.F) {
 		if all := bytes.Count(data, []byte("\n")) + 1; len(got)+int(malformed) > all {
 			t.Fatalf("%d rows and %d malformed lines of %d", len(got), malformed, all)
 		}
-		found(t, Searcher{Dir: dir}, Query{From: start, To: start.Add(5 * time.Second)})
+		search(t, Searcher{Dir: dir}, Query{From: start, To: start.Add(5 * time.Second)})
 
 		p := newProcess(t, dir, "shop", 0, 1<<30, time.UTC)
 		last := time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC).Unix()
@@ -157,7 +158,7 @@ func FuzzSearch(f *testing.F) {
 		if err := p.close(); err != nil {
 			t.Fatal(err)
 		}
-		after, _ := found(t, Searcher{Dir: dir}, Query{})
+		after, _ := search(t, Searcher{Dir: dir}, Query{})
 		n := 0
 		for _, row := range after {
 			if row.Resource == "z" || row.Resource == collector.InboundTotal && row.Start.Unix() == last {

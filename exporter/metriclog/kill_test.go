@@ -131,7 +131,7 @@ func TestKilled(t *testing.T) {
 			for _, second := range killOne(t, dir, time.Duration(rng.Int64N(int64(40*ms)))) {
 				flushed[second] = true
 			}
-			at = readOn(t, dir, at, read)
+			at = readNext(t, dir, at, read)
 			n--
 			if n == 0 {
 				break
@@ -147,8 +147,8 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d seconds", seconds)
 }
 
-// readOn reads on from a position, and checks each second.
-func readOn(t *testing.T, dir string, at metriclog.Position, read map[int64]int) metriclog.Position {
+// readNext reads on from a position, and checks each second.
+func readNext(t *testing.T, dir string, at metriclog.Position, read map[int64]int) metriclog.Position {
 	t.Helper()
 	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{After: at})
 	if err != nil {

@@ -70,10 +70,25 @@ func checkLines(t *testing.T, data string, from, to, end int64) {
 		}
 	}
 	if !slices.Equal(got, want) || !slices.Equal(starts, places) {
-		t.Errorf("lines of %d bytes from %d to %d of %d begin at %d; they should begin at %d", len(data), from, to, end, starts, places)
+		t.Errorf(
+			"lines of %d bytes from %d to %d of %d begin at %d; they should begin at %d",
+			len(data),
+			from,
+			to,
+			end,
+			starts,
+			places,
+		)
 	}
 	if lines.nextStart < min(to, end) {
-		t.Errorf("after the last line of %d bytes from %d to %d of %d, %d is next", len(data), from, to, end, lines.nextStart)
+		t.Errorf(
+			"after the last line of %d bytes from %d to %d of %d, %d is next",
+			len(data),
+			from,
+			to,
+			end,
+			lines.nextStart,
+		)
 	}
 }
 
@@ -95,7 +110,15 @@ func TestLastLine(t *testing.T) {
 				o := &segmentReader{File: file, size: int64(len(data))}
 				got, end, err := o.lastLine(o.size)
 				if err != nil || string(got) != line || end != int64(len(data)-behind) {
-					t.Errorf("a line of %d bytes, %d before it and %d behind it: found %d bytes up to %d, %v", length+1, len(before), behind, len(got), end, err)
+					t.Errorf(
+						"a line of %d bytes, %d before it and %d behind it: found %d bytes up to %d, %v",
+						length+1,
+						len(before),
+						behind,
+						len(got),
+						end,
+						err,
+					)
 				}
 				if err := o.Close(); err != nil {
 					t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // After Close, or when the lock file was deleted, the Writer reads what other processes wrote before it writes again.
-func TestLogThatAnotherProcessHadMeanwhile(t *testing.T) {
+func TestLogOfAnotherProcess(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.seconds(t, 2)
 	if err := r.Close(); err != nil {
@@ -37,7 +37,7 @@ func TestLogThatAnotherProcessHadMeanwhile(t *testing.T) {
 	if got := r.checkIndexes(t); got != 7 { // it also sees that seconds ascend
 		t.Errorf("%d rows in the log, want 7", got)
 	}
-	if got := r.self()["metriclog_lost_seconds_total"]; got != 3 {
+	if got := r.metrics()["metriclog_lost_seconds_total"]; got != 3 {
 		t.Errorf("%v seconds lost, want 3", got)
 	}
 	if err := os.Remove(filepath.Join(r.dir, "shop-metrics.log.lck")); err != nil {
@@ -50,7 +50,7 @@ func TestLogThatAnotherProcessHadMeanwhile(t *testing.T) {
 }
 
 // A failure to read what others wrote is retried.
-func TestLogThatCannotBeRelocked(t *testing.T) {
+func TestReopenError(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.seconds(t, 2)
 	if err := r.Close(); err != nil {
@@ -74,21 +74,21 @@ func TestLogThatCannotBeRelocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.flush(t)
-	if rows, lost := r.checkIndexes(t), r.self()["metriclog_lost_seconds_total"]; rows != 5 || lost != 1 {
+	if rows, lost := r.checkIndexes(t), r.metrics()["metriclog_lost_seconds_total"]; rows != 5 || lost != 1 {
 		t.Errorf("%d rows, and %v seconds lost; want 5 and 1", rows, lost)
 	}
 }
 
 // asking is a log handler that reads the Writer's metrics while the Writer waits for it, as for a hanging disk.
-type asking struct {
+type scrapingHandler struct {
 	slog.Handler
-	self func() map[string]float64
-	got  float64
+	metrics func() map[string]float64
+	got     float64
 }
 
-func (a *asking) Handle(context.Context, slog.Record) error {
+func (a *scrapingHandler) Handle(context.Context, slog.Record) error {
 	metric := make(chan float64, 1)
-	go func() { metric <- a.self()["metriclog_errors_total"] }()
+	go func() { metric <- a.metrics()["metriclog_errors_total"] }()
 	select {
 	case a.got = <-metric:
 		return nil
@@ -98,15 +98,15 @@ func (a *asking) Handle(context.Context, slog.Record) error {
 }
 
 // A hanging disk must not block /metrics.
-func TestSelfDoesNotWaitForTheDisk(t *testing.T) {
+func TestMetricsDoNotWaitForDisk(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
-	a := &asking{Handler: slog.NewTextHandler(&r.log, nil)}
+	a := &scrapingHandler{Handler: slog.NewTextHandler(&r.log, nil)}
 	w, err := metriclog.New(r.Collector, metriclog.Options{Dir: t.TempDir(), App: "shop", Logger: slog.New(a)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close() //nolint:errcheck // it was closed
-	a.self = func() map[string]float64 { return (&rig{Writer: w}).self() }
+	a.metrics = func() map[string]float64 { return (&rig{Writer: w}).metrics() }
 	state, err := w.StateFile("x")
 	if err != nil {
 		t.Fatal(err)

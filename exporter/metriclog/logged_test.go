@@ -66,7 +66,7 @@ func logged(t *testing.T, damage func(files []string)) (w *metriclog.Writer, fir
 }
 
 // past is the seconds and blocks that there are, from the first second.
-func past(w *metriclog.Writer, first, from, to int64, most int) string {
+func loggedBlocks(w *metriclog.Writer, first, from, to int64, most int) string {
 	var got []string
 	w.Logged(first+from, first+to, func(resource string, m *node.MetricNode) bool {
 		if resource == "a" {
@@ -93,7 +93,7 @@ func TestLogged(t *testing.T) {
 		{5, 5, 100, ""},
 		{2, 100, 3, "2:3 3:4 4:5"},
 	} {
-		if got := past(w, first, tc.from, tc.to, tc.most); got != tc.want {
+		if got := loggedBlocks(w, first, tc.from, tc.to, tc.most); got != tc.want {
 			t.Errorf("from %d to %d: %s, want %s", tc.from, tc.to, got, tc.want)
 		}
 	}
@@ -103,7 +103,7 @@ func TestLogged(t *testing.T) {
 }
 
 // Damaged and missing files are left out.
-func TestLoggedOfDamagedFiles(t *testing.T) {
+func TestLoggedDamagedFiles(t *testing.T) {
 	const all = "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10"
 	write := func(path string, change func(string) string) {
 		b, err := os.ReadFile(path)
@@ -114,7 +114,10 @@ func TestLoggedOfDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	future := fmt.Sprintf("%d|2126-01-02 03:04:05|a|1|1|1|1|1|1|1|0\n", time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
+	future := fmt.Sprintf(
+		"%d|2126-01-02 03:04:05|a|1|1|1|1|1|1|1|0\n",
+		time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli(),
+	)
 	for name, tc := range map[string]struct {
 		damage func(files []string)
 		want   string
@@ -142,9 +145,12 @@ func TestLoggedOfDamagedFiles(t *testing.T) {
 		})
 		want := tc.want
 		if want == "" { // all but what was in the first file
-			want = strings.Join(slices.DeleteFunc(strings.Fields(all), func(s string) bool { return slices.Contains(lost, s) }), " ")
+			want = strings.Join(
+				slices.DeleteFunc(strings.Fields(all), func(s string) bool { return slices.Contains(lost, s) }),
+				" ",
+			)
 		}
-		if got := past(w, first, -100, 10, 100); got != want {
+		if got := loggedBlocks(w, first, -100, 10, 100); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // A search has one file open for each log that is being read: one for consecutive processes, one each for parallel ones.
-func TestSearchOfManyLogsKeepsFewFilesOpen(t *testing.T) {
+func TestSearchOpenFiles(t *testing.T) {
 	const logs = 100
 	for name, c := range map[string]struct{ apart, most int }{"one after the other": {2, 2}, "together": {0, logs + 1}} {
 		dir := t.TempDir()
@@ -21,7 +21,12 @@ func TestSearchOfManyLogsKeepsFewFilesOpen(t *testing.T) {
 				for _, b := range []uint64{uint64(second), uint64(len(data))} {
 					index = append(index, 0, 0, 0, 0, byte(b>>24), byte(b>>16), byte(b>>8), byte(b))
 				}
-				data = fmt.Appendf(data, "%d000|x|a|1|1|1|1|1|1|1|0\n%d000|x|__total_inbound_traffic__|1|1|1|1|1|1|1|0\n", second, second)
+				data = fmt.Appendf(
+					data,
+					"%d000|x|a|1|1|1|1|1|1|1|0\n%d000|x|__total_inbound_traffic__|1|1|1|1|1|1|1|0\n",
+					second,
+					second,
+				)
 			}
 			path := filepath.Join(dir, fmt.Sprintf("shop-metrics.log.pid%d.2026-01-02", i+1))
 			for path, b := range map[string][]byte{path: data, path + ".idx": index} {

@@ -60,7 +60,7 @@ var (
 )
 
 // naive reads a line in another way than Parse.
-func naive(line string) (row Row, ok bool) {
+func parseNaively(line string) (row Row, ok bool) {
 	f := strings.Split(line, "|")
 	if len(f) != 11 {
 		return row, false
@@ -114,7 +114,7 @@ func scan(t testing.TB, dir string) (rows []Row, malformed int64) {
 		p := place{log: m[1] + m[2], first: 1 << 62}
 		p.n, _ = strconv.Atoi(m[3])
 		for line := range strings.Lines(string(b)) {
-			row, ok := naive(strings.TrimSuffix(line, "\n"))
+			row, ok := parseNaively(strings.TrimSuffix(line, "\n"))
 			if !ok || !strings.HasSuffix(line, "\n") {
 				malformed++
 				continue
@@ -150,7 +150,7 @@ func processLog(app string, pid int) string {
 }
 
 // only is the rows of a range of seconds, both included, and of the resources that match.
-func only(rows []Row, from, to time.Time, app string, match func(string) bool) (out []Row) {
+func selectRows(rows []Row, from, to time.Time, app string, match func(string) bool) (out []Row) {
 	for _, r := range rows {
 		if (from.IsZero() || r.Start.Unix() >= from.Unix()) && (to.IsZero() || r.Start.Unix() <= to.Unix()) &&
 			(app == "" || r.App == fileName(app)) && (match == nil || match(r.Resource)) {
@@ -161,7 +161,7 @@ func only(rows []Row, from, to time.Time, app string, match func(string) bool) (
 }
 
 // found is what a search finds, all at once.
-func found(t testing.TB, s Searcher, q Query) (rows []Row, malformed int64) {
+func search(t testing.TB, s Searcher, q Query) (rows []Row, malformed int64) {
 	t.Helper()
 	r, err := s.Search(q)
 	if err != nil {
@@ -189,7 +189,7 @@ func openFiles(r *Rows) (n int) {
 }
 
 // equal reports the first difference.
-func equal(t testing.TB, what string, got, want []Row) {
+func compareRows(t testing.TB, what string, got, want []Row) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
 		switch {
@@ -203,7 +203,19 @@ func equal(t testing.TB, what string, got, want []Row) {
 	}
 }
 
-var names = []string{"GET /a", "GET /ab", "GET /a/{id}", "a|b", `a\x7cb`, "new\nline", `back\slash\\x`, "π", "\x00", " ", "0|0|0|0"}
+var names = []string{
+	"GET /a",
+	"GET /ab",
+	"GET /a/{id}",
+	"a|b",
+	`a\x7cb`,
+	"new\nline",
+	`back\slash\\x`,
+	"π",
+	"\x00",
+	" ",
+	"0|0|0|0",
+}
 
 // at is a moment in a time zone.
 func at(t testing.TB, zone, wall string) (int64, *time.Location) {
@@ -271,7 +283,7 @@ func randomLogs(t testing.TB, dir string, rng *rand.Rand) (begin, end int64) {
 }
 
 // Whatever is asked for, a search finds what reading every line of every file finds.
-func TestSearchFindsWhatAScanFinds(t *testing.T) {
+func TestSearchEqualsScan(t *testing.T) {
 	seeds := uint64(15)
 	if testing.Short() {
 		seeds = 5
@@ -304,20 +316,25 @@ func TestSearchFindsWhatAScanFinds(t *testing.T) {
 			}[rng.IntN(6)]
 			app := []string{"", "shop", "pay.api", "nobody"}[rng.IntN(4)]
 			from, to := moment(), moment()
-			want := only(all, from, to, app, match)
+			want := selectRows(all, from, to, app, match)
 			s, q := Searcher{Dir: dir, App: app}, Query{From: from, To: to, Match: match}
-			got, malformed := found(t, s, q)
-			equal(t, fmt.Sprintf("seed %d, search %d, %v to %v, app %q", seed, i, from.Unix(), to.Unix(), app), got, want)
+			got, malformed := search(t, s, q)
+			compareRows(
+				t,
+				fmt.Sprintf("seed %d, search %d, %v to %v, app %q", seed, i, from.Unix(), to.Unix(), app),
+				got,
+				want,
+			)
 			if malformed != 0 {
 				t.Errorf("seed %d, search %d: %d malformed lines", seed, i, malformed)
 			}
-			equal(t, fmt.Sprintf("seed %d, search %d with breaks", seed, i), inParts(t, s, q, rng), want)
+			compareRows(t, fmt.Sprintf("seed %d, search %d with breaks", seed, i), searchInParts(t, s, q, rng), want)
 		}
 	}
 }
 
-// inParts leaves the loop now and then, and goes on with it or begins a new search with the position.
-func inParts(t testing.TB, s Searcher, q Query, rng *rand.Rand) (rows []Row) {
+// searchInParts leaves the loop now and then, and goes on with it or begins a new search with the position.
+func searchInParts(t testing.TB, s Searcher, q Query, rng *rand.Rand) (rows []Row) {
 	t.Helper()
 	for {
 		r, err := s.Search(q)

@@ -12,7 +12,7 @@ import (
 
 // Files of one log overlap where a clock was set back or two processes wrote. A search that began behind the first second of
 // the next file left out the rest of the one before. Rows come in the order of the files.
-func TestSearchOfFilesThatOverlap(t *testing.T) {
+func TestSearchOverlappingSegments(t *testing.T) {
 	const begin = 1767322990
 	dir, name := t.TempDir(), "shop-metrics.log."+time.Unix(begin, 0).UTC().Format(time.DateOnly)
 	for i, seconds := range [][2]int64{{0, 100}, {20, 60}, {50, 160}, {161, 170}} {

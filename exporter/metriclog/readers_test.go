@@ -94,7 +94,7 @@ func TestReadersFollowWriters(t *testing.T) {
 			t.Errorf("reader %d: %d logs, want %d", i, len(byLog), len(want))
 		}
 		for log, rows := range want {
-			equal(t, fmt.Sprintf("reader %d, %s", i, log), byLog[log], rows)
+			compareRows(t, fmt.Sprintf("reader %d, %s", i, log), byLog[log], rows)
 		}
 	}
 }
@@ -143,12 +143,12 @@ func TestRetentionUnderReaders(t *testing.T) {
 		if len(rows) < len(left) {
 			t.Fatalf("reader %d: %d rows, and %d are left", i, len(rows), len(left))
 		}
-		equal(t, "what is left", rows[len(rows)-len(left):], left)
+		compareRows(t, "what is left", rows[len(rows)-len(left):], left)
 	}
 }
 
 // A position forgets logs that were deleted, or it would grow with each process.
-func TestPositionForgetsLogsThatAreGone(t *testing.T) {
+func TestPositionForgetsDeletedLogs(t *testing.T) {
 	all := t.TempDir()
 	var at Position
 	for pid := 1000; pid < 1020; pid++ {

@@ -38,7 +38,7 @@ func TestRetentionByBytes(t *testing.T) {
 }
 
 // A limit that is below the size of a file holds, too.
-func TestRetentionByFewBytes(t *testing.T) {
+func TestRetentionBelowDefaultFileSize(t *testing.T) {
 	const most = 10_000
 	r := newRig(t, start, metriclog.Options{MaxBytes: most})
 	for range 10 {
@@ -74,7 +74,11 @@ func TestRetentionByAge(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r = newRig(t, r.now.Add(5*time.Minute), metriclog.Options{Dir: r.dir, MaxAge: 90 * time.Second}) // its file has room
+	r = newRig(
+		t,
+		r.now.Add(5*time.Minute),
+		metriclog.Options{Dir: r.dir, MaxAge: 90 * time.Second},
+	) // its file has room
 	if r.seconds(t, 1); len(r.files(t)) != 2 || len(got) < 8 {
 		t.Errorf("%v, later %v", got, r.files(t))
 	}
@@ -82,9 +86,14 @@ func TestRetentionByAge(t *testing.T) {
 }
 
 // Files of other applications, of other processes and of no log stay, however old they are.
-func TestRetentionTakesOnlyItsOwn(t *testing.T) {
+func TestRetentionKeepsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
-	foreign := []string{"other-metrics.log.2025-01-01", "other-metrics.log.pid7.2025-01-01", "shop-metrics.log.2025-01-01.bak", "shop-metrics.log.pid9.2025-01-01"}
+	foreign := []string{
+		"other-metrics.log.2025-01-01",
+		"other-metrics.log.pid7.2025-01-01",
+		"shop-metrics.log.2025-01-01.bak",
+		"shop-metrics.log.pid9.2025-01-01",
+	}
 	for _, name := range append(foreign, "shop-metrics.log.2025-01-01") {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("1735689600000|2025-01-01 00:00:00|a|1|1|1|1|1|1|1|0\n"), 0o644); err != nil {
 			t.Fatal(err)

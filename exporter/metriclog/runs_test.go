@@ -49,10 +49,10 @@ func (p *processes) start() (w *metriclog.Writer, run, first int64) {
 func (p *processes) path() string { return filepath.Join(p.dir, "shop-runs.json") }
 
 // full keeps the file of runs from being written, as a full disk does, until it is called again.
-func (p *processes) full(is bool) {
+func (p *processes) diskFull(full bool) {
 	p.Helper()
 	err := os.Remove(p.path() + ".new")
-	if is {
+	if full {
 		err = os.Mkdir(p.path()+".new", 0o700)
 	}
 	if err != nil && !os.IsNotExist(err) {
@@ -61,14 +61,14 @@ func (p *processes) full(is bool) {
 }
 
 // The disk is full when a process starts. The file of runs is saved as soon as it can be.
-func TestRunsAreSavedAgain(t *testing.T) {
+func TestRunsFileIsRetried(t *testing.T) {
 	p := &processes{T: t, dir: t.TempDir(), at: start}
-	p.full(true)
+	p.diskFull(true)
 	w, run, first := p.start()
 	if list, err := runs.Read(p.path()); len(list) != 0 || err != nil {
 		t.Fatalf("the full disk has %v, %v", list, err)
 	}
-	p.full(false)
+	p.diskFull(false)
 	p.at = p.at.Add(time.Second)
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
@@ -82,9 +82,9 @@ func TestRunsAreSavedAgain(t *testing.T) {
 }
 
 // Processes whose runs the file never had are known from their rows, and their seconds are not those of the run before.
-func TestRunsAreReadFromRows(t *testing.T) {
+func TestRunsFromRows(t *testing.T) {
 	for name, spoil := range map[string]func(p *processes, process int){
-		"the disk was full": func(p *processes, process int) { p.full(process == 1) },
+		"the disk was full": func(p *processes, process int) { p.diskFull(process == 1) },
 		"a copied log with an older file": func(p *processes, process int) {
 			if process == 2 {
 				list, err := runs.Read(p.path())

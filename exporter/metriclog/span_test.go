@@ -92,7 +92,7 @@ func TestSpan(t *testing.T) {
 }
 
 // Each hands over rows without memory for each of them, with their lines as they stand in the file, also of older versions.
-func TestEachRowCostsNoMemory(t *testing.T) {
+func TestEachDoesNotAllocatePerRow(t *testing.T) {
 	dir := t.TempDir()
 	var lines strings.Builder
 	const seconds, resources = 100, 50

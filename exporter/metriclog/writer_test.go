@@ -56,7 +56,7 @@ func newRig(t *testing.T, start time.Time, o metriclog.Options) *rig {
 }
 
 // again is the service after a restart.
-func (r *rig) again(t *testing.T, now time.Time) *rig {
+func (r *rig) restart(t *testing.T, now time.Time) *rig {
 	t.Helper()
 	r.Writer.Close()
 	return newRig(t, now, metriclog.Options{Dir: r.dir})
@@ -113,7 +113,7 @@ func (r *rig) read(t *testing.T, name string) string {
 }
 
 // self reads the log's metrics about itself.
-func (r *rig) self() map[string]float64 {
+func (r *rig) metrics() map[string]float64 {
 	return r.Counts()
 }
 
@@ -152,9 +152,12 @@ func TestLines(t *testing.T) {
 	if got := r.read(t, today); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	self := r.self()
-	if self["metriclog_rows_total"] != 10 || self["metriclog_seconds_total"] != 4 || self["metriclog_errors_total"] != 0 || self["metriclog_lost_seconds_total"] != 0 || self["metriclog_last_second_timestamp_seconds"] != 1767323048 {
-		t.Errorf("self-metrics %v", self)
+	metrics := r.metrics()
+	if metrics["metriclog_rows_total"] != 10 || metrics["metriclog_seconds_total"] != 4 ||
+		metrics["metriclog_errors_total"] != 0 ||
+		metrics["metriclog_lost_seconds_total"] != 0 ||
+		metrics["metriclog_last_second_timestamp_seconds"] != 1767323048 {
+		t.Errorf("self-metrics %v", metrics)
 	}
 }
 
@@ -167,12 +170,16 @@ func TestParse(t *testing.T) {
 	if err != nil || row != want {
 		t.Errorf("%+v, %v", row, err)
 	}
-	total, err := metriclog.Parse("1767323045000|2026-01-02 03:04:05|__total_inbound_traffic__|3|1|2|1|7|4|5|0|7238955192732475\n")
+	total, err := metriclog.Parse(
+		"1767323045000|2026-01-02 03:04:05|__total_inbound_traffic__|3|1|2|1|7|4|5|0|7238955192732475\n",
+	)
 	if err != nil || total.Run != 7238955192732475 || total.Concurrency != 5 {
 		t.Errorf("%+v, %v", total, err)
 	}
 	const most = 1<<63 - 1 // where counts stop
-	row, err = metriclog.Parse("1|d|r|9223372036854775807|1|9223372036854775807|1|1|9223372036854775807|9223372036854775807|0")
+	row, err = metriclog.Parse(
+		"1|d|r|9223372036854775807|1|9223372036854775807|1|1|9223372036854775807|9223372036854775807|0",
+	)
 	if err != nil || row.Pass != most || row.Success != most || row.OccupiedPass != most || row.Concurrency != most {
 		t.Errorf("%+v, %v", row, err)
 	}
@@ -237,7 +244,8 @@ func (r *rig) checkIndexes(t *testing.T) (rows int) {
 			if stamp != last {
 				firsts = append(firsts, stamp)
 			}
-			if fields := strings.Count(line, "|") + 1; fields != want || want == 11 && !strings.HasSuffix(line, "|0\n") {
+			if fields := strings.Count(line, "|") + 1; fields != want ||
+				want == 11 && !strings.HasSuffix(line, "|0\n") {
 				t.Errorf("%s: %d fields in %q", name, fields, line)
 			}
 			last = stamp
@@ -258,7 +266,7 @@ func (r *rig) checkIndexes(t *testing.T) (rows int) {
 	return rows
 }
 
-func TestIndexRollAndRetention(t *testing.T) {
+func TestIndexRotationAndRetention(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{MaxFileSize: 200, MaxFiles: 3})
 	os.WriteFile(filepath.Join(r.dir, "othershop-metrics.log.2025-01-01"), nil, 0o644)
 	os.WriteFile(filepath.Join(r.dir, "shop-metrics.log.2025-01-01.x"), nil, 0o644)
@@ -319,15 +327,15 @@ func TestRestart(t *testing.T) {
 
 	again := r
 	for range 8 { // more restarts than files are kept
-		again = again.again(t, r.now)
+		again = again.restart(t, r.now)
 		if got := again.read(t, today); got != whole {
 			t.Fatalf("after the restart:\n%swant\n%s", got, whole)
 		}
-		if got := again.self()["metriclog_last_second_timestamp_seconds"]; got != 1767323047 {
+		if got := again.metrics()["metriclog_last_second_timestamp_seconds"]; got != 1767323047 {
 			t.Errorf("last second %v", got)
 		}
 	}
-	again = again.again(t, r.now)
+	again = again.restart(t, r.now)
 	again.calls("b", 1, ms)
 	again.now = again.now.Add(time.Second)
 	again.flush(t)
@@ -338,7 +346,7 @@ func TestRestart(t *testing.T) {
 
 // However a crash or a power cut leaves the files, a second is there as a whole or not at all, and what comes after
 // can be read.
-func TestRestartAfterACrashAnywhere(t *testing.T) {
+func TestRestartAfterCrashAnywhere(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	for i := range 4 {
 		for _, name := range []string{"a", "b", "c"}[:i%3+1] {
@@ -403,7 +411,7 @@ func TestRestartAfterACrashAnywhere(t *testing.T) {
 }
 
 // A missing or foreign index is made again, so no complete second disappears that was readable.
-func TestRestartWithoutAnIndex(t *testing.T) {
+func TestRestartWithInvalidIndex(t *testing.T) {
 	for _, cut := range []func(idx string) string{
 		func(string) string { return "" },
 		func(string) string { return "short" },
@@ -421,7 +429,7 @@ func TestRestartWithoutAnIndex(t *testing.T) {
 			data, idx := r.read(t, today), r.read(t, today+".idx")
 			os.WriteFile(filepath.Join(r.dir, today), []byte(data+"17673"), 0o644)
 			os.WriteFile(filepath.Join(r.dir, today+".idx"), []byte(cut(idx)), 0o644)
-			again := r.again(t, r.now.Add(time.Minute))
+			again := r.restart(t, r.now.Add(time.Minute))
 			again.calls("a", 1, ms)
 			again.now = again.now.Add(time.Second)
 			again.flush(t)
@@ -436,7 +444,7 @@ func TestRestartWithoutAnIndex(t *testing.T) {
 }
 
 // A file that another program wrote, or with rubbish in it, keeps what it has. It gets an index, and the log goes on in it.
-func TestRestartBehindAFileThatIsNotOurs(t *testing.T) {
+func TestRestartWithForeignSegment(t *testing.T) {
 	for _, data := range []string{
 		"1767323000000|2026-01-02 03:03:20|a|1|0|1|0|1|0|1|0\n1767323001000|2026-01-02 03:03:21|a|1|0|1|0|1|0|1|0\n",
 		"1767323000000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\nrubbish\n1767323001000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\n" +
@@ -448,7 +456,7 @@ func TestRestartBehindAFileThatIsNotOurs(t *testing.T) {
 			os.WriteFile(filepath.Join(dir, today+".idx"), []byte(idx), 0o644)
 			r := newRig(t, start, metriclog.Options{Dir: dir})
 			last := int64(1767323000 + strings.Count(data, "\n")/2)
-			if got := r.self()["metriclog_last_second_timestamp_seconds"]; got != float64(last) {
+			if got := r.metrics()["metriclog_last_second_timestamp_seconds"]; got != float64(last) {
 				t.Errorf("last second %v of %q", got, data)
 			}
 			r.calls("a", 1, ms)
@@ -470,21 +478,21 @@ func TestRestartBehindAFileThatIsNotOurs(t *testing.T) {
 }
 
 // What the log holds is known even if its newest file is empty.
-func TestLastSecondIsFoundBehindAnEmptyFile(t *testing.T) {
+func TestLastSecondWithEmptySegment(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.calls("a", 1, ms)
 	r.now = r.now.Add(time.Second)
 	r.flush(t)
 	os.WriteFile(filepath.Join(r.dir, today+".1"), nil, 0o644)
 	os.Mkdir(filepath.Join(r.dir, today+".2"), 0o755) // not a file of the log, whatever its name
-	again := r.again(t, r.now)
-	if got := again.self()["metriclog_last_second_timestamp_seconds"]; got != 1767323045 {
+	again := r.restart(t, r.now)
+	if got := again.metrics()["metriclog_last_second_timestamp_seconds"]; got != 1767323045 {
 		t.Errorf("last second %v", got)
 	}
 }
 
 // Files and directories that were deleted, moved or truncated are made again; no later second is lost.
-func TestDeletedFilesAreMadeAgain(t *testing.T) {
+func TestDeletedFilesAreCreatedAgain(t *testing.T) {
 	for name, take := range map[string]func(dir string) error{
 		"file": func(dir string) error { return os.Remove(filepath.Join(dir, today)) },
 		"both": func(dir string) error {
@@ -526,19 +534,19 @@ func TestDeletedFilesAreMadeAgain(t *testing.T) {
 }
 
 // After a restart with the clock set back, no second gets a second row.
-func TestSecondsThatTheLogHoldsAreNotWrittenAgain(t *testing.T) {
+func TestSecondsAreNotWrittenTwice(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.calls("a", 1, ms)
 	r.now = r.now.Add(time.Second)
 	r.flush(t)
-	again := r.again(t, start.Add(-2*time.Second))
+	again := r.restart(t, start.Add(-2*time.Second))
 	for range 4 {
 		again.calls("a", 1, ms)
 		again.now = again.now.Add(999 * ms)
 	}
 	again.flush(t)
-	if rows := again.checkIndexes(t); rows != 2 || again.self()["metriclog_lost_seconds_total"] != 3 {
-		t.Errorf("%d rows, %v", rows, again.self())
+	if rows := again.checkIndexes(t); rows != 2 || again.metrics()["metriclog_lost_seconds_total"] != 3 {
+		t.Errorf("%d rows, %v", rows, again.metrics())
 	}
 }
 
@@ -560,7 +568,15 @@ func TestLogThatEndsInTheFuture(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := metriclog.New(c, metriclog.Options{Dir: r.dir, App: "shop", Location: time.UTC, Logger: slog.New(slog.NewTextHandler(&output, nil))})
+			w, err := metriclog.New(
+				c,
+				metriclog.Options{
+					Dir:      r.dir,
+					App:      "shop",
+					Location: time.UTC,
+					Logger:   slog.New(slog.NewTextHandler(&output, nil)),
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -576,7 +592,7 @@ func TestLogThatEndsInTheFuture(t *testing.T) {
 
 // A file in the way makes every write fail. Rows wait; when it is gone they are written, none is lost, and the log
 // has one message for the beginning and one for the end.
-func TestFailureCostsNothingWithinAMinute(t *testing.T) {
+func TestShortFailureLosesNothing(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	if err := os.Mkdir(filepath.Join(r.dir, today+".idx"), 0o755); err != nil {
 		t.Fatal(err)
@@ -592,8 +608,9 @@ func TestFailureCostsNothingWithinAMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.flush(t)
-	if rows, self := r.checkIndexes(t), r.self(); rows != 20 || self["metriclog_errors_total"] != 20 || self["metriclog_lost_seconds_total"] != 0 {
-		t.Errorf("%d rows, %v", rows, self)
+	if rows, metrics := r.checkIndexes(t), r.metrics(); rows != 20 || metrics["metriclog_errors_total"] != 20 ||
+		metrics["metriclog_lost_seconds_total"] != 0 {
+		t.Errorf("%d rows, %v", rows, metrics)
 	}
 	if n := strings.Count(r.log.String(), "\n"); n != 2 {
 		t.Errorf("%d messages:\n%s", n, r.log.String())
@@ -601,7 +618,7 @@ func TestFailureCostsNothingWithinAMinute(t *testing.T) {
 }
 
 // Rows that could not be written before the statistics forgot them are counted as lost.
-func TestLossIsCounted(t *testing.T) {
+func TestLostSecondsAreCounted(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	for range 700 {
 		r.calls("a", 1, ms)
@@ -609,8 +626,8 @@ func TestLossIsCounted(t *testing.T) {
 	}
 	r.flush(t)
 	// The history is ten minutes, and the second that has just ended makes room in it when the next one does.
-	if rows, self := r.checkIndexes(t), r.self(); rows != 601 || self["metriclog_lost_seconds_total"] != 99 {
-		t.Errorf("%d rows, %v", rows, self)
+	if rows, metrics := r.checkIndexes(t), r.metrics(); rows != 601 || metrics["metriclog_lost_seconds_total"] != 99 {
+		t.Errorf("%d rows, %v", rows, metrics)
 	}
 }
 
@@ -672,7 +689,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-func TestOptionsNameAllThatIsWrong(t *testing.T) {
+func TestOptionsNameAllInvalidFields(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -716,8 +733,8 @@ func TestZeroRows(t *testing.T) {
 		r.now = r.now.Add(time.Second)
 		r.flush(t)
 	}
-	if rows := r.checkIndexes(t); rows != 5 || r.self()["metriclog_rows_total"] != 10 {
-		t.Errorf("%d rows, %v", rows, r.self())
+	if rows := r.checkIndexes(t); rows != 5 || r.metrics()["metriclog_rows_total"] != 10 {
+		t.Errorf("%d rows, %v", rows, r.metrics())
 	}
 	if got := r.read(t, today); strings.Count(got, "|idle|0|0|0|0|0|0|0|0\n") != 5 {
 		t.Errorf("got\n%s", got)

@@ -13,7 +13,7 @@ import (
 )
 
 // late is another log of the same Collector.
-func (r *rig) late(t *testing.T, o metriclog.Options) *rig {
+func (r *rig) delayedLog(t *testing.T, o metriclog.Options) *rig {
 	t.Helper()
 	o.Dir, o.App, o.Location, o.Logger = t.TempDir(), "shop", time.UTC, slog.New(slog.DiscardHandler)
 	w, err := metriclog.New(r.Collector, o)
@@ -24,8 +24,8 @@ func (r *rig) late(t *testing.T, o metriclog.Options) *rig {
 	return &rig{Collector: r.Collector, Writer: w, dir: o.Dir}
 }
 
-// weather makes calls for so many seconds, of resources that come and go, with clocks that step, and calls each after each.
-func (r *rig) weather(t *testing.T, seconds int, each func()) {
+// randomCalls makes calls for so many seconds, of resources that come and go, with clocks that step, and calls each after each.
+func (r *rig) randomCalls(t *testing.T, seconds int, each func()) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(4, 4))
 	for i := range seconds {
@@ -52,20 +52,20 @@ func (r *rig) weather(t *testing.T, seconds int, each func()) {
 }
 
 // A log that is written minutes after the calls is, byte for byte, the one that is written every second.
-func TestLogThatIsBehindIsTheSame(t *testing.T) {
+func TestDelayedLogIsIdentical(t *testing.T) {
 	for _, zeroRows := range []bool{false, true} {
 		o := metriclog.Options{ZeroRows: zeroRows, MaxFileSize: 100_000, MaxFiles: 100}
 		r := newRig(t, start, o)
-		late := r.late(t, o)
+		delayed := r.delayedLog(t, o)
 		n := 0
-		r.weather(t, 400, func() {
+		r.randomCalls(t, 400, func() {
 			r.flush(t)
 			if n++; n%150 == 0 {
-				late.flush(t)
+				delayed.flush(t)
 			}
 		})
-		late.flush(t)
-		got, want := late.contents(t), r.contents(t)
+		delayed.flush(t)
+		got, want := delayed.contents(t), r.contents(t)
 		if len(want) < 5 || len(got) != len(want) {
 			t.Fatalf("%d files, and late %d", len(want), len(got))
 		}
@@ -74,10 +74,11 @@ func TestLogThatIsBehindIsTheSame(t *testing.T) {
 				t.Errorf("zero rows %t: %s differs", zeroRows, name)
 			}
 		}
-		if a, b := r.self(), late.self(); fmt.Sprint(a) != fmt.Sprint(b) || a["metriclog_lost_seconds_total"] != 0 {
+		if a, b := r.metrics(), delayed.metrics(); fmt.Sprint(a) != fmt.Sprint(b) ||
+			a["metriclog_lost_seconds_total"] != 0 {
 			t.Errorf("%v, and late %v", a, b)
 		}
-		late.checkIndexes(t)
+		delayed.checkIndexes(t)
 	}
 }
 
@@ -94,12 +95,12 @@ func (r *rig) contents(t *testing.T) map[string]string {
 }
 
 // What is older than the history is lost, and all else has its own second.
-func TestLogThatIsBehindTheHistory(t *testing.T) {
+func TestLogDelayedBeyondHistory(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
-	late := r.late(t, metriclog.Options{})
-	r.weather(t, 900, func() { r.flush(t) })
-	late.flush(t)
-	lost := int(late.self()["metriclog_lost_seconds_total"])
+	delayed := r.delayedLog(t, metriclog.Options{})
+	r.randomCalls(t, 900, func() { r.flush(t) })
+	delayed.flush(t)
+	lost := int(delayed.metrics()["metriclog_lost_seconds_total"])
 	if lost < 200 || lost > 500 {
 		t.Errorf("%d seconds are lost", lost)
 	}
@@ -108,7 +109,7 @@ func TestLogThatIsBehindTheHistory(t *testing.T) {
 		all[line] = true
 	}
 	complete := 0
-	for line := range strings.Lines(late.read(t, today)) {
+	for line := range strings.Lines(delayed.read(t, today)) {
 		if !all[line] {
 			t.Fatalf("the log that is on time lacks %s", line)
 		}
