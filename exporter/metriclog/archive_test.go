@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// archiveTest is an archive, and what was appended to it.
+// archiveTest is an Archive and the rows that were appended to it.
 type archiveTest struct {
 	*metriclog.Archive
 	t    *testing.T
@@ -31,7 +31,7 @@ func newArchiveTest(t *testing.T, o metriclog.Options) *archiveTest {
 	return &archiveTest{Archive: a, t: t}
 }
 
-// second is the rows of a second in which a resource passed n times.
+// secondRows returns the rows of a second with n passes of one resource.
 func secondRows(at time.Time, n int64) iter.Seq2[string, *node.MetricNode] {
 	m := node.MetricNode{
 		Start:       at,
@@ -53,7 +53,7 @@ func (a *archiveTest) add(at time.Time, n int64) {
 	}
 }
 
-// check closes the archive, and searches for everything.
+// check closes the archive and compares all rows of the log with the appended ones.
 func (a *archiveTest) check(dir string) {
 	a.t.Helper()
 	if err := a.Close(); err != nil {
@@ -71,10 +71,8 @@ func searchAll(t *testing.T, dir string) (all []string) {
 		t.Fatal(err)
 	}
 	for r := range rows.All() {
-		all = append(
-			all,
-			fmt.Sprint(r.Start.Unix(), r.Resource, r.Pass, r.Block, r.Success, r.Exception, r.RT, r.Concurrency),
-		)
+		all = append(all,
+			fmt.Sprint(r.Start.Unix(), r.Resource, r.Pass, r.Block, r.Success, r.Exception, r.RT, r.Concurrency))
 	}
 	if err := rows.Close(); err != nil || rows.Err() != nil || rows.Malformed() != 0 {
 		t.Fatalf("%v, %v, %d malformed", err, rows.Err(), rows.Malformed())
@@ -96,7 +94,8 @@ func filesWithoutLock(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// Days of the log's zone, and files of a size, many more than a Writer keeps; all of them are there.
+// An archive starts a segment at each local midnight and at each size limit. It keeps more segments than MaxFiles, and
+// seconds older than MaxAge.
 func TestArchive(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -123,8 +122,10 @@ func TestArchive(t *testing.T) {
 	a.check(o.Dir)
 	got := strings.Join(filesWithoutLock(t, o.Dir), " ")
 	for _, want := range []string{
-		"web-metrics.log.2015-03-28 web-metrics.log.2015-03-28.idx web-metrics.log.2015-03-29 web-metrics.log.2015-03-29.idx web-metrics.log.2015-03-30 ",
-		"web-metrics.log.2015-03-31 web-metrics.log.2015-03-31.1 web-metrics.log.2015-03-31.1.idx web-metrics.log.2015-03-31.2",
+		"web-metrics.log.2015-03-28 web-metrics.log.2015-03-28.idx " +
+			"web-metrics.log.2015-03-29 web-metrics.log.2015-03-29.idx web-metrics.log.2015-03-30 ",
+		"web-metrics.log.2015-03-31 web-metrics.log.2015-03-31.1 " +
+			"web-metrics.log.2015-03-31.1.idx web-metrics.log.2015-03-31.2",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("files: %s, want %s", got, want)
@@ -134,18 +135,19 @@ func TestArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first, _, _ := strings.Cut(string(data), "\n"); first != `1427598000000|2015-03-29 05:00:00|GET /a\x7cb|2|1|2|2|3|0|4|0` {
-		t.Errorf("first line: %s", first)
+	const want = `1427598000000|2015-03-29 05:00:00|GET /a\x7cb|2|1|2|2|3|0|4|0`
+	if first, _, _ := strings.Cut(string(data), "\n"); first != want {
+		t.Errorf("first line: %s, want %s", first, want)
 	}
 }
 
-// A second archive goes on behind the first, and takes nothing that would be there twice.
+// A second archive appends to the log of the first one. It refuses seconds that are not later.
 func TestArchiveContinues(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	first := newArchiveTest(t, o)
 	if other, err := metriclog.NewArchive(o); err == nil {
-		t.Errorf("two archives at a time: %v", other.Close())
+		t.Errorf("two archives opened the same log: %v", other.Close())
 	}
 	first.add(at, 1)
 	first.add(at.Add(time.Second), 2)
@@ -156,10 +158,8 @@ func TestArchiveContinues(t *testing.T) {
 	for _, x := range []time.Time{at.Add(-time.Hour), at, at.Add(time.Second)} {
 		err := again.Append(x, secondRows(x, 5))
 		if err == nil ||
-			!strings.Contains(
-				err.Error(),
-				"has seconds up to 2020-01-01 00:00:01 already; cannot append "+x.Format(time.DateTime),
-			) {
+			!strings.Contains(err.Error(),
+				"has seconds up to 2020-01-01 00:00:01 already; cannot append "+x.Format(time.DateTime)) {
 			t.Errorf("%v: %v", x, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestArchiveContinues(t *testing.T) {
 	}
 }
 
-// A write that was interrupted leaves complete seconds only, and the next archive continues there.
+// A crash during a write leaves complete seconds. The next archive removes the rest and continues after them.
 func TestArchiveAfterCrash(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -199,7 +199,8 @@ func TestArchiveAfterCrash(t *testing.T) {
 	}
 }
 
-// An archive that cannot write loses what it holds, says so once, and leaves what was there.
+// After a failed write, an archive loses its buffered seconds and returns the error once. The seconds in the files
+// remain.
 func TestArchiveWriteError(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -214,10 +215,10 @@ func TestArchiveWriteError(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 	if err := a.Append(at.AddDate(0, 0, 1), secondRows(at, 3)); err == nil {
-		t.Error("it takes more after an error")
+		t.Error("Append after an error succeeded")
 	}
 	if err := a.Close(); err != nil {
-		t.Errorf("the error comes again: %v", err)
+		t.Errorf("Close returned the error again: %v", err)
 	}
 	if got := searchAll(t, o.Dir); strings.Join(got, "\n") != strings.Join(a.want, "\n") {
 		t.Errorf("got %v, want %v", got, a.want)
@@ -233,8 +234,8 @@ func TestArchiveOptions(t *testing.T) {
 	}
 }
 
-// A time zone that is changed, and changed back, comes to a date of which there are files: the next one has another number, and all
-// seconds stay in order.
+// A changed time zone can return to a date that already has segments. The next segment then gets the next free number,
+// and all seconds stay in order.
 func TestArchiveTimeZoneChange(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web"}
 	at := time.Date(2020, 1, 1, 20, 0, 0, 0, time.UTC)
@@ -248,10 +249,8 @@ func TestArchiveTimeZoneChange(t *testing.T) {
 		want, at = a.want, at.Add(time.Minute)
 	}
 	got := strings.Join(
-		slices.DeleteFunc(
-			filesWithoutLock(t, o.Dir),
-			func(name string) bool { return strings.HasSuffix(name, ".idx") },
-		),
+		slices.DeleteFunc(filesWithoutLock(t, o.Dir),
+			func(name string) bool { return strings.HasSuffix(name, ".idx") }),
 		" ",
 	)
 	if got != "web-metrics.log.2020-01-01 web-metrics.log.2020-01-01.1 web-metrics.log.2020-01-02" {

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The metrics that the table says are logged are those that come back from a row as they were, and no others.
+// A metric survives a round trip through a row exactly if the table marks it as logged.
 func TestLoggedMetricsSurviveTheLog(t *testing.T) {
 	var m node.MetricNode
 	for i, c := range node.Columns() {
@@ -27,7 +27,7 @@ func TestLoggedMetricsSurviveTheLog(t *testing.T) {
 		want, _ := metric.Value(&m)
 		got, _ := metric.Value(&back)
 		if (got == want) != metric.Logged {
-			t.Errorf("%s: %v came back as %v; logged is %v", metric.Name, want, got, metric.Logged)
+			t.Errorf("%s: %v was read back as %v; the table has Logged %v", metric.Name, want, got, metric.Logged)
 		}
 	}
 }

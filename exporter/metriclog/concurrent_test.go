@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Everything may be called at once, and no second is written twice or torn.
+// All methods may be called concurrently. No second is written twice or in part.
 func TestWriterIsSafeForConcurrentUse(t *testing.T) {
 	var mu sync.Mutex
 	now := start
@@ -19,10 +19,8 @@ func TestWriterIsSafeForConcurrentUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	w, err := metriclog.New(
-		c,
-		metriclog.Options{Dir: dir, App: "shop", MaxFileSize: 1000, MaxFiles: 1000, Location: time.UTC},
-	)
+	w, err := metriclog.New(c,
+		metriclog.Options{Dir: dir, App: "shop", MaxFileSize: 1000, MaxFiles: 1000, Location: time.UTC})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,15 +18,14 @@ func busyWriter(b *testing.B, resources, seconds, calls int, options ...collecto
 	b.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{
-		Now: func() time.Time { return now }, Windows: node.Options{History: time.Hour}, MaxResources: resources, MaxLeaves: resources,
+		Now:     func() time.Time { return now },
+		Windows: node.Options{History: time.Hour}, MaxResources: resources, MaxLeaves: resources,
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	w, err := New(
-		c,
-		Options{Dir: b.TempDir(), App: "shop", Location: time.UTC, MaxFiles: 1, Logger: slog.New(slog.DiscardHandler)},
-	)
+	w, err := New(c,
+		Options{Dir: b.TempDir(), App: "shop", Location: time.UTC, MaxFiles: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -51,8 +50,8 @@ func busyWriter(b *testing.B, resources, seconds, calls int, options ...collecto
 	return w
 }
 
-// catchUp measures the processor time of writing all seconds again and again, for each row or, if rows is 0, for all.
-func catchUp(b *testing.B, w *Writer, rows int64, unit string) {
+// catchUp repeatedly writes all seconds with w. It reports the CPU time per row.
+func catchUp(b *testing.B, w *Writer, rows int64) {
 	b.Helper()
 	b.ReportAllocs()
 	var before, after syscall.Rusage
@@ -71,7 +70,7 @@ func catchUp(b *testing.B, w *Writer, rows int64, unit string) {
 			b.Fatal(err)
 		}
 		if n := w.stat.rows.Load() - written; n != rows || w.stat.lost.Load() > 0 {
-			b.Fatalf("%d rows, want %d; %d seconds are lost", n, rows, w.stat.lost.Load())
+			b.Fatalf("%d rows, want %d; %d lost seconds", n, rows, w.stat.lost.Load())
 		}
 	}
 	again()
@@ -79,23 +78,26 @@ func catchUp(b *testing.B, w *Writer, rows int64, unit string) {
 	for b.Loop() {
 		again()
 	}
-	b.ReportMetric(float64(used(&after)-start)/float64(rows)/float64(b.N), unit)
+	b.ReportMetric(float64(used(&after)-start)/float64(rows)/float64(b.N), "cpu-ns/row")
 }
 
-// BenchmarkCatchUp writes a log that is some seconds behind. Calls that are inbound are read twice, for the last row of a
-// second, too.
+// BenchmarkCatchUp measures the writing of a log that is delayed by some seconds. With inbound calls, the records are
+// read twice: for their resources and for the totals.
 func BenchmarkCatchUp(b *testing.B) {
 	for _, c := range []struct {
-		resources, behind int
-		inbound           []collector.CallOption
-	}{{100, 60, nil}, {100, 900, nil}, {100, 3500, nil}, {100, 3500, []collector.CallOption{collector.Inbound()}}, {1000, 900, nil}, {2000, 60, nil}} {
-		name := fmt.Sprintf("resources=%d/behind=%ds", c.resources, c.behind)
+		resources, delay int
+		inbound          []collector.CallOption
+	}{
+		{100, 60, nil}, {100, 900, nil}, {100, 3500, nil}, {100, 3500, []collector.CallOption{collector.Inbound()}},
+		{1000, 900, nil}, {2000, 60, nil},
+	} {
+		name := fmt.Sprintf("resources=%d/behind=%ds", c.resources, c.delay)
 		if c.inbound != nil {
 			name += "/inbound"
 		}
 		b.Run(name, func(b *testing.B) {
-			w := busyWriter(b, c.resources, c.behind, 1, c.inbound...)
-			catchUp(b, w, int64((c.resources+1)*c.behind), "cpu-ns/row")
+			w := busyWriter(b, c.resources, c.delay, 1, c.inbound...)
+			catchUp(b, w, int64((c.resources+1)*c.delay))
 		})
 	}
 }

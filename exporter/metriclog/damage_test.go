@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// damaged is a log of three files of four seconds, as it was written.
+// damagedLog holds the original contents of a log with three segments of four seconds.
 type damagedLog struct {
 	dir   string
 	paths []string
@@ -54,7 +54,7 @@ func newDamagedLog(t testing.TB) *damagedLog {
 	return d
 }
 
-// write writes a file, and its index if there is one.
+// write replaces a segment and its index. If idx is nil, it removes the index.
 func (d *damagedLog) write(t testing.TB, i int, data, idx []byte) {
 	t.Helper()
 	if err := os.WriteFile(d.paths[i], data, 0o644); err != nil {
@@ -67,8 +67,8 @@ func (d *damagedLog) write(t testing.TB, i int, data, idx []byte) {
 	}
 }
 
-// completeSeconds is the part of data up to the end of its last whole second, and how many lines are behind it.
-func completeSeconds(data []byte) (whole []byte, lines int64) {
+// completeSeconds returns the part of data up to the end of its last complete second, and the number of lines after it.
+func completeSeconds(data []byte) (complete []byte, lines int64) {
 	end := bytes.LastIndex(data, []byte("|"+collector.InboundTotal+"|"))
 	if end >= 0 {
 		if n := bytes.IndexByte(data[end:], '\n'); n >= 0 {
@@ -80,21 +80,21 @@ func completeSeconds(data []byte) (whole []byte, lines int64) {
 			}
 		}
 	}
-	whole = data[:max(end, 0)]
-	rest := data[len(whole):]
+	complete = data[:max(end, 0)]
+	rest := data[len(complete):]
 	lines = int64(bytes.Count(rest, []byte("\n")))
 	if len(rest) > 0 && rest[len(rest)-1] != '\n' {
 		lines++
 	}
-	return whole, lines
+	return complete, lines
 }
 
-// nearNewline reports whether a cut is at the end of a line, or a byte before or behind it.
+// nearNewline reports whether a cut is at the end of a line, or within one byte of it.
 func nearNewline(data []byte, cut int) bool {
 	return bytes.ContainsRune(data[max(cut-2, 0):min(cut+1, len(data))], '\n')
 }
 
-// indexes are what may stand in the place of an index.
+// indexVariants returns invalid, incomplete and foreign variants of an index by description.
 func indexVariants(idx, other []byte) map[string][]byte {
 	wrong := slices.Clone(idx)
 	for at := 8; at < len(wrong); at += 16 {
@@ -102,61 +102,62 @@ func indexVariants(idx, other []byte) map[string][]byte {
 	}
 	signs := slices.Clone(idx)
 	for at := 0; at < len(signs); at += 16 {
-		signs[at] ^= 0x80 // times 1000 that is the same number
+		signs[at] ^= 0x80 // the product with 1000 overflows to the same number
 	}
 	backwards := slices.Clone(idx)
 	for i := 0; i < len(idx); i += 16 {
 		copy(backwards[len(idx)-16-i:], idx[i:i+16])
 	}
 	return map[string][]byte{
-		"its own": idx, "none": nil, "an empty one": {}, "another's": other, "wrong offsets": wrong, "wrong signs": signs, "one backwards": backwards,
-		"half of it": idx[:len(idx)/32*16], "a torn one": idx[:len(idx)-5], "the end of it": idx[48:],
-		"nonsense": bytes.Repeat(
-			[]byte("nonsense"),
-			50,
-		), "zeros": make([]byte, 400), "no end": bytes.Repeat([]byte{0xff}, 400),
+		"intact":        idx,
+		"missing":       nil,
+		"empty":         {},
+		"foreign":       other,
+		"wrong offsets": wrong,
+		"wrong signs":   signs,
+		"reversed":      backwards,
+		"first half":    idx[:len(idx)/32*16],
+		"torn":          idx[:len(idx)-5],
+		"later records": idx[48:],
+		"text":          bytes.Repeat([]byte("nonsense"), 50),
+		"zeros":         make([]byte, 400),
+		"ones":          bytes.Repeat([]byte{0xff}, 400),
 	}
 }
 
-// Of a file that was cut off anywhere, with whatever beside it for an index, a search finds all seconds that are there as
-// a whole, and nothing else.
+// A search of a segment that is truncated at any byte, with any variant of the index, finds exactly the complete
+// seconds.
 func TestSearchTruncatedSegments(t *testing.T) {
 	d := newDamagedLog(t)
-	want, length := []Row(nil), -1 // of what is whole
+	want, length := []Row(nil), -1 // rows and length of the complete seconds
 	for i := range d.paths {
 		for what, idx := range indexVariants(d.idx[i], d.idx[(i+1)%3]) {
 			step := 53
-			if (what == "its own" || what == "none") && !testing.Short() {
+			if (what == "intact" || what == "missing") && !testing.Short() {
 				step = 5
 			}
 			for cut := len(d.data[i]); cut >= 0; cut-- {
 				if cut%step != 0 && !nearNewline(d.data[i], cut) {
 					continue
 				}
-				whole, lines := completeSeconds(d.data[i][:cut])
-				if cut > 0 && d.data[i][cut-1] == '\n' && len(whole) == 0 && what != "an empty one" {
-					continue // a single second, of whole lines: it could be Sentinel's, which has a record or no index
+				complete, lines := completeSeconds(d.data[i][:cut])
+				if cut > 0 && d.data[i][cut-1] == '\n' && len(complete) == 0 && what != "empty" {
+					continue // a single second of complete lines, as Sentinel may write it
 				}
-				if len(whole) != length {
-					d.write(t, i, whole, nil)
+				if len(complete) != length {
+					d.write(t, i, complete, nil)
 					want, _ = scan(t, d.dir)
-					length = len(whole)
+					length = len(complete)
 				}
 				d.write(t, i, d.data[i][:cut], idx)
 				got, malformed := search(t, Searcher{Dir: d.dir}, Query{})
 				compareRows(t, fmt.Sprintf("file %d cut at %d, index: %s", i, cut, what), got, want)
 				if i == len(d.paths)-1 {
-					lines = 0 // they may be being written
+					lines = 0 // a Writer may be writing these lines
 				}
 				if malformed != lines {
-					t.Fatalf(
-						"file %d cut at %d, index: %s: %d malformed lines, want %d",
-						i,
-						cut,
-						what,
-						malformed,
-						lines,
-					)
+					t.Fatalf("file %d cut at %d, index: %s: %d malformed lines, want %d", i, cut, what, malformed,
+						lines)
 				}
 			}
 		}
@@ -165,8 +166,8 @@ func TestSearchTruncatedSegments(t *testing.T) {
 	}
 }
 
-// A second that was cut off at the end of a line is not shown, whatever is damaged before it: the total of the second before, what stands
-// between them, or a line of its own.
+// An incomplete second at the end of a segment stays hidden, whatever else is damaged: the total of the second before,
+// the bytes after that total, or a line of the incomplete second.
 func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 	d := newDamagedLog(t)
 	for i := range d.paths {
@@ -174,14 +175,14 @@ func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 		isTotal := func(line []byte) bool { return bytes.Contains(line, []byte("|"+collector.InboundTotal+"|")) }
 		for cut := 2; cut < len(lines)-1; cut++ {
 			if isTotal(lines[cut-1]) {
-				continue // what is before the cut is whole
+				continue // the last second before the cut is complete
 			}
-			last := cut - 1 // the total before
+			last := cut - 1 // index of the previous total
 			for last >= 0 && !isTotal(lines[last]) {
 				last--
 			}
 			if last < 0 {
-				continue // a single second, of whole lines: it could be Sentinel's
+				continue // a single second of complete lines, as Sentinel may write it
 			}
 			for what, damage := range map[string][][]byte{
 				"nothing":           slices.Concat(lines[:cut]),
@@ -192,15 +193,13 @@ func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 				"its last line but": slices.Concat(lines[:cut-1], [][]byte{[]byte("x\n")}, lines[cut-1:cut]),
 			} {
 				if what == "the total" && !slices.ContainsFunc(lines[:last], isTotal) {
-					continue // there is no other
+					continue // no other total marks the log as ours
 				}
 				d.write(t, i, slices.Concat(damage...), nil)
 				got, _ := search(t, Searcher{Dir: d.dir}, Query{})
 				torn, _, _ := bytes.Cut(lines[cut-1], []byte("|"))
-				if slices.ContainsFunc(
-					got,
-					func(r Row) bool { return fmt.Sprint(r.Start.UnixMilli()) == string(torn) },
-				) {
+				if slices.ContainsFunc(got,
+					func(r Row) bool { return fmt.Sprint(r.Start.UnixMilli()) == string(torn) }) {
 					t.Errorf("file %d cut before line %d, damaged is %s: the torn second is shown", i, cut, what)
 				}
 			}
@@ -209,7 +208,7 @@ func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 	}
 }
 
-// Whatever stands between the lines is left out and counted, and costs no other line, whatever the index is.
+// Garbage between lines is skipped and counted. All valid lines are found, with any variant of the index.
 func TestSearchSegmentsWithGarbage(t *testing.T) {
 	d := newDamagedLog(t)
 	rng := rand.New(rand.NewPCG(1, 5))
@@ -236,7 +235,7 @@ func TestSearchSegmentsWithGarbage(t *testing.T) {
 				want, _ := scan(t, d.dir)
 				at := bytes.IndexByte(d.data[i], '\n') + 1
 				if !bytes.Contains(s, []byte("1767323045000")) && rng.IntN(2) == 0 {
-					at = 0 // where it does not look like the beginning of another second
+					at = 0 // only if the garbage does not look like another second
 				}
 				for range rng.IntN(9) {
 					if n := bytes.IndexByte(d.data[i][at:], '\n') + 1; at+n < len(d.data[i]) {
@@ -260,7 +259,7 @@ func TestSearchSegmentsWithGarbage(t *testing.T) {
 	}
 }
 
-// In a large file without an index that is of use, a place is found by bisecting.
+// A search in a large segment finds the first row with any variant of the index.
 func TestSearchLargeSegmentWithInvalidIndex(t *testing.T) {
 	dir := t.TempDir()
 	p := newProcess(t, dir, "shop", 0, 1<<30, time.UTC)
@@ -290,24 +289,20 @@ func TestSearchLargeSegmentWithInvalidIndex(t *testing.T) {
 		for from := int64(-3); from < 2*seconds+3; from += 97 {
 			from := time.Unix(start.Unix()+from, 0)
 			got, _ := search(t, Searcher{Dir: dir}, Query{From: from, To: from.Add(11 * time.Second)})
-			compareRows(
-				t,
-				fmt.Sprintf("from %d, index: %s", from.Unix()-start.Unix(), what),
-				got,
-				selectRows(all, from, from.Add(11*time.Second), "", nil),
-			)
+			compareRows(t, fmt.Sprintf("from %d, index: %s", from.Unix()-start.Unix(), what), got,
+				selectRows(all, from, from.Add(11*time.Second), "", nil))
 		}
 	}
 }
 
-// However the files were cut in a power cut, what was synced before it is still there after the next process began, and
-// whole, and the log goes on.
+// After a power cut that truncates both files anywhere after the last sync, the next process keeps all synced seconds,
+// removes incomplete ones, and continues the log.
 func TestPowerCutKeepsSyncedSeconds(t *testing.T) {
 	d := newDamagedLog(t)
 	data, idx := d.data[2], d.idx[2]
-	const synced = 2 // seconds
+	const synced = 2 // number of synced seconds
 	syncedEnd := int(binary.BigEndian.Uint64(idx[synced*16+8:]))
-	step := 7 // and 1 in the index, in other places each time
+	step := 7 // in the segment; the index is cut at varying bytes
 	if testing.Short() {
 		step = 47
 	}
@@ -333,9 +328,9 @@ func TestPowerCutKeepsSyncedSeconds(t *testing.T) {
 					t.Fatal(title, err)
 				}
 				got, malformed := search(t, Searcher{Dir: dir}, Query{To: time.Unix(last-1, 0)})
-				whole, _ := completeSeconds(data[:cut])
+				complete, _ := completeSeconds(data[:cut])
 				first := len(before) - bytes.Count(data, []byte("\n"))
-				compareRows(t, title, got, before[first:first+bytes.Count(whole, []byte("\n"))])
+				compareRows(t, title, got, before[first:first+bytes.Count(complete, []byte("\n"))])
 				if malformed != 0 {
 					t.Errorf("%s: %d malformed lines", title, malformed)
 				}
@@ -347,7 +342,7 @@ func TestPowerCutKeepsSyncedSeconds(t *testing.T) {
 	}
 }
 
-// A line from some hours later does not end a search before its time.
+// A line of a second some hours later does not end a search early.
 func TestSearchContinuesAfterLineFromFuture(t *testing.T) {
 	d := newDamagedLog(t)
 	want, _ := scan(t, d.dir)
@@ -360,7 +355,7 @@ func TestSearchContinuesAfterLineFromFuture(t *testing.T) {
 	compareRows(t, "up to the third file", got, selectRows(want, time.Time{}, to, "", nil))
 }
 
-// A damaged last line of a file does not hide the file from a search that begins in it.
+// A search that begins in a segment reads this segment even if its last line is damaged.
 func TestSearchStartsInSegmentWithDamagedEnd(t *testing.T) {
 	d := newDamagedLog(t)
 	all, _ := scan(t, d.dir)
@@ -373,7 +368,8 @@ func TestSearchStartsInSegmentWithDamagedEnd(t *testing.T) {
 	}
 }
 
-// A file whose last line has a time of long ago, by damage or by a clock that was set back, is read by a search that begins before the file.
+// The last line of a segment may have an earlier second than its first line, by damage or because a clock was set back.
+// A search from a second before the segment reads it.
 func TestSearchSegmentThatEndsBeforeItBegins(t *testing.T) {
 	d := newDamagedLog(t)
 	data := slices.Clone(d.data[0])

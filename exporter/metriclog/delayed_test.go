@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// late is another log of the same Collector.
+// delayedLog returns another log of the same Collector.
 func (r *rig) delayedLog(t *testing.T, o metriclog.Options) *rig {
 	t.Helper()
 	o.Dir, o.App, o.Location, o.Logger = t.TempDir(), "shop", time.UTC, slog.New(slog.DiscardHandler)
@@ -24,7 +24,8 @@ func (r *rig) delayedLog(t *testing.T, o metriclog.Options) *rig {
 	return &rig{Collector: r.Collector, Writer: w, dir: o.Dir}
 }
 
-// randomCalls makes calls for so many seconds, of resources that come and go, with clocks that step, and calls each after each.
+// randomCalls makes random calls for the given number of seconds. New resources appear, some calls never end, and the
+// clock steps. It calls each after every second.
 func (r *rig) randomCalls(t *testing.T, seconds int, each func()) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(4, 4))
@@ -51,7 +52,7 @@ func (r *rig) randomCalls(t *testing.T, seconds int, each func()) {
 	}
 }
 
-// A log that is written minutes after the calls is, byte for byte, the one that is written every second.
+// A log that is written minutes after the calls is identical to a log that is written every second.
 func TestDelayedLogIsIdentical(t *testing.T) {
 	for _, zeroRows := range []bool{false, true} {
 		o := metriclog.Options{ZeroRows: zeroRows, MaxFileSize: 100_000, MaxFiles: 100}
@@ -67,7 +68,7 @@ func TestDelayedLogIsIdentical(t *testing.T) {
 		delayed.flush(t)
 		got, want := delayed.contents(t), r.contents(t)
 		if len(want) < 5 || len(got) != len(want) {
-			t.Fatalf("%d files, and late %d", len(want), len(got))
+			t.Fatalf("%d files, %d files of the delayed log", len(want), len(got))
 		}
 		for name := range want {
 			if got[name] != want[name] {
@@ -76,13 +77,13 @@ func TestDelayedLogIsIdentical(t *testing.T) {
 		}
 		if a, b := r.metrics(), delayed.metrics(); fmt.Sprint(a) != fmt.Sprint(b) ||
 			a["metriclog_lost_seconds_total"] != 0 {
-			t.Errorf("%v, and late %v", a, b)
+			t.Errorf("metrics %v, of the delayed log %v", a, b)
 		}
 		delayed.checkIndexes(t)
 	}
 }
 
-// contents are the log's files by name.
+// contents returns the contents of the log's files by name.
 func (r *rig) contents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -94,7 +95,7 @@ func (r *rig) contents(t *testing.T) map[string]string {
 	return all
 }
 
-// What is older than the history is lost, and all else has its own second.
+// Only seconds older than the history are lost. All others have the same lines as in a log written in time.
 func TestLogDelayedBeyondHistory(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	delayed := r.delayedLog(t, metriclog.Options{})
@@ -102,7 +103,7 @@ func TestLogDelayedBeyondHistory(t *testing.T) {
 	delayed.flush(t)
 	lost := int(delayed.metrics()["metriclog_lost_seconds_total"])
 	if lost < 200 || lost > 500 {
-		t.Errorf("%d seconds are lost", lost)
+		t.Errorf("%d lost seconds, want 200 to 500", lost)
 	}
 	all := map[string]bool{}
 	for line := range strings.Lines(r.read(t, today)) {
@@ -111,11 +112,11 @@ func TestLogDelayedBeyondHistory(t *testing.T) {
 	complete := 0
 	for line := range strings.Lines(delayed.read(t, today)) {
 		if !all[line] {
-			t.Fatalf("the log that is on time lacks %s", line)
+			t.Fatalf("the log written in time has no line %s", line)
 		}
 		complete++
 	}
 	if complete < 600 {
-		t.Errorf("%d rows", complete)
+		t.Errorf("%d rows, want at least 600", complete)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Whatever a name has in it, the log has no byte that ends a field or that a terminal obeys, and gives the name back.
+// Escaped names have no byte that ends a field or that a terminal interprets. Reading them returns the original names.
 func TestNamesAreEscaped(t *testing.T) {
 	dir := t.TempDir()
 	a, err := metriclog.NewArchive(metriclog.Options{Dir: dir, App: "shop", Location: time.UTC})
@@ -50,12 +50,12 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	if len(lines) != len(names) {
-		t.Errorf("%d lines of %d names", len(lines), len(names))
+		t.Errorf("%d lines for %d names", len(lines), len(names))
 	}
 	for _, line := range lines {
 		if i := bytes.IndexFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 ||
 			bytes.Count(line, []byte("|")) != 10 {
-			t.Errorf("the line %q has a control character, or other fields", line)
+			t.Errorf("line %q has a control character or a wrong number of fields", line)
 		}
 	}
 	var got []string
@@ -67,14 +67,14 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 }
 
-// allRows is everything that a log has.
+// allRows returns all rows of a log.
 func allRows(t *testing.T, dir string) (all []metriclog.Row) {
 	t.Helper()
 	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close() //nolint:errcheck // they were only read
+	defer rows.Close() //nolint:errcheck // opened for reading only
 	for row := range rows.All() {
 		all = append(all, row)
 	}

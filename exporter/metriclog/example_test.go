@@ -9,17 +9,17 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// A second is written when it has ended, and found by its time and its resource.
+// A finished second is written, and then found by its time and resource.
 func Example() {
 	dir, err := os.MkdirTemp("", "log")
 	if err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	// The clock of the example; leave Now out for the real one.
+	// The clock of the example. Without Now, the Collector uses the real clock.
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	o := metriclog.Options{Dir: dir, App: "shop", Location: time.UTC}
-	last, err := metriclog.Last(o) // of the process before this one
+	last, err := metriclog.Last(o) // last second of the previous process
 	if err != nil {
 		panic(err)
 	}
@@ -35,16 +35,12 @@ func Example() {
 
 	_ = c.Resource("checkout").Do(func() error { return nil })
 	now = now.Add(time.Second)
-	if err := w.Flush(); err != nil { // Run does it each second
+	if err := w.Flush(); err != nil { // Run calls Flush every second
 		panic(err)
 	}
 
-	rows, err := metriclog.Searcher{
-		Dir: dir,
-		App: "shop",
-	}.Search(
-		metriclog.Query{Match: func(name string) bool { return name == "checkout" }},
-	)
+	q := metriclog.Query{Match: func(name string) bool { return name == "checkout" }}
+	rows, err := metriclog.Searcher{Dir: dir, App: "shop"}.Search(q)
 	if err != nil {
 		panic(err)
 	}

@@ -1,6 +1,6 @@
 package metriclog
 
-// Counts returns the metrics of a Writer about itself, by name.
+// Counts returns the metrics that a Writer publishes about itself, by name.
 func (w *Writer) Counts() map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range w.metrics() {

@@ -15,13 +15,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-var tmpfs = flag.Bool(
-	"tmpfs",
-	false,
-	"mount a small filesystem for TestFullFilesystem, for which it takes root on Linux",
-)
+var tmpfs = flag.Bool("tmpfs", false,
+	"mount a small filesystem in TestFullFilesystem; requires root on Linux")
 
-// suffers records seconds while the log cannot be written from the tenth on, then makes room, and checks that nothing is lost.
+// checkOutage records 220 seconds. It calls begin after the tenth second, which must make writing fail, and end after
+// the 210th second. It checks that no second is lost.
 func checkOutage(t *testing.T, r *rig, begin, end func()) {
 	t.Helper()
 	second := func(n int) (failed int) {
@@ -69,10 +67,11 @@ func checkOutage(t *testing.T, r *rig, begin, end func()) {
 	}
 }
 
-// limited tells the test's executable that it may limit the size of its files.
+// limited is the environment variable of a child process that may limit the size of its own files.
 const limited = "WINDOWSTAT_LOG_LIMITED"
 
-// limitFiles has files of this process end where a file ends now and some, as on a full disk: with a part of what is written.
+// limitFiles limits the size of files of this process to the current size of a file and 1,000 bytes. A write beyond the
+// limit is cut, as on a full disk.
 func limitFiles(t *testing.T, path string) (lift func()) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -95,7 +94,8 @@ func limitFiles(t *testing.T, path string) (lift func()) {
 	}
 }
 
-// A full filesystem costs no second: what was not written is written when there is room again. Meanwhile a reader sees no part of a second.
+// A full filesystem loses no second: the log writes delayed seconds as soon as the filesystem has space. Until then,
+// readers never see a part of a second.
 func TestFullFilesystem(t *testing.T) {
 	if !*tmpfs { // a limit on the size of files does the same to them, and to all else that the process writes
 		if os.Getenv(limited) == "" {
@@ -113,11 +113,8 @@ func TestFullFilesystem(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Fatalf(
-			"a small filesystem cannot be mounted; that takes root, and not every container allows it: %v: %s",
-			err,
-			out,
-		)
+		t.Fatalf("a small filesystem cannot be mounted; that takes root, and not every container allows it: %v: %s",
+			err, out)
 	}
 	t.Cleanup(func() {
 		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
@@ -137,8 +134,8 @@ func TestFullFilesystem(t *testing.T) {
 	})
 }
 
-// A directory that cannot be read or written any more costs no second either. Root may write to any directory, so here it is a file that is in the
-// place of the directory.
+// A directory that cannot be read or written loses no second. Root may write to any directory, so the test replaces the
+// directory with a file.
 func TestMissingDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	r := newRig(t, start, metriclog.Options{Dir: dir})

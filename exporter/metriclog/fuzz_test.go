@@ -14,12 +14,12 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// print prints a row again.
+// print returns the line of a row.
 func (r *Row) print() string {
 	m := r.Record()
 	m.RTSum = r.RT
 	line := appendLine(nil, appendHead(nil, r.Start), r.Resource, &m)
-	if r.Success != 1 { // RTSum is of so many calls
+	if r.Success != 1 { // otherwise the average equals RTSum
 		fields := strings.Split(string(line), "|")
 		fields[7] = fmt.Sprint(r.RT.Milliseconds())
 		return strings.Join(fields, "|")
@@ -27,7 +27,7 @@ func (r *Row) print() string {
 	return string(line)
 }
 
-// A line that is read prints as a line that is read as the same row. No line is read as two things.
+// A parsed line, printed and parsed again, is the same row. Parse agrees with parseNaively.
 func FuzzParse(f *testing.F) {
 	for _, name := range names {
 		m := node.MetricNode{Counts: node.Counts{Pass: 1, Complete: 1<<63 - 1, RTSum: 5}}
@@ -51,12 +51,12 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(row.print())
 		if err != nil || again != row {
-			t.Fatalf("%q is\n%+v, printed %q and read again\n%+v, %v", line, row, row.print(), again, err)
+			t.Fatalf("%q is\n%+v, printed as %q and parsed again\n%+v, %v", line, row, row.print(), again, err)
 		}
 	})
 }
 
-// Any name comes back as it was, in one field of one line.
+// Every name is one field of one line, and reading it returns the name.
 func FuzzName(f *testing.F) {
 	for _, name := range names {
 		f.Add(name)
@@ -74,7 +74,7 @@ func FuzzName(f *testing.F) {
 	})
 }
 
-// Whatever an index holds, no row of a good file is missed, of any range.
+// No contents of an index hide a row of an intact segment, for any range of seconds.
 func FuzzIndex(f *testing.F) {
 	dir := f.TempDir()
 	p := newProcess(f, dir, "shop", 0, 1<<30, time.UTC)
@@ -106,8 +106,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// For any contents of a file and its index, each row that is found is a complete line of the file, and the next process can
-// append rows that are found.
+// For any contents of a segment and its index, each found row is a complete line of the segment. The next process can
+// append rows, and a search finds them.
 func FuzzSearch(f *testing.F) {
 	d := newDamagedLog(f)
 	for _, idx := range indexVariants(d.idx[0], d.idx[1]) {
@@ -140,7 +140,7 @@ func FuzzSearch(f *testing.F) {
 		got, malformed := search(t, Searcher{Dir: dir}, Query{})
 		for _, row := range got {
 			if lines[row]--; lines[row] < 0 {
-				t.Fatalf("no line of %+v", row)
+				t.Fatalf("no line for row %+v", row)
 			}
 		}
 		if all := bytes.Count(data, []byte("\n")) + 1; len(got)+int(malformed) > all {
@@ -166,7 +166,7 @@ func FuzzSearch(f *testing.F) {
 			}
 		}
 		if n < 2 {
-			t.Fatalf("%d rows of the next process, of %d; before %d", n, len(after), len(got))
+			t.Fatalf("%d rows of the next process among %d rows; %d rows before it", n, len(after), len(got))
 		}
 	})
 }

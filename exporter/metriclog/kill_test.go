@@ -16,9 +16,10 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-var kills = flag.Int("kills", 0, "how many processes TestKilled kills; 0 for a few")
+var kills = flag.Int("kills", 0, "number of processes that TestKilled kills; 0: a few")
 
-// childDir tells the test's executable that it is a process to be killed, and where it writes.
+// childDir is the environment variable that makes the test's executable a process to be killed. It has the directory of
+// the log.
 const childDir = "WINDOWSTAT_LOG_DIR"
 
 func TestMain(m *testing.M) {
@@ -35,7 +36,7 @@ func childOptions(dir string) metriclog.Options {
 	return metriclog.Options{Dir: dir, App: "shop", Location: time.UTC, MaxFileSize: 30_000, MaxFiles: 10_000}
 }
 
-// calls is what each resource does in a second, by which every row can be told to be right.
+// calls returns the number of calls of each resource in a second. The test can check every row with it.
 func calls(second int64) map[string]int64 {
 	m := map[string]int64{}
 	for i := range second*7919%61 + 1 {
@@ -44,7 +45,7 @@ func calls(second int64) map[string]int64 {
 	return m
 }
 
-// writeUntilKilled writes a second after the other as fast as it can, and reports each one that is flushed.
+// writeUntilKilled writes seconds as fast as it can, and prints each flushed second.
 func writeUntilKilled(dir string) error {
 	o := childOptions(dir)
 	last, err := metriclog.Last(o)
@@ -74,17 +75,17 @@ func writeUntilKilled(dir string) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		fmt.Println(second) // one write to the pipe
+		fmt.Println(second) // a single write to the pipe
 	}
 }
 
-// killOne lets a process write for a while and kills it, and returns the seconds that it reported.
+// killOne lets a process write for the given time and kills it. It returns the seconds that the process printed.
 func killOne(t *testing.T, dir string, after time.Duration) (flushed []int64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -103,14 +104,14 @@ func killOne(t *testing.T, dir string, after time.Duration) (flushed []int64) {
 		}
 		flushed = append(flushed, second)
 	}
-	if err := cmd.Wait(); err == nil || complaint.String() != "" || len(flushed) == 0 {
-		t.Fatalf("%v, %d seconds, %s", err, len(flushed), complaint.String())
+	if err := cmd.Wait(); err == nil || stderr.String() != "" || len(flushed) == 0 {
+		t.Fatalf("%v, %d seconds, %s", err, len(flushed), stderr.String())
 	}
 	return flushed
 }
 
-// The logs of a killed process have every flushed second, complete, and the next process continues behind them. A
-// reader that comes back with its position after each of them gets each second once, and never one that goes away.
+// The log of a killed process has every flushed second completely, and the next process continues after them. A reader
+// that continues at its last position gets each second once, and none that is removed later.
 func TestKilled(t *testing.T) {
 	n := *kills
 	if n == 0 {
@@ -139,7 +140,7 @@ func TestKilled(t *testing.T) {
 		}
 		for second := range flushed {
 			if read[second] == 0 {
-				t.Errorf("second %d was flushed, and is not there", second)
+				t.Errorf("second %d was flushed, but is missing", second)
 			}
 		}
 		seconds += len(flushed)
@@ -147,7 +148,7 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d seconds", seconds)
 }
 
-// readNext reads on from a position, and checks each second.
+// readNext reads all rows after a position and checks each second. It returns the new position.
 func readNext(t *testing.T, dir string, at metriclog.Position, read map[int64]int) metriclog.Position {
 	t.Helper()
 	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{After: at})

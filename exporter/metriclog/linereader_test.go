@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What is read line by line is what cutting at newlines gives, wherever it begins and ends, with lines about as long as
-// the longest that there may be.
+// A lineReader returns the same lines as cutting the file at newlines, for any part of the file and for lines near the
+// maximum length.
 func TestLines(t *testing.T) {
 	const row = "1767323045000|2026-01-02 03:04:05|a|1|1|1|1|1|1|1|0"
 	for name, file := range map[string][]string{
@@ -38,17 +38,17 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// checkLines compares the lines of a part of a file, and their places, with those that are cut from it.
+// checkLines compares the lines of a part of a file, and their offsets, with lines cut from data.
 func checkLines(t *testing.T, data string, from, to, end int64) {
 	t.Helper()
 	var want, got []string
-	var places, starts []int64
+	var offsets, starts []int64
 	for at := from; at < to; {
 		line, _, ok := strings.Cut(data[at:end], "\n")
 		if !ok {
 			break
 		}
-		places = append(places, at)
+		offsets = append(offsets, at)
 		at += int64(len(line)) + 1
 		if len(line) >= maxLine {
 			line = ""
@@ -66,39 +66,26 @@ func checkLines(t *testing.T, data string, from, to, end int64) {
 		}
 		got, starts = append(got, string(line)), append(starts, lines.lineStart)
 		if len(got) > len(data) {
-			t.Fatal("it does not end")
+			t.Fatal("next never returns io.EOF")
 		}
 	}
-	if !slices.Equal(got, want) || !slices.Equal(starts, places) {
-		t.Errorf(
-			"lines of %d bytes from %d to %d of %d begin at %d; they should begin at %d",
-			len(data),
-			from,
-			to,
-			end,
-			starts,
-			places,
-		)
+	if !slices.Equal(got, want) || !slices.Equal(starts, offsets) {
+		t.Errorf("%d bytes, lines from %d to %d, end at %d: lines at %d, want %d", len(data), from, to, end,
+			starts, offsets)
 	}
 	if lines.nextStart < min(to, end) {
-		t.Errorf(
-			"after the last line of %d bytes from %d to %d of %d, %d is next",
-			len(data),
-			from,
-			to,
-			end,
-			lines.nextStart,
-		)
+		t.Errorf("%d bytes, lines from %d to %d, end at %d: next offset %d", len(data), from, to, end,
+			lines.nextStart)
 	}
 }
 
-// The last line is found at any length up to the limit, whatever is behind it.
+// lastLine finds a line of any allowed length, with any number of bytes after it.
 func TestLastLine(t *testing.T) {
 	for _, length := range []int{0, 1, 100, 4<<10 - 1, 4 << 10, 4<<10 + 1, maxLine - 200} {
-		for _, behind := range []int{0, 1, 100} {
+		for _, after := range []int{0, 1, 100} {
 			for _, before := range []string{"", "a\n", strings.Repeat("a\n", maxLine)} {
 				line := strings.Repeat("b", length) + "\n"
-				data := before + line + strings.Repeat("c", behind)
+				data := before + line + strings.Repeat("c", after)
 				path := filepath.Join(t.TempDir(), "log")
 				if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
 					t.Fatal(err)
@@ -109,16 +96,9 @@ func TestLastLine(t *testing.T) {
 				}
 				o := &segmentReader{File: file, size: int64(len(data))}
 				got, end, err := o.lastLine(o.size)
-				if err != nil || string(got) != line || end != int64(len(data)-behind) {
-					t.Errorf(
-						"a line of %d bytes, %d before it and %d behind it: found %d bytes up to %d, %v",
-						length+1,
-						len(before),
-						behind,
-						len(got),
-						end,
-						err,
-					)
+				if err != nil || string(got) != line || end != int64(len(data)-after) {
+					t.Errorf("line of %d bytes, %d before and %d after it: got %d bytes up to %d, %v", length+1,
+						len(before), after, len(got), end, err)
 				}
 				if err := o.Close(); err != nil {
 					t.Fatal(err)

@@ -14,7 +14,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// After Close, or when the lock file was deleted, the Writer reads what other processes wrote before it writes again.
+// After Close, or after its lock file was deleted, a Writer reads the seconds of other processes before it writes
+// again.
 func TestLogOfAnotherProcess(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.seconds(t, 2)
@@ -23,18 +24,18 @@ func TestLogOfAnotherProcess(t *testing.T) {
 	}
 	other := newRig(t, r.now, metriclog.Options{Dir: r.dir})
 	other.seconds(t, 3)
-	for range 5 { // three that the other has, too, and two more
+	for range 5 { // three seconds that the other process has logged, and two more
 		r.calls("a", 1, ms)
 		r.now = r.now.Truncate(time.Second).Add(time.Second)
 	}
 	if r.Flush() == nil {
-		t.Error("two Writers write one log")
+		t.Error("Flush wrote a log that another Writer has locked")
 	}
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r.flush(t)
-	if got := r.checkIndexes(t); got != 7 { // it also sees that seconds ascend
+	if got := r.checkIndexes(t); got != 7 { // it also checks that seconds ascend
 		t.Errorf("%d rows in the log, want 7", got)
 	}
 	if got := r.metrics()["metriclog_lost_seconds_total"]; got != 3 {
@@ -43,13 +44,13 @@ func TestLogOfAnotherProcess(t *testing.T) {
 	if err := os.Remove(filepath.Join(r.dir, "shop-metrics.log.lck")); err != nil {
 		t.Fatal(err)
 	}
-	r.seconds(t, 1) // no other process had it
+	r.seconds(t, 1) // no other process has taken the log
 	if got := r.checkIndexes(t); got != 8 {
 		t.Errorf("%d rows in the log, want 8", got)
 	}
 }
 
-// A failure to read what others wrote is retried.
+// If reopening the log fails, the next Flush retries.
 func TestReopenError(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.seconds(t, 2)
@@ -65,10 +66,10 @@ func TestReopenError(t *testing.T) {
 	if err := errors.Join(os.Rename(index, away), os.Mkdir(index, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	r.calls("a", 1, ms) // in a second that the other has, too
+	r.calls("a", 1, ms) // in a second that the other process has logged
 	r.now = r.now.Add(time.Second)
 	if r.Flush() == nil {
-		t.Error("an index that is a directory is no error")
+		t.Error("no error for an index that is a directory")
 	}
 	if err := errors.Join(os.Remove(index), os.Rename(away, index)); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,8 @@ func TestReopenError(t *testing.T) {
 	}
 }
 
-// asking is a log handler that reads the Writer's metrics while the Writer waits for it, as for a hanging disk.
+// scrapingHandler is a log handler that reads the Writer's metrics while the Writer waits for the handler, as it would
+// wait for a slow disk.
 type scrapingHandler struct {
 	slog.Handler
 	metrics func() map[string]float64
@@ -97,7 +99,7 @@ func (a *scrapingHandler) Handle(context.Context, slog.Record) error {
 	}
 }
 
-// A hanging disk must not block /metrics.
+// A slow disk must not block /metrics.
 func TestMetricsDoNotWaitForDisk(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	a := &scrapingHandler{Handler: slog.NewTextHandler(&r.log, nil)}
@@ -105,7 +107,7 @@ func TestMetricsDoNotWaitForDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close() //nolint:errcheck // it was closed
+	defer w.Close() //nolint:errcheck // not the subject of the test
 	a.metrics = func() map[string]float64 { return (&rig{Writer: w}).metrics() }
 	state, err := w.StateFile("x")
 	if err != nil {
@@ -121,6 +123,6 @@ func TestMetricsDoNotWaitForDisk(t *testing.T) {
 	r.calls("a", 1, ms)
 	r.now = r.now.Add(time.Second)
 	if err := w.Flush(); err == nil || a.got != 1 {
-		t.Errorf("%v; %v errors counted during logging, want 1", err, a.got)
+		t.Errorf("error %v; %v errors counted during logging, want 1", err, a.got)
 	}
 }

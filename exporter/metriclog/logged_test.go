@@ -114,10 +114,8 @@ func TestLoggedDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	future := fmt.Sprintf(
-		"%d|2126-01-02 03:04:05|a|1|1|1|1|1|1|1|0\n",
-		time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli(),
-	)
+	future := fmt.Sprintf("%d|2126-01-02 03:04:05|a|1|1|1|1|1|1|1|0\n",
+		time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
 	for name, tc := range map[string]struct {
 		damage func(files []string)
 		want   string
@@ -146,9 +144,7 @@ func TestLoggedDamagedFiles(t *testing.T) {
 		want := tc.want
 		if want == "" { // all but what was in the first file
 			want = strings.Join(
-				slices.DeleteFunc(strings.Fields(all), func(s string) bool { return slices.Contains(lost, s) }),
-				" ",
-			)
+				slices.DeleteFunc(strings.Fields(all), func(s string) bool { return slices.Contains(lost, s) }), " ")
 		}
 		if got := loggedBlocks(w, first, -100, 10, 100); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

@@ -21,12 +21,8 @@ func TestSearchOpenFiles(t *testing.T) {
 				for _, b := range []uint64{uint64(second), uint64(len(data))} {
 					index = append(index, 0, 0, 0, 0, byte(b>>24), byte(b>>16), byte(b>>8), byte(b))
 				}
-				data = fmt.Appendf(
-					data,
-					"%d000|x|a|1|1|1|1|1|1|1|0\n%d000|x|__total_inbound_traffic__|1|1|1|1|1|1|1|0\n",
-					second,
-					second,
-				)
+				data = fmt.Appendf(data,
+					"%d000|x|a|1|1|1|1|1|1|1|0\n%d000|x|__total_inbound_traffic__|1|1|1|1|1|1|1|0\n", second, second)
 			}
 			path := filepath.Join(dir, fmt.Sprintf("shop-metrics.log.pid%d.2026-01-02", i+1))
 			for path, b := range map[string][]byte{path: data, path + ".idx": index} {

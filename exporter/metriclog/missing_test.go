@@ -9,14 +9,15 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// A clock that leaps beyond the history leaves seconds of which some resources know what happened and others do not: a call that
-// hangs is known to have hung in each. Such a second has all its rows, or none, so that what is in the log adds up.
+// After the clock leaps beyond the history, the seconds in between have records for some resources only: a call that
+// hangs has a record in each, and other resources have lost theirs. Such a second has all its rows or none, so sums
+// over the log stay consistent.
 func TestSecondsWithMissingRecords(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.Resource("hangs").Enter()
 	r.calls("a", 1, ms)
 	r.now = r.now.Add(15 * time.Minute)
-	r.calls("a", 1, ms) // keeps its last ten minutes
+	r.calls("a", 1, ms) // a keeps the last ten minutes of its history
 	r.now = r.now.Add(time.Second)
 	r.flush(t)
 	rows := map[string]int{}
@@ -33,6 +34,6 @@ func TestSecondsWithMissingRecords(t *testing.T) {
 		t.Errorf("rows %v, %v", rows, metrics)
 	}
 	if n := r.checkIndexes(t); n != rows["hangs"]+rows["a"] {
-		t.Errorf("%d indexed rows beside %v", n, rows)
+		t.Errorf("%d indexed rows, rows by resource: %v", n, rows)
 	}
 }

@@ -319,12 +319,8 @@ func TestSearchEqualsScan(t *testing.T) {
 			want := selectRows(all, from, to, app, match)
 			s, q := Searcher{Dir: dir, App: app}, Query{From: from, To: to, Match: match}
 			got, malformed := search(t, s, q)
-			compareRows(
-				t,
-				fmt.Sprintf("seed %d, search %d, %v to %v, app %q", seed, i, from.Unix(), to.Unix(), app),
-				got,
-				want,
-			)
+			compareRows(t, fmt.Sprintf("seed %d, search %d, %v to %v, app %q", seed, i, from.Unix(), to.Unix(), app),
+				got, want)
 			if malformed != 0 {
 				t.Errorf("seed %d, search %d: %d malformed lines", seed, i, malformed)
 			}

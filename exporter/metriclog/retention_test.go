@@ -74,11 +74,8 @@ func TestRetentionByAge(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r = newRig(
-		t,
-		r.now.Add(5*time.Minute),
-		metriclog.Options{Dir: r.dir, MaxAge: 90 * time.Second},
-	) // its file has room
+	r = newRig(t, r.now.Add(5*time.Minute),
+		metriclog.Options{Dir: r.dir, MaxAge: 90 * time.Second}) // its file has room
 	if r.seconds(t, 1); len(r.files(t)) != 2 || len(got) < 8 {
 		t.Errorf("%v, later %v", got, r.files(t))
 	}

@@ -171,15 +171,13 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v, %v", row, err)
 	}
 	total, err := metriclog.Parse(
-		"1767323045000|2026-01-02 03:04:05|__total_inbound_traffic__|3|1|2|1|7|4|5|0|7238955192732475\n",
-	)
+		"1767323045000|2026-01-02 03:04:05|__total_inbound_traffic__|3|1|2|1|7|4|5|0|7238955192732475\n")
 	if err != nil || total.Run != 7238955192732475 || total.Concurrency != 5 {
 		t.Errorf("%+v, %v", total, err)
 	}
 	const most = 1<<63 - 1 // where counts stop
 	row, err = metriclog.Parse(
-		"1|d|r|9223372036854775807|1|9223372036854775807|1|1|9223372036854775807|9223372036854775807|0",
-	)
+		"1|d|r|9223372036854775807|1|9223372036854775807|1|1|9223372036854775807|9223372036854775807|0")
 	if err != nil || row.Pass != most || row.Success != most || row.OccupiedPass != most || row.Concurrency != most {
 		t.Errorf("%+v, %v", row, err)
 	}
