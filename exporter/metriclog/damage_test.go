@@ -172,6 +172,7 @@ func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 	d := newDamagedLog(t)
 	for i := range d.paths {
 		lines := bytes.SplitAfter(d.data[i], []byte("\n"))
+		zeros := append(make([]byte, 9000), '\n')
 		isTotal := func(line []byte) bool { return bytes.Contains(line, []byte("|"+collector.InboundTotal+"|")) }
 		for cut := 2; cut < len(lines)-1; cut++ {
 			if isTotal(lines[cut-1]) {
@@ -185,12 +186,12 @@ func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 				continue // a single second of complete lines, as Sentinel may write it
 			}
 			for what, damage := range map[string][][]byte{
-				"nothing":           slices.Concat(lines[:cut]),
-				"a line between":    slices.Concat(lines[:last+1], [][]byte{[]byte("x|y\n")}, lines[last+1:cut]),
-				"empty lines":       slices.Concat(lines[:last+1], [][]byte{[]byte("\n\n\n")}, lines[last+1:cut]),
-				"zeros":             slices.Concat(lines[:last+1], [][]byte{append(make([]byte, 9000), '\n')}, lines[last+1:cut]),
-				"the total":         slices.Concat(lines[:last], [][]byte{[]byte("x\n")}, lines[last+1:cut]),
-				"its last line but": slices.Concat(lines[:cut-1], [][]byte{[]byte("x\n")}, lines[cut-1:cut]),
+				"nothing":                      slices.Concat(lines[:cut]),
+				"a line between":               slices.Concat(lines[:last+1], [][]byte{[]byte("x|y\n")}, lines[last+1:cut]),
+				"empty lines":                  slices.Concat(lines[:last+1], [][]byte{[]byte("\n\n\n")}, lines[last+1:cut]),
+				"zeros":                        slices.Concat(lines[:last+1], [][]byte{zeros}, lines[last+1:cut]),
+				"the total":                    slices.Concat(lines[:last], [][]byte{[]byte("x\n")}, lines[last+1:cut]),
+				"garbage before the last line": slices.Concat(lines[:cut-1], [][]byte{[]byte("x\n")}, lines[cut-1:cut]),
 			} {
 				if what == "the total" && !slices.ContainsFunc(lines[:last], isTotal) {
 					continue // no other total marks the log as ours
@@ -200,7 +201,7 @@ func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 				torn, _, _ := bytes.Cut(lines[cut-1], []byte("|"))
 				if slices.ContainsFunc(got,
 					func(r Row) bool { return fmt.Sprint(r.Start.UnixMilli()) == string(torn) }) {
-					t.Errorf("file %d cut before line %d, damaged is %s: the torn second is shown", i, cut, what)
+					t.Errorf("file %d cut before line %d, damaged is %s: the incomplete second was found", i, cut, what)
 				}
 			}
 		}
@@ -212,21 +213,22 @@ func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 func TestSearchSegmentsWithGarbage(t *testing.T) {
 	d := newDamagedLog(t)
 	rng := rand.New(rand.NewPCG(1, 5))
-	binaryRubbish := make([]byte, 300_000)
-	for i := range binaryRubbish {
-		binaryRubbish[i] = byte(rng.Uint32())
+	binaryGarbage := make([]byte, 300_000)
+	for i := range binaryGarbage {
+		binaryGarbage[i] = byte(rng.Uint32())
 	}
-	rubbish := map[string]string{
-		"bytes":                     string(binaryRubbish),
-		"zeros":                     strings.Repeat("\x00", 100_000),
-		"a long line":               strings.Repeat("1", 1<<20),
-		"a long line of fields":     strings.Repeat("1767323045000|", 1<<20/14),
-		"lines from the future":     "4092778245000|2099-09-10 03:04:05|a|1|1|1|1|1|1|1|0\n4092778246000|x|a|1|1|1|1|1|1|1|0",
+	garbage := map[string]string{
+		"bytes":                 string(binaryGarbage),
+		"zeros":                 strings.Repeat("\x00", 100_000),
+		"a long line":           strings.Repeat("1", 1<<20),
+		"a long line of fields": strings.Repeat("1767323045000|", 1<<20/14),
+		"lines from the future": "4092778245000|2099-09-10 03:04:05|a|1|1|1|1|1|1|1|0\n" +
+			"4092778246000|x|a|1|1|1|1|1|1|1|0",
 		"a line from long ago":      "1000|1970-01-01 00:00:01|a|1|1|1|1|1|1|1|0",
 		"empty lines":               "\n\n",
 		"lines with too few fields": "1767323045000|2026-01-02 03:04:05|a|1\n1767323045000|\n|||||||||||",
 	}
-	for what, s := range rubbish {
+	for what, s := range garbage {
 		s := []byte(s + "\n")
 		bad := int64(bytes.Count(s, []byte("\n")))
 		for i := range d.paths {
@@ -312,10 +314,11 @@ func TestPowerCutKeepsSyncedSeconds(t *testing.T) {
 			for _, tail := range []int{0, 700} { // zeros
 				dir := t.TempDir()
 				path := filepath.Join(dir, filepath.Base(d.paths[2]))
-				if err := os.WriteFile(path, append(slices.Clone(data[:cut]), make([]byte, tail)...), 0o644); err != nil {
+				zeros := make([]byte, tail)
+				if err := os.WriteFile(path, slices.Concat(data[:cut], zeros), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path+idxSuffix, append(slices.Clone(idx[:idxCut]), make([]byte, tail)...), 0o644); err != nil {
+				if err := os.WriteFile(path+idxSuffix, slices.Concat(idx[:idxCut], zeros), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				title := fmt.Sprintf("data cut at %d of %d, index at %d, %d zeros", cut, len(data), idxCut, tail)
@@ -359,7 +362,7 @@ func TestSearchContinuesAfterLineFromFuture(t *testing.T) {
 func TestSearchStartsInSegmentWithDamagedEnd(t *testing.T) {
 	d := newDamagedLog(t)
 	all, _ := scan(t, d.dir)
-	d.write(t, 0, slices.Concat(d.data[0], []byte("rubbish\n")), d.idx[0])
+	d.write(t, 0, slices.Concat(d.data[0], []byte("garbage\n")), d.idx[0])
 	from := start.Add(2 * time.Second)
 	got, malformed := search(t, Searcher{Dir: d.dir}, Query{From: from})
 	compareRows(t, "from the third second", got, selectRows(all, from, time.Time{}, "", nil))

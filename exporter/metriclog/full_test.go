@@ -33,25 +33,26 @@ func checkOutage(t *testing.T, r *rig, begin, end func()) {
 		return failed
 	}
 	if failed := second(10); failed != 0 {
-		t.Fatalf("%d failed before:\n%s", failed, r.log.String())
+		t.Fatalf("%d Flushes failed before the outage:\n%s", failed, r.log.String())
 	}
 	begin()
 	failed := second(200)
 	if failed == 0 {
-		t.Fatal("nothing failed")
+		t.Fatal("no Flush failed")
 	}
-	if rows, err := (metriclog.Searcher{Dir: r.dir}).Search(metriclog.Query{}); err == nil { // there is a directory
+	// Search returns an error while the directory is missing.
+	if rows, err := (metriclog.Searcher{Dir: r.dir}).Search(metriclog.Query{}); err == nil {
 		read := 0
 		for range rows.All() {
 			read++
 		}
 		if read%2 != 0 || rows.Malformed() != 0 || rows.Err() != nil {
-			t.Errorf("%d rows are read meanwhile, %d malformed, %v", read, rows.Malformed(), rows.Err())
+			t.Errorf("during the outage: %d rows, %d malformed, %v", read, rows.Malformed(), rows.Err())
 		}
 	}
 	end()
 	if failed := second(10); failed != 0 {
-		t.Fatalf("%d failed after:\n%s", failed, r.log.String())
+		t.Fatalf("%d Flushes failed after the outage:\n%s", failed, r.log.String())
 	}
 	if rows, metrics := r.checkIndexes(t), r.metrics(); rows != 220 ||
 		metrics["metriclog_errors_total"] != float64(failed) ||
@@ -60,10 +61,10 @@ func checkOutage(t *testing.T, r *rig, begin, end func()) {
 		t.Errorf("%d rows, %d failed, %v", rows, failed, metrics)
 	}
 	if n := strings.Count(r.log.String(), "\n"); n != 2 {
-		t.Errorf("%d messages:\n%s", n, r.log.String())
+		t.Errorf("%d log messages, want 2:\n%s", n, r.log.String())
 	}
 	if n := r.Resource("a").Snapshot(nil).Total.Pass; n != 220 {
-		t.Errorf("the statistics have %d calls of 220", n)
+		t.Errorf("the Collector has %d calls, want 220", n)
 	}
 }
 
@@ -97,7 +98,7 @@ func limitFiles(t *testing.T, path string) (lift func()) {
 // A full filesystem loses no second: the log writes delayed seconds as soon as the filesystem has space. Until then,
 // readers never see a part of a second.
 func TestFullFilesystem(t *testing.T) {
-	if !*tmpfs { // a limit on the size of files does the same to them, and to all else that the process writes
+	if !*tmpfs { // a limit for the size of files has the same effect, but on all files of the process
 		if os.Getenv(limited) == "" {
 			cmd := exec.Command(os.Args[0], "-test.run", "^TestFullFilesystem$")
 			cmd.Env = append(os.Environ(), limited+"=1")
@@ -113,7 +114,7 @@ func TestFullFilesystem(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Fatalf("a small filesystem cannot be mounted; that takes root, and not every container allows it: %v: %s",
+		t.Fatalf("cannot mount a small filesystem (requires root, and not every container allows it): %v: %s",
 			err, out)
 	}
 	t.Cleanup(func() {

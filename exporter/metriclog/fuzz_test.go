@@ -56,7 +56,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Every name is one field of one line, and reading it returns the name.
+// Each name fills exactly one field of one line. Reading the line returns the name.
 func FuzzName(f *testing.F) {
 	for _, name := range names {
 		f.Add(name)

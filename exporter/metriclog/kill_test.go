@@ -18,8 +18,8 @@ import (
 
 var kills = flag.Int("kills", 0, "number of processes that TestKilled kills; 0: a few")
 
-// childDir is the environment variable that makes the test's executable a process to be killed. It has the directory of
-// the log.
+// childDir is the environment variable with the log directory for writeUntilKilled. If it is set, the test's executable
+// runs this function instead of the tests.
 const childDir = "WINDOWSTAT_LOG_DIR"
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// logged is a log of ten seconds in several files, and the Writer of the process after.
+// logged writes a log of ten seconds in several segments, applies damage to the segments, and returns the Writer of a
+// second process, which has logged three seconds.
 func logged(t *testing.T, damage func(files []string)) (w *metriclog.Writer, first int64) {
 	t.Helper()
 	at := time.Date(2026, 1, 2, 23, 59, 55, 0, time.UTC)
@@ -55,7 +56,7 @@ func logged(t *testing.T, damage func(files []string)) (w *metriclog.Writer, fir
 		damage(files)
 	}
 	w, c = newWriter()
-	for range 3 { // of this process
+	for range 3 { // seconds of the second process
 		c.Resource("a").Block("")
 		at = at.Add(time.Second)
 	}
@@ -65,7 +66,8 @@ func logged(t *testing.T, damage func(files []string)) (w *metriclog.Writer, fir
 	return w, first
 }
 
-// past is the seconds and blocks that there are, from the first second.
+// loggedBlocks returns the seconds and the blocked calls that Logged reports for [from, to). All seconds are relative
+// to first. It stops after most rows.
 func loggedBlocks(w *metriclog.Writer, first, from, to int64, most int) string {
 	var got []string
 	w.Logged(first+from, first+to, func(resource string, m *node.MetricNode) bool {
@@ -98,11 +100,11 @@ func TestLogged(t *testing.T) {
 		}
 	}
 	if got := w.Written() - first; got != 13 {
-		t.Errorf("written are %d seconds, want 13", got)
+		t.Errorf("Written is %d seconds after the first one, want 13", got)
 	}
 }
 
-// Damaged and missing files are left out.
+// Logged omits damaged lines and missing segments.
 func TestLoggedDamagedFiles(t *testing.T) {
 	const all = "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10"
 	write := func(path string, change func(string) string) {
@@ -120,13 +122,21 @@ func TestLoggedDamagedFiles(t *testing.T) {
 		damage func(files []string)
 		want   string
 	}{
-		"no index":             {func(f []string) { _ = os.Remove(f[1] + ".idx") }, all},
-		"an index of nonsense": {func(f []string) { write(f[1]+".idx", func(s string) string { return strings.Repeat("\xff", len(s)) }) }, all},
-		"an index cut off":     {func(f []string) { write(f[1]+".idx", func(s string) string { return s[:len(s)-5] }) }, all},
-		"a row of the future":  {func(f []string) { write(f[0], func(s string) string { return future + s }) }, all},
-		"lines that are none":  {func(f []string) { write(f[0], func(s string) string { return "x\n\n||||\n" + s }) }, all},
-		"a file that is gone":  {func(f []string) { _ = os.Remove(f[0]) }, ""},
-		"a name of wrong bytes": {func(f []string) {
+		"no index": {func(f []string) { _ = os.Remove(f[1] + ".idx") }, all},
+		"an invalid index": {func(f []string) {
+			write(f[1]+".idx", func(s string) string { return strings.Repeat("\xff", len(s)) })
+		}, all},
+		"a truncated index": {func(f []string) {
+			write(f[1]+".idx", func(s string) string { return s[:len(s)-5] })
+		}, all},
+		"a row of the future": {func(f []string) {
+			write(f[0], func(s string) string { return future + s })
+		}, all},
+		"malformed lines": {func(f []string) {
+			write(f[0], func(s string) string { return "x\n\n||||\n" + s })
+		}, all},
+		"a missing file": {func(f []string) { _ = os.Remove(f[0]) }, ""},
+		"a name that is not UTF-8": {func(f []string) {
 			write(f[0], func(s string) string { return strings.ReplaceAll(s, "|a|", "|\xff|") })
 		}, ""},
 	} {
@@ -142,7 +152,7 @@ func TestLoggedDamagedFiles(t *testing.T) {
 			tc.damage(files)
 		})
 		want := tc.want
-		if want == "" { // all but what was in the first file
+		if want == "" { // all rows except the rows of the first segment
 			want = strings.Join(
 				slices.DeleteFunc(strings.Fields(all), func(s string) bool { return slices.Contains(lost, s) }), " ")
 		}

@@ -9,15 +9,19 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// A search has one file open for each log that is being read: one for consecutive processes, one each for parallel ones.
+// A search has one open file for each log that it is reading: one at a time for processes that ran one after the other,
+// and one for each of several concurrent processes.
 func TestSearchOpenFiles(t *testing.T) {
 	const logs = 100
-	for name, c := range map[string]struct{ apart, most int }{"one after the other": {2, 2}, "together": {0, logs + 1}} {
+	for name, c := range map[string]struct{ gap, maxOpen int }{
+		"one after the other": {2, 2},
+		"together":            {0, logs + 1},
+	} {
 		dir := t.TempDir()
 		for i := range logs {
 			var data, index []byte
 			for s := range int64(2) {
-				second := start.Unix() + int64(i*c.apart) + s
+				second := start.Unix() + int64(i*c.gap) + s
 				for _, b := range []uint64{uint64(second), uint64(len(data))} {
 					index = append(index, 0, 0, 0, 0, byte(b>>24), byte(b>>16), byte(b>>8), byte(b))
 				}
@@ -47,11 +51,11 @@ func TestSearchOpenFiles(t *testing.T) {
 			n++
 			most = max(most, open()-before)
 		}
-		if err := rows.Err(); err != nil || n != 4*logs || most > c.most {
-			t.Errorf("%s: %d rows, %d files open, %v; want %d and at most %d", name, n, most, err, 4*logs, c.most)
+		if err := rows.Err(); err != nil || n != 4*logs || most > c.maxOpen {
+			t.Errorf("%s: %d rows, %d files open, %v; want %d and at most %d", name, n, most, err, 4*logs, c.maxOpen)
 		}
-		if left := open() - before; left > 0 { // fewer if files of other tests were collected
-			t.Errorf("%s: %d files are left open", name, left)
+		if left := open() - before; left > 0 { // negative if the garbage collector closed files of other tests
+			t.Errorf("%s: %d files remain open", name, left)
 		}
 	}
 }

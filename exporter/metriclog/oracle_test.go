@@ -20,13 +20,13 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// process writes a log as a Writer does, without a Collector.
+// process writes a log like a Writer, without a Collector.
 type process struct {
 	*files
 	loc *time.Location
 }
 
-// newProcess is a process of an application; without a number in the names of files if pid is 0.
+// newProcess returns a process of an application. If pid is 0, the file names have no process ID.
 func newProcess(t testing.TB, dir, app string, pid int, maxSize int64, loc *time.Location) *process {
 	t.Helper()
 	p := &process{&files{Options: Options{Dir: dir, MaxFileSize: maxSize}, log: processLog(app, pid)}, loc}
@@ -37,7 +37,7 @@ func newProcess(t testing.TB, dir, app string, pid int, maxSize int64, loc *time
 	return p
 }
 
-// second writes a second of these resources, with counts that are different in each row.
+// second writes a second with rows of the given resources. The counts of all rows differ.
 func (p *process) second(second int64, names ...string) error {
 	start := time.Unix(second, 0).In(p.loc)
 	head := appendHead(nil, start)
@@ -45,7 +45,8 @@ func (p *process) second(second int64, names ...string) error {
 	for i, name := range append(names, collector.InboundTotal) {
 		n := second%100_000*100 + int64(i)
 		m := node.MetricNode{InFlightMax: 7, Counts: node.Counts{
-			Pass: n, Block: n + 1, Complete: 2, Exception: n + 3, RTSum: 2 * time.Duration(n) * time.Millisecond, OccupiedPass: n + 4,
+			Pass: n, Block: n + 1, Complete: 2, Exception: n + 3, OccupiedPass: n + 4,
+			RTSum: 2 * time.Duration(n) * time.Millisecond,
 		}}
 		rows = appendLine(rows, head, name, &m)
 	}
@@ -59,7 +60,7 @@ var (
 	logFile = regexp.MustCompile(`^([^.]*)-metrics\.log(?:\.pid([0-9]+))?\.[0-9]{4}-[0-9]{2}-[0-9]{2}(?:\.([0-9]+))?$`)
 )
 
-// naive reads a line in another way than Parse.
+// parseNaively is an independent implementation of Parse for lines with eleven fields.
 func parseNaively(line string) (row Row, ok bool) {
 	f := strings.Split(line, "|")
 	if len(f) != 11 {
@@ -88,20 +89,20 @@ func parseNaively(line string) (row Row, ok bool) {
 	}, true
 }
 
-// scan reads every line of every file.
+// scan returns the rows of every line of every segment, in the order of a search.
 func scan(t testing.TB, dir string) (rows []Row, malformed int64) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	type place struct {
+	type segmentRows struct {
 		log   string
 		first int64
 		n     int
 		rows  []Row
 	}
-	var all []place
+	var all []segmentRows
 	for _, e := range entries {
 		m := logFile.FindStringSubmatch(e.Name())
 		if m == nil {
@@ -111,7 +112,7 @@ func scan(t testing.TB, dir string) (rows []Row, malformed int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := place{log: m[1] + m[2], first: 1 << 62}
+		p := segmentRows{log: m[1] + m[2], first: 1 << 62}
 		p.n, _ = strconv.Atoi(m[3])
 		for line := range strings.Lines(string(b)) {
 			row, ok := parseNaively(strings.TrimSuffix(line, "\n"))
@@ -126,7 +127,7 @@ func scan(t testing.TB, dir string) (rows []Row, malformed int64) {
 		}
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b place) int {
+	slices.SortFunc(all, func(a, b segmentRows) int {
 		return cmp.Or(strings.Compare(a.log, b.log), cmp.Compare(a.first, b.first), cmp.Compare(a.n, b.n))
 	})
 	for _, p := range all {
@@ -138,10 +139,10 @@ func scan(t testing.TB, dir string) (rows []Row, malformed int64) {
 	return rows, malformed
 }
 
-// log is the name of the row's log.
+// log returns the prefix of the file names of the row's log.
 func (r *Row) log() string { return processLog(r.App, r.PID) }
 
-// processLog is the prefix of a log's file names; pid is 0 for none.
+// processLog returns the prefix of a log's file names. If pid is 0, the names have no process ID.
 func processLog(app string, pid int) string {
 	if pid == 0 {
 		return logName(app)
@@ -149,7 +150,8 @@ func processLog(app string, pid int) string {
 	return logName(app) + ".pid" + strconv.Itoa(pid)
 }
 
-// only is the rows of a range of seconds, both included, and of the resources that match.
+// selectRows returns the rows from a range of seconds, both inclusive, of an application, and of the matching
+// resources.
 func selectRows(rows []Row, from, to time.Time, app string, match func(string) bool) (out []Row) {
 	for _, r := range rows {
 		if (from.IsZero() || r.Start.Unix() >= from.Unix()) && (to.IsZero() || r.Start.Unix() <= to.Unix()) &&
@@ -160,7 +162,7 @@ func selectRows(rows []Row, from, to time.Time, app string, match func(string) b
 	return out
 }
 
-// found is what a search finds, all at once.
+// search returns all rows that a search finds, and checks that it closes all files.
 func search(t testing.TB, s Searcher, q Query) (rows []Row, malformed int64) {
 	t.Helper()
 	r, err := s.Search(q)
@@ -174,7 +176,7 @@ func search(t testing.TB, s Searcher, q Query) (rows []Row, malformed int64) {
 		t.Error(err)
 	}
 	if n := openFiles(r); n != 0 {
-		t.Errorf("%d logs are open after the last row", n)
+		t.Errorf("%d segments are open after the last row", n)
 	}
 	return rows, r.Malformed()
 }
@@ -188,15 +190,15 @@ func openFiles(r *Rows) (n int) {
 	return n
 }
 
-// equal reports the first difference.
+// compareRows reports the first difference.
 func compareRows(t testing.TB, what string, got, want []Row) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
-			t.Fatalf("%s: %d rows, want %d; row %d is not there: %+v", what, len(got), len(want), i, want[i])
+			t.Fatalf("%s: %d rows, want %d; row %d is missing: %+v", what, len(got), len(want), i, want[i])
 		case i >= len(want):
-			t.Fatalf("%s: %d rows, want %d; row %d is too many: %+v", what, len(got), len(want), i, got[i])
+			t.Fatalf("%s: %d rows, want %d; row %d is unexpected: %+v", what, len(got), len(want), i, got[i])
 		case got[i] != want[i]:
 			t.Fatalf("%s: row %d of %d is\n%+v, want\n%+v", what, i, len(want), got[i], want[i])
 		}
@@ -217,7 +219,7 @@ var names = []string{
 	"0|0|0|0",
 }
 
-// at is a moment in a time zone.
+// at returns the Unix time of a wall-clock time in a time zone.
 func at(t testing.TB, zone, wall string) (int64, *time.Location) {
 	t.Helper()
 	loc, err := time.LoadLocation(zone)
@@ -231,11 +233,11 @@ func at(t testing.TB, zone, wall string) (int64, *time.Location) {
 	return tm.Unix(), loc
 }
 
-// randomLogs writes logs of several applications and processes, across days, months and changes of the clock, with
-// restarts, some of them in another time zone.
+// randomLogs writes logs of several applications and processes, across days, months and clock changes. The processes
+// restart, some of them in another time zone.
 func randomLogs(t testing.TB, dir string, rng *rand.Rand) (begin, end int64) {
 	t.Helper()
-	moments := [][2]string{
+	changes := [][2]string{
 		{"Europe/Berlin", "2026-03-29 00:59:00"},
 		{"Europe/Berlin", "2026-10-25 01:58:30"},
 		{"America/Havana", "2026-03-07 23:59:00"},
@@ -245,8 +247,8 @@ func randomLogs(t testing.TB, dir string, rng *rand.Rand) (begin, end int64) {
 		{"UTC", "2028-02-28 23:59:20"},
 	}
 	zones := []*time.Location{time.UTC}
-	moment := moments[rng.IntN(len(moments))]
-	begin, loc := at(t, moment[0], moment[1])
+	change := changes[rng.IntN(len(changes))]
+	begin, loc := at(t, change[0], change[1])
 	zones = append(zones, loc, time.FixedZone("", -11*3600), time.FixedZone("", 13*3600))
 	for _, app := range []string{"shop", "pay.api", "shop-x"}[:1+rng.IntN(3)] {
 		pids := []int{0, 7, 12, 4711}[:1+rng.IntN(4)]
@@ -282,7 +284,7 @@ func randomLogs(t testing.TB, dir string, rng *rand.Rand) (begin, end int64) {
 	return begin, end
 }
 
-// Whatever is asked for, a search finds what reading every line of every file finds.
+// Every search finds the same rows as reading every line of every file.
 func TestSearchEqualsScan(t *testing.T) {
 	seeds := uint64(15)
 	if testing.Short() {
@@ -296,7 +298,7 @@ func TestSearchEqualsScan(t *testing.T) {
 		if malformed != 0 || len(all) == 0 {
 			t.Fatalf("%d rows, %d malformed", len(all), malformed)
 		}
-		moment := func() time.Time {
+		randomTime := func() time.Time {
 			switch rng.IntN(6) {
 			case 0:
 				return time.Time{}
@@ -315,7 +317,7 @@ func TestSearchEqualsScan(t *testing.T) {
 				func(string) bool { return false },
 			}[rng.IntN(6)]
 			app := []string{"", "shop", "pay.api", "nobody"}[rng.IntN(4)]
-			from, to := moment(), moment()
+			from, to := randomTime(), randomTime()
 			want := selectRows(all, from, to, app, match)
 			s, q := Searcher{Dir: dir, App: app}, Query{From: from, To: to, Match: match}
 			got, malformed := search(t, s, q)
@@ -329,7 +331,7 @@ func TestSearchEqualsScan(t *testing.T) {
 	}
 }
 
-// searchInParts leaves the loop now and then, and goes on with it or begins a new search with the position.
+// searchInParts breaks the loop at random. It then continues the loop, or starts a new search at the position.
 func searchInParts(t testing.TB, s Searcher, q Query, rng *rand.Rand) (rows []Row) {
 	t.Helper()
 	for {
@@ -357,7 +359,7 @@ func searchInParts(t testing.TB, s Searcher, q Query, rng *rand.Rand) (rows []Ro
 		}
 		q.After = r.Position()
 		if err := r.Close(); err != nil || openFiles(r) != 0 {
-			t.Errorf("close: %v, %d logs are open", err, openFiles(r))
+			t.Errorf("close: %v, %d segments are open", err, openFiles(r))
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Files of one log overlap where a clock was set back or two processes wrote. A search that began behind the first second of
-// the next file left out the rest of the one before. Rows come in the order of the files.
+// Segments of one log overlap if a clock was set back or two processes wrote the log. A search that starts after the
+// first second of the next segment must return the rest of the segment before. Rows are in the order of the segments.
 func TestSearchOverlappingSegments(t *testing.T) {
 	const begin = 1767322990
 	dir, name := t.TempDir(), "shop-metrics.log."+time.Unix(begin, 0).UTC().Format(time.DateOnly)
@@ -63,18 +63,19 @@ func TestSearchOverlappingSegments(t *testing.T) {
 			t.Errorf("from %d: %d rows, want %d; %v", from, len(got), len(want), rows.Err())
 		}
 	}
-	// The last second is not always in the newest file.
+	// The newest segment does not always have the last second of the log.
 	for _, n := range []struct {
-		gone string
-		last int64
+		removed string // suffix of the segment
+		last    int64
 	}{{"", 169}, {".3", 159}, {".2", 99}} {
-		if n.gone != "" {
-			if err := errors.Join(os.Remove(filepath.Join(dir, name+n.gone)), os.Remove(filepath.Join(dir, name+n.gone+idxSuffix))); err != nil {
+		if n.removed != "" {
+			path := filepath.Join(dir, name+n.removed)
+			if err := errors.Join(os.Remove(path), os.Remove(path+idxSuffix)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if last, err := Last(Options{Dir: dir, App: "shop"}); err != nil || last.Unix() != begin+n.last {
-			t.Errorf("the last second without %q is %d, %v", n.gone, last.Unix()-begin, err)
+			t.Errorf("last second without segment %q: %d, %v", n.removed, last.Unix()-begin, err)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// follow reads on from its position until done is set and nothing more comes, and returns the rows of each log. It stops anywhere, or
-// only behind whole seconds.
-func follow(t *testing.T, s Searcher, rng *rand.Rand, whole bool, done *atomic.Bool) map[string][]Row {
+// follow repeatedly searches from its position until done is set and no more rows are found. It returns the rows by
+// log. It ends each search after any row or, with wholeSeconds, after the total of a second.
+func follow(t *testing.T, s Searcher, rng *rand.Rand, wholeSeconds bool, done *atomic.Bool) map[string][]Row {
 	byLog := map[string][]Row{}
 	q := Query{}
 	for {
@@ -27,7 +27,7 @@ func follow(t *testing.T, s Searcher, rng *rand.Rand, whole bool, done *atomic.B
 		n, most := 0, 1+rng.IntN(3000)
 		for row := range r.All() {
 			byLog[row.log()] = append(byLog[row.log()], row)
-			if n++; n >= most && (!whole || row.Resource == collector.InboundTotal) {
+			if n++; n >= most && (!wholeSeconds || row.Resource == collector.InboundTotal) {
 				break
 			}
 		}
@@ -41,14 +41,14 @@ func follow(t *testing.T, s Searcher, rng *rand.Rand, whole bool, done *atomic.B
 		if r.Malformed() != 0 {
 			t.Errorf("%d malformed lines", r.Malformed())
 		}
-		if last && n < most { // then there was no more
+		if last && n < most { // the search has returned all rows
 			return byLog
 		}
 	}
 }
 
-// Readers that come back with their positions while processes write, one of them far behind the others, get each row once,
-// and never a part of a second that is being written.
+// Readers that continue at their positions while processes write get each row once and never a part of a second. One
+// process is far slower than the others.
 func TestReadersFollowWriters(t *testing.T) {
 	seconds := 700
 	if testing.Short() {
@@ -65,7 +65,7 @@ func TestReadersFollowWriters(t *testing.T) {
 	} {
 		writers.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(i), 2))
-			for n := range []int{seconds, seconds, 30}[i] { // the last one makes a file for each second
+			for n := range []int{seconds, seconds, 30}[i] { // the last process has a segment per second
 				second := begin + int64(n) - int64(1000*i)
 				var many []string
 				for j := range rng.IntN(120) {
@@ -99,7 +99,8 @@ func TestReadersFollowWriters(t *testing.T) {
 	}
 }
 
-// A search continues when retention deletes the oldest files: no error, no duplicate, no partial row.
+// A search continues while retention deletes the oldest segments. It returns no error, no duplicate and no partial
+// second.
 func TestRetentionUnderReaders(t *testing.T) {
 	seconds := 1000
 	if testing.Short() {
@@ -115,7 +116,7 @@ func TestRetentionUnderReaders(t *testing.T) {
 	for i := range got {
 		readers.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(i), 4))
-			got[i] = follow(t, Searcher{Dir: dir}, rng, true, &done) // what is left of a second may be taken away
+			got[i] = follow(t, Searcher{Dir: dir}, rng, true, &done) // retention may delete the rest of a second
 		})
 	}
 	for n := range int64(seconds) {
@@ -141,18 +142,18 @@ func TestRetentionUnderReaders(t *testing.T) {
 			}
 		}
 		if len(rows) < len(left) {
-			t.Fatalf("reader %d: %d rows, and %d are left", i, len(rows), len(left))
+			t.Fatalf("reader %d: %d rows, but the log has %d", i, len(rows), len(left))
 		}
-		compareRows(t, "what is left", rows[len(rows)-len(left):], left)
+		compareRows(t, "remaining rows", rows[len(rows)-len(left):], left)
 	}
 }
 
-// A position forgets logs that were deleted, or it would grow with each process.
+// A position drops deleted logs. Otherwise it would grow with each process.
 func TestPositionForgetsDeletedLogs(t *testing.T) {
 	all := t.TempDir()
 	var at Position
 	for pid := 1000; pid < 1020; pid++ {
-		dir := fmt.Sprint(all, "/", pid) // each search finds another log than the one before
+		dir := fmt.Sprint(all, "/", pid) // each search finds another log
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +168,7 @@ func TestPositionForgetsDeletedLogs(t *testing.T) {
 		for range r.All() {
 		}
 		if at = r.Position(); len(at.logs) != 1 {
-			t.Fatalf("a position in %d logs", len(at.logs))
+			t.Fatalf("position in %d logs, want 1", len(at.logs))
 		}
 		if err := p.close(); err != nil {
 			t.Fatal(err)

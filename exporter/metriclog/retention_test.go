@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// size is how many bytes the log's files have, with indexes.
+// size returns the total size of the log's segments and indexes.
 func (r *rig) size(t *testing.T) (sum int64) {
 	t.Helper()
 	for _, name := range r.files(t) {
@@ -27,30 +27,30 @@ func TestRetentionByBytes(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{MaxFileSize: 1000, MaxBytes: most})
 	for range 10 {
 		r.seconds(t, 30)
-		if got := r.size(t); got > most+1200 { // the current file is still growing
-			t.Errorf("%d bytes, %d are allowed", got, most)
+		if got := r.size(t); got > most+1200 { // the current segment may exceed the limit
+			t.Errorf("%d bytes, at most %d are allowed", got, most)
 		}
 	}
 	if got := r.size(t); got < most-2400 {
-		t.Errorf("%d bytes are left, and %d are allowed", got, most)
+		t.Errorf("%d bytes remain, want nearly %d", got, most)
 	}
 	r.checkIndexes(t)
 }
 
-// A limit that is below the size of a file holds, too.
+// A limit below the default size of a segment holds, too.
 func TestRetentionBelowDefaultFileSize(t *testing.T) {
 	const most = 10_000
 	r := newRig(t, start, metriclog.Options{MaxBytes: most})
 	for range 10 {
 		r.seconds(t, 60)
-		if got := r.size(t); got > most+most/8+60*150 { // files are deleted once a minute
-			t.Errorf("%d bytes, %d are allowed", got, most)
+		if got := r.size(t); got > most+most/8+60*150 { // segments are deleted once a minute
+			t.Errorf("%d bytes, at most %d are allowed", got, most)
 		}
 	}
 	r.checkIndexes(t)
 }
 
-// A file goes when its last second is too old, not its first, and also if no new one is begun.
+// Retention deletes a segment when its last second, not its first, is too old, even if no new segment begins.
 func TestRetentionByAge(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{MaxFileSize: 3000, MaxAge: 90 * time.Second})
 	for n := range 300 {
@@ -61,8 +61,8 @@ func TestRetentionByAge(t *testing.T) {
 		}
 		for row := range rows.All() {
 			age := r.now.Sub(row.Start) / time.Second
-			if age < time.Duration(min(n, 90)) || age > 90+2*30 { // a file has 25 seconds
-				t.Errorf("the oldest second of %d is %d seconds old", n, age)
+			if age < time.Duration(min(n, 90)) || age > 90+2*30 { // a segment has 25 seconds
+				t.Errorf("after %d seconds, the oldest second is %d seconds old", n, age)
 			}
 			break
 		}
@@ -75,14 +75,14 @@ func TestRetentionByAge(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = newRig(t, r.now.Add(5*time.Minute),
-		metriclog.Options{Dir: r.dir, MaxAge: 90 * time.Second}) // its file has room
+		metriclog.Options{Dir: r.dir, MaxAge: 90 * time.Second}) // the current segment is not full
 	if r.seconds(t, 1); len(r.files(t)) != 2 || len(got) < 8 {
 		t.Errorf("%v, later %v", got, r.files(t))
 	}
 	r.checkIndexes(t)
 }
 
-// Files of other applications, of other processes and of no log stay, however old they are.
+// Retention keeps the files of other applications and processes, and files that are not segments, however old they are.
 func TestRetentionKeepsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	foreign := []string{
@@ -92,7 +92,8 @@ func TestRetentionKeepsOtherFiles(t *testing.T) {
 		"shop-metrics.log.pid9.2025-01-01",
 	}
 	for _, name := range append(foreign, "shop-metrics.log.2025-01-01") {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("1735689600000|2025-01-01 00:00:00|a|1|1|1|1|1|1|1|0\n"), 0o644); err != nil {
+		const line = "1735689600000|2025-01-01 00:00:00|a|1|1|1|1|1|1|1|0\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(line), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,7 +109,7 @@ func TestRetentionKeepsOtherFiles(t *testing.T) {
 	}
 }
 
-// Two processes never write one log.
+// Two processes never write the same log.
 func TestLockedLog(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.seconds(t, 1)
@@ -117,7 +118,7 @@ func TestLockedLog(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := metriclog.Last(metriclog.Options{Dir: r.dir, App: "shop"}); err == nil {
-		t.Error("Last repairs what another process writes")
+		t.Error("Last repaired the log of another process")
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -13,14 +13,14 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// processes starts one process after the other on one log. Each counts ten seconds.
+// processes starts processes on one log, one after the other. Each counts ten seconds.
 type processes struct {
 	*testing.T
 	dir string
 	at  time.Time
 }
 
-// start starts a process and returns its log, its run, and its first second.
+// start starts a process and returns its Writer, its run, and its first second.
 func (p *processes) start() (w *metriclog.Writer, run, first int64) {
 	p.Helper()
 	o := metriclog.Options{Dir: p.dir, App: "shop", Location: time.UTC, Logger: slog.New(slog.DiscardHandler)}
@@ -48,7 +48,7 @@ func (p *processes) start() (w *metriclog.Writer, run, first int64) {
 
 func (p *processes) path() string { return filepath.Join(p.dir, "shop-runs.json") }
 
-// full keeps the file of runs from being written, as a full disk does, until it is called again.
+// diskFull makes writes of the runs file fail, as on a full disk, or lets them succeed again.
 func (p *processes) diskFull(full bool) {
 	p.Helper()
 	err := os.Remove(p.path() + ".new")
@@ -60,13 +60,13 @@ func (p *processes) diskFull(full bool) {
 	}
 }
 
-// The disk is full when a process starts. The file of runs is saved as soon as it can be.
+// If the disk is full when a process starts, the process retries to write the runs file every second.
 func TestRunsFileIsRetried(t *testing.T) {
 	p := &processes{T: t, dir: t.TempDir(), at: start}
 	p.diskFull(true)
 	w, run, first := p.start()
 	if list, err := runs.Read(p.path()); len(list) != 0 || err != nil {
-		t.Fatalf("the full disk has %v, %v", list, err)
+		t.Fatalf("runs file on the full disk: %v, %v", list, err)
 	}
 	p.diskFull(false)
 	p.at = p.at.Add(time.Second)
@@ -74,14 +74,14 @@ func TestRunsFileIsRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list, err := runs.Read(p.path()); err != nil || len(list) != 1 || list[0].ID != run || list[0].First != first {
-		t.Errorf("the file has %+v, %v; want run %d from %d on", list, err, run, first)
+		t.Errorf("the runs file has %+v, %v; want run %d from second %d", list, err, run, first)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Processes whose runs the file never had are known from their rows, and their seconds are not those of the run before.
+// Runs that are missing in the runs file are found in the rows. Their seconds are not attributed to the run before.
 func TestRunsFromRows(t *testing.T) {
 	for name, spoil := range map[string]func(p *processes, process int){
 		"the disk was full": func(p *processes, process int) { p.diskFull(process == 1) },
@@ -115,7 +115,7 @@ func TestRunsFromRows(t *testing.T) {
 					for j, id := range ids {
 						for second := firsts[j]; second < firsts[j]+10; second++ {
 							if got := w.Runs().ID(second); got != id {
-								t.Errorf("second %d of process %d is of run %d, want %d", second-firsts[j], j, got, id)
+								t.Errorf("second %d of process %d has run %d, want %d", second-firsts[j], j, got, id)
 							}
 						}
 					}
@@ -123,7 +123,7 @@ func TestRunsFromRows(t *testing.T) {
 				if err := w.Close(); err != nil {
 					t.Fatal(err)
 				}
-				p.at = p.at.Add(20 * time.Second) // no process runs
+				p.at = p.at.Add(20 * time.Second) // no process runs for 20 seconds
 			}
 			list, err := metriclog.Searcher{Dir: p.dir}.Runs(start, p.at)
 			if err != nil || len(list) != 3 {
@@ -131,7 +131,7 @@ func TestRunsFromRows(t *testing.T) {
 			}
 			for i, r := range list {
 				if r.ID != ids[i] || r.First != firsts[i] || r.Last != firsts[i]+9 {
-					t.Errorf("run %d of the rows is %+v, want %d from %d on", i, r, ids[i], firsts[i])
+					t.Errorf("run %d in the rows is %+v, want run %d from second %d", i, r, ids[i], firsts[i])
 				}
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The first and the last second of logs are read from the ends of their files, also if one of them cannot be read.
+// Span reads the first and the last second of logs from the ends of their segments. It skips unreadable segments.
 func TestSpan(t *testing.T) {
 	dir := t.TempDir()
 	span := func(app string, pids ...int) string {
@@ -26,11 +26,11 @@ func TestSpan(t *testing.T) {
 		return fmt.Sprintf("%d - %d", first.Unix(), last.Unix())
 	}
 	if got := span(""); got != "" {
-		t.Errorf("nothing: %s", got)
+		t.Errorf("span of an empty directory: %s", got)
 	}
 	shop := newProcess(t, dir, "shop", 0, 300, time.UTC)
 	other := newProcess(t, dir, "shop", 7, 300, time.UTC)
-	till := newProcess(t, dir, "till", 0, 1<<20, time.UTC) // begins before the others, and ends behind them
+	till := newProcess(t, dir, "till", 0, 1<<20, time.UTC) // starts before the other logs and ends after them
 	for i := range int64(40) {
 		if err := till.second(1767322990+i, "a"); err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestSpan(t *testing.T) {
 		if err := os.Remove(idx); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(filepath.Base(idx), idx); err != nil { // which cannot be opened
+		if err := os.Symlink(filepath.Base(idx), idx); err != nil { // the link to itself cannot be opened
 			t.Skip(err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// Each hands over rows without memory for each of them, with their lines as they stand in the file, also of older versions.
+// Each does not allocate memory per row. Line returns lines unchanged, also lines of older versions.
 func TestEachDoesNotAllocatePerRow(t *testing.T) {
 	dir := t.TempDir()
 	var lines strings.Builder
@@ -101,7 +101,8 @@ func TestEachDoesNotAllocatePerRow(t *testing.T) {
 			fmt.Fprintf(&lines, "%d000|any date|r\\%d|1|0|1|0|007\n", 1767323000+second, i)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "shop-metrics.log.2026-01-02"), []byte(lines.String()), 0o600); err != nil {
+	path := filepath.Join(dir, "shop-metrics.log.2026-01-02")
+	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var got strings.Builder
@@ -120,10 +121,10 @@ func TestEachDoesNotAllocatePerRow(t *testing.T) {
 		got.WriteByte('\n')
 	})
 	if got.String() != lines.String() {
-		t.Errorf("lines are not those of the file:\n%.300s", got.String())
+		t.Errorf("lines differ from the file:\n%.300s", got.String())
 	}
 	allocs := testing.AllocsPerRun(5, func() { search(func(*Rows, *Row) {}) })
-	if most := float64(resources*5 + seconds); allocs > most { // some for each name
+	if most := float64(resources*5 + seconds); allocs > most { // some allocations per name are allowed
 		t.Errorf("%.0f allocations for %d rows", allocs, seconds*resources)
 	}
 }

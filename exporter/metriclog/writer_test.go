@@ -21,7 +21,7 @@ import (
 
 const ms = time.Millisecond
 
-// rig is a service with a clock that the test sets, and its log.
+// rig is a service with a log, and a clock that the test sets.
 type rig struct {
 	*collector.Collector
 	*metriclog.Writer
@@ -55,7 +55,7 @@ func newRig(t *testing.T, start time.Time, o metriclog.Options) *rig {
 	return r
 }
 
-// again is the service after a restart.
+// restart closes the log and returns the service after a restart.
 func (r *rig) restart(t *testing.T, now time.Time) *rig {
 	t.Helper()
 	r.Writer.Close()
@@ -77,7 +77,7 @@ func (r *rig) flush(t *testing.T) {
 	}
 }
 
-// seconds writes so many, one row and that of inbound traffic each.
+// seconds writes n seconds. Each has one row of a resource and the row of inbound traffic.
 func (r *rig) seconds(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -87,7 +87,8 @@ func (r *rig) seconds(t *testing.T, n int) {
 	}
 }
 
-// files returns the names in the directory, sorted.
+// files returns the names of segments, indexes and other files in the directory, sorted, without the lock file and the
+// runs file.
 func (r *rig) files(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(r.dir)
@@ -112,7 +113,7 @@ func (r *rig) read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// self reads the log's metrics about itself.
+// metrics returns the metrics that the Writer publishes about itself.
 func (r *rig) metrics() map[string]float64 {
 	return r.Counts()
 }
@@ -129,7 +130,7 @@ func TestLines(t *testing.T) {
 	r.Resource("idle")
 	long := r.Resource("long|\n\x00name").Enter()
 	if r.flush(t); len(r.files(t)) != 0 {
-		t.Errorf("an open second was written: %v", r.files(t))
+		t.Errorf("the open second was written: %v", r.files(t))
 	}
 	r.now = r.now.Add(time.Second)
 	r.flush(t)
@@ -175,7 +176,7 @@ func TestParse(t *testing.T) {
 	if err != nil || total.Run != 7238955192732475 || total.Concurrency != 5 {
 		t.Errorf("%+v, %v", total, err)
 	}
-	const most = 1<<63 - 1 // where counts stop
+	const most = 1<<63 - 1 // counts saturate at this value
 	row, err = metriclog.Parse(
 		"1|d|r|9223372036854775807|1|9223372036854775807|1|1|9223372036854775807|9223372036854775807|0")
 	if err != nil || row.Pass != most || row.Success != most || row.OccupiedPass != most || row.Concurrency != most {
@@ -200,12 +201,12 @@ func TestParse(t *testing.T) {
 		"1|d",
 	} {
 		if _, err := metriclog.Parse(line); err == nil {
-			t.Errorf("%q is no error", line)
+			t.Errorf("no error for %q", line)
 		}
 	}
 }
 
-// index reads an index: second -> offset.
+// index returns the records of an index.
 func (r *rig) index(t *testing.T, name string) (seconds, offsets []int64) {
 	t.Helper()
 	b := r.read(t, name+".idx")
@@ -219,7 +220,8 @@ func (r *rig) index(t *testing.T, name string) (seconds, offsets []int64) {
 	return seconds, offsets
 }
 
-// Each record of each index must point at the first line of its second. It returns how many rows of resources there are.
+// checkIndexes checks that each record of each index points at the first line of its second, and that seconds ascend.
+// It returns the number of rows of resources.
 func (r *rig) checkIndexes(t *testing.T) (rows int) {
 	t.Helper()
 	for _, name := range r.files(t) {
@@ -268,7 +270,7 @@ func TestIndexRotationAndRetention(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{MaxFileSize: 200, MaxFiles: 3})
 	os.WriteFile(filepath.Join(r.dir, "othershop-metrics.log.2025-01-01"), nil, 0o644)
 	os.WriteFile(filepath.Join(r.dir, "shop-metrics.log.2025-01-01.x"), nil, 0o644)
-	for range 60 { // four lines of two seconds to a file
+	for range 60 { // a segment has four lines of two seconds
 		r.calls("a", 1, ms)
 		r.now = r.now.Add(time.Second)
 		r.flush(t)
@@ -288,7 +290,7 @@ func TestIndexRotationAndRetention(t *testing.T) {
 	}
 }
 
-// Sentinel indexes the first second of a day in yesterday's file. The day is the local one.
+// A new segment begins at local midnight. (Sentinel indexes the first second of a day in the previous segment.)
 func TestMidnight(t *testing.T) {
 	zone := time.FixedZone("x", 5*3600+1800)
 	midnight := time.Date(2026, 3, 1, 0, 0, 0, 0, zone)
@@ -304,12 +306,12 @@ func TestMidnight(t *testing.T) {
 	for name, first := range map[string]int64{"shop-metrics.log.2026-02-28": -3, "shop-metrics.log.2026-03-01": 0} {
 		seconds, offsets := r.index(t, name)
 		if len(seconds) != 3 || seconds[0] != midnight.Unix()+first || offsets[0] != 0 {
-			t.Errorf("%s begins with %d at %d", name, seconds[0]-midnight.Unix(), offsets[0])
+			t.Errorf("%s begins with second %d at offset %d", name, seconds[0]-midnight.Unix(), offsets[0])
 		}
 	}
 }
 
-// A restart goes on in the same file. What a crash cut off is removed; nothing before it is.
+// A restart continues the same segment. It removes only the incomplete end that a crash left.
 func TestRestart(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	for range 3 {
@@ -324,7 +326,7 @@ func TestRestart(t *testing.T) {
 	os.WriteFile(path+".idx", []byte(idx+"torn"), 0o644)
 
 	again := r
-	for range 8 { // more restarts than files are kept
+	for range 8 { // more restarts than MaxFiles
 		again = again.restart(t, r.now)
 		if got := again.read(t, today); got != whole {
 			t.Fatalf("after the restart:\n%swant\n%s", got, whole)
@@ -342,8 +344,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// However a crash or a power cut leaves the files, a second is there as a whole or not at all, and what comes after
-// can be read.
+// After any crash or power cut, the log has each second either completely or not at all. Later seconds are readable.
 func TestRestartAfterCrashAnywhere(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	for i := range 4 {
@@ -408,7 +409,7 @@ func TestRestartAfterCrashAnywhere(t *testing.T) {
 	check("zeros after the end", data+strings.Repeat("\x00", 100_000), idx)
 }
 
-// A missing or foreign index is made again, so no complete second disappears that was readable.
+// A restart replaces a missing or foreign index, so no complete second disappears.
 func TestRestartWithInvalidIndex(t *testing.T) {
 	for _, cut := range []func(idx string) string{
 		func(string) string { return "" },
@@ -441,11 +442,13 @@ func TestRestartWithInvalidIndex(t *testing.T) {
 	}
 }
 
-// A file that another program wrote, or with rubbish in it, keeps what it has. It gets an index, and the log goes on in it.
+// A restart keeps the lines of a segment that another program wrote, or that has unreadable lines. It writes an index
+// and appends to the segment.
 func TestRestartWithForeignSegment(t *testing.T) {
 	for _, data := range []string{
 		"1767323000000|2026-01-02 03:03:20|a|1|0|1|0|1|0|1|0\n1767323001000|2026-01-02 03:03:21|a|1|0|1|0|1|0|1|0\n",
-		"1767323000000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\nrubbish\n1767323001000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\n" +
+		"1767323000000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\ngarbage\n" +
+			"1767323001000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\n" +
 			"1767323002000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\n",
 	} {
 		for _, idx := range []string{"", "short"} {
@@ -475,21 +478,21 @@ func TestRestartWithForeignSegment(t *testing.T) {
 	}
 }
 
-// What the log holds is known even if its newest file is empty.
+// The last second of the log is found if the newest segment is empty.
 func TestLastSecondWithEmptySegment(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.calls("a", 1, ms)
 	r.now = r.now.Add(time.Second)
 	r.flush(t)
 	os.WriteFile(filepath.Join(r.dir, today+".1"), nil, 0o644)
-	os.Mkdir(filepath.Join(r.dir, today+".2"), 0o755) // not a file of the log, whatever its name
+	os.Mkdir(filepath.Join(r.dir, today+".2"), 0o755) // a directory is not a segment
 	again := r.restart(t, r.now)
 	if got := again.metrics()["metriclog_last_second_timestamp_seconds"]; got != 1767323045 {
 		t.Errorf("last second %v", got)
 	}
 }
 
-// Files and directories that were deleted, moved or truncated are made again; no later second is lost.
+// The Writer creates deleted, moved and truncated files and directories again. It loses no later second.
 func TestDeletedFilesAreCreatedAgain(t *testing.T) {
 	for name, take := range map[string]func(dir string) error{
 		"file": func(dir string) error { return os.Remove(filepath.Join(dir, today)) },
@@ -520,9 +523,9 @@ func TestDeletedFilesAreCreatedAgain(t *testing.T) {
 			want := 5
 			switch name {
 			case "cut":
-				want = 6 // the first second is still whole
+				want = 6 // the first second remains complete
 			case "cut index":
-				want = 10 // all are, and the index is made again
+				want = 10 // all seconds remain, and the index is written again
 			}
 			if rows := r.checkIndexes(t); rows != want {
 				t.Errorf("%d rows, want %d: %v", rows, want, r.files(t))
@@ -548,9 +551,10 @@ func TestSecondsAreNotWrittenTwice(t *testing.T) {
 	}
 }
 
-// A log that ends in the future is reported at start.
+// A Writer warns if the log ends in the future.
 func TestLogThatEndsInTheFuture(t *testing.T) {
-	for ahead, want := range map[time.Duration]int{-time.Hour: 0, time.Minute: 0, time.Hour: 1, 24 * 365 * time.Hour: 1} {
+	const year = 365 * 24 * time.Hour
+	for ahead, want := range map[time.Duration]int{-time.Hour: 0, time.Minute: 0, time.Hour: 1, year: 1} {
 		for _, after := range []bool{false, true} {
 			r := newRig(t, start.Add(ahead), metriclog.Options{})
 			r.seconds(t, 1)
@@ -582,14 +586,14 @@ func TestLogThatEndsInTheFuture(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := strings.Count(output.String(), "ends in the future"); n != want {
-				t.Errorf("%v ahead, After %t: %d warnings, want %d: %s", ahead, after, n, want, output.String())
+				t.Errorf("log %v ahead, After %t: %d warnings, want %d: %s", ahead, after, n, want, output.String())
 			}
 		}
 	}
 }
 
-// A file in the way makes every write fail. Rows wait; when it is gone they are written, none is lost, and the log
-// has one message for the beginning and one for the end.
+// While a directory with the name of the index makes every write fail, seconds wait in the history. Afterwards all of
+// them are written. The Writer logs one message when writing fails and one when it works again.
 func TestShortFailureLosesNothing(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	if err := os.Mkdir(filepath.Join(r.dir, today+".idx"), 0o755); err != nil {
@@ -611,11 +615,11 @@ func TestShortFailureLosesNothing(t *testing.T) {
 		t.Errorf("%d rows, %v", rows, metrics)
 	}
 	if n := strings.Count(r.log.String(), "\n"); n != 2 {
-		t.Errorf("%d messages:\n%s", n, r.log.String())
+		t.Errorf("%d log messages, want 2:\n%s", n, r.log.String())
 	}
 }
 
-// Rows that could not be written before the statistics forgot them are counted as lost.
+// Seconds that leave the history before they can be written count as lost.
 func TestLostSecondsAreCounted(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	for range 700 {
@@ -623,13 +627,13 @@ func TestLostSecondsAreCounted(t *testing.T) {
 		r.now = r.now.Add(999 * ms)
 	}
 	r.flush(t)
-	// The history is ten minutes, and the second that has just ended makes room in it when the next one does.
+	// The history has ten minutes. The last finished second takes its slot in the history when the next second ends.
 	if rows, metrics := r.checkIndexes(t), r.metrics(); rows != 601 || metrics["metriclog_lost_seconds_total"] != 99 {
 		t.Errorf("%d rows, %v", rows, metrics)
 	}
 }
 
-// Run writes every second as it ends, and the one that is open when it is told to stop.
+// Run writes every second when it ends. After ctx is done, it writes the open second.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := collector.New(collector.Options{})
@@ -666,7 +670,7 @@ func TestRun(t *testing.T) {
 			return string(b)
 		}
 		if got := read(); strings.Count(got, "\n") != 14 {
-			t.Errorf("after 7 s the log holds\n%s", got)
+			t.Errorf("after 7 s the log has\n%s", got)
 		}
 		e := c.Resource("a").Enter()
 		e.Exit(nil)
@@ -699,31 +703,37 @@ func TestOptionsNameAllInvalidFields(t *testing.T) {
 		want []string
 	}{
 		{metriclog.Options{}, []string{`App: ""`, "Dir: is empty"}},
-		{metriclog.Options{App: "../x", Dir: t.TempDir(), MaxFiles: -1, MaxFileSize: -1}, []string{`App: "../x"`, "MaxFiles: -1", "MaxFileSize: -1"}},
+		{
+			metriclog.Options{App: "../x", Dir: t.TempDir(), MaxFiles: -1, MaxFileSize: -1},
+			[]string{`App: "../x"`, "MaxFiles: -1", "MaxFileSize: -1"},
+		},
 		{metriclog.Options{App: "a\nb", Dir: t.TempDir()}, []string{`App: "a\nb"`}},
 		{metriclog.Options{App: "\xff", Dir: t.TempDir()}, []string{`App: "\xff"`}},
 		{metriclog.Options{App: strings.Repeat("a", 101), Dir: t.TempDir()}, []string{`1 to 100 bytes`}},
 		{
 			metriclog.Options{MaxFiles: -1, MaxBytes: -2, MaxAge: 1500 * ms, Sync: -time.Second, MaxFileSize: -3},
-			[]string{`App: ""`, "Dir: is empty", "MaxFiles: -1", "MaxBytes: -2", "MaxAge: 1.5s; whole seconds", "Sync: -1s; whole seconds", "MaxFileSize: -3"},
+			[]string{
+				`App: ""`, "Dir: is empty", "MaxFiles: -1", "MaxBytes: -2",
+				"MaxAge: 1.5s; whole seconds", "Sync: -1s; whole seconds", "MaxFileSize: -3",
+			},
 		},
 		{metriclog.Options{App: "a", Dir: file}, []string{"file: not a directory"}},
 		{metriclog.Options{App: "a", Dir: filepath.Join(file, "sub")}, []string{"not a directory"}},
-		{metriclog.Options{App: "a", Dir: "/proc/self"}, []string{"/proc/self"}}, // read-only for everybody
+		{metriclog.Options{App: "a", Dir: "/proc/self"}, []string{"/proc/self"}}, // read-only for all users
 	} {
 		_, err := metriclog.New(c, tc.o)
 		for _, part := range tc.want {
 			if err == nil || !strings.Contains(err.Error(), part) {
-				t.Errorf("%+v: error %v does not say %q", tc.o, err, part)
+				t.Errorf("%+v: error %v does not contain %q", tc.o, err, part)
 			}
 		}
 	}
 	if _, err := metriclog.New(nil, metriclog.Options{App: "a", Dir: t.TempDir()}); err == nil {
-		t.Error("no Collector, no error")
+		t.Error("New without a Collector returned no error")
 	}
 }
 
-// With ZeroRows a second in which nothing happened is told from one that is lost.
+// With ZeroRows, an idle second has rows, and a lost second has none.
 func TestZeroRows(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{ZeroRows: true, Sync: 2 * time.Second})
 	r.Resource("idle")
@@ -739,7 +749,7 @@ func TestZeroRows(t *testing.T) {
 	}
 }
 
-// BenchmarkFlush seals and writes a second of 10,000 resources that were all in use.
+// BenchmarkFlush seals and writes a second of 10,000 active resources.
 func BenchmarkFlush(b *testing.B) {
 	now := start
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
@@ -766,7 +776,7 @@ func BenchmarkFlush(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	for range 10 { // until windows and buffers have their size
+	for range 10 { // until windows and buffers stop growing
 		second()
 		flush()
 	}
