@@ -88,8 +88,12 @@ func BenchmarkCatchUp(b *testing.B) {
 		resources, delay int
 		inbound          []collector.CallOption
 	}{
-		{100, 60, nil}, {100, 900, nil}, {100, 3500, nil}, {100, 3500, []collector.CallOption{collector.Inbound()}},
-		{1000, 900, nil}, {2000, 60, nil},
+		{100, 60, nil},
+		{100, 900, nil},
+		{100, 3500, nil},
+		{100, 3500, []collector.CallOption{collector.Inbound()}},
+		{1000, 900, nil},
+		{2000, 60, nil},
 	} {
 		name := fmt.Sprintf("resources=%d/behind=%ds", c.resources, c.delay)
 		if c.inbound != nil {
