@@ -12,7 +12,8 @@
 //
 // # Lines
 //
-// Each resource has one line per second, unless it had neither events nor calls in flight. A line has eleven fields:
+// Each resource has one line per second, unless it had neither events nor calls in flight; with [Options.ZeroRows] it
+// always has one. A line has eleven fields:
 //
 //	timestamp|date and time|resource|pass|block|success|exception|rt|occupiedPass|concurrency|classification
 //	1767323045000|2026-01-02 03:04:05|checkout|100|0|100|10|5|0|1|0
@@ -106,9 +107,10 @@
 //
 // Without [Options.Sync], a power cut loses the data that the operating system has not written yet.
 //
-// After the wall clock was set back, seconds that the log already has are not written again. They count as lost, or as
-// repeated if the Collector detects the repetition. Searches return rows that Sentinel logged under a clock set back in
-// the order of the files. MaxAge counts from the latest second, even if the clock was wrong then.
+// After the wall clock was set back, seconds that the log already has are not written again.
+// metriclog_lost_seconds_total counts them, or clock_repeated_seconds_total if the Collector detects the repetition. If
+// Sentinel logged while its clock was set back, searches return these rows in the order of the files. MaxAge counts
+// from the latest second, even if the clock was wrong then.
 //
 // Some file systems have no locks, for example some network file systems. There, two processes can write one log.
 //

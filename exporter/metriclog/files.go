@@ -59,9 +59,9 @@ var errOutOfOrder = errors.New("the log has later seconds")
 // newest returns the Unix time of the last second, buffered or written.
 func (f *files) newest() int64 { return max(f.last, f.lastBuffered) }
 
-// append buffers the rows of a second; each row must start with the result of appendHead. It first flushes older
-// seconds if the second belongs to another date, if flushSize is reached, or if the segment is full. If the second is
-// not later than all others, append returns errOutOfOrder.
+// append buffers the rows of a second; each row must start with the result of appendHead. It first flushes the buffered
+// seconds if the new one belongs to another date, if they have flushSize bytes, or if the segment is full. If the
+// second is not later than all others, append returns errOutOfOrder.
 func (f *files) append(start time.Time, rows []byte) error {
 	second := start.Unix()
 	_, date, _ := bytes.Cut(rows, []byte("|"))
@@ -213,7 +213,8 @@ func (f *files) applyRetention(now int64, newFile bool) {
 		if s.name() == f.current.name() {
 			continue
 		}
-		// Each limit is a promise of its own, so exceeding one of them is enough.
+		// Each limit is a promise of its own, so exceeding one of them is enough. A segment without a readable second
+		// has the age of its date.
 		tooMany := f.MaxFiles > 0 && count > f.MaxFiles
 		tooMuch := f.MaxBytes > 0 && total > f.MaxBytes
 		day, _ := s.span()

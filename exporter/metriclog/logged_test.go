@@ -14,7 +14,7 @@ import (
 )
 
 // logged writes a log of ten seconds in several segments, applies damage to the segments, and returns the Writer of a
-// second process, which has logged three seconds.
+// second process that has logged three seconds.
 func logged(t *testing.T, damage func(files []string)) (w *metriclog.Writer, first int64) {
 	t.Helper()
 	at := time.Date(2026, 1, 2, 23, 59, 55, 0, time.UTC)

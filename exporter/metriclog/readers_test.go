@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// follow repeatedly searches from its position until done is set and no more rows are found. It returns the rows by
+// follow repeatedly searches from its position until done is set and a search reaches its end. It returns the rows by
 // log. It ends each search after any row or, with wholeSeconds, after the total of a second.
 func follow(t *testing.T, s Searcher, rng *rand.Rand, wholeSeconds bool, done *atomic.Bool) map[string][]Row {
 	byLog := map[string][]Row{}

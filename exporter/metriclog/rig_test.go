@@ -76,7 +76,7 @@ func (r *rig) flush(t *testing.T) {
 	}
 }
 
-// seconds writes n seconds. Each has one row of a resource and the row of inbound traffic.
+// seconds writes n seconds, each with the row of a resource and the row of inbound traffic.
 func (r *rig) seconds(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -131,8 +131,8 @@ func (r *rig) index(t *testing.T, name string) (seconds, offsets []int64) {
 	return seconds, offsets
 }
 
-// checkIndexes checks that each record of each index points at the first line of its second, and that seconds ascend.
-// It returns the number of rows of resources.
+// checkIndexes checks that seconds ascend and that each index record points at the first line of its second. It returns
+// the number of rows of resources.
 func (r *rig) checkIndexes(t *testing.T) (rows int) {
 	t.Helper()
 	for _, name := range r.files(t) {
