@@ -153,3 +153,32 @@ func TestLostSecondsAreCounted(t *testing.T) {
 		t.Errorf("%d rows, %v", rows, metrics)
 	}
 }
+
+// A delayed Writer may write the seconds of one day before it fails to create the segment of the next day. The next
+// Flush continues after the written seconds and does not count them as lost.
+func TestFailureBetweenTwoDays(t *testing.T) {
+	midnight := time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)
+	r := newRig(t, midnight.Add(-5*time.Second), metriclog.Options{})
+	for range 10 {
+		r.calls("a", 1, ms)
+		r.now = r.now.Truncate(time.Second).Add(time.Second)
+	}
+	obstacle := filepath.Join(r.dir, "shop-metrics.log.2026-01-03")
+	if err := os.Mkdir(obstacle, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r.Flush() == nil {
+		t.Fatal("no error for a segment that cannot be created")
+	}
+	if got := r.metrics()["metriclog_seconds_total"]; got != 5 {
+		t.Errorf("%v seconds before the error, want 5", got)
+	}
+	if err := os.Remove(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	r.flush(t)
+	if rows, metrics := r.checkIndexes(t), r.metrics(); rows != 10 || metrics["metriclog_rows_total"] != 20 ||
+		metrics["metriclog_seconds_total"] != 10 || metrics["metriclog_lost_seconds_total"] != 0 {
+		t.Errorf("%d rows, %v", rows, metrics)
+	}
+}
