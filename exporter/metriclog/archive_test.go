@@ -22,6 +22,7 @@ type archiveTest struct {
 	want []string
 }
 
+// newArchiveTest opens an archive that has no rows yet.
 func newArchiveTest(t *testing.T, o metriclog.Options) *archiveTest {
 	t.Helper()
 	a, err := metriclog.NewArchive(o)
@@ -43,6 +44,7 @@ func secondRows(at time.Time, n int64) iter.Seq2[string, *node.MetricNode] {
 	}
 }
 
+// add appends a second with n passes, and records the expected rows in a.want.
 func (a *archiveTest) add(at time.Time, n int64) {
 	a.t.Helper()
 	if err := a.Append(at, secondRows(at, n)); err != nil {
@@ -64,6 +66,7 @@ func (a *archiveTest) check(dir string) {
 	}
 }
 
+// searchAll returns all rows of the logs in a directory as text. Errors and malformed lines fail the test.
 func searchAll(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{})
@@ -80,6 +83,7 @@ func searchAll(t *testing.T, dir string) (all []string) {
 	return all
 }
 
+// filesWithoutLock returns the names of all files in a directory except the lock file.
 func filesWithoutLock(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -225,6 +229,7 @@ func TestArchiveWriteError(t *testing.T) {
 	}
 }
 
+// The error of NewArchive names every invalid option.
 func TestArchiveOptions(t *testing.T) {
 	_, err := metriclog.NewArchive(metriclog.Options{App: "a/b", MaxFileSize: -1})
 	for _, want := range []string{"App", "MaxFileSize", "Dir: is empty"} {

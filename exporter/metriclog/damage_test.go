@@ -56,13 +56,13 @@ func TestSearchTruncatedSegments(t *testing.T) {
 	}
 }
 
-// An incomplete second at the end of a segment stays hidden, whatever else is damaged: the total of the second before,
-// the bytes after that total, or a line of the incomplete second.
+// An incomplete second at the end of a segment stays hidden if more is damaged: the total of the second before, the
+// bytes after that total, or the incomplete second.
 func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 	d := newDamagedLog(t)
 	for i := range d.paths {
 		lines := bytes.SplitAfter(d.data[i], []byte("\n"))
-		zeros := append(make([]byte, 9000), '\n')
+		zeros := strings.Repeat("\x00", 9000) + "\n"
 		isTotal := func(line []byte) bool { return bytes.Contains(line, []byte("|"+collector.InboundTotal+"|")) }
 		for cut := 2; cut < len(lines)-1; cut++ {
 			if isTotal(lines[cut-1]) {
@@ -75,13 +75,17 @@ func TestSearchTruncatedAndDamagedSegments(t *testing.T) {
 			if last < 0 {
 				continue // a single second of complete lines, as Sentinel may write it
 			}
+			// insert returns the lines before the cut with garbage before line i.
+			insert := func(i int, garbage string) [][]byte {
+				return slices.Concat(lines[:i], [][]byte{[]byte(garbage)}, lines[i:cut])
+			}
 			for what, damage := range map[string][][]byte{
 				"nothing":                      slices.Concat(lines[:cut]),
-				"a line between":               slices.Concat(lines[:last+1], [][]byte{[]byte("x|y\n")}, lines[last+1:cut]),
-				"empty lines":                  slices.Concat(lines[:last+1], [][]byte{[]byte("\n\n\n")}, lines[last+1:cut]),
-				"zeros":                        slices.Concat(lines[:last+1], [][]byte{zeros}, lines[last+1:cut]),
+				"a line between":               insert(last+1, "x|y\n"),
+				"empty lines":                  insert(last+1, "\n\n\n"),
+				"zeros":                        insert(last+1, zeros),
 				"the total":                    slices.Concat(lines[:last], [][]byte{[]byte("x\n")}, lines[last+1:cut]),
-				"garbage before the last line": slices.Concat(lines[:cut-1], [][]byte{[]byte("x\n")}, lines[cut-1:cut]),
+				"garbage before the last line": insert(cut-1, "x\n"),
 			} {
 				if what == "the total" && !slices.ContainsFunc(lines[:last], isTotal) {
 					continue // no other total marks the log as ours

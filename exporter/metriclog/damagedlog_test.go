@@ -19,6 +19,7 @@ type damagedLog struct {
 	idx   [][]byte
 }
 
+// newDamagedLog writes the log and returns its contents. Nothing is damaged yet.
 func newDamagedLog(t testing.TB) *damagedLog {
 	t.Helper()
 	d := &damagedLog{dir: t.TempDir()}

@@ -22,6 +22,7 @@ var kills = flag.Int("kills", 0, "number of processes that TestKilled kills; 0: 
 // runs this function instead of the tests.
 const childDir = "WINDOWSTAT_LOG_DIR"
 
+// TestMain runs writeUntilKilled in a child process of TestKilled, and the tests otherwise.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		if err := writeUntilKilled(dir); err != nil {
@@ -32,6 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// childOptions returns the options of the child process. It uses small segments, so kills also hit the start of a
+// segment.
 func childOptions(dir string) metriclog.Options {
 	return metriclog.Options{Dir: dir, App: "shop", Location: time.UTC, MaxFileSize: 30_000, MaxFiles: 10_000}
 }

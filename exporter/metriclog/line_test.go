@@ -10,6 +10,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
+// The log has the lines of sealed seconds, with escaped names, for resources with events or calls in flight. The last
+// line of each second is the total with its run.
 func TestLines(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.calls("checkout", 3, 7*ms)
@@ -50,6 +52,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// Parse accepts lines with and without a run, and counts up to the maximum. It rejects lines with missing, surplus,
+// malformed or excessive fields.
 func TestParse(t *testing.T) {
 	row, err := metriclog.Parse("1767323045000|2026-01-02 03:04:05|GET /a|3|1|2|1|7|4|5|0\n")
 	want := metriclog.Row{

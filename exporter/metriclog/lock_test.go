@@ -88,6 +88,8 @@ type scrapingHandler struct {
 	got     float64
 }
 
+// Handle reads the metric of errors in another goroutine. It gives up after ten seconds if the Writer blocks this
+// goroutine.
 func (a *scrapingHandler) Handle(context.Context, slog.Record) error {
 	metric := make(chan float64, 1)
 	go func() { metric <- a.metrics()["metriclog_errors_total"] }()

@@ -79,6 +79,8 @@ func loggedBlocks(w *metriclog.Writer, first, from, to int64, most int) string {
 	return strings.Join(got, " ")
 }
 
+// Logged returns the rows in the half-open range, from the seconds of both processes, and stops when f returns false.
+// Written returns the end of the last written second.
 func TestLogged(t *testing.T) {
 	w, first := logged(t, nil)
 	for _, tc := range []struct {

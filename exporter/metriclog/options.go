@@ -27,7 +27,7 @@ type Options struct {
 	// Location is the time zone of dates. A new file begins at its midnight. The default is time.Local.
 	Location *time.Location
 
-	// MaxFileSize is the size in bytes at which the next file begins. The default is the smaller of
+	// MaxFileSize starts a new file when the current one has this size in bytes. The default is the smaller of
 	// [DefaultMaxFileSize] and, if MaxBytes is set, an eighth of MaxBytes: the current file is never deleted.
 	MaxFileSize int64
 	// MaxFiles is the number of files to keep, including the current one. The default is [DefaultMaxFiles] if MaxFiles,
@@ -36,7 +36,7 @@ type Options struct {
 	MaxFiles int
 	// MaxBytes limits the total size in bytes of all files and their indexes. Zero means no limit.
 	MaxBytes int64
-	// MaxAge deletes a file when its last second is older. It is given in whole seconds. Zero means no limit.
+	// MaxAge limits the age of a file's last second, in whole seconds. Zero means no limit.
 	MaxAge time.Duration
 
 	// ZeroRows writes a row for every resource in every second. By default, seconds without events and calls in flight

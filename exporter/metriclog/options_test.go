@@ -11,6 +11,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
+// The error of New names all invalid options together, or the directory that cannot be used.
 func TestOptionsNameAllInvalidFields(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {

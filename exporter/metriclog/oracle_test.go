@@ -132,6 +132,7 @@ func search(t testing.TB, s Searcher, q Query) (rows []Row, malformed int64) {
 	return rows, r.Malformed()
 }
 
+// openFiles returns the number of logs with an open segment.
 func openFiles(r *Rows) (n int) {
 	for _, s := range r.streams {
 		if s.reader != nil {

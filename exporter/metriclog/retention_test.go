@@ -22,6 +22,7 @@ func (r *rig) size(t *testing.T) (sum int64) {
 	return sum
 }
 
+// With MaxBytes, the log stays below the limit except for the growth of the current segment, and uses nearly all of it.
 func TestRetentionByBytes(t *testing.T) {
 	const most = 10_000
 	r := newRig(t, start, metriclog.Options{MaxFileSize: 1000, MaxBytes: most})

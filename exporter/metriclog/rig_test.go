@@ -29,6 +29,7 @@ type rig struct {
 	log strings.Builder
 }
 
+// newRig starts a service at the given time, with defaults for the options that a test does not set.
 func newRig(t *testing.T, start time.Time, o metriclog.Options) *rig {
 	t.Helper()
 	r := &rig{now: start, dir: o.Dir}
@@ -61,6 +62,7 @@ func (r *rig) restart(t *testing.T, now time.Time) *rig {
 	return newRig(t, now, metriclog.Options{Dir: r.dir})
 }
 
+// calls makes n calls of a resource, one after the other. Each takes rt on the clock of the test.
 func (r *rig) calls(resource string, n int, rt time.Duration) {
 	for range n {
 		e := r.Resource(resource).Enter()
@@ -69,6 +71,7 @@ func (r *rig) calls(resource string, n int, rt time.Duration) {
 	}
 }
 
+// flush calls Flush and fails the test on an error.
 func (r *rig) flush(t *testing.T) {
 	t.Helper()
 	if err := r.Flush(); err != nil {
@@ -103,6 +106,7 @@ func (r *rig) files(t *testing.T) []string {
 	return names
 }
 
+// read returns the contents of a file in the directory of the log.
 func (r *rig) read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.dir, name))

@@ -46,6 +46,7 @@ func (p *processes) start() (w *metriclog.Writer, run, first int64) {
 	return w, c.RunID(), first
 }
 
+// path returns the path of the runs file.
 func (p *processes) path() string { return filepath.Join(p.dir, "shop-runs.json") }
 
 // diskFull makes writes of the runs file fail, as on a full disk, or lets them succeed again.
@@ -138,6 +139,7 @@ func TestRunsFromRows(t *testing.T) {
 	}
 }
 
+// writeJSON writes v to a file.
 func writeJSON(t *testing.T, path string, v any) {
 	t.Helper()
 	b, err := json.Marshal(v)

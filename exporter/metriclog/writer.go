@@ -73,7 +73,7 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// warnFuture logs a warning if the log ends in the future, which a start with a wrong clock can cause. Nothing is
+// warnFuture logs a warning if the log ends in the future, for example after a start with a wrong clock. Nothing is
 // written before that time, because no second may have two values.
 func (w *Writer) warnFuture() {
 	const tolerated = 300 // seconds
@@ -128,8 +128,8 @@ func (w *Writer) Flush() error {
 }
 
 // writeSeconds writes seconds and returns the number of finished ones. Without an error, all are finished. After an
-// error, they are the seconds before the first one that is missing in the log. writeSeconds drops seconds that are not
-// later than the last second of the log.
+// error, these are the seconds before the first missing one. writeSeconds drops seconds that are not later than the
+// last second of the log.
 func (w *Writer) writeSeconds(seconds []pendingSecond) (n int, err error) {
 	for i := range seconds {
 		s := &seconds[i]

@@ -16,6 +16,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
+// Small segments rotate after every two seconds. Retention keeps MaxFiles segments and their indexes, and other files.
 func TestIndexRotationAndRetention(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{MaxFileSize: 200, MaxFiles: 3})
 	os.WriteFile(filepath.Join(r.dir, "othershop-metrics.log.2025-01-01"), nil, 0o644)
