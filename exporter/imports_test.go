@@ -52,7 +52,7 @@ func TestImportsAreFew(t *testing.T) {
 	}
 	for _, path := range []string{
 		"net/http/pprof", "golang.org/x/net/trace",
-		"github.com/prometheus/common/config", "github.com/urfave/cli/v3", "github.com/prometheus/exporter-toolkit/web",
+		"github.com/prometheus/common/config", "github.com/urfave/cli/v2", "github.com/prometheus/exporter-toolkit/web",
 	} {
 		if strings.Contains("\n"+string(out), "\n"+path+"\n") {
 			t.Errorf("package exporter imports %s", path)

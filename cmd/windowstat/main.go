@@ -1,4 +1,4 @@
-// Command windowstat runs the demo service, a reverse proxy that counts, and the tools around them.
+// Command windowstat runs a demo service, a reverse proxy that counts calls, and tools for their statistics.
 package main
 
 import (
@@ -14,66 +14,35 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/dashboards"
 )
 
 func main() {
-	// Not signal.NotifyContext: its cause would be in the texts of errors, as if servers had been sent the signal.
+	// signal.NotifyContext has a cause, which would appear in errors of servers as if these had received the signal.
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		signal.Stop(signals) // a second signal ends the program at once
+		signal.Stop(signals) // a second signal ends the program immediately
 		cancel()
 	}()
-	// Only net/http writes there: what a server sent without being asked, which may be a secret that was sent to it.
+	// Only net/http writes to this logger: unsolicited responses of servers, which may contain a secret of the request.
 	log.SetOutput(io.Discard)
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
-// commands are made anew for each run: the options that their flags fill in are theirs. A command is its flags, which fill in the options of
-// a package in internal/, and a function there that runs it. What is wrong with the options and the arguments is said all at once, before
-// anything is done.
-func commands() []*cli.Command {
-	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), otlpCommand(), logCommand(), reportCommand(), verifyCommand(), topCommand(), dashboardsCommand(), versionCommand()}
-}
-
-// run is main with everything given. It returns the exit status: 0, 1 if the command failed, 2 if its arguments are wrong.
+// run runs the command that args select. It returns the exit status: 0 for success, 1 if the command failed, 2 if the
+// arguments are wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	app := &cli.Command{
-		Name:  "windowstat",
-		Usage: "exact, second-by-second statistics of what a service does",
-		Description: "A flag that is not given is taken from the environment: WINDOWSTAT_ and its name in capitals, with _ for . and -, such as\n" +
-			"WINDOWSTAT_METRIC_LOG_DIR for --metric-log.dir. A repeatable flag has a value in each line of its variable.",
-		Commands:                        commands(),
-		Writer:                          stdout,
-		ErrWriter:                       stderr,
-		Version:                         version(),
-		EnableShellCompletion:           true,
-		ExitErrHandler:                  func(context.Context, *cli.Command, error) {}, // the status is decided below
-		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false },
-		Action: func(_ context.Context, c *cli.Command) error {
-			if name := c.Args().First(); name != "" {
-				return flags.Usage(fmt.Errorf("there is no command %q; did you mean %s? See windowstat --help", name, cli.SuggestCommand(c.Commands, name)))
-			}
-			return cli.ShowRootCommandHelp(c)
-		},
-	}
-	for _, c := range append(app.Commands, app) {
-		c.HideHelpCommand = c != app // a file or a host may have the name help
-		c.SliceFlagSeparator = flags.Separator
-		c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return flags.Unknown(err, c.Flags) }
-	}
-	err := flags.Unparsable(app.Run(ctx, args))
+	err := flags.Run(ctx, application(stdout, stderr), args)
 	if err == nil {
 		return 0
 	}
-	// A command that was interrupted before it was done says so. Those that serve until then return no error.
+	// A command that is interrupted before its end returns an error. A command that serves until then returns none.
 	text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(stderr, "windowstat: %s\n", flags.WithVariables(strings.TrimSuffix(line, "\n")))
@@ -84,21 +53,43 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-func versionCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "version",
-		Usage: "print the version",
-		Action: func(_ context.Context, c *cli.Command) error {
-			if err := (flags.Set{}).Check(c); err != nil {
-				return err
-			}
-			cli.ShowVersion(c.Root())
-			return nil
+// application returns the root command for one run. Its commands must not be used again, because their flags fill in
+// options that belong to them.
+//
+// A command consists of flags, which fill in the options of a package in internal/, and of a function of that package
+// that does the work. Before it does anything, the command reports all mistakes in options and arguments together.
+func application(stdout, stderr io.Writer) *cli.App {
+	return flags.App(&cli.App{
+		Name:  "windowstat",
+		Usage: "exact statistics of a service for every second",
+		Description: `A flag that is not given is read from the environment. The name of its variable is WINDOWSTAT_ and the name of
+the flag in capitals, with _ for . and -, such as WINDOWSTAT_METRIC_LOG_DIR for --metric-log.dir. The variable of a
+repeatable flag has one value per line.`,
+		Version: version(),
+		Commands: []*cli.Command{
+			demoCommand(), proxyCommand(), replayCommand(), otlpCommand(), logCommand(), reportCommand(),
+			verifyCommand(), topCommand(), dashboardsCommand(),
 		},
-	}
+		Reader: os.Stdin, Writer: stdout, ErrWriter: stderr,
+	}, versionCommand())
 }
 
-// version is that of the module, the commit if it was built in a checkout, and Go's.
+func versionCommand() *cli.Command {
+	var set flags.Set
+	return set.Command(&cli.Command{
+		Name:  "version",
+		Usage: "print the version",
+		Action: func(c *cli.Context) error {
+			if err := set.Check(c); err != nil {
+				return err
+			}
+			cli.ShowVersion(c)
+			return nil
+		},
+	})
+}
+
+// version returns the version of the module, the commit if the build was in a checkout, and the version of Go.
 func version() string {
 	text := collector.Version()
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -109,38 +100,4 @@ func version() string {
 		}
 	}
 	return text + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
-}
-
-func dashboardsCommand() *cli.Command {
-	var out string
-	var overwrite bool
-	set := flags.Set{
-		{Flag: &cli.StringFlag{Name: "out", Destination: &out, Usage: "`DIRECTORY` to write to, made if it does not exist (required)"}},
-		{Flag: &cli.BoolFlag{Name: "overwrite", Destination: &overwrite, Usage: "replace files that have other contents"}},
-	}
-	return &cli.Command{
-		Name:  "dashboards",
-		Usage: "write Grafana dashboards, rules and the files to set them up into a directory",
-		Description: "The directory gets three dashboards, recording rules and alerts with their tests and a runbook, provisioning\n" +
-			"files and a compose file; README.md there says how to use them. If a file exists already with other contents,\n" +
-			"nothing is written, unless --overwrite is given.",
-		Flags: set.Flags(),
-		Action: func(_ context.Context, c *cli.Command) error {
-			var err error
-			if out == "" {
-				err = errors.New("--out: a directory is needed")
-			}
-			if err := set.Check(c, err); err != nil {
-				return err
-			}
-			if err := dashboards.Write(out, overwrite); err != nil {
-				if errors.Is(err, dashboards.ErrChanged) {
-					err = errors.Join(err, errors.New("nothing was written; --overwrite replaces what is there"))
-				}
-				return err
-			}
-			_, err = fmt.Fprintln(c.Root().Writer, "dashboards, rules and their set-up are in", out)
-			return err
-		},
-	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/proxy"
@@ -16,57 +16,119 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// proxyCommand is windowstat proxy, see package proxy. Its flags are of four kinds, each with a function of its own: what is counted,
-// how it is named, what a client may hold, and the ways out.
+// proxyCommand is windowstat proxy, see package proxy. Four functions return its flags: for counting, for naming, for
+// the bounds of clients, and for the exporters.
 func proxyCommand() *cli.Command {
 	var o proxy.Options
 	o.Telemetry.Exporter.App = "proxy"
-	set := slices.Concat(proxyFlags(&o), o.Naming.Flags("proxy.path-depth"), boundFlags(&o.Bounds), o.Telemetry.Flags())
-	return &cli.Command{
+	set := slices.Concat(
+		proxyFlags(&o), o.Naming.Flags("proxy.path-depth"), boundFlags(&o.Bounds), o.Telemetry.Flags(),
+	)
+	return set.Command(&cli.Command{
 		Name:  "proxy",
-		Usage: "put a reverse proxy that counts in front of any HTTP service",
-		Description: `The resource of a request is the route that it matches (--routes, --route). Otherwise it is its method and path, with
-numbers, UUIDs, hashes, dates and e-mail addresses collapsed to :id, once the service has answered it with success (2xx, 101
-or 304); until then it counts for the resource unmatched. Of the values of a path segment the most frequent have names of their
-own (--max-path-values), all others are *. When there are --max-resources, a new name takes the place of the one that has been
-idle longest, if that is ten minutes or more. So nobody fills the table by making up paths, and a name from a path has its first
-calls in unmatched: give routes where these matter. With --metric-log.dir names are remembered when the proxy is restarted.
+		Usage: "run a reverse proxy that counts the calls of any HTTP service",
+		Description: `The resource of a request is the route that it matches (--routes, --route). Otherwise it is the method and the path,
+with numbers, UUIDs, hashes, dates and e-mail addresses replaced by :id. A path becomes a name when the service has
+answered it with success (2xx, 101 or 304). Until then it counts for the resource unmatched. The most frequent values of
+a path segment have their own names (--max-path-values). All others are *. When there are --max-resources names, a new
+name replaces the one with the longest idle time, if that is ten minutes or more. So clients cannot fill the table with
+made-up paths, and a name from a path has its first calls in unmatched. Give routes if these calls matter. With
+--metric-log.dir the proxy remembers names over a restart.
 
-Requests are counted with the status that the client got. A response of 500 or more is an exception, unless other statuses
-are given, and so is an upstream that cannot be reached, for which the client gets a 502, or does not answer in time, for which
-it gets a 504. A client that did not wait for the response is a 499, which nobody has registered: its code is other. Requests
-and responses pass as they are. With --limits.file, requests over a limit are answered with 429 and do not reach the upstream.`,
-		Flags:  set.Flags(),
+Requests are counted with the status that the client received. A response of 500 or more is an exception, unless
+--exception-status is given. An upstream that cannot be reached is an exception, too, and the client receives a 502. The
+same holds for an upstream that does not respond in time; the client receives a 504. A client that did not wait for the
+response is a 499. This status is not registered, so its code is other. Requests and responses are forwarded unchanged.
+With --limits.file, requests over a limit receive a 429 and do not reach the upstream.`,
 		Action: set.Action(o.Check, o.Run),
-	}
+	})
 }
 
-// proxyFlags are the flags of what is counted. Who may connect is in boundFlags, and how calls are named in [routes.Naming].
+// proxyFlags returns the flags of counting. boundFlags has those of connections, and [routes.Naming] those of names.
 func proxyFlags(o *proxy.Options) flags.Set {
 	counted := &o.Telemetry.Exporter.Collector
 	return flags.Set{
-		{Of: "Upstream", Flag: &cli.GenericFlag{Name: "upstream", Value: flags.Value(&o.Upstream, "", proxy.ParseUpstream), Usage: "`URL` of the service, such as http://127.0.0.1:8000 (required)"}},
-		{Flag: &cli.GenericFlag{Name: "proxy.listen-address", Value: flags.Value(&o.Listen, "127.0.0.1:8080", flags.ParseAddress), Usage: "`ADDRESS` for the clients, host:port"}},
-		{Of: "Timeout", Zero: true, Flag: &cli.DurationFlag{Name: "proxy.upstream-timeout", Value: 30 * time.Second, Destination: &o.Timeout, Usage: "how long the upstream may take to begin its response"}},
-		{Flag: &cli.GenericFlag{Name: "exception-status", Value: flags.Value(&o.Exceptions, "500-999", replay.ParseStatuses), Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"}},
-		{Flag: &cli.GenericFlag{Name: "skip", Value: flags.Values((*[]*http.ServeMux)(&o.Skip), routes.ParsePattern), Usage: "`PATTERN` of requests that are neither counted nor limited, as in Go's http.ServeMux: /healthz, /static/, OPTIONS /; repeatable"}},
-		{Of: "ShutdownDelay", Zero: true, Flag: &cli.DurationFlag{Name: "shutdown.delay", Destination: &o.ShutdownDelay, Usage: "how long clients are still served after the signal to end, while /-/ready says 503; then their requests have ten seconds"}},
-		{Of: "OriginHeader", Flag: &cli.StringFlag{Name: "proxy.origin-header", Destination: &o.OriginHeader, Usage: "`HEADER` of a request that says who sends it, its origin"}},
-		{Of: "Collector.MaxOrigins", Needs: []string{"proxy.origin-header"}, Flag: &cli.IntFlag{Name: "max-origins", Value: collector.DefaultMaxOrigins, Destination: &counted.MaxOrigins, Usage: "how many origins of a resource are counted apart"}},
-		{Of: "Collector.RetireAfter", Flag: &cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Destination: &counted.RetireAfter, Usage: "how long a resource or an origin must be idle until its series are dropped, at least 10m2s; if negative, only when a new one needs the place"}},
-		{Of: "Collector.MaxResources", Flag: &cli.IntFlag{Name: "max-resources", Value: 1000, Destination: &counted.MaxResources, Usage: "how many resources are counted apart, besides routes; calls of all others are counted together, as _other"}},
+		{
+			Name: "upstream", Value: flags.Parsed(&o.Upstream, "", proxy.ParseUpstream), Of: "Upstream",
+			Usage: "`URL` of the service, such as http://127.0.0.1:8000 (required)",
+		},
+		{
+			Name: "proxy.listen-address", Value: flags.Parsed(&o.Listen, "127.0.0.1:8080", flags.ParseAddress),
+			Usage: "`ADDRESS` for clients, host:port",
+		},
+		{
+			Name: "proxy.upstream-timeout", Value: flags.Number(&o.Timeout, 30*time.Second), Of: "Timeout", Zero: true,
+			Usage: "`DURATION` until the upstream must begin its response",
+		},
+		{
+			Name: "exception-status", Value: flags.Parsed(&o.Exceptions, "500-999", replay.ParseStatuses),
+			Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503",
+		},
+		{
+			Name: "skip", Value: flags.List((*[]*http.ServeMux)(&o.Skip), routes.ParsePattern),
+			Usage: "`PATTERN` of requests that are neither counted nor limited, as in Go's http.ServeMux: /healthz, /static/, " +
+				"OPTIONS /; repeatable",
+		},
+		{
+			Name: "shutdown.delay", Value: flags.Number(&o.ShutdownDelay, 0), Of: "ShutdownDelay", Zero: true,
+			Usage: "`DURATION` of service after the signal to end, while /-/ready returns 503; then requests have ten seconds " +
+				"to end",
+		},
+		{
+			Name: "proxy.origin-header", Value: flags.String(&o.OriginHeader, ""), Of: "OriginHeader",
+			Usage: "`HEADER` of a request that names its caller, the origin",
+		},
+		{
+			Name: "max-origins", Value: flags.Number(&counted.MaxOrigins, collector.DefaultMaxOrigins),
+			Of: "Collector.MaxOrigins", Needs: []string{"proxy.origin-header"},
+			Usage: "maximum `NUMBER` of origins of a resource that are counted separately",
+		},
+		{
+			Name: "retire-after", Value: flags.Number(&counted.RetireAfter, collector.DefaultRetireAfter),
+			Of: "Collector.RetireAfter",
+			Usage: "`DURATION` of inactivity after which a resource or origin is dropped (at least 10m2s; negative: only when " +
+				"the table is full)",
+		},
+		{
+			Name: "max-resources", Value: flags.Number(&counted.MaxResources, 1000), Of: "Collector.MaxResources",
+			Usage: "maximum `NUMBER` of resources in addition to routes; calls of all others count for _other",
+		},
 	}
 }
 
-// boundFlags are the flags of what a client may hold of the proxy: a connection, memory for headers, and time.
+// boundFlags returns the flags that bound what a client can hold of the proxy: connections, memory for headers, and time.
 func boundFlags(b *server.Bounds) flags.Set {
 	return flags.Set{
-		{Flag: &cli.GenericFlag{Name: "proxy.trusted-proxies", Value: flags.Values(&b.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies in front of this one, such as 10.0.0.7 or 10.0.0.0/8: their X-Forwarded headers are kept; repeatable"}},
-		{Of: "Header", Zero: true, Flag: &cli.DurationFlag{Name: "proxy.header-timeout", Value: server.DefaultHeader, Destination: &b.Header, Usage: "how long a client may take to send the headers of a request"}},
-		{Of: "HeaderBytes", Zero: true, Flag: &cli.IntFlag{Name: "proxy.max-header-bytes", Value: server.DefaultHeaderBytes, Destination: &b.HeaderBytes, Usage: "how many bytes the headers of a request may have, its first line included"}},
-		{Of: "Stall", Zero: true, Flag: &cli.DurationFlag{Name: "proxy.stall-timeout", Value: server.DefaultStall, Destination: &b.Stall, Usage: "how long a body may make no progress while its sender or receiver does nothing"}},
-		{Of: "Idle", Zero: true, Flag: &cli.DurationFlag{Name: "proxy.idle-timeout", Value: server.DefaultIdle, Destination: &b.Idle, Usage: "how long a client's connection may wait for its next request"}},
-		{Of: "Conns", Zero: true, Flag: &cli.IntFlag{Name: "proxy.max-connections", Destination: &b.Conns, Usage: fmt.Sprintf("how many clients are connected; 0 is as many as open files allow, at most %d", server.DefaultConns)}},
-		{Of: "ConnsPerHost", Zero: true, Flag: &cli.IntFlag{Name: "proxy.max-connections-per-host", Destination: &b.ConnsPerHost, Usage: "how many of them are of one host (of IPv6: one /64) that is no trusted proxy; 0 is half of them"}},
+		{
+			Name: "proxy.trusted-proxies", Value: flags.List(&b.Proxies, flags.ParseNetwork),
+			Usage: "`NETWORK` of proxies in front of this one, such as 10.0.0.7 or 10.0.0.0/8, whose X-Forwarded headers are " +
+				"kept; repeatable",
+		},
+		{
+			Name: "proxy.header-timeout", Value: flags.Number(&b.Header, server.DefaultHeader), Of: "Header", Zero: true,
+			Usage: "`DURATION` until a client must have sent the headers of a request",
+		},
+		{
+			Name: "proxy.max-header-bytes", Value: flags.Number(&b.HeaderBytes, server.DefaultHeaderBytes),
+			Of: "HeaderBytes", Zero: true,
+			Usage: "maximum `NUMBER` of bytes of a request's headers, including its first line",
+		},
+		{
+			Name: "proxy.stall-timeout", Value: flags.Number(&b.Stall, server.DefaultStall), Of: "Stall", Zero: true,
+			Usage: "`DURATION` for which a body may make no progress because its sender or receiver is idle",
+		},
+		{
+			Name: "proxy.idle-timeout", Value: flags.Number(&b.Idle, server.DefaultIdle), Of: "Idle", Zero: true,
+			Usage: "`DURATION` for which a connection of a client may wait for its next request",
+		},
+		{
+			Name: "proxy.max-connections", Value: flags.Number(&b.Conns, 0), Of: "Conns", Zero: true,
+			Usage: fmt.Sprintf("maximum `NUMBER` of connected clients (0: as many as open files allow, at most %d)",
+				server.DefaultConns),
+		},
+		{
+			Name: "proxy.max-connections-per-host", Value: flags.Number(&b.ConnsPerHost, 0), Of: "ConnsPerHost", Zero: true,
+			Usage: "maximum `NUMBER` of connected clients of a host (IPv6: a /64) that is not a trusted proxy (0: half of all)",
+		},
 	}.Under("Clients")
 }

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
@@ -15,75 +14,115 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// replayCommand is windowstat replay: package replay counts the lines, and with --follow the ways out of package telemetry serve them.
-// The default of one flag depends on another one here, so it is set when both are known.
+// replayCommand is windowstat replay. Package replay counts the lines. With --follow the exporters of package telemetry
+// serve the counts. Two defaults depend on another flag, so the action sets them.
 func replayCommand() *cli.Command {
 	var j replay.Job
 	set := replayFlags(&j)
-	return &cli.Command{
+	return set.Command(&cli.Command{
 		Name:      "replay",
-		Usage:     "count the calls in an access log, second by second, in their own time",
+		Usage:     "count the calls in an access log, in the seconds in which they were",
 		ArgsUsage: "FILE…, or - for stdin",
-		Description: `Prints a summary, and writes a metric log with --metric-log.dir, which "windowstat log" reads. Files may be packed with
-gzip or zstd, and be given in any order: those of one time are merged. What they look like is guessed, unless a
-format is given. Lines may be out of order by the tolerance. Those that are later, or from the future, or far ahead of those
-around them, are not counted but reported; if one line in a thousand of a log is late, that is an error that names it.
+		Description: `Prints a summary, and with --metric-log.dir writes a metric log, which "windowstat log" reads. Files may be compressed
+with gzip or zstd. Their order does not matter: files of the same time are merged. The format of each file is detected,
+unless a flag sets it. Lines may be out of order by the tolerance. Lines that are later, in the future, or far ahead of
+the lines around them are reported and not counted. If one line in a thousand of a log is late, an error names the log.
 
-The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": until the service has
-answered a name with success, its calls count for the resource unmatched; --routes makes names exact from their first call.
-Each line is read once. A call passes in the second in which it began and completes in the one in which it ended. Without a
-duration in the log both are the second of the line, and there are no response times.
+The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": a path becomes a
+name when the service has answered it with success, and until then its calls count for the resource unmatched. --routes
+makes names exact from their first call. Each line is read once. A call passes in the second in which it began and
+completes in the second in which it ended. Without a duration in the log, both are the second of the line, and response
+times are absent.
 
-With --follow files are read as they grow, from their ends on and through rotation, and their calls are served like those of
-one service, a second more than the tolerance behind the present. A quoted pattern such as '/var/log/nginx/*.log' stands for
-the files that match it, also for those that appear later, which are read from their beginnings. With --metric-log.dir a
-restart goes on where the metric log ends, if that is within a day, with what was rotated away meanwhile, and counts nothing
-twice; without it, what was written meanwhile is not counted. Rotated files are found beside the log, beside the file to which it
-leads if it is a symbolic link, and in --rotated-dir. Of a file that is truncated, the rest is read from its copy.
-Lines written between the two are lost. Lines that a server keeps for longer than the tolerance are late.`,
-		Flags: set.Flags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
-			j.Replay.Files, j.Replay.Stdin = c.Args().Slice(), c.Root().Reader
-			if j.Follow && !c.IsSet("tolerance") {
+With --follow, files are read as they grow, from their ends and through rotation. Their calls are served like those of
+one service, one second more than the tolerance behind the current time. A quoted pattern such as '/var/log/nginx/*.log'
+includes files that appear later, which are read from their beginnings. With --metric-log.dir a restart continues at the
+end of the metric log, if that is within a day, also with files that were rotated in the meantime, and counts nothing
+twice. Without it, lines written during the restart are not counted. Rotated files are found in the directory of the log,
+in the directory of its target if it is a symbolic link, and in --rotated-dir. If a file is truncated, the rest is read
+from its copy. Lines written between copying and truncating are lost. Lines that a server buffers for longer than the
+tolerance are late.`,
+		Action: func(c *cli.Context) error {
+			j.Replay.Files, j.Replay.Stdin = c.Args().Slice(), c.App.Reader
+			if j.Follow && !set.IsSet("tolerance") {
 				j.Replay.Tolerance = replay.DefaultFollowTolerance
 			}
-			// One line in a thousand that is late means something else than one that cannot be read, unless a share is given for both.
-			if j.LateAbove = replay.DefaultLate; c.IsSet("fail-above") {
+			// A late line in a thousand is a different problem from an unreadable one. --fail-above sets both shares.
+			if j.LateAbove = replay.DefaultLate; set.IsSet("fail-above") {
 				j.LateAbove = j.FailAbove
 			}
 			if err := set.Check(c, j.Check()); err != nil {
 				return err
 			}
-			return set.Named(j.Run(ctx, c.Root().Writer, c.Root().ErrWriter))
+			return set.Named(j.Run(c.Context, c.App.Writer, c.App.ErrWriter))
 		},
-	}
+	})
 }
 
-// replayFlags are the flags of the lines, of their names, and of what serves them. Those of the last kind need --follow, but for the directory
-// of the metric log, which a replay of files that end writes, too.
+// replayFlags returns the flags of lines, of names, and of exporters. The flags of exporters need --follow, except
+// --metric-log.dir: a replay of complete files writes a metric log, too.
 func replayFlags(j *replay.Job) flags.Set {
-	o := &j.Replay
-	formats := []string{"format", "nginx-format", "apache-format"}
-	others := func(i int) []string { return slices.Delete(slices.Clone(formats), i, i+1) }
-	lines := flags.Set{
-		{Not: others(0), Flag: &cli.GenericFlag{Name: formats[0], Value: flags.Value(&o.Format, "", accesslog.Named), Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"}},
-		{Not: others(1), Flag: &cli.GenericFlag{Name: formats[1], Value: flags.Value(&o.Format, "", accesslog.Nginx), Usage: "`STRING` of nginx's log_format"}},
-		{Not: others(2), Flag: &cli.GenericFlag{Name: formats[2], Value: flags.Value(&o.Format, "", accesslog.Apache), Usage: "`STRING` of Apache's LogFormat"}},
-		{Flag: &cli.GenericFlag{Name: "zone", Value: flags.Value(&o.Zone, "UTC", wallclock.Zone), Usage: "`ZONE` of times without one, such as Europe/Berlin or Local"}},
-		{Of: "Tolerance", Zero: true, Flag: &cli.DurationFlag{Name: "tolerance", Value: replay.DefaultTolerance, Destination: &o.Tolerance, Usage: "`DURATION` by which lines may be out of order, in whole seconds", DefaultText: fmt.Sprintf("%v; %v with --follow", replay.DefaultTolerance, replay.DefaultFollowTolerance)}},
-		{Flag: &cli.BoolFlag{Name: "follow", Destination: &j.Follow, Usage: "read files as they grow, and serve their calls"}},
-		{Of: "RotatedDirs", Needs: []string{"follow"}, Flag: &cli.StringSliceFlag{Name: "rotated-dir", Destination: &o.RotatedDirs, Usage: "`DIRECTORY` into which rotation moves files, besides that of the log; repeatable"}},
-		{Zero: true, Flag: &cli.GenericFlag{Name: "exception-status", Value: flags.Value(&o.Exceptions, "5xx", replay.ParseStatuses), Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"}},
-		{Of: "Blocks", Zero: true, Flag: &cli.GenericFlag{Name: "block-status", Value: flags.Value(&o.Blocks, "429", replay.ParseStatuses), Usage: "`STATUSES` of calls that were refused, and so did not pass"}},
-		{Of: "Collector.MaxResources", Flag: &cli.IntFlag{Name: "max-resources", Value: collector.DefaultMaxResources, Destination: &j.Naming.MaxResources, Usage: "how many resources are counted apart, besides routes; calls of all others are counted together, as _other"}},
-		{Of: "FailAbove", Flag: &cli.FloatFlag{Name: "fail-above", Value: 0.1, Destination: &j.FailAbove, Usage: "`SHARE` of lines that are not counted, from 0 to 1, above which the exit status is 1; also of the lines of one log that are late, " + fmt.Sprint(replay.DefaultLate) + " by default"}},
-		{Of: "App", Needs: []string{"metric-log.dir"}, Flag: &cli.StringFlag{Name: "metric-log.app", Category: "Metric log", Value: "replay", Destination: &j.Telemetry.Exporter.App, Usage: "`NAME` of the application in the metric log"}},
-	}
 	served := j.Telemetry.Flags()
 	for i, f := range served {
-		if f.Names()[0] != "metric-log.dir" {
+		if f.Name != "metric-log.dir" {
 			served[i].Needs = append([]string{"follow"}, f.Needs...)
 		}
 	}
-	return slices.Concat(lines, j.Naming.Flags("path-depth"), served)
+	return slices.Concat(lineFlags(j), j.Naming.Flags("path-depth"), served)
+}
+
+// lineFlags returns the flags for reading lines. The three flags for the format exclude each other.
+func lineFlags(j *replay.Job) flags.Set {
+	o := &j.Replay
+	return flags.Set{
+		{
+			Name: "format", Value: flags.Parsed(&o.Format, "", accesslog.Named), Not: []string{"nginx-format", "apache-format"},
+			Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: detected for each file)",
+		},
+		{
+			Name: "nginx-format", Value: flags.Parsed(&o.Format, "", accesslog.Nginx), Not: []string{"format", "apache-format"},
+			Usage: "`STRING` of nginx's log_format",
+		},
+		{
+			Name: "apache-format", Value: flags.Parsed(&o.Format, "", accesslog.Apache), Not: []string{"format", "nginx-format"},
+			Usage: "`STRING` of Apache's LogFormat",
+		},
+		{
+			Name: "zone", Value: flags.Parsed(&o.Zone, "UTC", wallclock.Zone),
+			Usage: "`ZONE` of times without one, such as Europe/Berlin or Local",
+		},
+		{
+			Name: "tolerance", Value: flags.Number(&o.Tolerance, replay.DefaultTolerance), Of: "Tolerance", Zero: true,
+			Usage:   "maximum `DURATION` by which lines are out of order, in whole seconds",
+			Default: fmt.Sprintf("%v; %v with --follow", replay.DefaultTolerance, replay.DefaultFollowTolerance),
+		},
+		{Name: "follow", Value: flags.Bool(&j.Follow), Usage: "read files as they grow, and serve their calls"},
+		{
+			Name: "rotated-dir", Value: flags.Strings(&o.RotatedDirs), Of: "RotatedDirs", Needs: []string{"follow"},
+			Usage: "`DIRECTORY` of rotated files, in addition to that of the log; repeatable",
+		},
+		{
+			Name: "exception-status", Value: flags.Parsed(&o.Exceptions, "5xx", replay.ParseStatuses), Zero: true,
+			Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503",
+		},
+		{
+			Name: "block-status", Value: flags.Parsed(&o.Blocks, "429", replay.ParseStatuses), Of: "Blocks", Zero: true,
+			Usage: "`STATUSES` of calls that were refused, and so did not pass",
+		},
+		{
+			Name: "max-resources", Value: flags.Number(&j.Naming.MaxResources, collector.DefaultMaxResources),
+			Of:    "Collector.MaxResources",
+			Usage: "maximum `NUMBER` of resources in addition to routes; calls of all others count for _other",
+		},
+		{
+			Name: "fail-above", Value: flags.Number(&j.FailAbove, 0.1), Of: "FailAbove",
+			Usage: "`SHARE` of lines that are not counted, from 0 to 1, above which the exit status is 1; also of late lines in " +
+				"one log, for which the default is " + fmt.Sprint(replay.DefaultLate),
+		},
+		{
+			Name: "metric-log.app", Value: flags.String(&j.Telemetry.Exporter.App, "replay"), Of: "App",
+			Category: "Metric log", Needs: []string{"metric-log.dir"},
+			Usage: "`NAME` of the application in the metric log",
+		},
+	}
 }

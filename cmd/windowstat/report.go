@@ -3,13 +3,12 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/incident"
@@ -19,7 +18,7 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// reportCommand is windowstat report: what windowstat log --onset says, with charts, in a file that can be sent to somebody.
+// reportCommand is windowstat report. It writes the answers of windowstat log --onset, with charts, to a file.
 func reportCommand() *cli.Command {
 	asked := question{onset: true, most: incident.MaxRange}
 	var source logquery.Source
@@ -28,25 +27,41 @@ func reportCommand() *cli.Command {
 	var database verify.Options
 	needs := []string{"url"}
 	set := append(sourceFlags(&source, "repeatable, one for each host"), flags.Set{
-		{Flag: &cli.StringFlag{Name: "o", Destination: &out, Usage: "`FILE` to write (required)"}},
-		{Flag: &cli.StringFlag{Name: "title", Value: "Incident", Destination: &r.Title, Usage: "`TITLE` of the page"}},
-		{Flag: &cli.GenericFlag{Name: "backtest", Value: flags.Values(&asked.limits, incident.ParseLimit), Usage: "`LIMIT` to draw in the charts, and to try: " + incident.LimitHelp + "; repeatable"}},
-		{Zero: true, Flag: clockOffset(&asked)},
-		{Of: "URL", Flag: &cli.StringFlag{Name: "url", Destination: &database.URL, Usage: "`URL` of a query API, without /api/v1, that knows which alerts fired"}},
-		{Of: "Labels", Needs: needs, Flag: &cli.StringMapFlag{Name: "label", Destination: &database.Labels, Usage: "`NAME=VALUE` of a label that an alert must have; repeatable"}},
-		{Needs: needs, Flag: &cli.GenericFlag{Name: "config.file", Value: flags.Value(&database.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
-		{Of: "Timeout", Needs: needs, Flag: &cli.DurationFlag{Name: "timeout", Value: verify.DefaultTimeout, Destination: &database.Timeout, Usage: "`DURATION` that a request may take"}},
+		{Name: "o", Value: flags.String(&out, ""), Usage: "`FILE` to write (required)"},
+		{Name: "title", Value: flags.String(&r.Title, "Incident"), Usage: "`TITLE` of the page"},
+		{
+			Name: "backtest", Value: flags.List(&asked.limits, incident.ParseLimit),
+			Usage: "`LIMIT` to draw in the charts and to test: " + incident.LimitHelp + "; repeatable",
+		},
+		clockOffset(&asked),
+		{
+			Name: "url", Value: flags.String(&database.URL, ""), Of: "URL",
+			Usage: "`URL` of a query API, without /api/v1, of a database with the alerts",
+		},
+		{
+			Name: "label", Value: flags.Map(&database.Labels), Of: "Labels", Needs: needs,
+			Usage: "`NAME=VALUE` of a label that an alert must have; repeatable",
+		},
+		{
+			Name: "config.file", Value: flags.Parsed(&database.Client, "", flags.ParseClient), Needs: needs,
+			Usage: flags.ClientUsage,
+		},
+		{
+			Name: "timeout", Value: flags.Number(&database.Timeout, verify.DefaultTimeout), Of: "Timeout", Needs: needs,
+			Usage: "maximum `DURATION` of a request",
+		},
 	}...)
-	return &cli.Command{
+	return set.Command(&cli.Command{
 		Name:  "report",
-		Usage: "write what the metric log has of an incident into one file, for a browser without a network",
-		Description: `The file has the seconds from --from to --to and the ten minutes before, as the live page draws them, and above them which
-resources left what they were first (see windowstat log --help, --onset), what was refused, what the limits of --backtest would have
-refused, and with --url which alerts fired. It is at most some two megabytes: of many resources those with most trouble are shown.
+		Usage: "write one HTML file about an incident from the metric log",
+		Description: `The file has the seconds from --from to --to and the ten minutes before, in the charts of the live page. Above them
+it lists the resources that changed first (see --onset in windowstat log --help), the blocked calls, the calls that the
+limits of --backtest would have refused, and with --url the alerts that fired. A browser needs no network to show it. The
+file has at most about two megabytes: if there are many resources, it shows those with the most errors and delays.
 
-Exit status 1 means that something could not be read or written, 2 that the arguments are wrong; no file is written then.`,
-		Flags: set.Flags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
+Exit status 1 means that a file could not be read or written, 2 that the arguments are wrong. In both cases no file is
+written.`,
+		Action: func(c *cli.Context) error {
 			var errs []error
 			if out == "" {
 				errs = append(errs, errors.New("-o: the file to write is needed"))
@@ -56,13 +71,14 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 					errs = append(errs, e)
 				}
 			}
-			s, err := asked.read(ctx, c, set, source, errors.Join(errs...))
+			s, err := asked.read(c, set, source, errors.Join(errs...))
 			if err != nil {
 				return err
 			}
 			r.Answers, r.Limits = asked.answers(s), asked.limits
 			if database.URL != "" {
-				if r.Alerts, err = verify.Alerts(ctx, database, time.Unix(s.From, 0), time.Unix(s.To, 0)); err != nil {
+				r.Alerts, err = verify.Alerts(c.Context, database, time.Unix(s.From, 0), time.Unix(s.To, 0))
+				if err != nil {
 					return err
 				}
 			}
@@ -70,30 +86,37 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 			if err := r.Write(&b, s); err != nil {
 				return err
 			}
-			// A report that was there before stays until this one is whole.
+			// An existing report stays until the new one is complete.
 			if err := atomicfile.Write(out, b.Bytes()); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.Root().Writer, "%s: %d bytes; resources that left what they were: %d\n", out, b.Len(), len(r.Answers.Onsets))
+			fmt.Fprintf(c.App.Writer, "%s: %d bytes; resources that left what they were: %d\n",
+				out, b.Len(), len(r.Answers.Onsets))
 			return nil
 		},
-	}
+	})
 }
 
-// question is what windowstat log and windowstat report ask of an incident: of each directory the same range, as each is the log of a host.
+// question has the questions of windowstat log and windowstat report about an incident. They concern the same range of
+// each directory. Each directory is the log of a host.
 type question struct {
 	onset  bool
 	limits []collector.Limit
 	offset time.Duration
-	most   time.Duration // of the range; 0 is no limit
+	most   time.Duration // longest range; 0 for no limit
 }
 
-func clockOffset(q *question) cli.Flag {
-	return &cli.DurationFlag{Name: "clock-offset", Value: 50 * time.Millisecond, Destination: &q.offset, Usage: "`DURATION` by which clocks of different --dir may differ"}
+func clockOffset(q *question, needs ...string) flags.Flag {
+	return flags.Flag{
+		Name: "clock-offset", Value: flags.Number(&q.offset, 50*time.Millisecond), Zero: true, Needs: needs,
+		Usage: "maximum `DURATION` between the clocks of different --dir",
+	}
 }
 
-// read selects rows in each directory, and reads them. The check is of further options.
-func (q *question) read(ctx context.Context, c *cli.Command, set flags.Set, source logquery.Source, check error) (*incident.Seconds, error) {
+// read selects rows in each directory, and reads them. check is the error of other options.
+func (q *question) read(
+	c *cli.Context, set flags.Set, source logquery.Source, check error,
+) (*incident.Seconds, error) {
 	errs := []error{check}
 	if q.offset < 0 {
 		errs = append(errs, fmt.Errorf("--clock-offset: %v is negative", q.offset))
@@ -106,10 +129,10 @@ func (q *question) read(ctx context.Context, c *cli.Command, set flags.Set, sour
 	if err := set.Check(c, errors.Join(errs...)); err != nil {
 		return nil, err
 	}
-	return incident.Read(ctx, all, c.Root().ErrWriter)
+	return incident.Read(c.Context, all, c.App.ErrWriter)
 }
 
-// answers returns what the seconds say.
+// answers evaluates the seconds.
 func (q *question) answers(s *incident.Seconds) *incident.Answers {
 	a := &incident.Answers{Notes: s.Notes(q.onset)}
 	if q.onset {
@@ -125,15 +148,18 @@ func (q *question) answers(s *incident.Seconds) *incident.Answers {
 }
 
 // answer prints the answers for windowstat log.
-func (q *question) answer(ctx context.Context, c *cli.Command, set flags.Set, o *logquery.Options) error {
-	write := map[string]func(*incident.Answers, io.Writer) error{"table": (*incident.Answers).WriteTable, "json": (*incident.Answers).WriteJSON}[cmp.Or(o.Output, "table")]
+func (q *question) answer(c *cli.Context, set flags.Set, o *logquery.Options) error {
+	formats := map[string]func(*incident.Answers, io.Writer) error{
+		"table": (*incident.Answers).WriteTable, "json": (*incident.Answers).WriteJSON,
+	}
+	write := formats[cmp.Or(o.Output, "table")]
 	var check error
 	if write == nil {
-		check = fmt.Errorf("--format: %q is not one of json, table, which --onset and --backtest have", o.Output)
+		check = fmt.Errorf("--format: %q is not one of json, table, the formats of --onset and --backtest", o.Output)
 	}
-	s, err := q.read(ctx, c, set, o.Source, check)
+	s, err := q.read(c, set, o.Source, check)
 	if err != nil {
 		return err
 	}
-	return write(q.answers(s), c.Root().Writer)
+	return write(q.answers(s), c.App.Writer)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
@@ -18,46 +17,53 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/top"
 )
 
-// topCommand is windowstat top, see package top. Whether there is a terminal is known here, so that the package can be tested with a
-// screen in memory.
+// topCommand is windowstat top, see package top. It opens the terminal here, so tests of the package can use a screen in
+// memory.
 func topCommand() *cli.Command {
 	var o top.Options
 	var once bool
 	var client *http.Client
 	sorted := func(column string) (string, error) { return column, top.Options{Sort: column}.Check() }
 	set := flags.Set{
-		{Flag: &cli.BoolFlag{Name: "once", Destination: &once, Usage: "write one table as text and end; for scripts and pipes"}},
-		{Flag: &cli.GenericFlag{Name: "sort", Value: flags.Value(&o.Sort, "pass", sorted), Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight_avg or peak"}},
-		{Zero: true, Flag: &cli.StringFlag{Name: "filter", Destination: &o.Filter, Usage: "`TEXT` in the names of the resources that are shown, in upper or lower case"}},
-		{Flag: &cli.GenericFlag{Name: "http.config.file", Value: flags.Value(&client, "", flags.ParseClient), Usage: flags.ClientUsage}},
+		{Name: "once", Value: flags.Bool(&once), Usage: "write one table as text and exit, for scripts and pipes"},
+		{
+			Name: "sort", Value: flags.Parsed(&o.Sort, "pass", sorted),
+			Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight_avg or peak",
+		},
+		{
+			Name: "filter", Value: flags.String(&o.Filter, ""), Zero: true,
+			Usage: "`TEXT` in the names of resources to show, in upper or lower case",
+		},
+		{Name: "http.config.file", Value: flags.Parsed(&client, "", flags.ParseClient), Usage: flags.ClientUsage},
 	}
-	return &cli.Command{
+	return set.Command(&cli.Command{
 		Name:      "top",
-		Usage:     "watch the resources of an endpoint in the terminal, second by second",
+		Usage:     "watch the resources of a service in the terminal, every second",
 		ArgsUsage: "[ADDRESS...]",
-		Description: "ADDRESS is where the pages of a service are, " + telemetry.DefaultListen + " by default: host:port, or http:// or https:// before it,\n" +
-			"with the path of its metrics page if that is not /metrics, or of its per-second page, which is /seconds below it. Several\n" +
-			"services are added up; t shows them apart. Pages are read without a cursor, so nothing is taken from the servers that scrape\n" +
-			"them. The first line is the total of the service, its inbound calls; where nothing is inbound there is none. ? explains keys\n" +
-			"and columns. With --once the last second is written as text, columns between tabs; column kind is inbound for the total, which\n" +
-			"has no resource, and resource for the others; several services are not added up, and have a column target. The exit status is\n" +
-			"1 if one cannot be read. NO_COLOR in the environment leaves out colours.",
-		Flags: set.Flags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
+		Description: `ADDRESS is the address of a service's pages, ` + telemetry.DefaultListen + ` by default: host:port, with http:// or https:// if
+needed. The path of the metrics page follows if it is not /metrics, or the path of the per-second page, which is
+/seconds below it. The counts of several services are added up; the key t shows them separately. The command reads pages
+without a cursor, so it takes nothing from servers that scrape them. The first line is the total of the service, its
+inbound calls. It is absent if no call is inbound. The key ? explains keys and columns.
+
+With --once the command writes the last second as text, with tabs between columns. The column kind is inbound for the
+total, which has no resource, and resource for the other rows. Several services are not added up; they have a column
+target. Exit status 1 means that a service could not be read. NO_COLOR in the environment disables colors.`,
+		Action: func(c *cli.Context) error {
 			endpoints, err := parseEndpoints(c.Args().Slice(), client)
 			if err := set.Check(c, err); err != nil {
 				return err
 			}
 			if once {
-				return top.Once(ctx, c.Root().Writer, endpoints, o)
+				return top.Once(c.Context, c.App.Writer, endpoints, o)
 			}
-			screen, err := terminal(c.Root().Writer)
+			screen, err := terminal(c.App.Writer)
 			if err != nil {
 				return err
 			}
-			return top.Run(ctx, screen, endpoints, o)
+			return top.Run(c.Context, screen, endpoints, o)
 		},
-	}
+	})
 }
 
 func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.Endpoint, err error) {
@@ -79,7 +85,7 @@ func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.E
 	return endpoints, errors.Join(errs...)
 }
 
-// terminal is the screen that the output goes to.
+// terminal returns the screen of the terminal that the output goes to.
 func terminal(out io.Writer) (tcell.Screen, error) {
 	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil, errors.New("top needs a terminal; --once writes a table to a pipe or a file")

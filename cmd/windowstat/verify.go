@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
@@ -22,75 +21,115 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// verifyCommand is windowstat verify: package verification prints what package verify of the exporters finds, and writes.
+// verifyCommand is windowstat verify. Package verify of the exporters compares and writes, and package verification
+// prints the results.
 func verifyCommand() *cli.Command {
 	var o verifyOptions
 	set := o.flags()
-	return &cli.Command{
+	return set.Command(&cli.Command{
 		Name:  "verify",
-		Usage: "compare a database with the metric log, and write what is missing",
-		Description: `The seconds from --from to --to, both included, are read from the database by the query API of Prometheus, which
-VictoriaMetrics, Thanos and Mimir have, too, and compared with the metric log, value by value: those of the last 15 minutes if there
-is neither. A time is one of
+		Usage: "compare a database with the metric log, and write missing samples",
+		Description: `Reads the seconds from --from to --to, both included, from the database and compares them with the metric log, value
+by value. Without both flags these are the last 15 minutes. The database needs the query API of Prometheus, which
+VictoriaMetrics, Thanos and Mimir also have. A time is one of
   ` + logquery.TimeHelp + `.
 
-The labels select the series of one instance; if they select several, it is the one with the last run of the log:
+The labels select the series of one instance. If they select several, the instance with the last run of the log is
+compared:
   windowstat verify --dir DIR --from -6h --url http://prometheus:9090 --label job=shop-seconds --label instance=shop:9719
 
---heal writes the samples that are missing, and no others, by remote write, and compares again. The server must accept samples out
-of order: VictoriaMetrics does, and Prometheus within its out_of_order_time_window. With --openmetrics they are written to a file for
-promtool, which makes blocks of what is older than three hours. Samples with other values, and those that the log does not have, stay.
+--heal writes the missing samples, and no others, by remote write, and compares again. The server must accept samples out
+of order. VictoriaMetrics does, and Prometheus within its out_of_order_time_window. With --openmetrics the samples are
+written to a file for promtool, which makes blocks of samples older than three hours. Samples with other values stay, as
+do samples that the log does not have.
 
-Each second has the run of the process that counted it, in the log and in the database. Only seconds of runs that these labels have
-are written, and none that other labels have or should have; those are named with the reason. --run decides by hand. --new writes all that the
-log has with the labels given, compares nothing, and is for imported logs and empty databases.
+In the log and in the database, each second has the run of the process that counted it. --heal writes only seconds of
+runs that these labels have, and no seconds that other labels have or should have. It prints those seconds with the
+reason. --run selects runs by hand. --new writes all seconds of the log with the given labels, and compares nothing. It
+is for imported logs and empty databases.
 
-Compared are the metrics that the log has exactly: histograms, response times and sampled series are not in it. A resource that was
-idle in a second has no row; the database need not have its zero. Resources that the database does not have at all are left out,
-unless --all is given.
+The command compares the metrics that the log has exactly. Histograms, response times and sampled series are not in the
+log. A resource that was idle in a second has no row; the database need not have its zero. Resources that are absent from
+the database are omitted, unless --all is given.
 
-Exit status 0 means that the database is right, also if other labels have some of it, 1 that something is missing, different or too
-much, or could not be read, 2 that the arguments are wrong.`,
-		Flags: set.Flags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
-			if err := set.Check(c, o.check(time.Now(), c.Root().ErrWriter)); err != nil {
+Exit status 0 means that the database is right, even if other labels have some of it; 1 that samples are missing,
+different or too many, or that a source could not be read; 2 that the arguments are wrong.`,
+		Action: func(c *cli.Context) error {
+			if err := set.Check(c, o.check(time.Now(), c.App.ErrWriter)); err != nil {
 				return err
 			}
-			return o.v.Run(ctx, c.Root().Writer)
+			return o.v.Run(c.Context, c.App.Writer)
 		},
-	}
+	})
 }
 
-// verifyOptions are what the flags fill in.
+// verifyOptions has the options that the flags fill in.
 type verifyOptions struct {
 	v      verification.Verification
 	source logquery.Source
-	target push.Options // with another URL than that of the database
+	target push.Options // of --remote-write
 	format string
 }
 
 func (o *verifyOptions) flags() flags.Set {
 	from := &o.v.From
 	writes := []string{"heal|new"}
-	return append(sourceFlags(&o.source, "repeatable: each has a line"), flags.Set{
-		{Flag: &cli.BoolFlag{Name: "all", Destination: &from.All, Usage: "compare metrics and resources that the database does not have of the instance, too"}},
-		{Of: "URL", Flag: &cli.StringFlag{Name: "url", Destination: &from.URL, Usage: "`URL` of the query API, without /api/v1 (required)"}},
-		{Of: "Labels", Flag: &cli.StringMapFlag{Name: "label", Destination: &from.Labels, Usage: "`NAME=VALUE` of a label that the instance's series have, such as job and instance (required); repeatable"}},
-		{Of: "Namespace", Flag: &cli.StringFlag{Name: "namespace", Value: exporter.Namespace, Destination: &o.v.Namespace, Usage: "`PREFIX` of the metrics' names"}},
-		{Flag: &cli.GenericFlag{Name: "config.file", Value: flags.Value(&from.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
-		{Of: "Timeout", Flag: &cli.DurationFlag{Name: "timeout", Value: verify.DefaultTimeout, Destination: &from.Timeout, Usage: "`DURATION` that a request may take"}},
-		{Of: "Delay", Flag: &cli.DurationFlag{Name: "delay", Value: verify.DefaultDelay, Destination: &from.Delay, Usage: "`DURATION` within which a second may arrive; younger ones are not compared"}},
-		{Flag: &cli.GenericFlag{Name: "format", Value: flags.OneOf(&o.format, "table", "table", "json"), Usage: "`FORMAT` of the report: table or json"}},
-		{Flag: &cli.BoolFlag{Name: "heal", Destination: &o.v.Heal, Usage: "write what is missing, and compare again"}},
-		{Not: []string{"heal"}, Flag: &cli.BoolFlag{Name: "new", Destination: &o.v.New, Usage: "write all that the log has, with the labels given"}},
-		{Needs: []string{"heal"}, Flag: &cli.GenericFlag{Name: "run", Value: flags.Values(&from.Runs, parseRun), Usage: "`RUN` that --heal writes all the same, or unknown for seconds without one; repeatable"}},
-		{Of: "Target", Needs: writes, Flag: &cli.StringFlag{Name: "remote-write", Destination: &o.target.URL, Usage: "`URL` to write to (default: --url and /api/v1/write)"}},
-		{Needs: []string{"heal|new", "remote-write"}, Flag: &cli.GenericFlag{Name: "remote-write.config.file", Value: flags.Value(&o.target.Client, "", flags.ParseClient), Usage: "`FILE` for it, as --config.file, which is used without --remote-write"}},
-		{Needs: writes, Flag: &cli.StringFlag{Name: "openmetrics", Destination: &o.v.File, Usage: "`FILE` to write to in the place of a server, for promtool tsdb create-blocks-from openmetrics"}},
+	return append(sourceFlags(&o.source, "repeatable, each has a line in the report"), flags.Set{
+		{
+			Name: "all", Value: flags.Bool(&from.All),
+			Usage: "also compare metrics and resources that the database does not have for the instance",
+		},
+		{
+			Name: "url", Value: flags.String(&from.URL, ""), Of: "URL",
+			Usage: "`URL` of the query API, without /api/v1 (required)",
+		},
+		{
+			Name: "label", Value: flags.Map(&from.Labels), Of: "Labels",
+			Usage: "`NAME=VALUE` of a label of the instance's series, such as job and instance (required); repeatable",
+		},
+		{
+			Name: "namespace", Value: flags.String(&o.v.Namespace, exporter.Namespace), Of: "Namespace",
+			Usage: "`PREFIX` of the metrics' names",
+		},
+		{Name: "config.file", Value: flags.Parsed(&from.Client, "", flags.ParseClient), Usage: flags.ClientUsage},
+		{
+			Name: "timeout", Value: flags.Number(&from.Timeout, verify.DefaultTimeout), Of: "Timeout",
+			Usage: "maximum `DURATION` of a request",
+		},
+		{
+			Name: "delay", Value: flags.Number(&from.Delay, verify.DefaultDelay), Of: "Delay",
+			Usage: "maximum `DURATION` until a second arrives; younger seconds are not compared",
+		},
+		{
+			Name: "format", Value: flags.OneOf(&o.format, "table", "table", "json"),
+			Usage: "`FORMAT` of the report: table or json",
+		},
+		{Name: "heal", Value: flags.Bool(&o.v.Heal), Usage: "write missing samples, and compare again"},
+		{
+			Name: "new", Value: flags.Bool(&o.v.New), Not: []string{"heal"},
+			Usage: "write all seconds of the log, with the given labels",
+		},
+		{
+			Name: "run", Value: flags.List(&from.Runs, parseRun), Needs: []string{"heal"},
+			Usage: "`RUN` that --heal writes in any case, or unknown for seconds without a run; repeatable",
+		},
+		{
+			Name: "remote-write", Value: flags.String(&o.target.URL, ""), Of: "Target", Needs: writes,
+			Usage: "`URL` to write to (default: /api/v1/write of --url)",
+		},
+		{
+			Name: "remote-write.config.file", Value: flags.Parsed(&o.target.Client, "", flags.ParseClient),
+			Needs: []string{"heal|new", "remote-write"},
+			Usage: "`FILE` like that of --config.file, for --remote-write; without --remote-write, --config.file is used",
+		},
+		{
+			Name: "openmetrics", Value: flags.String(&o.v.File, ""), Needs: writes,
+			Usage: "`FILE` to write to instead of a server, for promtool tsdb create-blocks-from openmetrics",
+		},
 	}...)
 }
 
-// parseRun reads the number of a run, see [collector.Collector.RunID]; 0 is that of seconds that do not tell theirs.
+// parseRun parses the number of a run, see [collector.Collector.RunID]. The number of seconds without a run is 0.
 func parseRun(s string) (int64, error) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if s == "unknown" {
@@ -102,7 +141,7 @@ func parseRun(s string) (int64, error) {
 	return id, nil
 }
 
-// check returns what is wrong with the options, and fills in what follows from them.
+// check returns the errors in the options, and sets the options that follow from others.
 func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 	v := &o.v
 	v.JSON, o.source.OneApp = o.format == "json", true
@@ -128,7 +167,7 @@ func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 		v.To.Push.Client = o.target.Client
 	}
 	if v.File != "" {
-		v.To.OpenMetrics = io.Discard // until it is made
+		v.To.OpenMetrics = io.Discard // Run creates the file
 	}
 	for _, e := range collector.OptionErrors(v.To.Check()) {
 		errs = append(errs, &collector.OptionError{Package: e.Package, Field: "Target", Err: e.Err})

@@ -3,72 +3,169 @@ package flags
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/prometheus/common/config"
-	"github.com/urfave/cli/v3"
-
-	"github.com/windowstat/windowstat/collector"
+	"time"
 )
 
-// parsed is what came of the texts that were given to a flag.
-type parsed struct {
-	text string // the last one
-	errs []error
+// Value parses the text of a flag and stores the result in an option. It keeps errors for [Set.Check], which reports
+// all mistakes together. An option keeps its default if its text is wrong, so checks of other options do not report
+// consequences of the mistake.
+//
+// A Value belongs to one run of a command. It is made by [Bool], [Number], [String], [Parsed], [OneOf], [Strings],
+// [List] or [Map], and implements the Generic interface of the library.
+type Value struct {
+	parse    func(text string) error
+	def      string     // text of the default, for --help; empty for none
+	words    []string   // the allowed texts, for completion; nil if there is no list
+	current  func() any // the value of a switch or a number; nil for others
+	isSwitch bool       // the flag needs no text: --follow means --follow=true
+	isText   bool       // the option is the text itself
+
+	given bool
+	text  string // the last text
+	errs  []error
 }
 
-// value is the [cli.Value] of a flag whose text is parsed. It keeps errors for [Set.Check], which reports all mistakes at once.
-type value struct {
-	parsed
-	set func(string) error
-}
-
-func (v *value) Set(text string) error {
-	v.text = text
-	if err := v.set(text); err != nil {
+// Set parses a text. It returns nil, because [Set.Check] reports the errors.
+func (v *Value) Set(text string) error {
+	v.given, v.text = true, text
+	if err := v.parse(text); err != nil {
 		v.errs = append(v.errs, err)
 	}
 	return nil
 }
 
-func (v *value) String() string { return v.text }
-func (v *value) Get() any       { return v.parsed }
+// Err returns the errors of the texts that were set.
+func (v *Value) Err() error { return errors.Join(v.errs...) }
 
-// Value is the value of a [cli.GenericFlag] whose text is parsed. The default may be empty, for none.
-func Value[T any](to *T, text string, parse func(string) (T, error)) cli.Value {
-	// The option keeps its value when a text is wrong, so that checks of other options find nothing that nobody gave.
-	v := &value{set: func(text string) (err error) {
+// String returns the last text, or the default.
+func (v *Value) String() string {
+	if v == nil || !v.given {
+		return ""
+	}
+	return v.text
+}
+
+// IsBoolFlag makes package flag accept a switch without a text.
+func (v *Value) IsBoolFlag() bool { return v.isSwitch }
+
+// isSet reports whether the flag has an effect. A switch that is set to false has none.
+func (v *Value) isSet() bool { return v.given && (!v.isSwitch || v.current() != false) }
+
+// mistakes returns the errors of a value that is set. The zero value of an option means its default, so the default
+// would silently replace an explicit zero. Therefore zero is a mistake unless allowZero is set.
+func (v *Value) mistakes(allowZero bool) []error {
+	if v.text == "" && !allowZero {
+		return []error{errors.New("is empty; leave it out")}
+	}
+	if len(v.errs) > 0 || allowZero || v.current == nil {
+		return v.errs
+	}
+	switch x := v.current().(type) {
+	case int, int64, time.Duration:
+		if text := fmt.Sprint(x); text == "0" || text == "0s" {
+			return []error{fmt.Errorf("%s would mean the default; leave it out", text)}
+		}
+	}
+	return nil
+}
+
+// Parsed returns a Value whose text is parsed. text is the default; it may be empty, for none.
+func Parsed[T any](to *T, text string, parse func(string) (T, error)) *Value {
+	v := &Value{def: text, parse: store(to, parse)}
+	if text != "" {
+		_ = v.parse(text) // the default of a command is valid
+	}
+	return v
+}
+
+// store returns a function that parses a text, and stores the result if there is no error.
+func store[T any](to *T, parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
 		x, err := parse(text)
 		if err == nil {
 			*to = x
 		}
 		return err
-	}}
-	if text != "" {
-		_ = v.Set(text)
+	}
+}
+
+// String returns a Value that is a text.
+func String(to *string, text string) *Value {
+	v := Parsed(to, text, func(s string) (string, error) { return s, nil })
+	v.isText = true
+	return v
+}
+
+// Bool returns the Value of a switch. The default is false.
+func Bool(to *bool) *Value {
+	return &Value{isSwitch: true, current: func() any { return *to }, parse: store(to, func(s string) (bool, error) {
+		x, err := strconv.ParseBool(s)
+		if err != nil {
+			return x, fmt.Errorf("%q is neither true nor false", s)
+		}
+		return x, nil
+	})}
+}
+
+// Number returns a Value that is a number or a duration, with the default n. --help does not show a default of zero.
+func Number[T int | int64 | float64 | time.Duration](to *T, n T) *Value {
+	*to = n
+	v := &Value{current: func() any { return *to }, parse: store(to, parseNumber[T])}
+	if n != 0 {
+		v.def = fmt.Sprint(n)
 	}
 	return v
 }
 
-// OneOf is the value of a [cli.GenericFlag] that is one of some words.
-func OneOf(to *string, text string, allowed ...string) cli.Value {
-	return Value(to, text, func(s string) (string, error) {
+// parseNumber parses a number or a duration. Its errors say what the text should be.
+func parseNumber[T int | int64 | float64 | time.Duration](text string) (n T, err error) {
+	var parsed any
+	kind := "a whole number, such as 100"
+	switch any(n).(type) {
+	case int:
+		parsed, err = strconv.Atoi(text)
+	case int64:
+		parsed, err = strconv.ParseInt(text, 10, 64)
+	case float64:
+		kind = "a number, such as 0.5"
+		parsed, err = strconv.ParseFloat(text, 64)
+	case time.Duration:
+		kind = "a duration, such as 1m30s"
+		parsed, err = time.ParseDuration(text)
+	}
+	if err != nil {
+		return n, fmt.Errorf("%q is not %s", text, kind)
+	}
+	return parsed.(T), nil
+}
+
+// Int parses a whole number, for [List].
+func Int(text string) (int, error) { return parseNumber[int](text) }
+
+// OneOf returns a Value that is one of several words.
+func OneOf(to *string, text string, allowed ...string) *Value {
+	v := Parsed(to, text, func(s string) (string, error) {
 		if !slices.Contains(allowed, s) {
 			return s, fmt.Errorf("%q is not one of %s", s, strings.Join(allowed, ", "))
 		}
 		return s, nil
 	})
+	v.words = allowed
+	return v
 }
 
-// Values is the value of a [cli.GenericFlag] that is repeatable, and whose texts are parsed.
-func Values[T any](to *[]T, parse func(string) (T, error)) cli.Value {
-	return &value{set: func(texts string) error {
+// separator stands between the values of a repeatable flag in its variable. It is not a comma, because a comma may be
+// part of a value.
+const separator = "\n"
+
+// List returns the Value of a repeatable flag whose texts are parsed.
+func List[T any](to *[]T, parse func(string) (T, error)) *Value {
+	return &Value{parse: func(texts string) error {
 		var errs []error
-		for text := range strings.SplitSeq(texts, Separator) {
+		for text := range strings.SplitSeq(texts, separator) {
 			x, err := parse(text)
 			if err == nil {
 				*to = append(*to, x)
@@ -79,42 +176,27 @@ func Values[T any](to *[]T, parse func(string) (T, error)) cli.Value {
 	}}
 }
 
-// ParseNetwork reads an address or a network.
-func ParseNetwork(s string) (netip.Prefix, error) {
-	network, err := netip.ParsePrefix(s)
-	if address, is := netip.ParseAddr(s); is == nil && address.Zone() == "" {
-		network, err = netip.PrefixFrom(address, address.BitLen()), nil
-	}
-	if err != nil {
-		return network, fmt.Errorf("%q is not an address or a network, such as 10.0.0.7 or 10.0.0.0/8", s)
-	}
-	return network.Masked(), nil
+// Strings returns the Value of a repeatable flag whose texts are stored unchanged.
+func Strings(to *[]string) *Value {
+	return List(to, func(s string) (string, error) { return s, nil })
 }
 
-// ParseAddress checks an address to listen on, host:port, without listening.
-func ParseAddress(s string) (string, error) {
-	_, port, err := net.SplitHostPort(s)
-	if err != nil {
-		return "", fmt.Errorf("%q is not host:port", s)
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
-		return "", fmt.Errorf("%q: port %q is not a number from 0 to 65535", s, port)
-	}
-	return s, nil
-}
-
-// ClientUsage is the usage of a flag that [ParseClient] reads.
-const ClientUsage = "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"
-
-// ParseClient makes the client of a file in Prometheus's HTTP client configuration format.
-func ParseClient(path string) (*http.Client, error) {
-	options, _, err := config.LoadHTTPConfigFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	client, err := config.NewClientFromConfig(*options, "windowstat", config.WithUserAgent("windowstat/"+collector.Version()))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return client, nil
+// Map returns the Value of a repeatable flag whose texts are NAME=VALUE. A later text replaces an earlier one of the
+// same name.
+func Map(to *map[string]string) *Value {
+	return &Value{parse: func(texts string) error {
+		var errs []error
+		for text := range strings.SplitSeq(texts, separator) {
+			name, value, ok := strings.Cut(text, "=")
+			if !ok {
+				errs = append(errs, fmt.Errorf("%q is not NAME=VALUE", text))
+				continue
+			}
+			if *to == nil {
+				*to = map[string]string{}
+			}
+			(*to)[name] = value
+		}
+		return errors.Join(errs...)
+	}}
 }

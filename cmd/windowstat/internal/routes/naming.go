@@ -6,45 +6,61 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/urfave/cli/v3"
-
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Naming is how requests are named: after routes, or after their paths, which must be earned. [Naming.Flags] fill it in.
+// Naming has the options that name requests: by routes, or by paths, which must be earned. [Naming.Flags] fill it in.
 type Naming struct {
 	Files, Patterns []string // of routes
-	Only            bool     // requests that match no route are unmatched
-	Loose           bool     // requests are named after what [Loose] makes of them
-	Depth           int      // how many segments of a path a name keeps
-	MaxValues       int      // how many values of a segment have names of their own
-	MaxResources    int      // how many names there are beside those of routes
+	Only            bool     // requests that match no route count for the resource unmatched
+	Loose           bool     // names are those that [Loose] returns
+	Depth           int      // number of path segments in a name
+	MaxValues       int      // number of values of a segment that have their own names
+	MaxResources    int      // number of names in addition to routes
 
-	Routes *Routes // made by [Naming.Check]
+	Routes *Routes // set by [Naming.Check]
 }
 
-// Flags returns the flags of the options; depth is the one of Depth.
+// Flags returns the flags of the options. depth is the name of the flag for Depth.
 func (n *Naming) Flags(depth string) flags.Set {
 	paths := []string{"routes-only"}
 	return flags.Set{
-		{Flag: &cli.StringSliceFlag{Name: "routes", Destination: &n.Files, Usage: "`FILE` of routes, one a line, as Go's http.ServeMux has them, such as GET /users/{id}; # begins a comment; repeatable"}},
-		{Flag: &cli.StringSliceFlag{Name: "route", Destination: &n.Patterns, Usage: "`PATTERN` of one route; repeatable"}},
-		{Flag: &cli.BoolFlag{Name: "routes-only", Destination: &n.Only, Usage: "count all requests that match no route for the resource unmatched"}},
-		{Flag: &cli.BoolFlag{Name: "loose-paths", Destination: &n.Loose, Usage: "the service takes /Users/5/;x=1 for /users/5: letters of either case, slashes and spaces at the end, and what follows a ; make no other name; names of paths are in lower case"}},
-		{Flag: &cli.IntFlag{Name: depth, Value: httpstat.DefaultDepth, Destination: &n.Depth, Usage: "how many segments of a path a resource's name keeps"}, Of: "Depth", Not: paths, Zero: true},
-		{Flag: &cli.IntFlag{Name: "max-path-values", Value: httpstat.DefaultMaxValues, Destination: &n.MaxValues, Usage: "how many values of a path segment have names of their own; all others are *"}, Of: "MaxValues", Not: paths, Zero: true},
+		{
+			Name: "routes", Value: flags.Strings(&n.Files),
+			Usage: "`FILE` of routes, one per line, in the syntax of Go's http.ServeMux, such as GET /users/{id}; # begins a " +
+				"comment; repeatable",
+		},
+		{Name: "route", Value: flags.Strings(&n.Patterns), Usage: "`PATTERN` of one route; repeatable"},
+		{
+			Name: "routes-only", Value: flags.Bool(&n.Only),
+			Usage: "count all requests that match no route for the resource unmatched",
+		},
+		{
+			Name: "loose-paths", Value: flags.Bool(&n.Loose),
+			Usage: "ignore case, slashes and spaces at the end, and everything after a ; in paths, as a service does that takes " +
+				"/Users/5/;x=1 for /users/5; names of paths are in lower case",
+		},
+		{
+			Name: depth, Value: flags.Number(&n.Depth, httpstat.DefaultDepth), Of: "Depth", Not: paths, Zero: true,
+			Usage: "`NUMBER` of path segments in the name of a resource",
+		},
+		{
+			Name: "max-path-values", Value: flags.Number(&n.MaxValues, httpstat.DefaultMaxValues),
+			Of: "MaxValues", Not: paths, Zero: true,
+			Usage: "maximum `NUMBER` of values of a path segment with their own names; all others are *",
+		},
 	}.Under("Names of resources")
 }
 
 const (
-	// Deeper names are those of single files, and more values are those of a database: neither is a resource.
+	// A deeper name is that of a single file, and more values are those of a database. Neither is a resource.
 	maxDepth  = 16
 	maxValues = 1000
 )
 
-// Check reads the routes, and returns everything that is wrong with them and with the options.
+// Check reads the routes, and returns all errors in them and in the options.
 func (n *Naming) Check() error {
 	n.Routes = New(n.Loose)
 	for _, path := range n.Files {
@@ -59,7 +75,8 @@ func (n *Naming) Check() error {
 	}
 	within := func(field string, v, most int) {
 		if v < 1 || v > most {
-			errs = append(errs, &collector.OptionError{Package: "routes", Field: field, Err: fmt.Errorf("%d is not between 1 and %d", v, most)})
+			err := fmt.Errorf("%d is not between 1 and %d", v, most)
+			errs = append(errs, &collector.OptionError{Package: "routes", Field: field, Err: err})
 		}
 	}
 	within("Depth", n.Depth, maxDepth)
@@ -70,13 +87,13 @@ func (n *Naming) Check() error {
 // Given returns the names of resources that exist from the start.
 func (n *Naming) Given() []string { return append(slices.Clone(n.Routes.Patterns), httpstat.Unmatched) }
 
-// Earned returns how names of paths are earned.
+// Earned returns the options for names that are earned.
 func (n *Naming) Earned() httpstat.NamesOptions {
 	return httpstat.NamesOptions{Given: n.Routes.Patterns, MaxNames: n.MaxResources, MaxValues: n.MaxValues}
 }
 
-// Name returns the function that names requests: by the pattern of the route that one matches; otherwise by method and path, unless
-// only routes are names.
+// Name returns the function that names requests: by the pattern of the matching route, or else by method and path. With
+// Only it returns an empty name for a request that matches no route.
 func (n *Naming) Name() func(*http.Request) string {
 	path := httpstat.PathName(n.Depth)
 	return func(r *http.Request) string {
