@@ -23,7 +23,7 @@ func demoCommand() *cli.Command {
 			Usage: "`DURATION` of the run (0: until interrupted)",
 		},
 		{
-			Name: "incident", Value: flags.OneOf(&o.Incident, "", demo.Incidents...), Of: "Incident",
+			Name: "incident", Value: flags.String(&o.Incident, "").Suggest(demo.Incidents...), Of: "Incident",
 			Usage: "break the service once, by `NAME`: " + strings.Join(demo.Incidents, ", "),
 		},
 		{

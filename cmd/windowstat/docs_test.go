@@ -2,28 +2,35 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 )
 
 var (
 	// A block, or code within a sentence.
 	code = regexp.MustCompile("(?ms)^```[a-z]*\n.*?^```$|`[^`\n]+`")
-	// A command that stands there.
+	// A command in code.
 	documented = regexp.MustCompile("(?m)^`?(?:windowstat|go run \\./cmd/windowstat) ([^`\n]+)")
 	// A word of a command, or one in quotes.
 	word = regexp.MustCompile(`'[^']*'|[^\s']+`)
+	// A word after which a shell reads no arguments of the command.
+	endsCommand = regexp.MustCompile(`^(#|>.*|2>.*|&&|\||&)$`)
 )
 
-// The commands of the documentation exist, with their flags.
+// The commands of the documentation exist, with their flags and the texts of these.
 func TestCommandsOfDocumentation(t *testing.T) {
 	files, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -35,14 +42,18 @@ func TestCommandsOfDocumentation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := strings.ReplaceAll(string(b), "\\\n", " ") // a command may go on in the next line
+		page := strings.ReplaceAll(string(b), "\\\n", " ") // a command may continue in the next line
 		for _, m := range documented.FindAllStringSubmatch(strings.Join(code.FindAllString(page, -1), "\n"), -1) {
 			n++
-			line, _, _ := strings.Cut(m[1], "  #")
-			line, _, _ = strings.Cut(line, ">")
-			line, _, _ = strings.Cut(line, "&&")
-			if err := parseCommand(word.FindAllString(line, -1)); err != nil {
-				t.Errorf("%s: windowstat %s: %v", path, line, err)
+			words := word.FindAllString(m[1], -1)
+			if end := slices.IndexFunc(words, endsCommand.MatchString); end >= 0 {
+				words = words[:end]
+			}
+			for i := range words {
+				words[i] = strings.Trim(words[i], "'")
+			}
+			if err := parseCommand(words); err != nil {
+				t.Errorf("%s: windowstat %s: %v", path, m[1], err)
 			}
 		}
 	}
@@ -51,19 +62,29 @@ func TestCommandsOfDocumentation(t *testing.T) {
 	}
 }
 
-// parseCommand parses the flags of a command, and does not run it.
+// parseCommand parses the flags of a command and their texts, and does not run the command.
 func parseCommand(words []string) error {
-	if words[0] == "--help" {
-		return nil
-	}
-	for _, c := range commands() {
-		if c.Name == words[0] {
-			c.Action = func(context.Context, *cli.Command) error { return nil }
-			c.OnUsageError = func(_ context.Context, _ *cli.Command, err error, _ bool) error { return err }
-			return c.Run(context.Background(), words)
+	app := application(io.Discard, io.Discard)
+	ran := ""
+	for _, c := range app.Commands {
+		c.Action = func(*cli.Context) error {
+			ran = c.Name
+			var errs []error
+			for _, f := range c.Flags {
+				if f, ok := f.(*cli.GenericFlag); ok {
+					errs = append(errs, f.Value.(*flags.Value).Err())
+				}
+			}
+			return errors.Join(errs...)
 		}
 	}
-	return fmt.Errorf("there is no command %q", words[0])
+	if err := flags.Run(context.Background(), app, append([]string{"windowstat"}, words...)); err != nil {
+		return err
+	}
+	if ran == "" && !slices.Contains(words, "--help") {
+		return fmt.Errorf("no command ran")
+	}
+	return nil
 }
 
 // results are the rows of the tables of bench/RESULTS.md below a heading, by their first cell, without what follows a figure in its

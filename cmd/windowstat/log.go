@@ -87,6 +87,7 @@ Exit status 1 means that a file could not be read or written, 2 that the argumen
 // logFlags returns the flags of windowstat log, except those that select the log.
 func logFlags(o *logquery.Options, asked *question) flags.Set {
 	follow := []string{"follow"} // it does not end
+	by := strings.Split(logquery.ColumnNames(true), ", ")
 	rows := []string{"follow", "where", "summary", "step", "top", "n"}
 	return flags.Set{
 		{
@@ -114,8 +115,9 @@ func logFlags(o *logquery.Options, asked *question) flags.Set {
 			Usage: "print sums of the `NUMBER` of resources with the most of --by, over the range or in each --step",
 		},
 		{
-			Name: "by", Value: flags.Parsed(&o.By, "pass", logquery.ParseBy), Needs: []string{"top|step|summary"},
-			Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true),
+			Name: "by", Value: flags.Parsed(&o.By, "pass", logquery.ParseBy).Suggest(by...),
+			Needs: []string{"top|step|summary"},
+			Usage: "`COLUMN` for --top and for the busiest second: " + strings.Join(by, ", "),
 		},
 		{
 			Name: "onset", Value: flags.Bool(&asked.onset), Not: rows,
@@ -136,7 +138,10 @@ func logFlags(o *logquery.Options, asked *question) flags.Set {
 // sourceFlags returns the flags that select the log. several is the usage of more than one directory.
 func sourceFlags(o *logquery.Source, several string) flags.Set {
 	return flags.Set{
-		{Name: "dir", Value: flags.Strings(&o.Dirs), Usage: "`DIRECTORY` of the log (required); " + several},
+		{
+			Name: "dir", Value: flags.Strings(&o.Dirs), Zero: true, // package logquery reports an empty directory
+			Usage: "`DIRECTORY` of the log (required); " + several,
+		},
 		{
 			Name: "app", Value: flags.String(&o.App, ""),
 			Usage: "`NAME` of the application, if the directory has several",

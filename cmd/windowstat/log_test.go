@@ -121,7 +121,7 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --from=+5m", []string{`--from: "+5m" is counted from --from, and only in --to`}},
 		{"--dir=" + dir + "  --by=pass", []string{"--by: needs --top or --step or --summary"}},
 		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
-		{"--dir=" + dir + "  --step=0s  --top=0  -n=0", []string{"--step: 0s is none; leave it out\nwindowstat: --top: 0 is none; leave it out\nwindowstat: -n: 0 is none; leave it out"}}, // in the same order each time
+		{"--dir=" + dir + "  --step=0s  --top=0  -n=0", []string{"--step: 0s would mean the default; leave it out\nwindowstat: --top: 0 would mean the default; leave it out\nwindowstat: -n: 0 would mean the default; leave it out"}}, // in the same order each time
 		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{"--step: not with --follow", "--top: not with --follow", "-n: not with --follow"}},
 		{"--dir=" + dir + "  --summary  --step=1m", []string{"--step: not with --summary"}},
 	} {

@@ -407,7 +407,7 @@ func TestProxyBoundsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range boundFlags(&server.Bounds{}) {
-		if name := f.Names()[0]; !strings.Contains(string(page), "`--"+name+"`") {
+		if name := f.Name; !strings.Contains(string(page), "`--"+name+"`") {
 			t.Errorf("docs/proxy.md says nothing of --%s", name)
 		}
 	}

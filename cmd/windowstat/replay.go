@@ -76,7 +76,8 @@ func lineFlags(j *replay.Job) flags.Set {
 	o := &j.Replay
 	return flags.Set{
 		{
-			Name: "format", Value: flags.Parsed(&o.Format, "", accesslog.Named), Not: []string{"nginx-format", "apache-format"},
+			Name: "format", Value: flags.Parsed(&o.Format, "", accesslog.Named).Suggest(accesslog.Names()...),
+			Not:   []string{"nginx-format", "apache-format"},
 			Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: detected for each file)",
 		},
 		{

@@ -18,7 +18,7 @@ import (
 type Value struct {
 	parse    func(text string) error
 	def      string     // text of the default, for --help; empty for none
-	words    []string   // the allowed texts, for completion; nil if there is no list
+	words    []string   // texts to complete; nil if there is no list
 	current  func() any // the value of a switch or a number; nil for others
 	isSwitch bool       // the flag needs no text: --follow means --follow=true
 	isText   bool       // the option is the text itself
@@ -51,8 +51,10 @@ func (v *Value) String() string {
 // IsBoolFlag makes package flag accept a switch without a text.
 func (v *Value) IsBoolFlag() bool { return v.isSwitch }
 
-// isSet reports whether the flag has an effect. A switch that is set to false has none.
-func (v *Value) isSet() bool { return v.given && (!v.isSwitch || v.current() != false) }
+// isSet reports whether the flag has an effect, or a wrong text. A switch that is set to false has no effect.
+func (v *Value) isSet() bool {
+	return v.given && (!v.isSwitch || v.current() != false || len(v.errs) > 0)
+}
 
 // mistakes returns the errors of a value that is set. The zero value of an option means its default, so the default
 // would silently replace an explicit zero. Therefore zero is a mistake unless allowZero is set.
@@ -96,6 +98,12 @@ func store[T any](to *T, parse func(string) (T, error)) func(string) error {
 func String(to *string, text string) *Value {
 	v := Parsed(to, text, func(s string) (string, error) { return s, nil })
 	v.isText = true
+	return v
+}
+
+// Suggest sets texts that a shell completes, and returns v. It does not restrict the text.
+func (v *Value) Suggest(words ...string) *Value {
+	v.words = words
 	return v
 }
 
@@ -147,14 +155,12 @@ func Int(text string) (int, error) { return parseNumber[int](text) }
 
 // OneOf returns a Value that is one of several words.
 func OneOf(to *string, text string, allowed ...string) *Value {
-	v := Parsed(to, text, func(s string) (string, error) {
+	return Parsed(to, text, func(s string) (string, error) {
 		if !slices.Contains(allowed, s) {
 			return s, fmt.Errorf("%q is not one of %s", s, strings.Join(allowed, ", "))
 		}
 		return s, nil
-	})
-	v.words = allowed
-	return v
+	}).Suggest(allowed...)
 }
 
 // separator stands between the values of a repeatable flag in its variable. It is not a comma, because a comma may be

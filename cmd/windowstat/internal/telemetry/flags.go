@@ -76,7 +76,7 @@ func (o *Options) pageFlags() flags.Set {
 			Usage: "serve profiles of this process at /debug/pprof/, to all clients that may read the metrics page",
 		},
 		{
-			Name: "metrics.by", Value: flags.Parsed(&x.Metrics.By, "", by), Of: "Metrics.By",
+			Name: "metrics.by", Value: flags.Parsed(&x.Metrics.By, "", by).Suggest("origin", "entrance"), Of: "Metrics.By",
 			Usage: "`LABEL` of the metrics of resources, in addition to resource: origin or entrance",
 		},
 		{
