@@ -32,8 +32,10 @@ const maxWait = 2 * time.Minute
 const asCommand = "WINDOWSTAT_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		fmt.Println("started")
+	if mode := os.Getenv(asCommand); mode != "" {
+		if mode != "quiet" {
+			fmt.Println("started")
+		}
 		main()
 	}
 	flag.Parse()

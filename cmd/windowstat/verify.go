@@ -36,7 +36,8 @@ VictoriaMetrics, Thanos and Mimir also have. A time is one of
 
 The labels select the series of one instance. If they select several, the instance with the last run of the log is
 compared:
-  windowstat verify --dir DIR --from -6h --url http://prometheus:9090 --label job=shop-seconds --label instance=shop:9719
+  windowstat verify --dir DIR --from -6h --url http://prometheus:9090 \
+    --label job=shop-seconds --label instance=shop:9719
 
 --heal writes the missing samples, and no others, by remote write, and compares again. The server must accept samples out
 of order. VictoriaMetrics does, and Prometheus within its out_of_order_time_window. With --openmetrics the samples are
