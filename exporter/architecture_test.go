@@ -59,6 +59,28 @@ func layer(p string) int {
 	return slices.IndexFunc(layers, func(is func(string) bool) bool { return is(p) })
 }
 
+// Only the main package and internal/flags import the command line library. Others describe flags with package flags.
+func TestCommandLineLibraryStaysAtTheTop(t *testing.T) {
+	users := 0
+	for _, p := range packages(t) {
+		for _, path := range p.Imports {
+			if !strings.HasPrefix(path, "github.com/urfave/cli/") {
+				continue
+			}
+			users++
+			if path != "github.com/urfave/cli/v2" {
+				t.Errorf("%s imports %s, not version 2", p.ImportPath, path)
+			}
+			if p.ImportPath != "cmd/windowstat" && p.ImportPath != "cmd/windowstat/internal/flags" {
+				t.Errorf("%s imports %s", p.ImportPath, path)
+			}
+		}
+	}
+	if users != 2 {
+		t.Errorf("%d packages import the library, want 2", users)
+	}
+}
+
 // A package never imports a package of a higher layer. leap, node and collector import only the standard library.
 func TestImportsOfLayers(t *testing.T) {
 	for _, p := range packages(t) {

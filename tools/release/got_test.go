@@ -160,9 +160,8 @@ func (s stranger) completes(t *testing.T) {
 		"windowstat log --dir x --for": "--format",
 		"windowstat nothing ":          "",
 	} {
-		// The function in the first line is one of bash-completion, which is not everywhere.
-		const try = `_comp_initialize() { :; }; PATH=$1:$PATH; . <(windowstat completion bash)
-			COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); __windowstat_bash_autocomplete; echo "${COMPREPLY[*]}"`
+		const try = `PATH=$1:$PATH; . <(windowstat completion bash)
+			COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _windowstat; echo "${COMPREPLY[*]}"`
 		if got := strings.TrimSpace(s.run(t, s.bin, "bash", "-c", try, "bash", s.bin, line)); got != want {
 			t.Errorf("%q is completed by %q, want %q", line, got, want)
 		}
