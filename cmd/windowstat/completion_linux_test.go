@@ -114,28 +114,48 @@ func (s *console) press(t *testing.T, keys string) {
 func TestTabCompletes(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]struct {
-		startup string // name of the startup file
-		text    string
-		args    []string
+		file, text string // the startup file
+		shell      []string
 	}{
-		"bash": {"rc", "PS1='ready> '\n. <(env STARTUP=1 windowstat completion bash)\n", []string{"bash", "--noprofile", "--rcfile", "rc", "-i"}},
-		"zsh": {
-			".zshrc", "autoload -U compinit; compinit -u\n. <(env STARTUP=1 windowstat completion zsh)\nPROMPT='ready> '\n",
-			[]string{"zsh", "-i"},
-		},
-		"fish": {
-			".config/fish/config.fish",
-			"function fish_prompt; echo 'ready> '; end\nset -g fish_greeting\nenv STARTUP=1 windowstat completion fish | source\n",
-			[]string{"fish", "-i"},
-		},
+		"bash": {"rc", `
+			. <(env STARTUP=1 windowstat completion bash)
+			PS1='ready> '
+		`, []string{"bash", "--noprofile", "--rcfile", "rc", "-i"}},
+		"bash, no word ends at =": {"rc", `
+			. <(env STARTUP=1 windowstat completion bash)
+			COMP_WORDBREAKS=${COMP_WORDBREAKS//=}
+			PS1='ready> '
+		`, []string{"bash", "--noprofile", "--rcfile", "rc", "-i"}},
+		"zsh": {".zshrc", `
+			autoload -U compinit; compinit -u
+			. <(env STARTUP=1 windowstat completion zsh)
+			PROMPT='ready> '
+		`, []string{"zsh", "-i"}},
+		"zsh, a file in fpath": {".zshrc", `
+			env STARTUP=1 windowstat completion zsh >_windowstat
+			fpath=($PWD $fpath)
+			autoload -U compinit; compinit -u
+			PROMPT='ready> '
+		`, []string{"zsh", "-i"}},
+		"fish": {".config/fish/config.fish", `
+			function fish_prompt; echo 'ready> '; end
+			set -g fish_greeting
+			env STARTUP=1 windowstat completion fish | source
+		`, []string{"fish", "-i"}},
+		"fish, a file of its own": {".config/fish/config.fish", `
+			function fish_prompt; echo 'ready> '; end
+			set -g fish_greeting
+			mkdir -p ~/.config/fish/completions
+			env STARTUP=1 windowstat completion fish >~/.config/fish/completions/windowstat.fish
+		`, []string{"fish", "-i"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(name); err != nil {
+			if _, err := exec.LookPath(start.shell[0]); err != nil {
 				t.Skip(err)
 			}
 			dir, bin := t.TempDir(), t.TempDir()
-			writeFile(t, filepath.Join(dir, start.startup), start.text, 0o600)
+			writeFile(t, filepath.Join(dir, start.file), start.text, 0o600)
 			writeFile(t, filepath.Join(dir, "access.log"), "", 0o600)
 			self, err := os.Executable()
 			if err != nil {
@@ -150,7 +170,7 @@ fi
 printf '%%s\n' "$@" end >%q.new
 mv %[2]q.new %[2]q
 `, self, record), 0o700)
-			s := openConsole(t, dir, bin, start.args...)
+			s := openConsole(t, dir, bin, start.shell...)
 			for _, tc := range []struct{ typed, want string }{
 				{"windowstat pro\t", "proxy"},
 				{"windowstat proxy --upst\t", "proxy --upstream"},
@@ -185,7 +205,7 @@ mv %[2]q.new %[2]q
 			// Several completions are listed. zsh and fish show their descriptions. fish highlights the typed part.
 			s.press(t, "windowstat log --s\t\t")
 			wants := []string{"--step", "--summary"}
-			if name != "bash" {
+			if start.shell[0] != "bash" {
 				wants = []string{"tep", "ummary", "print sums for each DURATION"}
 			}
 			for _, want := range wants {

@@ -34,12 +34,13 @@ func demoCommand() *cli.Command {
 	return set.Command(&cli.Command{
 		Name:  "demo",
 		Usage: "run an HTTP service under load, count its calls, and verify the counts",
-		Description: `A service with different routes listens on the loopback interface. It is instrumented with the SDK, and a generator
-sends real HTTP requests to it. At the end the command scrapes its own metrics page and reads its own metric log. For
-each resource it compares the calls that were sent, counted, scraped and logged. Exit status 1 means a difference.
+		Description: `A service with different routes listens on the loopback interface. It is instrumented with the
+SDK, and a generator sends real HTTP requests to it. At the end the command scrapes its own metrics page and reads its
+own metric log. For each resource it compares the calls that were sent, counted, scraped and logged. Exit status 1
+means a difference.
 
---incident breaks the service for half a minute, in a second that is printed: the database hangs, a limit is too low, or
-payments fail and clients retry. docs/incidents.md explains what each view shows.`,
+--incident breaks the service for half a minute, in a second that is printed: the database hangs, a limit is too low,
+or payments fail and clients retry. docs/incidents.md explains what each view shows.`,
 		Action: set.Action(o.Check, o.Run),
 	})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // logCommand is windowstat log. Package logquery searches and prints rows. With --onset or --backtest the same flags
-// select the rows, and package incident evaluates them. All this is one command because the questions arise while an
+// select the rows, and package incident evaluates them. The command does both because the questions arise while an
 // operator reads the log.
 func logCommand() *cli.Command {
 	var o logquery.Options
@@ -35,8 +35,8 @@ func logCommand() *cli.Command {
 			if err := set.Check(c, err); err != nil {
 				return err
 			}
-			// In front of head or less, a write fails once the reader has enough. That is neither an error nor a signal
-			// that ends the program.
+			// A write to head or less fails after they close the pipe. Such a failure is not an error, and the signal
+			// must not end the program.
 			signal.Ignore(syscall.SIGPIPE)
 			if err = q.Run(c.Context, c.App.Writer); errors.Is(err, syscall.EPIPE) {
 				return nil
@@ -47,34 +47,34 @@ func logCommand() *cli.Command {
 }
 
 func logDescription() string {
-	return `Prints the rows from --from to --to, both included. Without both flags these are the last 15 minutes. A time is one
-of
+	return `Prints the rows from --from to --to, both included. Without both flags these are the last 15 minutes. A
+time is one of
   ` + logquery.TimeHelp + `.
-A time without an offset is in --zone, and a time without a date is today's. A day, such as yesterday or 2026-01-02, is
-its first second in --from and its last second in --to.
+A time without an offset is in --zone, and a time without a date is today's. A day, such as yesterday or 2026-01-02,
+is its first second in --from and its last second in --to.
 
 A resource is ` + logquery.PatternHelp + `.
 
-A condition of --where is ` + logquery.WhereHelp + `. The columns are
-` + logquery.ColumnNames(false) + `. The condition selects rows of single seconds, before they are added up.
+A condition of --where is ` + logquery.WhereHelp + `. The columns are ` + logquery.ColumnNames(false) + `. The
+condition selects rows of single seconds, before they are added up.
 
-The format table is for reading, and escapes unprintable characters in names. json has one line per row, with the names
-of the per-second metrics. csv has a header; a name that a spreadsheet would calculate begins with an apostrophe.
-sentinel prints the lines of the log unchanged, and ignores --zone. The last row of a second is all inbound traffic,
-__total_inbound_traffic__. Omit it from sums.
+The format table is for reading, and escapes unprintable characters in names. json has one line per row, with the
+names of the per-second metrics. csv has a header; a name that a spreadsheet would calculate begins with an
+apostrophe. sentinel prints the lines of the log unchanged, and ignores --zone. The last row of a second is all
+inbound traffic, __total_inbound_traffic__. Omit it from sums.
 
 --step, --top and --summary add rows up, by application and resource: --step for each step, --summary over the range.
-Steps begin at midnight in --zone. --from and --to may cut the first and the last step. Counts are sums. in_flight_max is
-the highest of any second in one process. rt_avg is the average of all calls, at most 1ms too low, because the log has
-whole milliseconds. Quantiles do not add up, so they are absent. peak and its time are the second with the highest value
-of --by, or the first such second. --top omits __total_inbound_traffic__. The table of one step over the range has rates,
-shares and the second with the worst average response time, instead of the columns that do not add up.
+Steps begin at midnight in --zone. --from and --to may cut the first and the last step. Counts are sums. in_flight_max
+is the highest of any second in one process. rt_avg is the average of all calls, at most 1ms too low, because the log
+has whole milliseconds. Quantiles do not add up, so they are absent. peak and its time are the second with the highest
+value of --by, or the first such second. --top omits __total_inbound_traffic__. The table of one step over the range
+has rates, shares and the second with the worst average response time, instead of the columns that do not add up.
 
 --onset compares passes, blocks, exceptions, average response time and calls in flight of each resource with the ten
 minutes before --from. An onset is the first second from which four of five seconds are all above or all below the
 median. Their distance from it is more than three times that of any four of five seconds before, more than half of the
-median, and more than four calls or 5ms. Onsets in the same second are tied, as are onsets of different directories within
---clock-offset. A tied onset has an = after its rank.
+median, and more than four calls or 5ms. Onsets in the same second are tied, as are onsets of different directories
+within --clock-offset. A tied onset has an = after its rank.
 
 --backtest prints the calls that a limit would have refused at least. The number is a lower bound, because the log has
 calendar seconds, and the window of the limit slides.
@@ -84,7 +84,7 @@ windowstat verify compares a database with the log, and fills its gaps.
 Exit status 1 means that a file could not be read or written, 2 that the arguments are wrong.`
 }
 
-// logFlags returns the flags of windowstat log, except those that select the log.
+// logFlags returns the flags of windowstat log without sourceFlags.
 func logFlags(o *logquery.Options, asked *question) flags.Set {
 	follow := []string{"follow"} // it does not end
 	by := strings.Split(logquery.ColumnNames(true), ", ")
@@ -121,7 +121,8 @@ func logFlags(o *logquery.Options, asked *question) flags.Set {
 		},
 		{
 			Name: "onset", Value: flags.Bool(&asked.onset), Not: rows,
-			Usage: "print which resources changed in comparison with the ten minutes before --from, the first one first",
+			Usage: "print which resources changed in comparison with the ten minutes before --from, the first one " +
+				"first",
 		},
 		{
 			Name: "backtest", Value: flags.List(&asked.limits, incident.ParseLimit), Not: rows,

@@ -56,15 +56,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // application returns the root command for one run. Its commands must not be used again, because their flags fill in
 // options that belong to them.
 //
-// A command consists of flags, which fill in the options of a package in internal/, and of a function of that package
-// that does the work. Before it does anything, the command reports all mistakes in options and arguments together.
+// A command consists of flags, which fill in the options of a package in internal/, and of a function of the package,
+// which does the work. Before the work, the command reports all mistakes in options and arguments together.
 func application(stdout, stderr io.Writer) *cli.App {
 	return flags.App(&cli.App{
 		Name:  "windowstat",
 		Usage: "exact statistics of a service for every second",
-		Description: `A flag that is not given is read from the environment. The name of its variable is WINDOWSTAT_ and the name of
-the flag in capitals, with _ for . and -, such as WINDOWSTAT_METRIC_LOG_DIR for --metric-log.dir. The variable of a
-repeatable flag has one value per line.`,
+		Description: `A flag that is not given is read from the environment. The name of its variable is WINDOWSTAT_
+and the name of the flag in capitals, with _ for . and -, such as WINDOWSTAT_METRIC_LOG_DIR for --metric-log.dir. The
+variable of a repeatable flag has one value per line.`,
 		Version: version(),
 		Commands: []*cli.Command{
 			demoCommand(), proxyCommand(), replayCommand(), otlpCommand(), logCommand(), reportCommand(),

@@ -18,23 +18,25 @@ func otlpCommand() *cli.Command {
 	return set.Command(&cli.Command{
 		Name:  "otlp",
 		Usage: "receive OpenTelemetry spans and count them as calls",
-		Description: `Receives traces by OTLP, over HTTP (protobuf or JSON) and gRPC, from SDKs, agents and Collectors. A span of the kind
-server or consumer is an inbound call. A span of the kind client or producer is an outbound call. Internal spans are not
-calls. A call passes in the second in which its span began and completes in the second in which it ended. Its code is the
-status of HTTP or gRPC. It is an exception if the span has the status Error. Calls are served one second more than the
-tolerance behind the current time, because SDKs send spans in batches, after their ends. Spans that ended before are
-late: they are reported and not counted. A span that arrives twice within 90 seconds is counted once.
+		Description: `Receives traces by OTLP, over HTTP (protobuf or JSON) and gRPC, from SDKs, agents and
+Collectors. A span of the kind server or consumer is an inbound call. A span of the kind client or producer is an
+outbound call. Internal spans are not calls. A call passes in the second in which its span began and completes in the
+second in which it ended. Its code is the status of HTTP or gRPC. It is an exception if the span has the status Error.
+Calls are served one second more than the tolerance behind the current time, because SDKs send spans in batches, after
+their ends. Spans that ended before are late: they are reported and not counted. A span that arrives twice within 90
+seconds is counted once.
 
-The name of a call is the method and http.route, rpc.method, or else the name of the span, after the name of its service:
-"shop: GET /users/{id}". With --service only spans of that service are counted, as "GET /users/{id}". Names of inbound
-calls without a route are earned, as in "windowstat proxy". Counts are those of the spans that were received. If SDKs
-sample, a span counts for as many calls as its threshold (ot=th: in tracestate) states, and for one call without a
-threshold.`,
+The name of a call is the method and http.route, rpc.method, or else the name of the span, after the name of its
+service: "shop: GET /users/{id}". With --service only spans of that service are counted, as "GET /users/{id}". Names
+of inbound calls without a route are earned, as in "windowstat proxy". Counts are those of the spans that were
+received. If SDKs sample, a span counts for as many calls as its threshold (ot=th: in tracestate) states, and for one
+call without a threshold.`,
 		Action: set.Action(o.Check, o.Run),
 	})
 }
 
-// otlpFlags returns the flags of the receiver. None is about naming, because the service that made a span has named it.
+// otlpFlags returns the flags of the receiver. Naming needs no flags, because the service that made a span has named
+// it.
 func otlpFlags(o *otlp.Options) flags.Set {
 	return flags.Set{
 		{
@@ -60,8 +62,8 @@ func otlpFlags(o *otlp.Options) flags.Set {
 		},
 		{
 			Name: "max-spans", Value: flags.Number(&o.MaxSpans, otlp.DefaultMaxSpans), Of: "MaxSpans", Zero: true,
-			Usage: "maximum `NUMBER` of spans that are remembered to detect repeated ones; when it is reached, requests are " +
-				"refused until the oldest spans are two minutes old",
+			Usage: "maximum `NUMBER` of spans that are remembered to detect repeated ones; when it is reached, " +
+				"requests are refused until the oldest spans are two minutes old",
 		},
 		{
 			Name: "metric-log.app", Value: flags.String(&o.Telemetry.Exporter.App, "otlp"), Of: "App",

@@ -27,24 +27,25 @@ func proxyCommand() *cli.Command {
 	return set.Command(&cli.Command{
 		Name:  "proxy",
 		Usage: "run a reverse proxy that counts the calls of any HTTP service",
-		Description: `The resource of a request is the route that it matches (--routes, --route). Otherwise it is the method and the path,
-with numbers, UUIDs, hashes, dates and e-mail addresses replaced by :id. A path becomes a name when the service has
-answered it with success (2xx, 101 or 304). Until then it counts for the resource unmatched. The most frequent values of
-a path segment have their own names (--max-path-values). All others are *. When there are --max-resources names, a new
-name replaces the one with the longest idle time, if that is ten minutes or more. So clients cannot fill the table with
-made-up paths, and a name from a path has its first calls in unmatched. Give routes if these calls matter. With
---metric-log.dir the proxy remembers names over a restart.
+		Description: `The resource of a request is the route that it matches (--routes, --route). Otherwise it is
+the method and the path, with numbers, UUIDs, hashes, dates and e-mail addresses replaced by :id. A path becomes a
+name when the service has answered it with success (2xx, 101 or 304). Until then it counts for the resource unmatched.
+The most frequent values of a path segment have their own names (--max-path-values). All others are *. When there are
+--max-resources names, a new name replaces the one with the longest idle time, if that is ten minutes or more. So
+clients cannot fill the table with made-up paths, and a name from a path has its first calls in unmatched. Give routes
+if these calls matter. With --metric-log.dir the proxy remembers names over a restart.
 
 Requests are counted with the status that the client received. A response of 500 or more is an exception, unless
---exception-status is given. An upstream that cannot be reached is an exception, too, and the client receives a 502. The
-same holds for an upstream that does not respond in time; the client receives a 504. A client that did not wait for the
-response is a 499. This status is not registered, so its code is other. Requests and responses are forwarded unchanged.
-With --limits.file, requests over a limit receive a 429 and do not reach the upstream.`,
+--exception-status is given. An upstream that cannot be reached is an exception, too, and the client receives a 502.
+The same holds for an upstream that does not respond in time; the client receives a 504. A client that did not wait
+for the response is a 499. This status is not registered, so its code is other. Requests and responses are forwarded
+unchanged. With --limits.file, requests over a limit receive a 429 and do not reach the upstream.`,
 		Action: set.Action(o.Check, o.Run),
 	})
 }
 
-// proxyFlags returns the flags of counting. boundFlags has those of connections, and [routes.Naming] those of names.
+// proxyFlags returns the flags of counting. boundFlags returns the flags of connections, and [routes.Naming] the flags
+// of names.
 func proxyFlags(o *proxy.Options) flags.Set {
 	counted := &o.Telemetry.Exporter.Collector
 	return flags.Set{
@@ -66,13 +67,13 @@ func proxyFlags(o *proxy.Options) flags.Set {
 		},
 		{
 			Name: "skip", Value: flags.List((*[]*http.ServeMux)(&o.Skip), routes.ParsePattern),
-			Usage: "`PATTERN` of requests that are neither counted nor limited, as in Go's http.ServeMux: /healthz, /static/, " +
-				"OPTIONS /; repeatable",
+			Usage: "`PATTERN` of requests that are neither counted nor limited, as in Go's http.ServeMux: " +
+				"/healthz, /static/, OPTIONS /; repeatable",
 		},
 		{
 			Name: "shutdown.delay", Value: flags.Number(&o.ShutdownDelay, 0), Of: "ShutdownDelay", Zero: true,
-			Usage: "`DURATION` of service after the signal to end, while /-/ready returns 503; then requests have ten seconds " +
-				"to end",
+			Usage: "`DURATION` of service after the signal to end, while /-/ready returns 503; then requests have " +
+				"ten seconds to end",
 		},
 		{
 			Name: "proxy.origin-header", Value: flags.String(&o.OriginHeader, ""), Of: "OriginHeader",
@@ -86,8 +87,8 @@ func proxyFlags(o *proxy.Options) flags.Set {
 		{
 			Name: "retire-after", Value: flags.Number(&counted.RetireAfter, collector.DefaultRetireAfter),
 			Of: "Collector.RetireAfter",
-			Usage: "`DURATION` of inactivity after which a resource or origin is dropped (at least 10m2s; negative: only when " +
-				"the table is full)",
+			Usage: "`DURATION` of inactivity after which a resource or origin is dropped (at least 10m2s; " +
+				"negative: only when the table is full)",
 		},
 		{
 			Name: "max-resources", Value: flags.Number(&counted.MaxResources, 1000), Of: "Collector.MaxResources",
@@ -96,16 +97,17 @@ func proxyFlags(o *proxy.Options) flags.Set {
 	}
 }
 
-// boundFlags returns the flags that bound what a client can hold of the proxy: connections, memory for headers, and time.
+// boundFlags returns the flags that bound the resources of a client: connections, memory for headers, and time.
 func boundFlags(b *server.Bounds) flags.Set {
 	return flags.Set{
 		{
 			Name: "proxy.trusted-proxies", Value: flags.List(&b.Proxies, flags.ParseNetwork),
-			Usage: "`NETWORK` of proxies in front of this one, such as 10.0.0.7 or 10.0.0.0/8, whose X-Forwarded headers are " +
-				"kept; repeatable",
+			Usage: "`NETWORK` of proxies in front of this one, such as 10.0.0.7 or 10.0.0.0/8, whose X-Forwarded " +
+				"headers are kept; repeatable",
 		},
 		{
-			Name: "proxy.header-timeout", Value: flags.Number(&b.Header, server.DefaultHeader), Of: "Header", Zero: true,
+			Name: "proxy.header-timeout", Value: flags.Number(&b.Header, server.DefaultHeader),
+			Of: "Header", Zero: true,
 			Usage: "`DURATION` until a client must have sent the headers of a request",
 		},
 		{
@@ -127,8 +129,10 @@ func boundFlags(b *server.Bounds) flags.Set {
 				server.DefaultConns),
 		},
 		{
-			Name: "proxy.max-connections-per-host", Value: flags.Number(&b.ConnsPerHost, 0), Of: "ConnsPerHost", Zero: true,
-			Usage: "maximum `NUMBER` of connected clients of a host (IPv6: a /64) that is not a trusted proxy (0: half of all)",
+			Name: "proxy.max-connections-per-host", Value: flags.Number(&b.ConnsPerHost, 0),
+			Of: "ConnsPerHost", Zero: true,
+			Usage: "maximum `NUMBER` of connected clients of a host (IPv6: a /64) that is not a trusted proxy (0: " +
+				"half of all)",
 		},
 	}.Under("Clients")
 }

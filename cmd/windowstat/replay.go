@@ -23,25 +23,26 @@ func replayCommand() *cli.Command {
 		Name:      "replay",
 		Usage:     "count the calls in an access log, in the seconds in which they were",
 		ArgsUsage: "FILE…, or - for stdin",
-		Description: `Prints a summary, and with --metric-log.dir writes a metric log, which "windowstat log" reads. Files may be compressed
-with gzip or zstd. Their order does not matter: files of the same time are merged. The format of each file is detected,
-unless a flag sets it. Lines may be out of order by the tolerance. Lines that are later, in the future, or far ahead of
-the lines around them are reported and not counted. If one line in a thousand of a log is late, an error names the log.
+		Description: `Prints a summary, and with --metric-log.dir writes a metric log, which "windowstat log" reads.
+Files may be compressed with gzip or zstd. Their order does not matter: files of the same time are merged. The format
+of each file is detected, unless a flag sets it. Lines may be out of order by the tolerance. Lines that are later, in
+the future, or far ahead of the lines around them are reported and not counted. If one line in a thousand of a log is
+late, an error names the log.
 
-The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": a path becomes a
-name when the service has answered it with success, and until then its calls count for the resource unmatched. --routes
-makes names exact from their first call. Each line is read once. A call passes in the second in which it began and
-completes in the second in which it ended. Without a duration in the log, both are the second of the line, and response
-times are absent.
+The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": a path becomes
+a name when the service has answered it with success, and until then its calls count for the resource unmatched.
+--routes makes names exact from their first call. Each line is read once. A call passes in the second in which it
+began and completes in the second in which it ended. Without a duration in the log, both are the second of the line,
+and response times are absent.
 
 With --follow, files are read as they grow, from their ends and through rotation. Their calls are served like those of
-one service, one second more than the tolerance behind the current time. A quoted pattern such as '/var/log/nginx/*.log'
-includes files that appear later, which are read from their beginnings. With --metric-log.dir a restart continues at the
-end of the metric log, if that is within a day, also with files that were rotated in the meantime, and counts nothing
-twice. Without it, lines written during the restart are not counted. Rotated files are found in the directory of the log,
-in the directory of its target if it is a symbolic link, and in --rotated-dir. If a file is truncated, the rest is read
-from its copy. Lines written between copying and truncating are lost. Lines that a server buffers for longer than the
-tolerance are late.`,
+one service, one second more than the tolerance behind the current time. A quoted pattern such as
+'/var/log/nginx/*.log' includes files that appear later, which are read from their beginnings. With --metric-log.dir a
+restart continues at the end of the metric log, if that is within a day, also with files that were rotated in the
+meantime, and counts nothing twice. Without it, lines written during the restart are not counted. Rotated files are
+found in the directory of the log, in the directory of its target if it is a symbolic link, and in --rotated-dir. If a
+file is truncated, the rest is read from its copy. Lines written between copying and truncating are lost. Lines that a
+server buffers for longer than the tolerance are late.`,
 		Action: func(c *cli.Context) error {
 			j.Replay.Files, j.Replay.Stdin = c.Args().Slice(), c.App.Reader
 			if j.Follow && !set.IsSet("tolerance") {
@@ -77,15 +78,20 @@ func lineFlags(j *replay.Job) flags.Set {
 	return flags.Set{
 		{
 			Name: "format", Value: flags.Parsed(&o.Format, "", accesslog.Named).Suggest(accesslog.Names()...),
-			Not:   []string{"nginx-format", "apache-format"},
-			Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: detected for each file)",
+			Not: []string{"nginx-format", "apache-format"},
+			Usage: "`NAME` of the lines' format: " + strings.Join(
+				accesslog.Names(),
+				", ",
+			) + " (default: detected for each file)",
 		},
 		{
-			Name: "nginx-format", Value: flags.Parsed(&o.Format, "", accesslog.Nginx), Not: []string{"format", "apache-format"},
+			Name: "nginx-format", Value: flags.Parsed(&o.Format, "", accesslog.Nginx),
+			Not:   []string{"format", "apache-format"},
 			Usage: "`STRING` of nginx's log_format",
 		},
 		{
-			Name: "apache-format", Value: flags.Parsed(&o.Format, "", accesslog.Apache), Not: []string{"format", "nginx-format"},
+			Name: "apache-format", Value: flags.Parsed(&o.Format, "", accesslog.Apache),
+			Not:   []string{"format", "nginx-format"},
 			Usage: "`STRING` of Apache's LogFormat",
 		},
 		{
@@ -117,8 +123,8 @@ func lineFlags(j *replay.Job) flags.Set {
 		},
 		{
 			Name: "fail-above", Value: flags.Number(&j.FailAbove, 0.1), Of: "FailAbove",
-			Usage: "`SHARE` of lines that are not counted, from 0 to 1, above which the exit status is 1; also of late lines in " +
-				"one log, for which the default is " + fmt.Sprint(replay.DefaultLate),
+			Usage: "`SHARE` of lines that are not counted, from 0 to 1, above which the exit status is 1; also of " +
+				"late lines in one log, for which the default is " + fmt.Sprint(replay.DefaultLate),
 		},
 		{
 			Name: "metric-log.app", Value: flags.String(&j.Telemetry.Exporter.App, "replay"), Of: "App",

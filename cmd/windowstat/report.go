@@ -54,10 +54,11 @@ func reportCommand() *cli.Command {
 	return set.Command(&cli.Command{
 		Name:  "report",
 		Usage: "write one HTML file about an incident from the metric log",
-		Description: `The file has the seconds from --from to --to and the ten minutes before, in the charts of the live page. Above them
-it lists the resources that changed first (see --onset in windowstat log --help), the blocked calls, the calls that the
-limits of --backtest would have refused, and with --url the alerts that fired. A browser needs no network to show it. The
-file has at most about two megabytes: if there are many resources, it shows those with the most errors and delays.
+		Description: `The file has the seconds from --from to --to and the ten minutes before, in the charts of the
+live page. Above them it lists the resources that changed first (see --onset in windowstat log --help), the blocked
+calls, the calls that the limits of --backtest would have refused, and with --url the alerts that fired. A browser
+needs no network to show it. The file has at most about two megabytes: if there are many resources, it shows those
+with the most errors and delays.
 
 Exit status 1 means that a file could not be read or written, 2 that the arguments are wrong. In both cases no file is
 written.`,

@@ -17,8 +17,8 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/top"
 )
 
-// topCommand is windowstat top, see package top. It opens the terminal here, so tests of the package can use a screen in
-// memory.
+// topCommand is windowstat top, see package top. It opens the terminal here, so tests of the package can use a screen
+// in memory.
 func topCommand() *cli.Command {
 	var o top.Options
 	var once bool
@@ -40,11 +40,12 @@ func topCommand() *cli.Command {
 		Name:      "top",
 		Usage:     "watch the resources of a service in the terminal, every second",
 		ArgsUsage: "[ADDRESS...]",
-		Description: `ADDRESS is the address of a service's pages, ` + telemetry.DefaultListen + ` by default: host:port, with http:// or https:// if
-needed. The path of the metrics page follows if it is not /metrics, or the path of the per-second page, which is
-/seconds below it. The counts of several services are added up; the key t shows them separately. The command reads pages
-without a cursor, so it takes nothing from servers that scrape them. The first line is the total of the service, its
-inbound calls. It is absent if no call is inbound. The key ? explains keys and columns.
+		Description: `ADDRESS is the address of a service's pages, ` + telemetry.DefaultListen + ` by default:
+host:port, with http:// or https:// if needed. The path of the metrics page follows if it is not /metrics, or the path
+of the per-second page, which is /seconds below it. The counts of several services are added up; the key t shows them
+separately. The command reads pages without a cursor, so it takes nothing from servers that scrape them. The first
+line is the total of the service, its inbound calls. It is absent if no call is inbound. The key ? explains keys and
+columns.
 
 With --once the command writes the last second as text, with tabs between columns. The column kind is inbound for the
 total, which has no resource, and resource for the other rows. Several services are not added up; they have a column
@@ -92,7 +93,11 @@ func terminal(out io.Writer) (tcell.Screen, error) {
 	}
 	screen, err := tcell.NewScreen()
 	if err != nil {
-		return nil, fmt.Errorf("the terminal cannot be used: %w (TERM is %q); --once needs none", err, os.Getenv("TERM"))
+		return nil, fmt.Errorf(
+			"the terminal cannot be used: %w (TERM is %q); --once needs none",
+			err,
+			os.Getenv("TERM"),
+		)
 	}
 	return screen, nil
 }

@@ -29,9 +29,9 @@ func verifyCommand() *cli.Command {
 	return set.Command(&cli.Command{
 		Name:  "verify",
 		Usage: "compare a database with the metric log, and write missing samples",
-		Description: `Reads the seconds from --from to --to, both included, from the database and compares them with the metric log, value
-by value. Without both flags these are the last 15 minutes. The database needs the query API of Prometheus, which
-VictoriaMetrics, Thanos and Mimir also have. A time is one of
+		Description: `Reads the seconds from --from to --to, both included, from the database and compares them with
+the metric log, value by value. Without both flags these are the last 15 minutes. The database needs the query API of
+Prometheus, which VictoriaMetrics, Thanos and Mimir also have. A time is one of
   ` + logquery.TimeHelp + `.
 
 The labels select the series of one instance. If they select several, the instance with the last run of the log is
@@ -39,19 +39,19 @@ compared:
   windowstat verify --dir DIR --from -6h --url http://prometheus:9090 \
     --label job=shop-seconds --label instance=shop:9719
 
---heal writes the missing samples, and no others, by remote write, and compares again. The server must accept samples out
-of order. VictoriaMetrics does, and Prometheus within its out_of_order_time_window. With --openmetrics the samples are
-written to a file for promtool, which makes blocks of samples older than three hours. Samples with other values stay, as
-do samples that the log does not have.
+--heal writes the missing samples, and no others, by remote write, and compares again. The server must accept samples
+out of order. VictoriaMetrics does, and Prometheus within its out_of_order_time_window. With --openmetrics the samples
+are written to a file for promtool, which makes blocks of samples older than three hours. Samples with other values
+stay, as do samples that the log does not have.
 
 In the log and in the database, each second has the run of the process that counted it. --heal writes only seconds of
 runs that these labels have, and no seconds that other labels have or should have. It prints those seconds with the
-reason. --run selects runs by hand. --new writes all seconds of the log with the given labels, and compares nothing. It
-is for imported logs and empty databases.
+reason. --run selects runs by hand. --new writes all seconds of the log with the given labels, and compares nothing.
+It is for imported logs and empty databases.
 
-The command compares the metrics that the log has exactly. Histograms, response times and sampled series are not in the
-log. A resource that was idle in a second has no row; the database need not have its zero. Resources that are absent from
-the database are omitted, unless --all is given.
+The command compares the metrics that the log has exactly. Histograms, response times and sampled series are not in
+the log. A resource that was idle in a second has no row; the database need not have its zero. Resources that are
+absent from the database are omitted, unless --all is given.
 
 Exit status 0 means that the database is right, even if other labels have some of it; 1 that samples are missing,
 different or too many, or that a source could not be read; 2 that the arguments are wrong.`,
@@ -121,7 +121,8 @@ func (o *verifyOptions) flags() flags.Set {
 		{
 			Name: "remote-write.config.file", Value: flags.Parsed(&o.target.Client, "", flags.ParseClient),
 			Needs: []string{"heal|new", "remote-write"},
-			Usage: "`FILE` like that of --config.file, for --remote-write; without --remote-write, --config.file is used",
+			Usage: "`FILE` like that of --config.file, for --remote-write; without --remote-write, --config.file " +
+				"is used",
 		},
 		{
 			Name: "openmetrics", Value: flags.String(&o.v.File, ""), Needs: writes,

@@ -12,11 +12,12 @@ import (
 )
 
 // Command adds to c the flags of s, --help, and the text of its help, and returns c. A command and its flags serve one
-// run: their values keep what the run was given.
+// run, because their values keep the arguments of the run.
 func (s Set) Command(c *cli.Command) *cli.Command {
 	for _, f := range s {
 		c.Flags = append(c.Flags, &cli.GenericFlag{
-			Name: f.Name, Value: f.Value, Usage: f.Usage, Category: f.Category, DefaultText: cmp.Or(f.Default, f.Value.def),
+			Name: f.Name, Value: f.Value, Category: f.Category,
+			Usage: f.Usage, DefaultText: cmp.Or(f.Default, f.Value.def),
 		})
 	}
 	c.Flags = append(c.Flags, helpFlag())
@@ -132,7 +133,7 @@ func arrangeFlags(flags []cli.Flag, args []string) []string {
 	return append(append(first, "--"), rest...)
 }
 
-// flagOf returns the flag that an argument gives, such as --name, -name or --name=text; nil if there is none.
+// flagOf returns the flag of an argument such as --name, -name or --name=text, or nil if the flag does not exist.
 func flagOf(flags []cli.Flag, arg string) cli.Flag {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
@@ -156,8 +157,8 @@ func takesText(f cli.Flag) bool {
 	return v != nil && !v.isSwitch
 }
 
-// usageError returns a function that rewrites the library's errors about arguments: with two dashes before the name of a
-// flag, and a suggestion for a flag that does not exist.
+// usageError returns a function that rewrites the library's errors about arguments: with two dashes before the name of
+// a flag, and a suggestion for a flag that does not exist.
 func usageError(flags []cli.Flag) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {
 		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {

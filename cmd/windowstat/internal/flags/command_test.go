@@ -40,7 +40,8 @@ func try(t *testing.T, args ...string) (*result, error) {
 		{Name: "label", Value: Map(&r.labels), Usage: "`NAME=VALUE` of a label; repeatable"},
 	}
 	command := set.Command(&cli.Command{
-		Name: "test", Usage: "test flags", ArgsUsage: "FILE…", Description: strings.Repeat("Long words are wrapped. ", 9),
+		Name: "test", Usage: "test flags", ArgsUsage: "FILE…",
+		Description: strings.Repeat("Long lines are wrapped. ", 9),
 		Action: func(c *cli.Context) error {
 			r.args = c.Args().Slice()
 			return set.Check(c)
@@ -163,7 +164,8 @@ func TestVariables(t *testing.T) {
 	}
 	r, err = try(t, "test", "--list=d,e", "--list=f", "--follow=false", "--label", "c=1,d=2", "--text=x")
 	labels = map[string]string{"c": "1,d=2"}
-	if err != nil || r.text != "x" || r.follow || !slices.Equal(r.list, []string{"d,e", "f"}) || !maps.Equal(r.labels, labels) {
+	if err != nil || r.text != "x" || r.follow || !slices.Equal(r.list, []string{"d,e", "f"}) ||
+		!maps.Equal(r.labels, labels) {
 		t.Errorf("%v: %+v", err, r)
 	}
 	t.Setenv("WINDOWSTAT_TEXT", "")
@@ -221,7 +223,8 @@ func TestRunsInParallel(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			for _, line := range []string{
-				"", "--help", "-v", "help test", "test --help", "test a --n 3", "test --n x", "test --txet", "tets", "completion fish",
+				"", "--help", "-v", "help test", "test --help", "test a --n 3", "test --n x", "test --txet", "tets",
+				"completion fish",
 				"test --te --generate-bash-completion", "test -h", "--nothing",
 			} {
 				r, err := try(t, strings.Fields(line)...)

@@ -10,7 +10,8 @@ import (
 )
 
 // completionFlag is the last argument if a shell asks for completions. The name is the library's. The library's own
-// handler does not suffice: it reads os.Args, knows no texts of flags, and runs the command if "--" is among the arguments.
+// handler does not suffice: it reads os.Args, knows no texts of flags, and runs the command if "--" is among the
+// arguments.
 const completionFlag = "--generate-bash-completion"
 
 // scripts has a completion script for each shell.
@@ -26,7 +27,8 @@ func completionCommand(app *cli.App) *cli.Command {
 		Name:      "completion",
 		Usage:     "print a script that completes commands, flags and their values in a shell",
 		ArgsUsage: strings.Join(shells, "|"),
-		Description: `The script of bash and of zsh can be loaded by the shell's startup file, and the one of fish can be saved:
+		Description: `The script of bash and of zsh can be loaded by the shell's startup file, and the one of fish
+can be saved:
 
   source <(windowstat completion bash)
   source <(windowstat completion zsh)
@@ -39,7 +41,9 @@ The line for zsh must follow compinit.`,
 			}
 			shell := c.Args().First()
 			if c.NArg() > 1 || !slices.Contains(shells, shell) {
-				return Usage(fmt.Errorf("completion takes one of %s, got %q", strings.Join(shells, ", "), c.Args().Slice()))
+				return Usage(
+					fmt.Errorf("completion takes one of %s, got %q", strings.Join(shells, ", "), c.Args().Slice()),
+				)
 			}
 			script, err := scripts.ReadFile("completion/" + shell)
 			if err != nil {
@@ -72,7 +76,7 @@ func complete(app *cli.App, words []string) error {
 // suggestion is a possible completion.
 type suggestion struct{ word, description string }
 
-// suggest returns what may stand in the place of the word after others. The result includes words with other beginnings.
+// suggest returns the possible words after the words before. The caller selects those that begin with word.
 func suggest(app *cli.App, before []string, word string) []suggestion {
 	isFlag := strings.HasPrefix(word, "-")
 	i := slices.IndexFunc(before, func(s string) bool { return !strings.HasPrefix(s, "-") })
@@ -107,7 +111,7 @@ func suggest(app *cli.App, before []string, word string) []suggestion {
 	return nil
 }
 
-// awaitingText returns the flag whose text follows the words; nil if there is none.
+// awaitingText returns the flag whose text follows the words, or nil.
 func awaitingText(flags []cli.Flag, words []string) (awaits cli.Flag) {
 	for _, word := range words {
 		if awaits != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Help is written for terminals of this width. The library's templates wrap no flags, and align their usages in a column
-// that begins after the longest name.
+// Help is written for terminals of this width. The library's templates wrap no flags, and align their usages in a
+// column that begins after the longest name.
 const width = 80
 
 // commandHelp returns the help of a command.

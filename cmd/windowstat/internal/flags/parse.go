@@ -23,7 +23,7 @@ func ParseNetwork(s string) (netip.Prefix, error) {
 	return network.Masked(), nil
 }
 
-// ParseAddress checks an address to listen on, host:port. It does not listen.
+// ParseAddress checks an address to listen on, host:port, without listening.
 func ParseAddress(s string) (string, error) {
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {

@@ -1,10 +1,9 @@
 // Package flags connects the flags of a command to the options that they fill in. It reports mistakes in options by the
 // names of the flags, and all mistakes together, before the command does anything.
 //
-// The package and the main package are the only ones that import the library github.com/urfave/cli/v2. Other packages
-// describe their flags with [Set] and [Value]. The library parses arguments and selects the command. This package adds
-// what the library lacks: flags after positional arguments, variables with several values, completion with descriptions,
-// and help that fits 80 columns.
+// Only this package and the main package import the library github.com/urfave/cli/v2. Other packages describe their
+// flags with [Set] and [Value]. The library parses arguments and selects the command. This package adds flags after
+// positional arguments, variables with several values, completion with descriptions, and help that fits 80 columns.
 package flags
 
 import (
@@ -24,8 +23,8 @@ import (
 //
 //	{Name: "timeout", Value: flags.Number(&o.Timeout, time.Second), Of: "Timeout", Needs: []string{"url"}, …}
 //
-// The package of the options checks Timeout. Its error is reported as an error of --timeout. It is not reported if the
-// text of the flag was wrong already.
+// The package of the options checks Timeout. Its error is reported as an error of --timeout, unless the text of the
+// flag was wrong already.
 type Flag struct {
 	Name  string
 	Value *Value
@@ -39,15 +38,14 @@ type Flag struct {
 	Of string
 	// Needs has flags that this flag requires. "heal|new" requires one of several. Not has flags that contradict it.
 	Needs, Not []string
-	// Zero allows 0 and the empty text. In all other flags these would mean the default, so a user who gives one has
-	// probably made a mistake.
+	// Zero allows 0 and the empty text. In all other flags both mean the default, so they are probably mistakes.
 	Zero bool
 }
 
 // Set describes the flags of a command.
 type Set []Flag
 
-// Under sets the category of the flags that have none, and returns s.
+// Under sets the category of the flags without a category, and returns s.
 func (s Set) Under(category string) Set {
 	for i := range s {
 		if s[i].Category == "" {
@@ -98,8 +96,8 @@ func (s Set) Check(c *cli.Context, checks ...error) error {
 	return Usage(errors.Join(errs...))
 }
 
-// Action returns the action of a command whose flags fill in options. It checks the options and runs the command. Errors
-// of both have the names of flags instead of fields.
+// Action returns the action of a command whose flags fill in options. It checks the options and runs the command.
+// Errors of both have the names of flags instead of fields.
 func (s Set) Action(
 	check func() error, run func(ctx context.Context, stdout, stderr io.Writer) error,
 ) cli.ActionFunc {

@@ -37,13 +37,16 @@ func TestMistakes(t *testing.T) {
 		"--follow=false -n=3":      "",
 		"--any=1":                  "--any: needs --log or --follow",
 		"--any=1 --follow":         "",
-		"--net=x --net=::1/64 --net=y": `--net: "x" is not an address or a network, such as 10.0.0.7 or 10.0.0.0/8` + "\n" +
+		"--net=x --net=::1/64 --net=y": "" +
+			`--net: "x" is not an address or a network, such as 10.0.0.7 or 10.0.0.0/8` + "\n" +
 			`--net: "y" is not an address or a network, such as 10.0.0.7 or 10.0.0.0/8`,
-		"--log=bad":                          "--log: no such directory",
-		"--log=bad --wait=0s --size=1 extra": `test takes no arguments, got ["extra"]` + "\n--wait: 0s would mean the default; leave it out\n--log: no such directory",
-		"--wait=1m":                          "--wait: is too long\nOther.Field: is wrong\nplain",
-		"--size=x --follow=maybe --any":      "flag needs an argument: --any",
-		"--size=x --follow=maybe --wait=1": `--size: "x" is not a whole number, such as 100` + "\n--size: needs --log\n" +
+		"--log=bad": "--log: no such directory",
+		"--log=bad --wait=0s --size=1 extra": `test takes no arguments, got ["extra"]` +
+			"\n--wait: 0s would mean the default; leave it out\n--log: no such directory",
+		"--wait=1m":                     "--wait: is too long\nOther.Field: is wrong\nplain",
+		"--size=x --follow=maybe --any": "flag needs an argument: --any",
+		"--size=x --follow=maybe --wait=1": `--size: "x" is not a whole number, such as 100` + "\n" +
+			"--size: needs --log\n" +
 			`--wait: "1" is not a duration, such as 1m30s` + "\n" + `--follow: "maybe" is neither true nor false`,
 		"--lgo=x": "there is no flag --lgo; did you mean --log?",
 	} {

@@ -13,8 +13,8 @@ import (
 // all mistakes together. An option keeps its default if its text is wrong, so checks of other options do not report
 // consequences of the mistake.
 //
-// A Value belongs to one run of a command. It is made by [Bool], [Number], [String], [Parsed], [OneOf], [Strings],
-// [List] or [Map], and implements the Generic interface of the library.
+// A Value belongs to one run of a command. Create it with [Bool], [Number], [String], [Parsed], [OneOf], [Strings],
+// [List] or [Map]. It implements the Generic interface of the library.
 type Value struct {
 	parse    func(text string) error
 	def      string     // text of the default, for --help; empty for none
@@ -101,7 +101,7 @@ func String(to *string, text string) *Value {
 	return v
 }
 
-// Suggest sets texts that a shell completes, and returns v. It does not restrict the text.
+// Suggest sets texts that a shell completes, and returns v. Other texts stay valid.
 func (v *Value) Suggest(words ...string) *Value {
 	v.words = words
 	return v
@@ -128,7 +128,7 @@ func Number[T int | int64 | float64 | time.Duration](to *T, n T) *Value {
 	return v
 }
 
-// parseNumber parses a number or a duration. Its errors say what the text should be.
+// parseNumber parses a number or a duration. Its errors name the expected kind of text.
 func parseNumber[T int | int64 | float64 | time.Duration](text string) (n T, err error) {
 	var parsed any
 	kind := "a whole number, such as 100"
@@ -153,7 +153,7 @@ func parseNumber[T int | int64 | float64 | time.Duration](text string) (n T, err
 // Int parses a whole number, for [List].
 func Int(text string) (int, error) { return parseNumber[int](text) }
 
-// OneOf returns a Value that is one of several words.
+// OneOf returns a Value that accepts only the allowed words.
 func OneOf(to *string, text string, allowed ...string) *Value {
 	return Parsed(to, text, func(s string) (string, error) {
 		if !slices.Contains(allowed, s) {
@@ -163,8 +163,8 @@ func OneOf(to *string, text string, allowed ...string) *Value {
 	}).Suggest(allowed...)
 }
 
-// separator stands between the values of a repeatable flag in its variable. It is not a comma, because a comma may be
-// part of a value.
+// separator separates the values of a repeatable flag in its variable. A comma is unsuitable, because a value may
+// contain one.
 const separator = "\n"
 
 // List returns the Value of a repeatable flag whose texts are parsed.

@@ -15,7 +15,7 @@ import (
 type Naming struct {
 	Files, Patterns []string // of routes
 	Only            bool     // requests that match no route count for the resource unmatched
-	Loose           bool     // names are those that [Loose] returns
+	Loose           bool     // requests are named after [Loose] has changed them
 	Depth           int      // number of path segments in a name
 	MaxValues       int      // number of values of a segment that have their own names
 	MaxResources    int      // number of names in addition to routes
@@ -29,8 +29,8 @@ func (n *Naming) Flags(depth string) flags.Set {
 	return flags.Set{
 		{
 			Name: "routes", Value: flags.Strings(&n.Files),
-			Usage: "`FILE` of routes, one per line, in the syntax of Go's http.ServeMux, such as GET /users/{id}; # begins a " +
-				"comment; repeatable",
+			Usage: "`FILE` of routes, one per line, in the syntax of Go's http.ServeMux, such as GET /users/{id}; " +
+				"# begins a comment; repeatable",
 		},
 		{Name: "route", Value: flags.Strings(&n.Patterns), Usage: "`PATTERN` of one route; repeatable"},
 		{
@@ -39,8 +39,8 @@ func (n *Naming) Flags(depth string) flags.Set {
 		},
 		{
 			Name: "loose-paths", Value: flags.Bool(&n.Loose),
-			Usage: "ignore case, slashes and spaces at the end, and everything after a ; in paths, as a service does that takes " +
-				"/Users/5/;x=1 for /users/5; names of paths are in lower case",
+			Usage: "ignore case, slashes and spaces at the end, and everything after a ; in paths, as a service " +
+				"does that takes /Users/5/;x=1 for /users/5; names of paths are in lower case",
 		},
 		{
 			Name: depth, Value: flags.Number(&n.Depth, httpstat.DefaultDepth), Of: "Depth", Not: paths, Zero: true,
@@ -55,7 +55,7 @@ func (n *Naming) Flags(depth string) flags.Set {
 }
 
 const (
-	// A deeper name is that of a single file, and more values are those of a database. Neither is a resource.
+	// Deeper names would name single files, and more values would be the contents of a database.
 	maxDepth  = 16
 	maxValues = 1000
 )

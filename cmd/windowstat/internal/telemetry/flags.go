@@ -60,8 +60,8 @@ func (o *Options) pageFlags() flags.Set {
 		},
 		{
 			Name: "web.config.file", Value: flags.Parsed(&o.WebConfig, "", webconfig.Open),
-			Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless " +
-				"the file has http2: true",
+			Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 " +
+				"is off unless the file has http2: true",
 		},
 		{
 			Name: "web.telemetry-path", Value: flags.String(&x.MetricsPath, "/metrics"), Of: "MetricsPath",
@@ -76,7 +76,8 @@ func (o *Options) pageFlags() flags.Set {
 			Usage: "serve profiles of this process at /debug/pprof/, to all clients that may read the metrics page",
 		},
 		{
-			Name: "metrics.by", Value: flags.Parsed(&x.Metrics.By, "", by).Suggest("origin", "entrance"), Of: "Metrics.By",
+			Name: "metrics.by", Value: flags.Parsed(&x.Metrics.By, "", by).Suggest("origin", "entrance"),
+			Of:    "Metrics.By",
 			Usage: "`LABEL` of the metrics of resources, in addition to resource: origin or entrance",
 		},
 		{
@@ -101,8 +102,8 @@ func (o *Options) messageFlags() flags.Set {
 	}.Under("Messages")
 }
 
-// logFlags returns the flags of the metric log. All except the directory need it: without it they would have no effect,
-// and no message would say so.
+// logFlags returns the flags of the metric log. All except the directory need it, because they would silently have no
+// effect without it.
 func (o *Options) logFlags() flags.Set {
 	log := &o.Exporter.Log
 	needs := []string{"metric-log.dir"}
@@ -178,11 +179,13 @@ func (o *Options) compareFlags() flags.Set {
 	return flags.Set{
 		{
 			Name: "verify.url", Value: flags.String(&v.URL, ""), Of: "Verify[0] Verify[0].URL",
-			Usage: "`URL` of a query API, without /api/v1, of a database that is compared with the metric log every five minutes",
+			Usage: "`URL` of a query API, without /api/v1, of a database that is compared with the metric log " +
+				"every five minutes",
 		},
 		{
 			Name: "verify.label", Value: flags.Map(&v.Labels), Of: "Verify[0].Labels", Needs: needs,
-			Usage: "`NAME=VALUE` of a label of this instance's series in the database, such as job and instance; repeatable",
+			Usage: "`NAME=VALUE` of a label of this instance's series in the database, such as job and instance; " +
+				"repeatable",
 		},
 		{
 			Name: "verify.config.file", Value: flags.Parsed(&v.Client, "", flags.ParseClient), Of: "Verify[0].Client",
@@ -209,8 +212,8 @@ func (o *Options) exporter() exporter.Options {
 	return x
 }
 
-// flagged returns an error of package exporter with the fields that [Options.Flags] names: the number of a push, which
-// users of flags do not see, is replaced by the prefix of its flags.
+// flagged returns an error of package exporter with the fields that [Options.Flags] names. It replaces the number of a
+// push by the prefix of its flags, because users of flags do not see the number.
 func (o *Options) flagged(err error) error {
 	var names []string
 	for i, p := range o.Exporter.Push {
@@ -240,7 +243,7 @@ func (o *Options) MetricLog(stderr io.Writer) metriclog.Options {
 	return log
 }
 
-// LastLogged returns the last second of the metric log, or the zero time if there is none.
+// LastLogged returns the last second of the metric log, or the zero time without one.
 func (o *Options) LastLogged(stderr io.Writer) (last time.Time, err error) {
 	if o.Exporter.Log.Dir == "" {
 		return last, nil
