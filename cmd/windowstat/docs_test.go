@@ -20,11 +20,11 @@ import (
 )
 
 var (
-	// A block, or code within a sentence.
+	// A code block, or code within a sentence.
 	code = regexp.MustCompile("(?ms)^```[a-z]*\n.*?^```$|`[^`\n]+`")
 	// A command in code.
 	documented = regexp.MustCompile("(?m)^`?(?:windowstat|go run \\./cmd/windowstat) ([^`\n]+)")
-	// A word of a command, or one in quotes.
+	// A word of a command; quotes may enclose it.
 	word = regexp.MustCompile(`'[^']*'|[^\s']+`)
 	// A word after which a shell reads no arguments of the command.
 	endsCommand = regexp.MustCompile(`^(#|>.*|2>.*|&&|\||&)$`)
@@ -87,8 +87,8 @@ func parseCommand(words []string) error {
 	return nil
 }
 
-// results are the rows of the tables of bench/RESULTS.md below a heading, by their first cell, without what follows a figure in its
-// cell.
+// results returns the rows of the tables below a heading of bench/RESULTS.md, by their first cell. Of the other cells
+// it returns the figure.
 func results(t *testing.T, heading string) map[string][]string {
 	t.Helper()
 	b, err := os.ReadFile("../../bench/RESULTS.md")
@@ -111,7 +111,7 @@ func results(t *testing.T, heading string) map[string][]string {
 	return rows
 }
 
-// The figures of the text are those of bench/RESULTS.md, rounded.
+// The figures of the documentation are those of bench/RESULTS.md, rounded.
 func TestFiguresOfDocumentation(t *testing.T) {
 	cell := func(row []string, n int) float64 {
 		t.Helper()
@@ -130,23 +130,28 @@ func TestFiguresOfDocumentation(t *testing.T) {
 	kB := func(name string) float64 { return cell(call[name], bytes) / 1000 }
 	busy := cell(results(t, "Targets")["memory, windows and a history of ten minutes full"], 1) / 1000
 	mux := cell(request["windowstat-mux"], 1) - cell(request["bare"], 1)
-	muxAllocations := []string{"no", "one", "two", "three", "four"}[int(cell(request["windowstat-mux"], 3)-cell(request["bare"], 3))]
-	context := []string{"no", "one"}[int(cell(call["windowstat-context"], allocations))]
-	dearer := map[float64]string{1: "exactly", 2: "twice", 3: "three times"}[math.Round(cell(call["windowstat-context"], times))]
+	numerals := []string{"no", "one", "two", "three", "four"}
+	muxAllocations := numerals[int(cell(request["windowstat-mux"], 3)-cell(request["bare"], 3))]
+	context := numerals[int(cell(call["windowstat-context"], allocations))]
+	multiples := map[float64]string{1: "exactly", 2: "twice", 3: "three times"}
+	dearer := multiples[math.Round(cell(call["windowstat-context"], times))]
 	for path, sentences := range map[string][]string{
 		"README.md": {
-			fmt.Sprintf("A call costs %.0f ns with a kept handle, %.0f of them for the two clock readings that timing needs; %.0f ns through a context; "+
+			fmt.Sprintf("A call costs %.0f ns with a kept handle, %.0f of them for the two clock readings "+
+				"that timing needs; %.0f ns through a context; "+
 				"%.0f ns with `httpstat.Mux`, %s allocations included.",
 				serial("windowstat"), serial("two-clock-readings"), serial("windowstat-context"), mux, muxAllocations),
 			fmt.Sprintf("some %.0f KB for a busy resource", busy),
 			fmt.Sprintf("| one call, serial | %.0f ns | %.0f ns | %.0f ns, four metrics | %.0f ns | – |",
-				serial("windowstat"), serial("sentinel-golang-entry"), serial("client_golang-classic"), serial("opentelemetry")),
+				serial("windowstat"), serial("sentinel-golang-entry"), serial("client_golang-classic"),
+				serial("opentelemetry")),
 			fmt.Sprintf("| memory of a name | %.0f KB, %.0f with history | %.0f KB | %.0f KB | %.0f KB | – |",
 				kB("windowstat"), busy, kB("sentinel-golang-node"), kB("client_golang-classic"), kB("opentelemetry")),
 		},
 		"docs/seconds.md":      {fmt.Sprintf("a busy resource takes some %.0f KB", busy)},
 		"collector/options.go": {fmt.Sprintf("a busy resource takes some %.0f KB", busy)},
-		"collector/enter.go":   {fmt.Sprintf("Enter and Exit cost about %s as much as those of a [Resource], plus %s allocation for the context.", dearer, context)},
+		"collector/enter.go": {fmt.Sprintf("Enter and Exit cost about %s as much as those of a [Resource], "+
+			"plus %s allocation for the context.", dearer, context)},
 	} {
 		b, err := os.ReadFile("../../" + path)
 		if err != nil {

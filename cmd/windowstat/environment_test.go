@@ -25,7 +25,8 @@ func TestEveryFlagHasAVariable(t *testing.T) {
 	}
 }
 
-// A flag beats its variable, a repeatable flag has a value in each line, with commas, and what is wrong names the variable.
+// An argument replaces its variable. The variable of a repeatable flag has one value per line, which may contain
+// commas. An error names the variable.
 func TestVariables(t *testing.T) {
 	for _, tc := range []struct {
 		variable, value, args string
@@ -37,11 +38,20 @@ func TestVariables(t *testing.T) {
 		{"FORMAT", "xml", "log --dir " + t.TempDir(), 2, "--format (WINDOWSTAT_FORMAT): "},
 		{"RATE", "many", "demo", 2, `--rate (WINDOWSTAT_RATE): "many" is not a number`},
 		{"RATE", "0", "demo", 2, "--rate (WINDOWSTAT_RATE): 0"},
-		{"METRIC_LOG_DIR", "", "demo --rate=-1", 2, "--metric-log.dir (WINDOWSTAT_METRIC_LOG_DIR): is empty; leave it out"},
+		{
+			"METRIC_LOG_DIR", "", "demo --rate=-1", 2,
+			"--metric-log.dir (WINDOWSTAT_METRIC_LOG_DIR): is empty; leave it out",
+		},
 		{"METRIC_LOG_SYNC", "1s", "demo", 2, "--metric-log.sync (WINDOWSTAT_METRIC_LOG_SYNC): needs --metric-log.dir"},
 		{"WEB_PROXIES", "10.0.0.7\nx", "demo", 2, `--web.proxies (WINDOWSTAT_WEB_PROXIES): "x" is not an address`},
-		{"REMOTE_WRITE_LABEL", "a=1,2\nb", "demo", 2, `--remote-write.label (WINDOWSTAT_REMOTE_WRITE_LABEL): "b" is not NAME=VALUE`},
-		{"REMOTE_WRITE_LABEL", "a=1,2\nb=3", "demo --rate=-1", 2, "--remote-write.label (WINDOWSTAT_REMOTE_WRITE_LABEL): needs --remote-write.url"},
+		{
+			"REMOTE_WRITE_LABEL", "a=1,2\nb", "demo", 2,
+			`--remote-write.label (WINDOWSTAT_REMOTE_WRITE_LABEL): "b" is not NAME=VALUE`,
+		},
+		{
+			"REMOTE_WRITE_LABEL", "a=1,2\nb=3", "demo --rate=-1", 2,
+			"--remote-write.label (WINDOWSTAT_REMOTE_WRITE_LABEL): needs --remote-write.url",
+		},
 	} {
 		t.Run(tc.variable+"="+tc.value, func(t *testing.T) {
 			t.Setenv("WINDOWSTAT_"+tc.variable, tc.value)
@@ -54,10 +64,12 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// A comma in the value of a repeatable flag is a part of it.
+// A comma is a part of the value of a repeatable flag.
 func TestCommasInValues(t *testing.T) {
 	var out bytes.Buffer
-	args := []string{"windowstat", "demo", "--rate=-1", "--remote-write.url=http://localhost:1", "--remote-write.label", "team=a,b"}
+	args := []string{
+		"windowstat", "demo", "--rate=-1", "--remote-write.url=http://localhost:1", "--remote-write.label", "team=a,b",
+	}
 	if status := run(t.Context(), args, &out, &out); status != 2 || strings.Contains(out.String(), "label") {
 		t.Errorf("status %d: %s", status, &out)
 	}

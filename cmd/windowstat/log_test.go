@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// aLog is a directory with the logs of two applications, from 03:04:05 to 03:04:08 UTC of a day.
+// aLog returns a directory with the logs of two applications, from 03:04:05 to 03:04:08 UTC on one day.
 func aLog(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -32,11 +32,12 @@ nonsense
 	return dir
 }
 
-// logged runs windowstat log with a time zone and some arguments, parted by two spaces.
+// logged runs windowstat log with a time zone and arguments, which are separated by two spaces.
 func loggedRun(t *testing.T, args string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
-	status = run(t.Context(), append([]string{"windowstat", "log", "--zone=UTC"}, strings.Split(args, "  ")...), &out, &err)
+	all := append([]string{"windowstat", "log", "--zone=UTC"}, strings.Split(args, "  ")...)
+	status = run(t.Context(), all, &out, &err)
 	return status, out.String(), err.String()
 }
 
@@ -46,41 +47,81 @@ func TestLog(t *testing.T) {
 	for _, tc := range []struct {
 		args   string
 		status int
-		stdout string // of lines without the first two fields, or a part of it
+		stdout string // without the first two fields of each line, or a part of it
 		stderr string // a part
 	}{
-		{"--format=sentinel  --app=shop" + day, 0, "checkout,__total_inbound_traffic__,cart\\x7c\\\\1,__total_inbound_traffic__,checkout,__total_inbound_traffic__", "malformed or out of place: 1\n"},
-		{"--format=sentinel" + day, 0, "checkout,__total_inbound_traffic__,scan,scan,cart\\x7c\\\\1,__total_inbound_traffic__,checkout,__total_inbound_traffic__", ""},
+		{
+			"--format=sentinel  --app=shop" + day, 0,
+			"checkout,__total_inbound_traffic__,cart\\x7c\\\\1,__total_inbound_traffic__,checkout," +
+				"__total_inbound_traffic__",
+			"malformed or out of place: 1\n",
+		},
+		{
+			"--format=sentinel" + day, 0,
+			"checkout,__total_inbound_traffic__,scan,scan,cart\\x7c\\\\1,__total_inbound_traffic__,checkout," +
+				"__total_inbound_traffic__", "",
+		},
 		{"--format=sentinel  --resource=cart|*  --resource=sc*" + day, 0, `scan,scan,cart\x7c\\1`, ""},
 		{"--format=sentinel  --app=till.v2  --pid=34" + day, 0, "scan", ""},
-		{"--format=sentinel  --app=shop  --from=1767323046  --to=1767323046000", 0, "cart\\x7c\\\\1,__total_inbound_traffic__", ""},
-		{"--format=sentinel  --app=shop  --to=2026-01-02 03:04:05", 0, "checkout,__total_inbound_traffic__", ""}, // from a quarter of an hour before
+		{
+			"--format=sentinel  --app=shop  --from=1767323046  --to=1767323046000", 0,
+			"cart\\x7c\\\\1,__total_inbound_traffic__", "",
+		},
+		// From 15 minutes before.
+		{"--format=sentinel  --app=shop  --to=2026-01-02 03:04:05", 0, "checkout,__total_inbound_traffic__", ""},
 		{"--app=shop", 0, "", "no rows from "},
-		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n"},
-		{"--app=shop  --resource=ch*t  --where=block>0  --where=pass>100" + day, 0, "", "no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'ch*t' --where 'block>0' --where 'pass>100'; without --where there are 2; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n"},
-		{"--app=shop  --resource=CHECKOUTS" + day, 0, "", "--resource 'CHECKOUTS'; this time has 3 resources, the nearest are __total_inbound_traffic__, cart|\\\\1, checkout; "},
-		{"--app=till-v2  --from=2026-01-03  --to=+1h", 0, "", "no rows from 2026-01-03 00:00:00+00:00 to 2026-01-03 01:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:05+00:00\n"},
-		{"--app=shop  --resource=nothing" + day, 0, "", "no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'nothing'; this time has 3 resources, the nearest are "},
+		{
+			"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "",
+			"no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log is from 2026-01-02 " +
+				"03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n",
+		},
+		{
+			"--app=shop  --resource=ch*t  --where=block>0  --where=pass>100" + day, 0, "",
+			"no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'ch*t' --where " +
+				"'block>0' --where 'pass>100'; without --where there are 2; the log is from 2026-01-02 " +
+				"03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n",
+		},
+		{
+			"--app=shop  --resource=CHECKOUTS" + day, 0, "",
+			"--resource 'CHECKOUTS'; this time has 3 resources, the nearest are __total_inbound_traffic__, " +
+				"cart|\\\\1, checkout; ",
+		},
+		{
+			"--app=till-v2  --from=2026-01-03  --to=+1h", 0, "",
+			"no rows from 2026-01-03 00:00:00+00:00 to 2026-01-03 01:00:00+00:00; the log is from 2026-01-02 " +
+				"03:04:05+00:00 to 2026-01-02 03:04:05+00:00\n",
+		},
+		{
+			"--app=shop  --resource=nothing" + day, 0, "",
+			"no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'nothing'; this " +
+				"time has 3 resources, the nearest are ",
+		},
 	} {
 		status, stdout, stderr := loggedRun(t, "--dir="+dir+"  "+tc.args)
 		var names []string
 		for line := range strings.Lines(stdout) {
 			names = append(names, strings.Split(line, "|")[2])
 		}
-		if got := strings.Join(names, ","); status != tc.status || got != tc.stdout || !strings.Contains(stderr, tc.stderr) {
+		if got := strings.Join(names, ","); status != tc.status || got != tc.stdout ||
+			!strings.Contains(stderr, tc.stderr) {
 			t.Errorf("%s: status %d\n%s\nwant\n%s\n%s", tc.args, status, got, tc.stdout, stderr)
 		}
 	}
-	if status, out, _ := loggedRun(t, "--dir="+dir+"  --summary"+day); status != 0 || !strings.Contains(out, "4 seconds") || !strings.Contains(out, "till-v2: scan\n") {
+	if status, out, _ := loggedRun(t, "--dir="+dir+"  --summary"+day); status != 0 ||
+		!strings.Contains(out, "4 seconds") ||
+		!strings.Contains(out, "till-v2: scan\n") {
 		t.Errorf("summary: %d\n%s", status, out)
 	}
-	if status, out, _ := loggedRun(t, "--dir="+dir+day); status != 0 || !strings.Contains(out, "till-v2.pid12  scan\n") {
+	if status, out, _ := loggedRun(t, "--dir="+dir+day); status != 0 ||
+		!strings.Contains(out, "till-v2.pid12  scan\n") {
 		t.Errorf("table: %d\n%s", status, out)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var said strings.Builder
-	if status := run(ctx, []string{"windowstat", "log", "--dir=" + dir, "--from=2026-01-02"}, io.Discard, &said); status != 1 || said.String() != "windowstat: interrupted\n" {
+	if status := run(ctx, []string{"windowstat", "log", "--dir=" + dir, "--from=2026-01-02"}, io.Discard,
+		&said); status != 1 ||
+		said.String() != "windowstat: interrupted\n" {
 		t.Errorf("interrupted: status %d: %s", status, said.String())
 	}
 }
@@ -95,25 +136,45 @@ func TestLogBadArguments(t *testing.T) {
 		{
 			"--dir=" + dir + "/no  --zone=X  --from=later  --to=1  --resource=~(  --resource=  --format=xml  extra",
 			[]string{
-				"--dir: there is no ", `--zone: "X"`, `--from: "later"`, `--to: "1"`, `--resource: "~("`, "--resource: is empty", `--format: "xml" is not one of csv, json, sentinel, table`,
+				"--dir: there is no ", `--zone: "X"`, `--from: "later"`, `--to: "1"`, `--resource: "~("`,
+				"--resource: is empty", `--format: "xml" is not one of csv, json, sentinel, table`,
 				`"extra"`,
 			},
 		},
 		{"--dir=" + dir + "/shop-metrics.log.2026-01-02", []string{"--dir: "}},
 		{"--dir=" + t.TempDir(), []string{"--dir: there are no metric logs"}},
 		{"--dir=" + dir + "  --app=bank", []string{`--app: there is no log of "bank"`, "but of shop, till-v2"}},
-		{"--dir=" + dir + "  --app=till-v2  --pid=13", []string{"--pid: there is no log of process 13, but till-v2.pid12, till-v2.pid34"}},
-		{"--dir=" + dir + "  --from=now  --to=-5m", []string{"--from: ", " is after --to, "}},
-		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{"--follow: not with --to", "--summary: not with --follow"}},
-		{"--dir=" + dir + "  --summary  --format=sentinel", []string{"--format: sentinel has the lines of the log, and no sums"}},
-		{"--dir=" + dir + "  --from=  --to=  --zone=", []string{"--from: is empty", "--to: is empty", "--zone: is empty"}},
 		{
-			"--dir=" + dir + "  --from=soon  --to=+1x  --step=1500ms  --top=-2  -n=-1  --by=rt_avg  --where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  --format=sentinel",
+			"--dir=" + dir + "  --app=till-v2  --pid=13",
+			[]string{"--pid: there is no log of process 13, but till-v2.pid12, till-v2.pid34"},
+		},
+		{"--dir=" + dir + "  --from=now  --to=-5m", []string{"--from: ", " is after --to, "}},
+		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{
+			"--follow: not with --to",
+			"--summary: not with --follow",
+		}},
+		{
+			"--dir=" + dir + "  --summary  --format=sentinel",
+			[]string{"--format: sentinel has the lines of the log, and no sums"},
+		},
+		{"--dir=" + dir + "  --from=  --to=  --zone=", []string{
+			"--from: is empty", "--to: is empty",
+			"--zone: is empty",
+		}},
+		{
+			"--dir=" + dir + "  --from=soon  --to=+1x  --step=1500ms  --top=-2  -n=-1  --by=rt_avg  " +
+				"--where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  " +
+				"--format=sentinel",
 			[]string{
-				`--from: "soon" is no time; these are: now, `, `--to: "+1x" is not a time away`, "--step: 1.5s is not whole seconds, from 1s to 24h", "--top: -2 is not", "-n: -1 is not",
-				`--by: "rt_avg" is not one of the columns that add up: pass, block, complete, exception, occupied_pass`, `--where: "block" is not a column, one of > >= < <= = !=`,
-				`--where: "blocked" is not one of the columns: pass, block, complete, exception, occupied_pass, in_flight_max, rt_avg`,
-				`--where: "block>1.5": block is a whole number, not "1.5"`, `--where: "rt_avg>100": rt_avg is a duration, such as 100ms or 1.5s, not "100"`, `--where: "pass==1": pass is a whole number, not "=1"`,
+				`--from: "soon" is no time; these are: now, `, `--to: "+1x" is not a time away`, "--step: 1.5s " +
+					"is not whole seconds, from 1s to 24h", "--top: -2 is not", "-n: -1 is not",
+				`--by: "rt_avg" is not one of the columns that add up: pass, block, complete, exception, occupied_pass`,
+				`--where: "block" is not a column, one of > >= < <= = !=`,
+				`--where: "blocked" is not one of the columns: pass, block, complete, exception, occupied_pass, ` +
+					`in_flight_max, rt_avg`,
+				`--where: "block>1.5": block is a whole number, not "1.5"`,
+				`--where: "rt_avg>100": rt_avg is a duration, such as 100ms or 1.5s, not "100"`,
+				`--where: "pass==1": pass is a whole number, not "=1"`,
 				"--format: sentinel has the lines of the log, and no sums",
 			},
 		},
@@ -121,8 +182,16 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --from=+5m", []string{`--from: "+5m" is counted from --from, and only in --to`}},
 		{"--dir=" + dir + "  --by=pass", []string{"--by: needs --top or --step or --summary"}},
 		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
-		{"--dir=" + dir + "  --step=0s  --top=0  -n=0", []string{"--step: 0s would mean the default; leave it out\nwindowstat: --top: 0 would mean the default; leave it out\nwindowstat: -n: 0 would mean the default; leave it out"}}, // in the same order each time
-		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{"--step: not with --follow", "--top: not with --follow", "-n: not with --follow"}},
+		// In the same order each time.
+		{
+			"--dir=" + dir + "  --step=0s  --top=0  -n=0",
+			[]string{"--step: 0s would mean the default; leave it out\nwindowstat: --top: 0 would mean the " +
+				"default; leave it out\nwindowstat: -n: 0 would mean the default; leave it out"},
+		},
+		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{
+			"--step: not with --follow",
+			"--top: not with --follow", "-n: not with --follow",
+		}},
 		{"--dir=" + dir + "  --summary  --step=1m", []string{"--step: not with --summary"}},
 	} {
 		status, out, stderr := loggedRun(t, tc.args)

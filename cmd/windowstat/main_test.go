@@ -21,14 +21,15 @@ import (
 	"time"
 )
 
-// tests is how many tests run at a time. They mostly wait, so they need not be as few as there are cores; in a short run, as with the
-// race detector, they have more to do.
+// tests is the number of tests that run concurrently. They mostly wait, so the number may exceed the number of
+// processors. In a short run, as with the race detector, tests have more work.
 const tests, shortTests = "16", "4"
 
-// maxWait is how long a test waits for what must come: much longer than on a machine that does nothing else.
+// maxWait bounds the wait of a test for an event. It is much longer than the event takes on an idle machine.
 const maxWait = 2 * time.Minute
 
-// asCommand is set in the environment of a test that is the command.
+// asCommand is the variable that makes the test binary run the command. The value "quiet" suppresses the line that
+// shows the start.
 const asCommand = "WINDOWSTAT_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is the program, run within the test.
+// process is a run of the command within the test.
 type process struct {
 	cancel context.CancelFunc
 	status chan int
@@ -90,7 +91,7 @@ func (p *process) find(t *testing.T, pattern string) string {
 	return ""
 }
 
-// end tells the program to stop, and returns its exit status.
+// end cancels the program, and returns its exit status.
 func (p *process) end(t *testing.T) int {
 	t.Helper()
 	p.cancel()
@@ -122,8 +123,8 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// settled is the metrics page of a proxy when no call is in flight any more: a client has its answer a moment before that is
-// counted.
+// settled returns the metrics page of a proxy without calls in flight. A client has its response shortly before the
+// proxy counts it.
 func settled(t *testing.T, page string) (metrics string) {
 	t.Helper()
 	for deadline := time.Now().Add(maxWait); ; time.Sleep(10 * time.Millisecond) {
@@ -143,7 +144,8 @@ func TestDemo(t *testing.T) {
 	p := launch(t, "demo", anyPort, "--duration=3s", "--rate=300")
 	page := p.find(t, `metrics +(http\S+)`)
 	dir := p.find(t, `metric log +(\S+)`)
-	if status, body := get(t, strings.TrimSuffix(page, "/metrics")); status != http.StatusOK || !strings.Contains(body, `href="metrics"`) && !strings.Contains(body, `href="/metrics"`) {
+	if status, body := get(t, strings.TrimSuffix(page, "/metrics")); status != http.StatusOK ||
+		!strings.Contains(body, `href="metrics"`) && !strings.Contains(body, `href="/metrics"`) {
 		t.Errorf("landing page: %d\n%s", status, body)
 	}
 	if status, _ := get(t, page+"/nothing"); status != http.StatusNotFound {
@@ -161,7 +163,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// One request that the generator does not know of must be noticed.
+// The demo reports one request that its generator did not send.
 func TestDemoNoticesADifference(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -177,7 +179,7 @@ func TestDemoNoticesADifference(t *testing.T) {
 	}
 }
 
-// A second run into the same directory must not count the first one's rows.
+// A second run with the same directory does not count rows of the first run.
 func TestDemoTwiceInOneDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")
@@ -189,11 +191,11 @@ func TestDemoTwiceInOneDirectory(t *testing.T) {
 	}
 }
 
-// With a password on the page, the demo checks itself all the same.
+// A password on the page does not prevent the demo from verifying itself.
 func TestDemoWithAPassword(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "web.yml")
-	// Any bcrypt hash will do: nobody logs in here.
+	// Any bcrypt hash suffices, because no client logs in.
 	yml := "basic_auth_users:\n  admin: $2y$10$FZLlPt9ZDgHXSOXkGqUGT.HBaqUQXbX2W8gSTXjBwDxhBIkTbkfUS\n"
 	if err := os.WriteFile(config, []byte(yml), 0o600); err != nil {
 		t.Fatal(err)
@@ -208,7 +210,7 @@ func TestDemoWithAPassword(t *testing.T) {
 	}
 }
 
-// The pages speak HTTP/1.1 with TLS, too, unless the file says otherwise: a connection is a receipt only there.
+// The pages use HTTP/1.1 with TLS, too, unless the file enables HTTP/2. Only a connection of HTTP/1.1 is a receipt.
 func TestHTTP2OfThePages(t *testing.T) {
 	t.Parallel()
 	some := httptest.NewTLSServer(nil)
@@ -219,14 +221,16 @@ func TestHTTP2OfThePages(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, block := range map[string]*pem.Block{
-		"cert.pem": {Type: "CERTIFICATE", Bytes: some.TLS.Certificates[0].Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key},
+		"cert.pem": {Type: "CERTIFICATE", Bytes: some.TLS.Certificates[0].Certificate[0]},
+		"key.pem":  {Type: "PRIVATE KEY", Bytes: key},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for text, want := range map[string]int{
-		"": 1, "http_server_config: {http2: false}\n": 1, "http_server_config: {headers: {X-Frame-Options: deny}}\n": 1, "http_server_config: {http2: true}\n": 2,
+		"": 1, "http_server_config: {http2: false}\n": 1,
+		"http_server_config: {headers: {X-Frame-Options: deny}}\n": 1, "http_server_config: {http2: true}\n": 2,
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -237,12 +241,18 @@ func TestHTTP2OfThePages(t *testing.T) {
 			}
 			p := launch(t, "demo", anyPort, "--web.config.file", config, "--duration=2s", "--rate=100")
 			page := p.find(t, `metrics +(https\S+)`)
-			client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+			client := &http.Client{
+				Transport: &http.Transport{
+					ForceAttemptHTTP2: true,
+					TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+				},
+			}
 			resp, err := client.Get(page)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.ProtoMajor != want || resp.StatusCode != http.StatusOK {
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.ProtoMajor != want ||
+				resp.StatusCode != http.StatusOK {
 				t.Errorf("%q: %s, %s, %v; want HTTP/%d", text, resp.Status, resp.Proto, err, want)
 			}
 			_ = resp.Body.Close()
@@ -284,8 +294,9 @@ func TestProxy(t *testing.T) {
 		t.Errorf("%d %q", status, body)
 	}
 	get(t, front+"/users/18")
-	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--proxy.upstream-timeout=4s", // within which the others are answered on a slow machine, too
-		"--route=GET /slow", "--route=GET /fail", "--route=GET /cut", "--route=GET /ok")
+	// The timeout is enough for the other responses on a slow machine.
+	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0",
+		"--proxy.upstream-timeout=4s", "--route=GET /slow", "--route=GET /fail", "--route=GET /cut", "--route=GET /ok")
 	front2 := p2.find(t, `proxy +(http\S+)`)
 	for path, want := range map[string]int{"/slow": 504, "/fail": 503, "/ok": 200} {
 		if status, _ := get(t, front2+path); status != want {
@@ -303,8 +314,12 @@ func TestProxy(t *testing.T) {
 		exceptions int
 		code       string
 	}{"GET /slow": {1, "504"}, "GET /fail": {1, "503"}, "GET /cut": {1, "200"}, "GET /ok": {0, "200"}} {
-		for name, n := range map[string]int{"pass_total{": 1, "complete_total{code=\"" + want.code + "\",": 1, "exception_total{": want.exceptions} {
-			if line := fmt.Sprintf("windowstat_%sresource=%q} %d\n", name, resource, n); !strings.Contains(metrics, line) {
+		for name, n := range map[string]int{
+			"pass_total{": 1, "complete_total{code=\"" + want.code + "\",": 1,
+			"exception_total{": want.exceptions,
+		} {
+			line := fmt.Sprintf("windowstat_%sresource=%q} %d\n", name, resource, n)
+			if !strings.Contains(metrics, line) {
 				t.Errorf("no %q on the page", line)
 			}
 		}
@@ -313,7 +328,7 @@ func TestProxy(t *testing.T) {
 		t.Errorf("status %d:\n%s", status, p2.output())
 	}
 
-	// A stranger's paths take no more than the limit, though the upstream knows each of them.
+	// A client's paths use no more names than the limit, even if the upstream has each path.
 	for i := range 40 {
 		for range 2 {
 			get(t, front+"/"+[]string{"x", "x/y", "x/y/z", "x/y/z/z"}[i%4]+strings.Repeat("y", i))
@@ -323,7 +338,10 @@ func TestProxy(t *testing.T) {
 	if n := strings.Count(metrics, "windowstat_pass_total{"); n != 7 {
 		t.Errorf("%d resources", n)
 	}
-	for _, line := range []string{`windowstat_pass_total{resource="GET /users/:id"} 1`, `windowstat_inbound_pass_total 82`, `windowstat_earned_names 6`} {
+	for _, line := range []string{
+		`windowstat_pass_total{resource="GET /users/:id"} 1`,
+		`windowstat_inbound_pass_total 82`, `windowstat_earned_names 6`,
+	} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("no %q on the page", line)
 		}
@@ -337,10 +355,13 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// Limits from a file, for origins from a header, replaced while the proxy runs: the clients' 429s are our blocks.
+// Limits come from a file, apply to origins from a header, and are replaced while the proxy runs. A 429 for a client is
+// a block.
 func TestProxyLimits(t *testing.T) {
 	t.Parallel()
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }))
+	upstream := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }),
+	)
 	defer upstream.Close()
 	file, dir := filepath.Join(t.TempDir(), "limits.yml"), t.TempDir()
 	write := func(text string) {
@@ -391,7 +412,8 @@ func TestProxyLimits(t *testing.T) {
 		}
 	}
 	write("limits: [{resource: GET /a, qps: 0}]")
-	for deadline := time.Now().Add(maxWait); send("human") != http.StatusTooManyRequests; time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(maxWait)
+	for ; send("human") != http.StatusTooManyRequests; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the limits are not read again:\n%s", p.output())
 		}
@@ -401,7 +423,7 @@ func TestProxyLimits(t *testing.T) {
 	}
 }
 
-// With nobody upstream, clients get a 502, counted as an exception.
+// Without an upstream, clients receive a 502, which is an exception.
 func TestProxyUpstreamDown(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -409,7 +431,8 @@ func TestProxyUpstreamDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	p := launch(t, "proxy", anyPort, "--upstream", "http://"+l.Addr().String(), "--proxy.listen-address=127.0.0.1:0", "--route=GET /a")
+	p := launch(t, "proxy", anyPort, "--upstream", "http://"+l.Addr().String(),
+		"--proxy.listen-address=127.0.0.1:0", "--route=GET /a")
 	front := p.find(t, `proxy +(http\S+)`)
 	if status, _ := get(t, front+"/a"); status != http.StatusBadGateway {
 		t.Errorf("status %d", status)
@@ -427,8 +450,8 @@ func TestProxyUpstreamDown(t *testing.T) {
 	}
 }
 
-// What a client does wrong, or no longer waits for, is no exception of the service's; and it gets what the upstream
-// sends, as it is.
+// A client that breaks a request, or does not wait, causes no exception. Clients receive the unchanged response of the
+// upstream.
 func TestProxyClientsAtFault(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -463,12 +486,14 @@ func TestProxyClientsAtFault(t *testing.T) {
 		n, _ := io.ReadFull(conn, b)
 		return string(b[:n])
 	}
-	raw("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 100_000) // and hang up
+	raw("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 100_000) // then close the connection
 	raw("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf", 0)
-	if got := raw("POST /chunks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n", 12); got != "HTTP/1.1 400" {
+	const chunks = "POST /chunks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n"
+	if got := raw(chunks, 12); got != "HTTP/1.1 400" {
 		t.Errorf("a body that cannot be read: %q", got)
 	}
-	if got := raw("GET /encoding HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 1000); !strings.HasSuffix(got, "\r\n\r\n") {
+	const encoding = "GET /encoding HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	if got := raw(encoding, 1000); !strings.HasSuffix(got, "\r\n\r\n") {
 		t.Errorf("the upstream was asked for an encoding that the client did not ask for: %q", got)
 	}
 	for _, resource := range []string{"GET /long", "POST /upload", "POST /chunks", "GET /encoding"} {
@@ -490,7 +515,7 @@ func TestProxyClientsAtFault(t *testing.T) {
 	}
 }
 
-// A rate that no machine can keep up with: the demo can be stopped all the same, and its reconciliation agree.
+// At a rate that no machine reaches, the demo can be stopped, and its counts are equal.
 func TestDemoAtTooHighARate(t *testing.T) {
 	t.Parallel()
 	p := launch(t, "demo", anyPort, "--rate=100000")
@@ -501,7 +526,7 @@ func TestDemoAtTooHighARate(t *testing.T) {
 	}
 }
 
-// A client that does not wait is no exception of the service's.
+// A client that does not wait for its response is not an exception.
 func TestProxyClientGone(t *testing.T) {
 	t.Parallel()
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -535,16 +560,18 @@ func TestProxyClientGone(t *testing.T) {
 	p.end(t)
 }
 
-// Every address that is given serves the pages, as other exporters have it; if one is taken, none does.
+// All given addresses serve the pages, as with other exporters. If one address is in use, none serves.
 func TestSeveralAddresses(t *testing.T) {
 	t.Parallel()
 	p := launch(t, "demo", anyPort, anyPort, "--rate=10")
-	first, second := p.find(t, `metrics +(http\S+)`), "http://"+p.find(t, `served here, too".* address=(\S+)`)+"/metrics"
+	first := p.find(t, `metrics +(http\S+)`)
+	second := "http://" + p.find(t, `served here, too".* address=(\S+)`) + "/metrics"
 	if first == second {
 		t.Fatalf("both are %s", first)
 	}
 	for _, url := range []string{first, second} {
-		if status, page := get(t, url); status != http.StatusOK || !strings.Contains(page, "windowstat_overflow_events_total") {
+		if status, page := get(t, url); status != http.StatusOK ||
+			!strings.Contains(page, "windowstat_overflow_events_total") {
 			t.Errorf("%s: %d", url, status)
 		}
 	}
@@ -591,18 +618,30 @@ func TestBadArguments(t *testing.T) {
 		{"", 0, []string{"USAGE"}},
 		{"nonsense", 2, []string{`no command "nonsense"`}},
 		{"replay help", 1, []string{"help: no such file"}},
+		{"replay x --help", 0, []string{"USAGE"}},
+		{"help repaly", 2, []string{`no command "repaly"; did you mean replay?`}},
+		{"replay x --format", 2, []string{"flag needs an argument: --format"}},
+		{"replay x --fromat=alb", 2, []string{"no flag --fromat; did you mean --format?"}},
+		{"demo --web.enable-pprof=x --rate=x", 2, []string{"--web.enable-pprof: ", `--rate: "x"`}},
 		{"completion bash", 0, []string{"complete -o bashdefault -o default -F _windowstat windowstat"}},
 		{"completion zsh", 0, []string{"#compdef windowstat"}},
 		{"completion fish", 0, []string{"complete -c windowstat"}},
 		{"demo --metric-log --generate-bash-completion", 0, []string{"--metric-log.dir\t"}},
 		{"repaly", 2, []string{`no command "repaly"; did you mean replay?`}},
 		{"demo --nonsense", 2, []string{"no flag --nonsense"}},
-		{"demo --metric-log.max-file=3", 2, []string{"no flag --metric-log.max-file; did you mean --metric-log.max-files?"}},
+		{
+			"demo --metric-log.max-file=3", 2,
+			[]string{"no flag --metric-log.max-file; did you mean --metric-log.max-files?"},
+		},
 		{"demo extra", 2, []string{`"extra"`}},
 		{"demo --rate=x", 2, []string{"rate"}},
 		{
-			"demo --rate=0 --duration=-1s --log.level=loud --log.format=xml --web.telemetry-path=/ --web.listen-address=9719", 2,
-			[]string{"--rate: 0", "--duration: -1s", "--log.level:", "--log.format:", "--web.telemetry-path:", `--web.listen-address: "9719"`},
+			"demo --rate=0 --duration=-1s --log.level=loud --log.format=xml --web.telemetry-path=/ " +
+				"--web.listen-address=9719", 2,
+			[]string{
+				"--rate: 0", "--duration: -1s", "--log.level:", "--log.format:", "--web.telemetry-path:",
+				`--web.listen-address: "9719"`,
+			},
 		},
 		{"demo --rate=NaN", 2, []string{"--rate: NaN"}},
 		{"demo --rate=1e9", 2, []string{"--rate: 1e+09"}},
@@ -617,70 +656,128 @@ func TestBadArguments(t *testing.T) {
 		{"proxy --upstream=http://127.0.0.1:99999", 2, []string{"--upstream:", "99999"}},
 		{"demo --web.config.file=" + file, 2, []string{"--web.config.file:", "nonsense"}},
 		{"demo --web.config.file=" + file + ".missing", 2, []string{"--web.config.file:"}},
-		{"demo --duration=1s --web.listen-address=" + taken.Addr().String(), 1, []string{"--web.listen-address:", "in use"}},
+		{
+			"demo --duration=1s --web.listen-address=" + taken.Addr().String(), 1,
+			[]string{"--web.listen-address:", "in use"},
+		},
 		{"demo --duration=1s --metric-log.dir=" + file, 1, []string{"--metric-log.dir:", "not a directory"}},
 		{"demo --duration=1s --metric-log.dir=/proc/self", 1, []string{"--metric-log.dir:"}},
 		{"proxy", 2, []string{"--upstream: is required"}},
 		{
-			"proxy --upstream=http://x --proxy.header-timeout=0s --proxy.stall-timeout=-1s --proxy.idle-timeout=0s --proxy.max-connections=99999999 " +
+			"proxy --upstream=http://x --proxy.header-timeout=0s --proxy.stall-timeout=-1s " +
+				"--proxy.idle-timeout=0s --proxy.max-connections=99999999 " +
 				"--proxy.max-connections-per-host=-1 --proxy.trusted-proxies=nonsense", 2,
 			[]string{
-				"--proxy.header-timeout:", "--proxy.stall-timeout:", "--proxy.idle-timeout:", "--proxy.max-connections:", "ulimit -n",
+				"--proxy.header-timeout:", "--proxy.stall-timeout:", "--proxy.idle-timeout:",
+				"--proxy.max-connections:", "ulimit -n",
 				"--proxy.max-connections-per-host:", `--proxy.trusted-proxies: "nonsense"`,
 			},
 		},
 		{
-			"proxy --upstream=ftp://x --max-resources=0 --proxy.path-depth=0 --proxy.upstream-timeout=0s --proxy.listen-address=x", 2,
-			[]string{"--upstream:", "--max-resources:", "--proxy.path-depth:", "--proxy.upstream-timeout:", "--proxy.listen-address:"},
+			"proxy --upstream=ftp://x --max-resources=0 --proxy.path-depth=0 --proxy.upstream-timeout=0s " +
+				"--proxy.listen-address=x", 2,
+			[]string{
+				"--upstream:", "--max-resources:", "--proxy.path-depth:", "--proxy.upstream-timeout:",
+				"--proxy.listen-address:",
+			},
 		},
-		{"proxy --upstream=http://x:1 --web.listen-address=127.0.0.1:0 --proxy.listen-address=" + taken.Addr().String(), 1, []string{"--proxy.listen-address:"}},
 		{
-			"proxy --upstream=http://x --max-origins=0 --retire-after=1s --proxy.origin-header=a:b --metrics.by=day --limits.file=" + file, 2,
-			[]string{"--max-origins:", "--retire-after:", "--proxy.origin-header:", "--metrics.by:", "--limits.file:", `unknown field "nonsense"`},
+			"proxy --upstream=http://x:1 --web.listen-address=127.0.0.1:0 --proxy.listen-address=" +
+				taken.Addr().String(), 1, []string{"--proxy.listen-address:"},
 		},
 		{
-			"demo --verify.url=http://x/api/v1/query --verify.label=resource=a --verify.config.file=" + file + ".missing", 2,
-			[]string{"--verify.url: needs a metric log", "--verify.url: \"http://x/api/v1/query\"", `--verify.label: "resource"`, "--verify.config.file:"},
+			"proxy --upstream=http://x --max-origins=0 --retire-after=1s --proxy.origin-header=a:b " +
+				"--metrics.by=day --limits.file=" + file, 2,
+			[]string{
+				"--max-origins:", "--retire-after:", "--proxy.origin-header:", "--metrics.by:",
+				"--limits.file:", `unknown field "nonsense"`,
+			},
+		},
+		{
+			"demo --verify.url=http://x/api/v1/query --verify.label=resource=a --verify.config.file=" +
+				file + ".missing", 2,
+			[]string{
+				"--verify.url: needs a metric log", "--verify.url: \"http://x/api/v1/query\"",
+				`--verify.label: "resource"`, "--verify.config.file:",
+			},
 		},
 		{"demo --verify.label=a=b", 2, []string{"--verify.label: needs --verify.url"}},
 		{"demo --limits.file=" + file + ".missing", 2, []string{"--limits.file:", "no such file"}},
 		{
-			"demo --remote-write.url=ftp://x --remote-write.interval=1500ms --vm.push-url=http://x/ --vm.push-label=resource=b --vm.push-config.file=" + file + ".missing", 2,
+			"demo --remote-write.url=ftp://x --remote-write.interval=1500ms --vm.push-url=http://x/ " +
+				"--vm.push-label=resource=b --vm.push-config.file=" + file + ".missing", 2,
 			[]string{
 				`--remote-write.url: "ftp://x" is not`, "--remote-write.interval: 1.5s",
 				`--vm.push-label: "resource"`, "--vm.push-config.file:",
 			},
 		},
 		{
-			"demo --metric-log.dir=/tmp/never --metric-log.max-files=-1 --metric-log.max-bytes=-1 --metric-log.max-age=1ms --metric-log.sync=1ms", 2,
-			[]string{"--metric-log.max-files: -1", "--metric-log.max-bytes: -1", "--metric-log.max-age: 1ms", "--metric-log.sync: 1ms"},
+			"demo --metric-log.dir=/tmp/never --metric-log.max-files=-1 --metric-log.max-bytes=-1 " +
+				"--metric-log.max-age=1ms --metric-log.sync=1ms", 2,
+			[]string{
+				"--metric-log.max-files: -1", "--metric-log.max-bytes: -1", "--metric-log.max-age: 1ms",
+				"--metric-log.sync: 1ms",
+			},
 		},
 		{
-			"demo --metric-log.dir=/tmp/never --metric-log.max-files=0 --metric-log.sync=0s --remote-write.url= --limits.file=", 2,
-			[]string{"--metric-log.max-files: 0", "--metric-log.sync: 0s", "--remote-write.url: is empty", "--limits.file: is empty"},
+			"demo --metric-log.dir=/tmp/never --metric-log.max-files=0 --metric-log.sync=0s --remote-write.url= " +
+				"--limits.file=", 2,
+			[]string{
+				"--metric-log.max-files: 0", "--metric-log.sync: 0s", "--remote-write.url: is empty",
+				"--limits.file: is empty",
+			},
 		},
-		{"demo --metric-log.sync=5s --metric-log.zero-rows", 2, []string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.zero-rows: needs --metric-log.dir"}},
-		{"demo --remote-write.url=http://x --remote-write.label=a", 2, []string{`--remote-write.label: "a" is not NAME=VALUE`}},
-		{"demo --otlp.deltas --otlp.interval=2s", 2, []string{"--otlp.deltas: needs --otlp.url", "--otlp.interval: needs --otlp.url"}},
+		{
+			"demo --metric-log.sync=5s --metric-log.zero-rows", 2,
+			[]string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.zero-rows: needs --metric-log.dir"},
+		},
+		{
+			"demo --remote-write.url=http://x --remote-write.label=a", 2,
+			[]string{`--remote-write.label: "a" is not NAME=VALUE`},
+		},
+		{
+			"demo --otlp.deltas --otlp.interval=2s", 2,
+			[]string{"--otlp.deltas: needs --otlp.url", "--otlp.interval: needs --otlp.url"},
+		},
 		{"demo --remote-write.timeout=5s", 2, []string{"--remote-write.timeout: needs --remote-write.url"}},
-		{"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2, []string{"--vm.push-config.file:", "nonsense"}},
+		{
+			"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2,
+			[]string{"--vm.push-config.file:", "nonsense"},
+		},
 		{"dashboards", 2, []string{"--out: a directory is needed"}},
 		{"dashboards --out=" + file, 1, []string{"not a directory"}},
-		{"dashboards --out=" + changed, 1, []string{"README.md has other contents", "nothing was written; --overwrite"}},
+		{
+			"dashboards --out=" + changed, 1,
+			[]string{"README.md has other contents", "nothing was written; --overwrite"},
+		},
 		{"dashboards x", 2, []string{"takes no arguments"}},
-		{"proxy --upstream=http://x --skip=/a/{x --skip=OPTIONS --exception-status=6", 2, []string{"--skip: \"/a/{x\"", `"OPTIONS" is not a pattern`, `--exception-status: "6"`}},
+		{
+			"proxy --upstream=http://x --skip=/a/{x --skip=OPTIONS --exception-status=6", 2,
+			[]string{"--skip: \"/a/{x\"", `"OPTIONS" is not a pattern`, `--exception-status: "6"`},
+		},
 		{"proxy --upstream=http://x/?q=1", 2, []string{"--upstream:"}},
 		{"proxy --upstream=http://%zz", 2, []string{"--upstream:"}},
 		{
-			"proxy --upstream=http://x --route=GET --route=/a --route=/a --routes=" + file + ".missing --max-path-values=0", 2,
-			[]string{`--route: "GET" is not a pattern such as GET /users/{id}: `, `--route: "/a" is in --route already`, "--routes: open ", "--max-path-values: 0"},
+			"proxy --upstream=http://x --route=GET --route=/a --route=/a --routes=" + file + ".missing " +
+				"--max-path-values=0", 2,
+			[]string{
+				`--route: "GET" is not a pattern such as GET /users/{id}: `,
+				`--route: "/a" is in --route already`, "--routes: open ", "--max-path-values: 0",
+			},
 		},
 		{"replay --routes-only x", 2, []string{"--routes-only: needs --routes or --route"}},
-		{ // an operator thought that these did something
-			"proxy --upstream=http://x --routes-only --routes=/dev/null --proxy.path-depth=3 --max-path-values=5 --max-origins=5", 2,
-			[]string{"--routes-only: needs", "--proxy.path-depth: not with --routes-only", "--max-path-values: not with --routes-only", "--max-origins: needs --proxy.origin-header"},
+		{ // flags without an effect
+			"proxy --upstream=http://x --routes-only --routes=/dev/null --proxy.path-depth=3 " +
+				"--max-path-values=5 --max-origins=5", 2,
+			[]string{
+				"--routes-only: needs", "--proxy.path-depth: not with --routes-only",
+				"--max-path-values: not with --routes-only", "--max-origins: needs --proxy.origin-header",
+			},
 		},
-		{"proxy --upstream=http://x --routes=" + file + ".one --routes=" + file + ".two", 2, []string{file + ".one: no such file", file + ".two: no such file"}},
+		{
+			"proxy --upstream=http://x --routes=" + file + ".one --routes=" + file + ".two", 2,
+			[]string{file + ".one: no such file", file + ".two: no such file"},
+		},
 	} {
 		p := launch(t, strings.Fields(tc.args)...)
 		if status := p.wait(t); status != tc.status {

@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
 )
 
-// rawUpstream answers each connection with what a test says, and gives what it was sent.
+// rawUpstream answers each connection with the given bytes, and returns the requests that it received.
 func rawUpstream(t *testing.T, answer string) (address string, requests <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,7 +39,7 @@ func rawUpstream(t *testing.T, answer string) (address string, requests <-chan s
 				}
 				select {
 				case got <- head:
-				default: // nobody asks
+				default: // the test does not read them
 				}
 				_, _ = io.WriteString(c, answer)
 			}()
@@ -60,7 +60,7 @@ func readHead(r *bufio.Reader) string {
 
 const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
-// send writes a request and returns the whole answer.
+// send writes a request and returns the complete response.
 func send(t *testing.T, address, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -69,18 +69,19 @@ func send(t *testing.T, address, request string) string {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(maxWait))
-	_, _ = io.WriteString(c, request) // which may be answered, and its connection closed, before it is read to the end
+	_, _ = io.WriteString(c, request) // the response may end the connection before the request is complete
 	b, _ := io.ReadAll(c)
 	return string(b)
 }
 
 func startProxy(t *testing.T, upstream string, args ...string) (p *process, address string) {
 	t.Helper()
-	p = launch(t, append([]string{"proxy", anyPort, "--upstream", "http://" + upstream, "--proxy.listen-address=127.0.0.1:0"}, args...)...)
+	all := []string{"proxy", anyPort, "--upstream", "http://" + upstream, "--proxy.listen-address=127.0.0.1:0"}
+	p = launch(t, append(all, args...)...)
 	return p, strings.TrimPrefix(p.find(t, `proxy +(http\S+)`), "http://")
 }
 
-// A query that is none, encoded slashes, dots: the upstream sees what the client asked for.
+// The upstream receives the path and query of the client unchanged: an empty query, encoded slashes, dots.
 func TestProxyPassesTheTargetAsItCame(t *testing.T) {
 	t.Parallel()
 	upstream, requests := rawUpstream(t, okAnswer)
@@ -88,8 +89,9 @@ func TestProxyPassesTheTargetAsItCame(t *testing.T) {
 	based, below := startProxy(t, upstream+"/base%2F/")
 	for target, want := range map[string]string{
 		"/s?q=100%&page=2": "", "/s?a=1;b=2": "", "/s?": "", "/s??a=?": "", "/s?a=\"<{|}>": "", "/s?a=%zz&b=é": "",
-		"/a%2Fb/%2e%2E/c": "", "/a/../b/./c//d": "", "//a": "", "//a%2fb//c?x": "", "/a{b}|\"<é>": "", "/a;b=c,d:e@f!$&'()*+=~": "",
-		"/a#b?c#d": "", "/%C3%A9%20+": "",
+		"/a%2Fb/%2e%2E/c": "", "/a/../b/./c//d": "", "//a": "", "//a%2fb//c?x": "", "/a{b}|\"<é>": "",
+		"/a;b=c,d:e@f!$&'()*+=~": "",
+		"/a#b?c#d":               "", "/%C3%A9%20+": "",
 		"http://elsewhere/a//b?c=%": "/a//b?c=%", "http://elsewhere": "/", "http://elsewhere?a": "/?a",
 	} {
 		if want == "" {
@@ -107,9 +109,10 @@ func TestProxyPassesTheTargetAsItCame(t *testing.T) {
 			}
 		}
 	}
-	// At the beginning // would be a host, unless what does not belong into a path is encoded.
+	// A path that begins with // would be a host, unless characters that are invalid in a path are encoded.
 	send(t, address, "GET //[a]%2f!$&'()*+,;=:@~^`{|}é\"#?\" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	if got := <-requests; !strings.HasPrefix(got, "GET //[a]%2f!$&'()*+,;=:@~%5E%60%7B%7C%7D%C3%A9%22%23?\" HTTP/1.1\r\n") {
+	const escaped = "GET //[a]%2f!$&'()*+,;=:@~%5E%60%7B%7C%7D%C3%A9%22%23?\" HTTP/1.1\r\n"
+	if got := <-requests; !strings.HasPrefix(got, escaped) {
 		t.Errorf("%q", got)
 	}
 	send(t, address, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -120,12 +123,13 @@ func TestProxyPassesTheTargetAsItCame(t *testing.T) {
 	based.end(t)
 }
 
-// What a proxy in front says of the client is kept if it is trusted, and otherwise nobody can pretend to be one.
+// Headers of a trusted proxy about the client are kept. Other clients cannot set them.
 func TestProxyBehindAnother(t *testing.T) {
 	t.Parallel()
 	upstream, requests := rawUpstream(t, okAnswer)
-	const request = "GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-For: 192.0.2.8\r\n" +
-		"X-Forwarded-Proto: https\r\nX-Forwarded-Host: www.shop\r\nX-Forwarded-Port: 443\r\nForwarded: for=192.0.2.7;proto=https\r\n\r\n"
+	const request = "GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX-Forwarded-For: 192.0.2.7\r\n" +
+		"X-Forwarded-For: 192.0.2.8\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: www.shop\r\n" +
+		"X-Forwarded-Port: 443\r\nForwarded: for=192.0.2.7;proto=https\r\n\r\n"
 	for _, tc := range []struct {
 		args, request string
 		want          []string
@@ -133,7 +137,8 @@ func TestProxyBehindAnother(t *testing.T) {
 		{
 			"--proxy.trusted-proxies=127.0.0.0/8", request,
 			[]string{
-				"X-Forwarded-For: 192.0.2.7, 192.0.2.8, 127.0.0.1", "X-Forwarded-Proto: https", "X-Forwarded-Host: www.shop",
+				"X-Forwarded-For: 192.0.2.7, 192.0.2.8, 127.0.0.1", "X-Forwarded-Proto: https",
+				"X-Forwarded-Host: www.shop",
 				"X-Forwarded-Port: 443", "Forwarded: for=192.0.2.7;proto=https, for=127.0.0.1",
 			},
 		},
@@ -166,20 +171,22 @@ func TestProxyBehindAnother(t *testing.T) {
 	}
 }
 
-// The server has no word of its own in an answer: no date and no type of what has none.
+// The server adds nothing to a response: no date, and no content type.
 func TestProxyAddsNothingToAnAnswer(t *testing.T) {
 	t.Parallel()
-	upstream, _ := rawUpstream(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: 1\r\nX-A: 2\r\nX-B:\r\n\r\n<html>")
+	upstream, _ := rawUpstream(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"+
+		"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: 1\r\nX-A: 2\r\nX-B:\r\n\r\n<html>")
 	p, address := startProxy(t, upstream)
 	got := send(t, address, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	const want = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: 1\r\nX-A: 2\r\nX-B: \r\nConnection: close\r\n\r\n<html>"
+	const want = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" +
+		"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: 1\r\nX-A: 2\r\nX-B: \r\nConnection: close\r\n\r\n<html>"
 	if got != want {
 		t.Errorf("%q\nwant\n%q", got, want)
 	}
 	p.end(t)
 }
 
-// 400 requests of an upstream that is broken in one way are one line, which says how; and no token of a URL is in it.
+// 400 failures of an upstream for the same reason are one log message with the reason. It contains no token of a URL.
 func TestProxyTellsFaultsOnce(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -211,7 +218,7 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 			switch tc.answer {
 			case "-":
 			case "wait":
-				l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+				l, err := net.Listen("tcp", "127.0.0.1:0") // does not accept
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -220,14 +227,15 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 			default:
 				upstream, _ = rawUpstream(t, tc.answer)
 			}
-			timeout := time.Minute // but for an upstream that lets it pass
+			timeout := time.Minute // except for an upstream that does not respond
 			if message == late {
-				timeout = 3 * time.Second // within which there is a connection on a slow machine, too
+				timeout = 3 * time.Second // enough for a connection on a slow machine
 			}
 			p, address := startProxy(t, upstream, fmt.Sprint("--proxy.upstream-timeout=", timeout), "--log.level=debug")
 			before, began := strings.Count(p.output(), "\n"), time.Now()
 			for range n {
-				got := send(t, address, "POST /?token="+secret+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+				got := send(t, address, "POST /?token="+secret+" HTTP/1.1\r\nHost: x\r\n"+
+					"Content-Length: 0\r\nConnection: close\r\n\r\n")
 				if !strings.HasPrefix(got, "HTTP/1.1 "+tc.status) {
 					t.Fatalf("%q", got)
 				}
@@ -253,11 +261,11 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 	}
 }
 
-// What a client does is not told at all.
+// Errors of clients are not logged.
 func TestProxyTellsNothingOfClients(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // an answer that begins before the body has ended would pass
+		_, _ = io.Copy(io.Discard, r.Body) // a response that begins before the end of the body would pass
 	}))
 	defer upstream.Close()
 	p, address := startProxy(t, upstream.Listener.Addr().String())
@@ -278,7 +286,7 @@ func TestProxyTellsNothingOfClients(t *testing.T) {
 	p.end(t)
 }
 
-// Headers of 16 KiB pass to the byte, and the flag allows more.
+// Headers of exactly 16 KiB pass, and the flag allows more.
 func TestProxyBoundsHeaders(t *testing.T) {
 	t.Parallel()
 	upstream, _ := rawUpstream(t, okAnswer)
@@ -297,7 +305,7 @@ func TestProxyBoundsHeaders(t *testing.T) {
 	}
 }
 
-// What follows a body that cannot be read is no request, whether the answer begins before that or after.
+// Data after an unreadable body is not a request, whether the response begins before it or after.
 func TestProxyTakesNoRequestOutOfABrokenBody(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", ""} {
@@ -326,7 +334,7 @@ func TestProxyTakesNoRequestOutOfABrokenBody(t *testing.T) {
 	}
 }
 
-// A half-sent body is answered, and its connections are closed on both sides.
+// A half-sent body receives a response, and its connections are closed on both sides.
 func TestProxyHalfSentBody(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -343,7 +351,8 @@ func TestProxyHalfSentBody(t *testing.T) {
 		ended <- err
 	}()
 	p, address := startProxy(t, l.Addr().String(), "--proxy.stall-timeout=200ms", "--route=POST /u")
-	if got := send(t, address, "POST /u HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"); !strings.HasPrefix(got, "HTTP/1.1 408") {
+	got := send(t, address, "POST /u HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+	if !strings.HasPrefix(got, "HTTP/1.1 408") {
 		t.Errorf("%q", got)
 	}
 	select {
@@ -358,7 +367,7 @@ func TestProxyHalfSentBody(t *testing.T) {
 	p.end(t)
 }
 
-// While one host has taken all connections, another is served; so is the page, which has places of its own.
+// While one host holds all connections, another host is served. So is the page, which has its own connections.
 func TestProxyFloodOfOneHost(t *testing.T) {
 	t.Parallel()
 	upstream, _ := rawUpstream(t, okAnswer)
@@ -367,8 +376,11 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 	pages := strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/metrics")
 	began := time.Now()
 	var flood []net.Conn
-	// The pages refuse bodies at once, so there the headers are half.
-	for _, x := range []struct{ to, half string }{{address, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"}, {pages, "GET /metrics HTTP/1.1\r\nHost:"}} {
+	// The pages refuse bodies immediately, so the test sends half of the headers.
+	for _, x := range []struct{ to, half string }{
+		{address, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"},
+		{pages, "GET /metrics HTTP/1.1\r\nHost:"},
+	} {
 		for range 400 {
 			c, err := net.Dial("tcp", x.to)
 			if err != nil {
