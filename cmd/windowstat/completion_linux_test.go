@@ -78,14 +78,14 @@ func openConsole(t *testing.T, dir, bin string, args ...string) *console {
 	return s
 }
 
-// text returns what the terminal has shown.
+// text returns the output of the terminal.
 func (s *console) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.screen.String()
 }
 
-// waitFor waits until the terminal has shown a text.
+// waitFor waits for a text in the output of the terminal.
 func (s *console) waitFor(t *testing.T, text string) {
 	t.Helper()
 	waitUntil(t, func() bool { return strings.Contains(s.text(), text) }, func() string {

@@ -80,7 +80,7 @@ func TestFlagsAfterArguments(t *testing.T) {
 	}
 }
 
-// A wrong flag or command is named, with the one that is meant.
+// The error for a wrong flag or command names it, and suggests another.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

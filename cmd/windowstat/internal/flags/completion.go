@@ -25,25 +25,23 @@ var shells = []string{"bash", "zsh", "fish"}
 func completionCommand(app *cli.App) *cli.Command {
 	return Set{}.Command(&cli.Command{
 		Name:      "completion",
-		Usage:     "print a script that completes commands, flags and their values in a shell",
+		Usage:     "print the completion script of a shell",
 		ArgsUsage: strings.Join(shells, "|"),
-		Description: `The script of bash and of zsh can be loaded by the shell's startup file, and the one of fish
-can be saved:
+		Description: `Load the script of bash or zsh in the startup file of the shell, and save the script of fish:
 
   source <(windowstat completion bash)
   source <(windowstat completion zsh)
   windowstat completion fish > ~/.config/fish/completions/windowstat.fish
 
-The line for zsh must follow compinit.`,
+In zsh, load the script after compinit.`,
 		Action: func(c *cli.Context) error {
 			if !c.Args().Present() {
 				return cli.ShowCommandHelp(c, c.Command.Name)
 			}
 			shell := c.Args().First()
 			if c.NArg() > 1 || !slices.Contains(shells, shell) {
-				return Usage(
-					fmt.Errorf("completion takes one of %s, got %q", strings.Join(shells, ", "), c.Args().Slice()),
-				)
+				names := strings.Join(shells, ", ")
+				return Usage(fmt.Errorf("completion takes one of %s, got %q", names, c.Args().Slice()))
 			}
 			script, err := scripts.ReadFile("completion/" + shell)
 			if err != nil {
