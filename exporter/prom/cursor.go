@@ -126,8 +126,8 @@ func (x *cursor) shrink(samples int, size int64) {
 const maxLimit = 1 << 20
 
 // begin returns the range and the maximum number of seconds of the next response. The history has the seconds in
-// [oldest, open); earlier ones count as lost. The number is limited after a response that did not arrive, but it is high
-// enough that no second leaves the history before the next request.
+// [oldest, open); earlier ones count as lost. The number is limited after a response that did not arrive, but it is
+// high enough that no second leaves the history before the next request.
 func (x *cursor) begin(now time.Time, oldest, open int64) (from, to, most int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -39,8 +39,8 @@ func (s *Seconds) save() {
 }
 
 // Save saves the positions of scrapers. It first decides about the last response of each scraper whose connection is
-// idle and shows that the response was read; the other responses stay in doubt. Call Save when a server ends, before its
-// connections are closed. Run of package exporter calls it.
+// idle and shows that the response was read; the other responses stay in doubt. Call Save when a server ends, before
+// its connections are closed. Run of package exporter calls it.
 func (s *Seconds) Save(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, x := range s.cursors.list() {
@@ -58,8 +58,8 @@ func (s *Seconds) Save(ctx context.Context) {
 	s.save()
 }
 
-// restore loads the positions that the previous process saved. Without them, scrapers get some seconds twice. A restored
-// cursor keeps the time of its last request, and so its expiry.
+// restore loads the positions that the previous process saved. Without them, scrapers get some seconds twice. A
+// restored cursor keeps the time of its last request, and so its expiry.
 func (s *Seconds) restore() {
 	list, err := atomicfile.Load[[]savedCursor](s.positions, nil)
 	if err != nil {

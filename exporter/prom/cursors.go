@@ -39,8 +39,8 @@ const (
 	maxSteady = 10 * 366 * 24 * 3600
 )
 
-// recordRequest records a request. The pace is steady if the time since the previous request is about as long as the one
-// before. mu must be held.
+// recordRequest records a request. The pace is steady if the time since the previous request is about as long as the
+// one before. mu must be held.
 func (x *cursor) recordRequest(now time.Time) {
 	interval := now.Sub(x.lastRequest)
 	switch {
@@ -168,8 +168,9 @@ func (s *Seconds) metrics() []collector.Metric {
 	})
 	if s.positions != "" {
 		all = append(all, collector.Metric{
-			Name:  "cursor_save_errors_total",
-			Help:  "Failures to save the positions of scrapers, or to load them at startup. Scrapers get some seconds twice after a restart.",
+			Name: "cursor_save_errors_total",
+			Help: "Failures to save the positions of scrapers, or to load them at startup. " +
+				"Scrapers get some seconds twice after a restart.",
 			Value: func() float64 { return float64(s.saveErrors.Load()) },
 		})
 	}

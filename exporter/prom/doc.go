@@ -3,8 +3,8 @@
 //	handler, err := prom.Handler(c, prom.Options{})
 //	http.Handle("/metrics", handler)
 //
-// [New] returns a prometheus.Collector for a registry of the service. Metrics are created when they are scraped. Nothing
-// is stored between scrapes, and recording costs nothing extra.
+// [New] returns a prometheus.Collector for a registry of the service. Metrics are created when they are scraped.
+// Nothing is stored between scrapes, and recording costs nothing extra.
 //
 // [NewSeconds] returns the per-second endpoint: every sealed second, with its timestamp, for scrapers that need all of
 // them.
@@ -15,6 +15,6 @@
 //
 // # Caveats
 //
-// The QPS gauges of /metrics show only the last complete second. At a scrape interval of 15 seconds, only the per-second
-// endpoint has the other fourteen. Counters miss nothing.
+// The QPS gauges of /metrics show only the last complete second. At a scrape interval of 15 seconds, only the
+// per-second endpoint has the other fourteen. Counters miss nothing.
 package prom

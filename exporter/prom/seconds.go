@@ -153,7 +153,8 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case q.native() && expfmt.NegotiateIncludingOpenMetrics(r.Header).FormatType() != expfmt.TypeProtoDelim:
 		http.Error(
 			w,
-			"histogram=native requires a client that accepts protobuf, such as Prometheus with scrape_native_histograms",
+			"histogram=native requires a client that accepts protobuf, "+
+				"such as Prometheus with scrape_native_histograms",
 			http.StatusNotAcceptable,
 		)
 	case q.cursor != "":
@@ -179,7 +180,8 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 			http.Error(
 				w,
 				fmt.Sprintf(
-					"window of %d seconds exceeds the limit of %d samples or %d bytes; request at most %d seconds, or select metrics or resources",
+					"window of %d seconds exceeds the limit of %d samples or %d bytes; "+
+						"request at most %d seconds, or select metrics or resources",
 					n,
 					limit.Samples,
 					limit.Bytes,

@@ -239,7 +239,8 @@ func (s *scrapeStats) metrics() []collector.Metric {
 		metric(
 			"scrape_duration_seconds",
 			"seconds",
-			"Duration of the last scrape of a page (metrics or seconds), including the writing of the response. Requests with neither a cursor nor a scrape timeout header do not count as scrapes.",
+			"Duration of the last scrape of a page (metrics or seconds), including the writing of the response. "+
+				"Requests with neither a cursor nor a scrape timeout header do not count as scrapes.",
 			&s.duration,
 			float64(time.Second),
 		),

@@ -266,8 +266,8 @@ func (s *Sampler) miss(second int64) {
 	}
 }
 
-// validName reports whether a name of a metric or a label is valid without quoting. Names of UTF-8 are not: older servers
-// and many queries cannot use them.
+// validName reports whether a name of a metric or a label is valid without quoting. Names of UTF-8 are not: older
+// servers and many queries cannot use them.
 func validName(name string) bool { return model.LegacyValidation.IsValidLabelName(name) }
 
 // never is a second before all others.

@@ -180,10 +180,10 @@ func (s *source) forget(second int64) {
 // wallClock converts the start of a second to a time that is comparable with created timestamps, although the wall
 // clock may be set.
 //
-// The clock is read once a second. A read computes a start of the open second with this property: everything that was created
-// before the open second has an earlier created timestamp. The property holds whatever happened to the clock, provided
-// that it was set at most once since the previous read. If the clock was not set, the start is the time at which the
-// second began.
+// The clock is read once a second. A read computes a start of the open second with this property: everything that was
+// created before the open second has an earlier created timestamp. The property holds whatever happened to the clock,
+// provided that it was set at most once since the previous read. If the clock was not set, the start is the time at
+// which the second began.
 type wallClock struct {
 	open  int64         // the open second at the last read
 	at    time.Duration // the monotonic clock at the last read

@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/vm"
 )
 
-// The totals stand beside the metrics of a set.
+// Windowstat adds its totals to the other metrics of a set.
 func Example() {
 	c, err := collector.New(collector.Options{})
 	if err != nil {

@@ -26,7 +26,7 @@ func newCollector(t *testing.T) (*collector.Collector, *time.Time) {
 	return c, &now
 }
 
-// The metrics are in a set with others, and histograms are by vmrange like the library's.
+// A set has windowstat's metrics and others, and all histograms use vmrange.
 func TestInASet(t *testing.T) {
 	c, now := newCollector(t)
 	for _, rt := range []time.Duration{0, 3 * ms, 3 * ms, 20 * ms, 5 * time.Second} {
@@ -67,7 +67,8 @@ func TestInASet(t *testing.T) {
 			t.Errorf("%v calls in ranges", counted)
 		}
 		for _, line := range []string{
-			"theirs_total 1\n", `windowstat_pass_total{resource="a\"b"} 5` + "\n", `windowstat_rt_seconds_count{resource="a\"b"} 5` + "\n",
+			"theirs_total 1\n", `windowstat_pass_total{resource="a\"b"} 5` + "\n",
+			`windowstat_rt_seconds_count{resource="a\"b"} 5` + "\n",
 			`windowstat_rt_seconds_sum{resource="a\"b"} 5.026` + "\n", "# TYPE windowstat_pass_total counter\n",
 		} {
 			if strings.Count(b.String(), line) != 1 {
@@ -79,7 +80,8 @@ func TestInASet(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	c, _ := newCollector(t)
-	if _, err := vm.New(c, vm.Options{Namespace: "1", By: "x"}); err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.HasPrefix(err.Error(), "vm: ") {
+	if _, err := vm.New(c, vm.Options{Namespace: "1", By: "x"}); err == nil || strings.Count(err.Error(), "\n") != 1 ||
+		!strings.HasPrefix(err.Error(), "vm: ") {
 		t.Error(err)
 	}
 }

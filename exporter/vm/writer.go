@@ -1,5 +1,5 @@
-// Package vm adds windowstat's metrics to a set of github.com/VictoriaMetrics/metrics, with histograms by vmrange. It links
-// neither that library nor client_golang.
+// Package vm adds windowstat's metrics to a set of github.com/VictoriaMetrics/metrics, with histograms by vmrange. It
+// links neither that library nor client_golang.
 //
 //	w, err := vm.New(c, vm.Options{})
 //	metrics.RegisterMetricsWriter(w.WriteMetrics) // or set.RegisterMetricsWriter
@@ -8,8 +8,8 @@
 //
 // # Caveats
 //
-// The library writes HELP and TYPE only after metrics.ExposeMetadata(true); this package always does. Prometheus cannot read
-// vmrange: use package prom for it.
+// The library writes HELP and TYPE only after metrics.ExposeMetadata(true); this package always does. Prometheus cannot
+// read vmrange: use package prom for it.
 package vm
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
-// Options configure a [Writer]. The zero value is sensible.
+// Options configures a [Writer]. The zero value is a sensible default.
 type Options struct {
 	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
@@ -28,23 +28,23 @@ type Options struct {
 	By By
 }
 
-// By is a label that metrics of resources can have besides resource. The zero value is none.
+// By is an additional label of the metrics of resources. The zero value adds no label.
 type By = gather.By
 
-// The labels that metrics of resources can have.
+// The additional labels.
 const (
 	ByOrigin   = gather.ByOrigin   // who calls
 	ByEntrance = gather.ByEntrance // where the call chain enters
 )
 
-// Writer writes the metrics of a Collector as text, for VictoriaMetrics. It must be made with [New], and is safe for
+// Writer writes the metrics of a Collector as text, for VictoriaMetrics. Create it with [New]. A Writer is safe for
 // concurrent use.
 type Writer struct {
 	metrics *gather.Metrics
 	pages   text.Pages
 }
 
-// New makes a Writer. The error names every invalid option.
+// New returns a Writer. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Writer, error) {
 	if err := gather.Options(o).Check("vm"); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	return &Writer{metrics: gather.New(c, gather.Options(o))}, nil
 }
 
-// WriteMetrics writes all current metrics. It ignores errors of the writer, because metrics.RegisterMetricsWriter has no place
-// for them.
+// WriteMetrics writes all current metrics. It ignores errors of the writer, because metrics.RegisterMetricsWriter has
+// no place for them.
 func (w *Writer) WriteMetrics(out io.Writer) {
 	page := w.metrics.Page(&w.pages, text.VictoriaMetrics)
 	defer w.pages.Put(page)

@@ -42,9 +42,9 @@ func Read(path string, v any) error {
 	return err
 }
 
-// Load decodes the state file at path into a T and checks it. It returns the zero T without a file. A file that cannot be
-// read, decoded or checked is renamed to path.unreadable, so that an operator can inspect it; Load then returns the zero T
-// and an error with the cause and the new name. A nil check accepts every value.
+// Load decodes the state file at path into a T and checks it. It returns the zero T without a file. A file that cannot
+// be read, decoded or checked is renamed to path.unreadable, so that an operator can inspect it; Load then returns the
+// zero T and an error with the cause and the new name. A nil check accepts every value.
 func Load[T any](path string, check func(T) error) (v T, err error) {
 	if err = Read(path, &v); err == nil && check != nil {
 		err = check(v)

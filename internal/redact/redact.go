@@ -152,7 +152,8 @@ func add(secrets map[string]bool, s string) {
 		return
 	}
 	quoted := strconv.Quote(s)
-	for _, written := range []string{s, html.EscapeString(s), url.QueryEscape(s), url.PathEscape(s), quoted[1 : len(quoted)-1]} {
+	escaped := []string{s, html.EscapeString(s), url.QueryEscape(s), url.PathEscape(s), quoted[1 : len(quoted)-1]}
+	for _, written := range escaped {
 		secrets[written] = true
 	}
 }

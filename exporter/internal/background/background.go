@@ -23,8 +23,8 @@ func Start(run func(context.Context) error) (stop func() error) {
 	})
 }
 
-// EverySecond calls f immediately and at the end of each second of the line, until ctx ends. It then waits for the end of
-// the open second, calls f once more, and returns the result of that call.
+// EverySecond calls f immediately and at the end of each second of the line, until ctx ends. It then waits for the end
+// of the open second, calls f once more, and returns the result of that call.
 func EverySecond(ctx context.Context, line *leap.Timeline, f func() error) error {
 	for wait := time.Duration(0); Sleep(ctx, wait); _, wait = line.Current() {
 		_ = f() // f reports its errors

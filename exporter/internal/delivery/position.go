@@ -1,9 +1,8 @@
-// Package delivery keeps the positions of the consumers of sealed seconds: the cursor of a scraper, and a push. A
-// position says which seconds a consumer has, which it may have, and which it has not been sent. It is saved in a state
-// file of the metric log, so the next process continues where this one ended.
+// Package delivery keeps the positions of the consumers of sealed seconds: the cursors of scrapers, and pushes. A
+// position separates settled seconds, seconds in doubt, and unsent seconds. A state file of the metric log holds it, so
+// the next process continues where this one ended.
 //
-// Every second of every consumer goes through these states. The counters are those of cursors and of pushes; a push
-// counts its verdicts in samples.
+// Every second of a consumer goes through these states. A push counts its verdicts in samples, a cursor in seconds.
 //
 //	state     event                                      next state  counted
 //	unsent    it is in a response or a request           in doubt
@@ -75,8 +74,8 @@ func (p *Position) Expire(line *seconds.Line, oldest int64) (lost int64) {
 	return lost
 }
 
-// End returns the second at which a response or a request must end that begins with Next and could extend to open. A
-// response must not extend over seconds that Expire skips.
+// End returns the end of a response or a request that begins with Next and could extend to open. It ends before seconds
+// that Expire would skip.
 func (p *Position) End(line *seconds.Line, open int64) int64 {
 	if first := line.First(); p.Next < first && p.reused > first {
 		return min(open, first)
@@ -87,14 +86,14 @@ func (p *Position) End(line *seconds.Line, open int64) int64 {
 // Bounds of a valid position in a file, in seconds.
 const (
 	maxInDoubt = 24 * 60 * 60
-	// MaxAhead is the number of seconds by which a position may be ahead of the process that reads it. A position is
-	// ahead if the clock was set back.
+	// MaxAhead is the maximum lead of a position over the process that reads it. A position leads if the clock was set
+	// back.
 	MaxAhead = 5 * 60
 )
 
-// Restore returns the position from which a process continues that has read p from a file, by the table of the package
-// comment. Seconds before oldest are not available any more, and are not counted. If p is invalid, Restore returns the
-// first second of the process and an error.
+// Restore returns the position at which a process continues after it has read p from a file, by the table of the
+// package comment. Seconds before oldest are no longer available; they are skipped and not counted. If p is invalid,
+// Restore returns the first second of the process and an error.
 func (p Position) Restore(line *seconds.Line, oldest int64) (Position, error) {
 	first := line.First()
 	if err := p.Check(first); err != nil {

@@ -41,8 +41,8 @@ func (f *File) InPlace() bool {
 	return err == nil && os.SameFile(locked, at)
 }
 
-// Close releases the lock and closes the file. It releases the lock explicitly: otherwise the lock would last until every
-// process has closed the file, and a program that is being started shares the open file until its exec.
+// Close releases the lock and closes the file. It releases the lock explicitly: otherwise the lock would last until
+// every process has closed the file, and a program that is being started shares the open file until its exec.
 func (f *File) Close() error { return f.lock.Close() }
 
 // unsupported reports whether the file system has no locks.

@@ -36,7 +36,8 @@ func (p *Metrics) Gather(to Sink) {
 			switch {
 			case s.metric.Each != nil:
 				s.metric.Each(s.resource, each)
-			case s.metric.Type == table.Histogram && p.by != "": // a histogram for each origin or entrance would be too many series
+			// A histogram for each origin or entrance would be too many series.
+			case s.metric.Type == table.Histogram && p.by != "":
 				v := s.resource.View().Node()
 				v.Snapshot(m.Now, &s.h)
 				s.values[1] = s.resource.Name()
@@ -118,7 +119,11 @@ func (s *scrape) byCode(m *metric, names, values []string, began time.Time) {
 	coded := false
 	for code, n := range s.reading.Codes.All() {
 		if coded = code != 0; coded { // "code" is the first of the sorted names
-			s.to.Labels(append(append(s.coded[0][:0], "code"), names...), append(append(s.coded[1][:0], collector.CodeName(code)), values...), began)
+			s.to.Labels(
+				append(append(s.coded[0][:0], "code"), names...),
+				append(append(s.coded[1][:0], collector.CodeName(code)), values...),
+				began,
+			)
 		}
 		s.to.Sample(&m.family, float64(n))
 	}

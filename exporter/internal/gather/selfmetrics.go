@@ -67,7 +67,12 @@ func (p *Metrics) published() iter.Seq2[*collector.Metric, *table.Family] {
 			}
 			f := byName[m.Name]
 			if f == nil {
-				f = &table.Family{Name: p.namespace + "_" + m.Name, Type: table.TypeOf(m.Name), Help: m.Help, Labels: m.Labels}
+				f = &table.Family{
+					Name:   p.namespace + "_" + m.Name,
+					Type:   table.TypeOf(m.Name),
+					Help:   m.Help,
+					Labels: m.Labels,
+				}
 				byName[m.Name] = f
 			}
 			if !yield(&m, f) {

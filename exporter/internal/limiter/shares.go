@@ -29,11 +29,12 @@ type share struct {
 type Order int
 
 const (
-	// EvictOldest revokes the oldest share, of the host that holds the most, or of all hosts if none has more than two. It
-	// suits shares that honest clients hold briefly, such as a page that is being written: the oldest share is the slowest.
+	// EvictOldest revokes the oldest share, of the host that holds the most, or of all hosts if none has more than two.
+	// It suits shares that honest clients hold briefly, such as a page that is being written: the oldest share is the
+	// slowest.
 	EvictOldest Order = iota
-	// EvictNewest revokes the newest share, and only if its host holds more than the host that asks. It suits shares that
-	// become more valuable the longer they are held, such as a position in a queue.
+	// EvictNewest revokes the newest share, and only if its host holds more than the host that asks. It suits shares
+	// that become more valuable the longer they are held, such as a position in a queue.
 	EvictNewest
 )
 

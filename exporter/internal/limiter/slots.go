@@ -49,7 +49,8 @@ func (p *RenderSlots) Acquire(ctx context.Context, host string) (release func(),
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	give, ok := p.queue.Take(host, 1, func() error { end(ErrBusy); return nil }) // revoked for a request of another host
+	// Revoked for a request of another host.
+	give, ok := p.queue.Take(host, 1, func() error { end(ErrBusy); return nil })
 	if !ok {
 		p.mu.Unlock()
 		return nil, ErrBusy
@@ -104,7 +105,8 @@ func Begin(w http.ResponseWriter, r *http.Request, timeout time.Duration) bool {
 		http.Error(w, "this page accepts no request body", http.StatusBadRequest)
 		return false
 	}
-	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); s == nil || s.WriteTimeout <= 0 || s.WriteTimeout > timeout {
+	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); s == nil || s.WriteTimeout <= 0 ||
+		s.WriteTimeout > timeout {
 		_ = conn.SetWriteDeadline(time.Now().Add(timeout)) // net/http resets it after the response
 	}
 	return true

@@ -21,9 +21,13 @@ func Histogram(h *node.Histogram) *dto.Histogram {
 		count, zero    uint64
 		sum, threshold float64
 		schema         int32
-	}{count: uint64(h.Count()), zero: uint64(h.Zero()), sum: h.Sum().Seconds(), threshold: zeroThreshold, schema: node.NativeSchema}
+	}{
+		count: uint64(h.Count()), zero: uint64(h.Zero()), sum: h.Sum().Seconds(),
+		threshold: zeroThreshold, schema: node.NativeSchema,
+	}
 	out := &x.out
-	out.SampleCount, out.SampleSum, out.Schema, out.ZeroThreshold, out.ZeroCount = &x.count, &x.sum, &x.schema, &x.threshold, &x.zero
+	out.SampleCount, out.SampleSum, out.Schema = &x.count, &x.sum, &x.schema
+	out.ZeroThreshold, out.ZeroCount = &x.threshold, &x.zero
 	spans(out, h)
 	return out
 }
@@ -35,7 +39,10 @@ func spans(out *dto.Histogram, h *node.Histogram) {
 	out.PositiveDelta = make([]int64, 0, 24) // enough for one or two decades
 	for i, n := range h.Native() {
 		if gap := i - next; len(out.PositiveSpan) == 0 || gap > maxGap {
-			out.PositiveSpan = append(out.PositiveSpan, &dto.BucketSpan{Offset: proto.Int32(int32(gap)), Length: proto.Uint32(0)})
+			out.PositiveSpan = append(
+				out.PositiveSpan,
+				&dto.BucketSpan{Offset: proto.Int32(int32(gap)), Length: proto.Uint32(0)},
+			)
 			next = i
 		}
 		span := out.PositiveSpan[len(out.PositiveSpan)-1]

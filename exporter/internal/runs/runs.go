@@ -1,12 +1,14 @@
 // Package runs maps the seconds of a metric log to the processes that counted them.
 //
-// A run is the number that a Collector draws at its start. Each second in a database carries it in windowstat_persecond_run,
-// and each second in the log carries it in the row of the total. A log holds the seconds of many processes, which may have
-// had different labels in the database; a heal writes a second only under the labels of its run.
+// A run is the number that a Collector draws at its start. Each second in a database carries it in
+// windowstat_persecond_run, and each second in the log carries it in the row of the total. A log holds the seconds of
+// many processes, which may have had different labels in the database; a heal writes a second only under the labels of
+// its run.
 //
-// A file next to the log adds facts about a run that rows cannot hold: the process ID, how long the process keeps its history
-// for scrapers, and the labels of its pushes. The rows decide which run counted a second: see [Merge]. For rows of older
-// versions, which have no run, the file decides, but only between the first and the last second that it states for a run.
+// A file next to the log adds facts about a run that rows cannot hold: the process ID, how long the process keeps its
+// history for scrapers, and the labels of its pushes. The rows decide which run counted a second: see [Merge]. For rows
+// of older versions, which have no run, the file decides, but only between the first and the last second that it states
+// for a run.
 package runs
 
 import (
@@ -28,8 +30,8 @@ type Run struct {
 	First int64 // Unix time of its first second
 	// History is the number of seconds that the process kept for scrapers, or 0 if unknown.
 	History int64 `json:",omitempty"`
-	// Last is the Unix time of its last second in the log. It is 0 while the process runs, and after a crash until the next
-	// process starts.
+	// Last is the Unix time of its last second in the log. It is 0 while the process runs, and after a crash until the
+	// next process starts.
 	Last int64 `json:",omitempty"`
 	// Labels are the labels of its pushes, by push. A push that the process did not have is missing.
 	Labels map[string]map[string]string `json:",omitempty"`
@@ -38,7 +40,8 @@ type Run struct {
 // rebuilt is the number of seconds whose runs Open reads from the rows if there is no file.
 const rebuilt = 24 * 60 * 60
 
-// maxRuns limits the runs in a file; the oldest are dropped. A process that crashes every ten seconds needs a day to reach it.
+// maxRuns limits the runs in a file; the oldest are dropped. A process that crashes every ten seconds needs a day to
+// reach it.
 const maxRuns = 10_000
 
 // File holds the runs of a log. The zero value has no runs and no file. It is safe for concurrent use.
@@ -51,12 +54,13 @@ type File struct {
 	stale bool       // the file on disk lacks a change
 }
 
-// Open reads the file at path, adds the run own, and saves the file. Last is the last second in the log; own starts after it.
-// Runs that ended before oldest, the first second in the log, are dropped. Rows returns the runs in the rows of the log from a
-// second on. Open calls it to find the end of the previous process, and of processes that could not save the file.
+// Open reads the file at path, adds the run own, and saves the file. Last is the last second in the log; own starts
+// after it. Runs that ended before oldest, the first second in the log, are dropped. Rows returns the runs in the rows
+// of the log from a second on. Open calls it to find the end of the previous process, and of processes that could not
+// save the file.
 //
-// A file that cannot be read is renamed, and the File starts without earlier runs. A file that cannot be written is saved by
-// a later [File.Save]. Open returns both as the error; the File can be used in either case.
+// A file that cannot be read is renamed, and the File starts without earlier runs. A file that cannot be written is
+// saved by a later [File.Save]. Open returns both as the error; the File can be used in either case.
 func Open(path string, own Run, oldest, last int64, rows func(from int64) []Run) (*File, error) {
 	list, err := atomicfile.Load(path, check)
 	f := &File{path: path, list: list, own: true}
@@ -69,7 +73,10 @@ func Open(path string, own Run, oldest, last int64, rows func(from int64) []Run)
 		f.list = Merge(f.list, rows(previous.First))
 	}
 	// A run that starts at or after the first second of this process never logged a second.
-	f.list = slices.DeleteFunc(f.list, func(r Run) bool { return r.First >= own.First || r.Last != 0 && r.Last < oldest })
+	f.list = slices.DeleteFunc(
+		f.list,
+		func(r Run) bool { return r.First >= own.First || r.Last != 0 && r.Last < oldest },
+	)
 	f.list = append(f.list, own)
 	if n := len(f.list); n > maxRuns {
 		f.list = f.list[n-maxRuns:]
@@ -77,9 +84,9 @@ func Open(path string, own Run, oldest, last int64, rows func(from int64) []Run)
 	return f, errors.Join(err, f.save())
 }
 
-// Merge returns the runs of a file, list, corrected by the runs in the rows of its log, rows. Both are ascending by First. A
-// run of the rows has exactly the seconds between its first and its last row. A run without rows keeps the seconds that it
-// states, as far as no row belongs to another run.
+// Merge returns the runs of a file, list, corrected by the runs in the rows of its log, rows. Both are ascending by
+// First. A run of the rows has exactly the seconds between its first and its last row. A run without rows keeps the
+// seconds that it states, as far as no row belongs to another run.
 func Merge(list, rows []Run) []Run {
 	stated := map[int64]Run{}
 	for _, r := range list {
@@ -120,7 +127,8 @@ func Merge(list, rows []Run) []Run {
 	return slices.CompactFunc(all, func(a, b Run) bool { return a.First == b.First })
 }
 
-// New returns a File with the given runs, ascending by First, and without a path. SetLabels and Save must not be called.
+// New returns a File with the given runs, ascending by First, and without a path. SetLabels and Save must not be
+// called.
 func New(list []Run) *File { return &File{list: list} }
 
 // Read reads the runs in a file, in order. It returns no runs without a file.
@@ -172,8 +180,8 @@ func (f *File) ID(unix int64) int64 {
 // forever is later than all seconds.
 const forever = 1 << 60
 
-// At returns the latest run that started at or before a second of the log, and the first second of the next run. It returns
-// the zero Run for a second before all runs. The second may be later than the end of the run: see [File.ID].
+// At returns the latest run that started at or before a second of the log, and the first second of the next run. It
+// returns the zero Run for a second before all runs. The second may be later than the end of the run: see [File.ID].
 func (f *File) At(unix int64) (r Run, until int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

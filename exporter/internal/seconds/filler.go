@@ -93,7 +93,8 @@ func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
 	case !earlier && at < last:
 		return false
 	}
-	if total := resource == collector.InboundTotal; total && !f.selected.total() || !total && !f.selected.wants(resource) {
+	if total := resource == collector.InboundTotal; total && !f.selected.total() ||
+		!total && !f.selected.wants(resource) {
 		return emitted
 	}
 	x := f.series[resource]

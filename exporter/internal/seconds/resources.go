@@ -49,7 +49,11 @@ type family struct {
 
 // newFamilies returns the families of the rows for which keep returns true, by kind.
 func newFamilies(namespace string, keep func(*table.Second) bool) (all [kinds]families) {
-	rows := [kinds][]table.Second{append(table.Seconds(), table.Histograms()...), table.InboundSeconds(), {table.DryRun()}}
+	rows := [kinds][]table.Second{
+		append(table.Seconds(), table.Histograms()...),
+		table.InboundSeconds(),
+		{table.DryRun()},
+	}
 	for kind := range all {
 		to := &all[kind]
 		for _, m := range slices.DeleteFunc(rows[kind], func(m table.Second) bool { return !keep(&m) }) {

@@ -67,7 +67,8 @@ func Metrics() []Metric {
 		},
 		{
 			Name: "limit_concurrency", Type: Gauge, Labels: resource,
-			Help: "Lowest concurrency limit of the resource that covers all origins together. Absent without such a limit.",
+			Help: "Lowest concurrency limit of the resource that covers all origins together. " +
+				"Absent without such a limit.",
 			Each: limit(collector.Concurrency),
 		},
 	}...)
@@ -128,7 +129,8 @@ func ofView(prefix string, labels []string) []Metric {
 		totals = append(totals, m)
 		if !c.Detail {
 			rates = append(rates, Metric{
-				Name: prefix + c.Name + "_qps", Type: Gauge, Labels: labels, Help: when(c.Help, "in the last complete second") + ".",
+				Name: prefix + c.Name + "_qps", Type: Gauge, Labels: labels,
+				Help:  when(c.Help, "in the last complete second") + ".",
 				Value: func(r *Reading) float64 { return float64(*c.At(&r.Last)) },
 			})
 		}

@@ -66,8 +66,9 @@ func Seconds() (all []Second) {
 	}
 	return append(all, Second{
 		Name: "persecond_rt_p99_seconds", Type: Gauge, Unit: "seconds", Labels: resource, Timed: true,
-		Help: "99th percentile of the response times of the calls that ended in this second, to within 9%. Absent if no call ended or the histogram is no longer kept.",
-		RT:   func(h *node.Histogram) float64 { return h.Quantile(0.99).Seconds() },
+		Help: "99th percentile of the response times of the calls that ended in this second, to within 9%. " +
+			"Absent if no call ended or the histogram is no longer kept.",
+		RT: func(h *node.Histogram) float64 { return h.Quantile(0.99).Seconds() },
 	})
 }
 
@@ -76,7 +77,8 @@ func Seconds() (all []Second) {
 func DryRun() Second {
 	return Second{
 		Name: "persecond_dry_run_block", Type: Gauge, Labels: []string{"reason", "resource"},
-		Help:  "Calls admitted in this second that a dry run of a limit would have refused, by limit. Absent without dry runs.",
+		Help: "Calls admitted in this second that a dry run of a limit would have refused, by limit. " +
+			"Absent without dry runs.",
 		Value: func(m *node.MetricNode) (float64, bool) { return float64(m.Block), true },
 	}
 }
@@ -91,7 +93,8 @@ func Histograms() []Second {
 			Help: "Response times of all calls that ended before the end of this second.",
 		},
 		{
-			Name: "persecond_rt_distribution_seconds", Type: GaugeHistogram, Unit: "seconds", Labels: resource, Timed: true,
+			Name: "persecond_rt_distribution_seconds", Type: GaugeHistogram, Unit: "seconds",
+			Labels: resource, Timed: true,
 			Help: "Response times of the calls that ended in this second. Absent if the histogram is no longer kept.",
 		},
 	}
@@ -116,7 +119,8 @@ const RunName = "persecond_run"
 // Run returns the metric of single seconds that identifies the process that counted them. It has no labels, and is
 // present in every second of the process for any selection.
 func Run(namespace string) Family {
-	const help = "Run of the process that counted this second: an integer below 2^53 that is unique to the process. Compare it only for equality."
+	const help = "Run of the process that counted this second: an integer below 2^53 that is unique to the process. " +
+		"Compare it only for equality."
 	return Family{Name: namespace + "_" + RunName, Type: Gauge, Help: help}
 }
 

@@ -115,7 +115,11 @@ func (p *Pages) allocate() *Page {
 	defer p.mu.Unlock()
 	for _, n := range p.capacities {
 		page.columns = append(page.columns, &column{
-			series: make([]series, 0, n.series+n.series/16), samples: make([]sample, 0, n.samples+n.samples/16), counts: make([]int64, 0, n.counts+n.counts/16),
+			series: make(
+				[]series,
+				0,
+				n.series+n.series/16,
+			), samples: make([]sample, 0, n.samples+n.samples/16), counts: make([]int64, 0, n.counts+n.counts/16),
 		})
 	}
 	return page
@@ -143,7 +147,8 @@ func (p *Page) open(f *table.Family) *column {
 		p.used++
 		p.byFamily[f] = c
 		clear(c.exemplars)
-		c.family, c.series, c.samples, c.counts, c.exemplars = f, c.series[:0], c.samples[:0], c.counts[:0], c.exemplars[:0]
+		c.family, c.series, c.samples = f, c.series[:0], c.samples[:0]
+		c.counts, c.exemplars = c.counts[:0], c.exemplars[:0]
 	}
 	return c
 }
