@@ -30,7 +30,7 @@ type Array[B any] struct {
 	newest int64 // index of the newest bucket; undefined while slots is nil
 }
 
-// slot stores a bucket together with its index: both change together.
+// slot stores a bucket and its index, which change together.
 type slot[B any] struct {
 	index  int64
 	bucket B
@@ -66,7 +66,8 @@ func (a *Array[B]) Length() time.Duration { return a.length }
 // Span returns the time that all buckets cover together.
 func (a *Array[B]) Span() time.Duration { return a.length * time.Duration(a.n) }
 
-// Index returns the number of the bucket that covers t, counted from the epoch, and negative before it.
+// Index returns the index of the bucket that covers t. Bucket 0 starts at the epoch; earlier buckets have negative
+// indexes.
 func (a *Array[B]) Index(t time.Duration) int64 { return floorDiv(int64(t), int64(a.length)) }
 
 // Start returns the start of the bucket that covers t.

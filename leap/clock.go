@@ -7,7 +7,7 @@ import "time"
 // of the clock.
 type Reading time.Duration
 
-// Sub returns the time from the reading o to r, negative if r is the earlier one.
+// Sub returns the time from the reading o to r. It is negative if r is earlier than o.
 func (r Reading) Sub(o Reading) time.Duration { return time.Duration(r - o) }
 
 // Add returns the reading d after r.
@@ -22,11 +22,11 @@ type Clock struct {
 	Mono func() time.Duration
 	// Wall returns the wall clock, which may jump in either direction.
 	Wall func() time.Time
-	// StartAfter is a wall-clock second, or the zero Time. All exported seconds have names later than StartAfter.
+	// StartAfter is a wall-clock second, or the zero Time. The names of all exported seconds are later than StartAfter.
 	StartAfter time.Time
 }
 
-// Now reads the monotonic clock. It costs one clock reading, half of time.Now.
+// Now reads the monotonic clock. It costs half as much as time.Now, which reads two clocks.
 func (t *Timeline) Now() Reading {
 	if t.clock.Mono != nil {
 		return Reading(t.clock.Mono())
@@ -34,8 +34,9 @@ func (t *Timeline) Now() Reading {
 	return Reading(time.Since(t.anchor))
 }
 
-// readClocks reads both clocks at nearly the same instant. If the process is paused between the two readings, the pause
-// would look like a step of the wall clock, so readClocks tries up to three times.
+// readClocks reads both clocks at nearly the same instant. One call of time.Now reads both clocks of the machine. The
+// functions of a Clock need two calls, and a pause of the process between them would look like a step of the wall
+// clock. readClocks therefore repeats the calls, up to three times, until they are at most a millisecond apart.
 func (t *Timeline) readClocks() (mono Reading, wall time.Time) {
 	if t.clock.Mono != nil {
 		mono = t.Now()

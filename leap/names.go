@@ -2,18 +2,19 @@ package leap
 
 import "time"
 
-// Names and indexes are converted in both directions:
+// A run is a sequence of seconds with consecutive names. The names of a run convert to indexes and back by addition:
 //
-//	index     100    101    102         103    104          105    106
-//	name      05     06     07    ...   37     38     ...   07     08
-//	runs      |----- run 1 -----|       |- run 2 -|         |- run 3: floor 38 ...
-//	                     wall clock + 29 s             wall clock - 10 min: repeats until 39
+//	index     100    101    102       103    104        105    106
+//	name      1005   1006   1007      1037   1038       439    440
+//	runs      |----- run 1 ----|      |- run 2 -|       |- run 3, floor 1038 ...
+//	                    wall clock + 29 s       wall clock - 10 min
 //
-// Seconds 105 and 106 have names up to the floor of their run, so these names are not valid.
+// The floor of a run is the latest name before it. Seconds 105 and 106 have names up to the floor of run 3. They are
+// repeats, and have no valid name.
 
-// WallTime returns the wall-clock second that the second with this index represents, in UTC. It returns false for a
-// second that is marked [Second.Repeat]: totals include its events, but its record must not be exported. It also
-// returns false for a second before the first one, and may return false for a second more than two hours ago.
+// WallTime returns the name of the second with this index: the wall-clock second that it represents, in UTC. It returns
+// false for a second that is marked [Second.Repeat]: totals include its events, but its record must not be exported. It
+// also returns false for a second before the first one. For a second more than two hours ago, it may return false.
 func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	r := t.runOf(index)
 	name := r.name + index - r.index
@@ -23,9 +24,9 @@ func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	return time.Unix(name, 0).UTC(), true
 }
 
-// WallTimeAtOrAfter returns the name of the second with this index or, if that second has no name, of the first later
-// second with a name. It is the inverse of [Timeline.IndexAtOrAfter]. A future second gets the name that it will have
-// if the clock does not step.
+// WallTimeAtOrAfter returns the name of the second with this index. If that second has no valid name, it returns the
+// name of the first later second with a valid name. It is the inverse of [Timeline.IndexAtOrAfter]. A future second
+// gets the name that it will have if the clock does not step.
 //
 // When the clock steps, the timeline forgets names that are more than two hours old. For a second without a remembered
 // name, and for a second before the first one, WallTimeAtOrAfter returns the oldest name that the timeline remembers.
@@ -47,9 +48,9 @@ func (t *Timeline) runOf(index int64) run {
 }
 
 // IndexAtOrAfter returns the index of the first second whose name is not before the wall-clock time at. It skips
-// seconds without a name, see [Timeline.WallTime]. For a future time it returns the index that the second will have if
-// the clock does not step. For a time before all names that the timeline remembers, see [Timeline.WallTimeAtOrAfter],
-// it returns the index of the oldest second with a name.
+// seconds without a valid name. For a future time it returns the index that the second will have if the clock does not
+// step. For a time before all names that the timeline remembers, it returns the index of the oldest second with a valid
+// name. [Timeline.WallTimeAtOrAfter] documents how long names are remembered.
 func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
 	name := min(max(at.Unix(), -1<<60), 1<<60) // keeps all sums within an int64
 	if at.Nanosecond() > 0 {
@@ -67,17 +68,17 @@ func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
 	return 0 // unreachable: the last run returns
 }
 
-// LineTime returns the line time at the reading now: Index seconds plus the elapsed part of this second. A reading
-// outside of the second is moved to its nearer end. The result is a time.Duration and not a Reading, because an [Array]
-// takes times since an epoch.
+// LineTime returns the line time at the reading now: s.Index seconds plus the elapsed fraction of s. For a reading
+// before s it returns the start of s, and for a reading after s the last instant of s. The result is a time.Duration
+// and not a Reading, because an [Array] takes times since an epoch.
 func (s Second) LineTime(now Reading) time.Duration {
 	length := s.End.Sub(s.Start)
 	part := min(max(now.Sub(s.Start), 0), length-1)
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// ReadingAt returns the first reading of the given line time, which must not be before the second. For a time after the
-// end of the second, the result is an estimate that assumes seconds of the usual length.
+// ReadingAt returns the first reading of the given line time, which must not be before s. For a line time after the end
+// of s, the result is an estimate that assumes seconds of the usual length.
 func (s Second) ReadingAt(line time.Duration) Reading {
 	length := s.End.Sub(s.Start)
 	part := line - time.Duration(s.Index)*time.Second

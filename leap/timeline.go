@@ -14,11 +14,11 @@ const (
 	maxSlew = 10 * time.Millisecond
 	// deadband is the largest difference that is ignored.
 	deadband = time.Millisecond
-	// maxLead is the largest lead of names over the wall clock: Prometheus rejects samples beyond it.
+	// maxLead is the largest lead of names over the wall clock. Prometheus rejects samples that are further ahead.
 	maxLead = 5 * time.Minute
-	// keptNames is the number of past seconds whose names are kept.
+	// keptNames is the time in seconds after which names of an ended run may be dropped; see startRun.
 	keptNames = 2 * 3600
-	// lastReading, firstIndex and lastIndex keep all sums of times within an int64 of nanoseconds.
+	// lastReading, firstIndex and lastIndex bound times, so that sums of times do not overflow an int64 of nanoseconds.
 	lastReading = Reading(1) << 62
 	lastIndex   = int64(1) << 32
 	firstIndex  = -lastIndex
@@ -33,14 +33,14 @@ const (
 //
 //   - It ignores a difference of up to a millisecond. It slews a difference below a second: seconds are up to 1 %
 //     shorter or longer until the difference is gone.
-//   - If the wall clock leads by a second or more, it was stepped or the machine was suspended. Names skip the seconds
-//     in between; those seconds do not exist.
-//   - If the wall clock lags by a second or more, it was stepped back. Names continue and return by slewing. If names
-//     lead by more than five minutes, servers reject the samples. The Timeline then takes names from the wall clock
-//     again and marks seconds as [Second.Repeat] until their names pass the latest earlier name. Exported names must
-//     ascend, and no two seconds may share a name.
+//   - If the wall clock leads by a second or more, it was stepped or the machine was suspended. Names jump to the wall
+//     clock; the skipped names belong to no second.
+//   - If the wall clock lags by a second or more, it was stepped back. Names continue without a gap, and slewing
+//     reduces the difference. Prometheus rejects samples more than five minutes ahead. If names lead by more than that,
+//     the Timeline takes names from the wall clock again, and marks seconds as [Second.Repeat] until their names pass
+//     the latest earlier name: exported names must ascend and be unique.
 //
-// The regions of the difference between the wall clock and the name:
+// Actions by the difference between the wall clock and the name:
 //
 //	   wall clock behind                              wall clock ahead
 //	<------------|----------------|---------|----|----|---------|------------->
@@ -51,8 +51,8 @@ const (
 // Timeline is safe for concurrent use. Within a second, At costs one atomic load. Once a second, one caller reads the
 // wall clock under a lock.
 //
-// Limitations: a difference of several minutes takes hours to correct by slewing. Skipped and repeated seconds have no
-// rows; [Health] counts both.
+// Limitations: a difference of several minutes takes hours to correct by slewing. Skipped names and repeated seconds
+// have no rows; [Health] counts steps and repeated seconds.
 type Timeline struct {
 	anchor time.Time // start of the machine's monotonic clock; unused if clock has functions
 	clock  Clock
@@ -61,7 +61,7 @@ type Timeline struct {
 
 	mu         sync.Mutex // guards the fields below
 	runs       []run      // ascending; the last one continues
-	latestName int64      // highest name so far, Clock.StartAfter included
+	latestName int64      // latest name so far, or Clock.StartAfter if that is later
 	health     Health
 }
 
@@ -71,7 +71,8 @@ type Second struct {
 	Index int64
 	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
-	// Repeat reports that Name is not later than all earlier names, because the wall clock was set back.
+	// Repeat reports that Name must not be exported: an earlier second had the same or a later name, because the wall
+	// clock was set back, or Name is not later than Clock.StartAfter.
 	Repeat bool
 	// Start and End are readings of the monotonic clock. The second is open in [Start, End).
 	Start, End Reading
@@ -79,11 +80,13 @@ type Second struct {
 
 // Health reports how a Timeline follows the wall clock.
 type Health struct {
-	// Steps counts deviations of the wall clock from its expected value by a second or more.
+	// Steps counts the steps of the wall clock. A step changes the difference between the wall clock and the names by a
+	// second or more from one comparison to the next.
 	Steps int64
-	// Repeated counts the seconds whose name was not later than all earlier names.
+	// Repeated counts the seconds that are marked [Second.Repeat].
 	Repeated int64
-	// Offset is the lead of the wall clock over the names when the last second opened, after names were skipped.
+	// Offset is the difference between the wall clock and the names when the last second opened. It is positive if the
+	// wall clock leads. Differences that a skip or a repeat has corrected are not included.
 	Offset time.Duration
 }
 
@@ -97,7 +100,8 @@ type run struct {
 // NewTimeline returns a line that starts in the current second. If the current second is not later than
 // Clock.StartAfter, the line starts with the second after Clock.StartAfter, and leads the wall clock. If StartAfter is
 // more than five minutes ahead, the line starts with the current second, and seconds are marked [Second.Repeat] until
-// StartAfter has passed. The zero Clock selects the machine's clocks. Any other Clock needs both functions.
+// StartAfter has passed. If clock has no functions, the line reads the machine's clocks; otherwise clock needs both
+// functions.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.readClocks()
@@ -133,7 +137,7 @@ func (t *Timeline) At(now Reading) Second {
 	return t.advance(now)
 }
 
-// MaxSecond is the longest that a second lasts: a second and the largest slew.
+// MaxSecond is the length of the longest second: a second plus the largest slew.
 const MaxSecond = time.Second + maxSlew
 
 // Current returns the open second and the time until it ends, which is positive and at most [MaxSecond].
@@ -153,15 +157,15 @@ func (t *Timeline) advance(now Reading) Second {
 	defer t.mu.Unlock()
 	s := *t.open.Load()
 	now = min(now, t.Now(), lastReading)
-	for now >= s.End { // runs twice if slewing makes the second of now so short that it has already ended
+	for now >= s.End { // runs twice if the second of now is slewed and has already ended
 		s = t.next(s, now)
 	}
 	t.open.Store(&s)
 	return s
 }
 
-// next returns the second after s that contains now. Seconds in between, in which no goroutine called At, have their
-// usual length.
+// next returns the second after s in which now lies. It skips the seconds in which no goroutine called At; they have
+// the usual length. If the new second is shortened by slewing, it may end before now; advance then calls next again.
 func (t *Timeline) next(s Second, now Reading) Second {
 	idle := int64(now.Sub(s.End) / time.Second)
 	next := Second{
@@ -174,8 +178,9 @@ func (t *Timeline) next(s Second, now Reading) Second {
 	return next
 }
 
-// discipline compares the wall clock with the name of the second s that is about to open. If they differ by a step,
-// discipline renames s. It sets the length of s. See [Timeline] for the thresholds.
+// discipline compares the wall clock with the name of the second s that is about to open, and sets the length of s. If
+// the wall clock leads by a second or more, or lags by more than five minutes, discipline takes the name from the wall
+// clock.
 func (t *Timeline) discipline(s *Second) {
 	mono, wall := t.readClocks()
 	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono.Sub(s.Start)))
