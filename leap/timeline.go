@@ -14,7 +14,7 @@ const (
 	maxSlew = 10 * time.Millisecond
 	// deadband is the largest difference that is ignored.
 	deadband = time.Millisecond
-	// maxLead is the largest lead of names over the wall clock. Prometheus rejects samples that are further ahead.
+	// maxLead is the largest lead of names over the wall clock: half the lead at which Prometheus rejects samples.
 	maxLead = 5 * time.Minute
 	// keptNames is the time in seconds after which names of an ended run may be dropped; see startRun.
 	keptNames = 2 * 3600
@@ -36,9 +36,9 @@ const (
 //   - If the wall clock leads by a second or more, it was stepped or the machine was suspended. Names jump to the wall
 //     clock; the skipped names belong to no second.
 //   - If the wall clock lags by a second or more, it was stepped back. Names continue without a gap, and slewing
-//     reduces the difference. Prometheus rejects samples more than five minutes ahead. If names lead by more than that,
-//     the Timeline takes names from the wall clock again, and marks seconds as [Second.Repeat] until their names pass
-//     the latest earlier name: exported names must ascend and be unique.
+//     reduces the difference. Prometheus rejects samples that are ten minutes ahead, so names must not lead by more
+//     than five. If they do, the Timeline takes names from the wall clock again, and marks seconds as [Second.Repeat]
+//     until their names pass the latest earlier name: exported names must ascend and be unique.
 //
 // Actions by the difference between the wall clock and the name:
 //
