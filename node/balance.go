@@ -7,14 +7,15 @@ import (
 
 // stripeSet holds the stripes that a contended statistic has in addition to its first one, and the seed that
 // distributes goroutines over them. A set is never changed, only replaced. New calls do not use the first stripe,
-// because it shares its cache lines with fields that every writer reads. Calls that entered by it leave by it.
+// because it shares its cache lines with fields that every writer reads. Calls that entered by the first stripe also
+// leave by it.
 //
 // Every call reads the set. It fills three cache lines, so the allocator places it at the start of a line and puts
-// nothing else there. Next to memory that a goroutine writes to, each call of all other goroutines would miss the
+// nothing else there. If it shared a line with memory that other goroutines write to, reading it would often miss the
 // cache.
 type stripeSet struct {
 	mask  uint64 // number of stripes minus one; the number is a power of two
-	seed  uint64 // odd; two goroutines that share a stripe under one seed use different ones under most others
+	seed  uint64 // odd; two goroutines that share a stripe with one seed do not share one with most other seeds
 	tries int    // number of seeds that these stripes had before
 	slots [stripeLimit]*stripe
 	_     [40]byte
@@ -34,15 +35,16 @@ func (m *stripeSet) list() []*stripe {
 const (
 	minContended      = 32
 	callsPerContended = 256
-	maxBackoff        = 10 // how often the number of meetings may double
+	maxBackoff        = 10 // largest number of times that minContended is doubled
 )
 
 // maxTries is the number of new seeds that are tried before stripes are added. Two goroutines that share one of two
 // stripes need another seed, not more stripes.
 const maxTries = 2
 
-// stripeLimit is the largest number of stripes of a statistic, however many processors there are. A turn locks all
-// stripes, each stripe takes memory, and on many processors each goroutine does other work most of the time.
+// stripeLimit is the largest number of stripes of a statistic, however many processors there are. More stripes have
+// costs and little use: a turn locks all stripes, each stripe takes memory, and on many processors each goroutine does
+// other work most of the time.
 const stripeLimit = 16
 
 // maxStripes returns the largest number of stripes on this machine: twice the number of processors, rounded up to a

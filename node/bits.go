@@ -65,9 +65,11 @@ func (r *bitReader) take(n uint) uint64 {
 //	quotient   code (k low bits follow)
 //	0          0
 //	1          10
+//	2          110
 //	3          1110
-//	4, 5       11110 + 1 bit       four ones, one more for each doubling, and as many bits
-//	6 to 9     111110 + 2 bits
+//	4          11110
+//	5, 6       111110 + 1 bit      each doubling adds a one and a bit
+//	7 to 10    1111110 + 2 bits
 //	escape     20 ones + 64 bits   the number itself
 const (
 	unaryLimit = 4  // quotients from here on use Elias gamma code
@@ -75,7 +77,8 @@ const (
 	maxLowBits = 16 // largest k
 )
 
-// code writes v in Rice code. The k lowest bits of v, at most 16, should be about random.
+// code writes v in Rice code. The parameter k is at most 16. The code is short if the k lowest bits of v are about
+// random.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < unaryLimit {
@@ -114,9 +117,9 @@ func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// pairs decodes two numbers at a time that were written with kMost. The index is the next bits of the input. An entry
-// with 0 bits means that one of the two numbers is large, and both must be read one by one. Most of a record consists
-// of such numbers: without the table, reading a minute of records takes a quarter longer.
+// pairs decodes two numbers at a time that were written with the parameter kMost. Its index is the next ten bits of the
+// input. An entry with 0 bits means that one of the two numbers is large; both must then be read one by one. Most
+// numbers of a record are written with kMost: without the table, reading a minute of records takes a quarter longer.
 var pairs = func() (all [1 << (2 * (unaryLimit + kMost))]struct{ first, second, bits uint8 }) {
 	for i := range all {
 		r := bitReader{b: binary.LittleEndian.AppendUint64(make([]byte, 0, 8+spare), uint64(i))[:8+spare]}
@@ -145,7 +148,7 @@ func (r *bitReader) readEight() (list [8]uint64) {
 	return list
 }
 
-// packCounts writes counts for addCounts. A 0 is followed by the number of further zeros.
+// packCounts writes counts for addCounts. After a 0, it writes the number of zeros that follow, and skips them.
 //
 // The common case of code is inlined by hand here and in addCounts, with the pending bits in local variables. This
 // saves a quarter of the time to pack a second and to read its histogram.
@@ -211,7 +214,7 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 	r.at = at
 }
 
-// putRemainder writes a number of n bits without its highest bit, a 1.
+// putRemainder writes v without its highest bit, which is always 1. v must have n bits.
 func (w bitWriter) putRemainder(v uint64, n int) bitWriter {
 	if n < 2 {
 		return w
@@ -219,7 +222,7 @@ func (w bitWriter) putRemainder(v uint64, n int) bitWriter {
 	return w.put(v-1<<(n-1), uint(n-1))
 }
 
-// readRemainder reads a number of n bits that putRemainder wrote.
+// readRemainder reads a number that putRemainder wrote with the same n.
 func (r *bitReader) readRemainder(n int) uint64 {
 	if n < 2 {
 		return uint64(n)

@@ -7,8 +7,8 @@ import (
 )
 
 // Bucket is the open bucket of a statistic, held by [Statistic.Hold] while a limit decides about a call. The bucket
-// cannot end in the meantime. The caller must call exactly one of Enter, Record and Release, and must not use the
-// statistic before.
+// cannot end in the meantime. The caller must call exactly one of Enter, Record and Release. Until then it must not use
+// the statistic in any other way.
 type Bucket struct {
 	st  *stripe
 	now leap.Reading

@@ -8,7 +8,7 @@ import (
 )
 
 // This file has the end mark of the open bucket and the turn to the next one. The package comment describes the states
-// of the end mark, and the order in which both sides access it.
+// of the end mark, and the order in which writers and turns access it.
 
 // slowPathBit is the bit of an end mark that makes calls enter under the lock of the stripe. Statistics with counters
 // set it, and closedMark contains it.
@@ -62,8 +62,8 @@ func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	return false
 }
 
-// turn turns the statistic to the reading now. It releases the lock of st while it does, and returns with the lock
-// held.
+// turn turns the statistic to the reading now. It releases the lock of st during the turn, and locks it again before it
+// returns.
 func (st *stripe) turn(now leap.Reading) {
 	st.mu.Unlock()
 	st.owner.Seal(now)
@@ -78,15 +78,15 @@ func (s *Statistic) Seal(now leap.Reading) {
 	s.advance(now)
 }
 
-// advance turns s to the reading now, unless s is there or later. It moves the open bucket into the window, seals the
-// seconds that have ended, and opens the bucket of now:
+// advance turns s to the reading now, unless s has already reached it. It moves the open bucket into the window, seals
+// the seconds that have ended, and opens the bucket of now:
 //
 //	bucket k            skipped buckets                  bucket of now
 //	|--- fold --->|--- skipTo (calls in flight only) --->|--- openBucket
 //	              ^ loans from skipped buckets are applied in their own bucket
 //
 // For a reading that the clock has not reached, advance uses the current one: a reader must not open a bucket before
-// the calls get there. A retired statistic does not move. mu must be held.
+// its time. A retired statistic does not move. mu must be held.
 func (s *Statistic) advance(now leap.Reading) {
 	if now < s.end || s.retired() {
 		return
@@ -103,7 +103,7 @@ func (s *Statistic) advance(now leap.Reading) {
 	next := s.first.config.line.At(now)
 	at := s.first.config.second.Start(next.LineTime(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
-		// The bucket of this loan has already ended. Its passes belong to it anyway.
+		// The bucket of this loan has already ended. The passes count in that bucket anyway.
 		s.skipTo(loan.at)
 		s.applyLoan(loan)
 		s.fold()
@@ -115,8 +115,9 @@ func (s *Statistic) advance(now leap.Reading) {
 	}
 }
 
-// openBucket opens the bucket of the reading now in the given second. If seconds in between were slewed, it adds the
-// difference to the call-seconds of the calls in flight. mu and all stripe locks must be held, except during Init.
+// openBucket opens the bucket of the reading now, which must be in the given second. skipTo has counted the skipped
+// time with seconds of the usual length. If slewing moved the start of the bucket, openBucket corrects the call-seconds
+// of the calls in flight by the difference. mu and all stripe locks must be held, except during Init.
 func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	window := &s.first.config.second
 	s.second = second.Index
@@ -140,8 +141,8 @@ func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 }
 
 // skipTo moves s from the bucket that was folded to the bucket that starts at the line time at, and seals the open
-// second if at is in a later one. The calls in flight spent the whole time in between; their call-seconds go to the
-// skipped seconds. mu and all stripe locks must be held.
+// second if at is in a later one. The calls in flight stay in flight for the whole skipped time. skipTo adds their
+// call-seconds to the seconds in which they were spent. mu and all stripe locks must be held.
 func (s *Statistic) skipTo(at time.Duration) {
 	length := s.first.config.second.Length()
 	from, index := s.start+length, secondIndex(at)
@@ -158,14 +159,16 @@ func (s *Statistic) skipTo(at time.Duration) {
 		s.second, from = index, secondStart(index)
 	}
 	s.inFlightTime += time.Duration(inFlight) * (at - from)
-	s.start, s.end = at, s.end.Add(at-s.start) // openBucket corrects the end for slewed seconds
+	s.start, s.end = at, s.end.Add(at-s.start) // openBucket sets the exact end
 	for st := range s.stripes {
 		st.length.Store(int32(length))
 	}
 }
 
 // fold moves the counts of the open bucket from the stripes into the window. If there is nothing to move, it opens no
-// bucket in the window, which keeps idle statistics small. mu and all stripe locks must be held.
+// bucket in the window, which keeps idle statistics small. A call spends up to 1 % more than a second in a second that
+// slewing has lengthened. fold adds this part to lateEntry, so that the average in flight is not too high. mu and all
+// stripe locks must be held.
 func (s *Statistic) fold() {
 	var sum Counts
 	slewed := time.Duration(s.first.length.Load()) > s.first.config.second.Length()+1

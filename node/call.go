@@ -43,7 +43,7 @@ func (c *Call) IsZero() bool { return c.st == nil }
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	st := s.pick()
 	mark := st.end.Load()
-	if n > 1 || !st.canEnterLockFree(mark, now) { // a batch, the first call of a bucket, or a stamp from another bucket
+	if n > 1 || !st.canEnterLockFree(mark, now) { // a batch, counters, or a stamp outside of the open bucket
 		if b := s.Hold(now); !b.IsZero() {
 			return b.Enter(n)
 		}
@@ -92,8 +92,8 @@ func (c *Call) Note() uint32 { return c.batch.note }
 // Entered returns the start of the response time.
 func (c *Call) Entered() leap.Reading { return c.entered }
 
-// Backdate moves the start of the response time to an earlier reading. The calls in flight of past seconds do not
-// change.
+// Backdate moves the start of the response time to an earlier reading. It has no effect on a call that has ended. The
+// numbers of calls in flight of past seconds do not change.
 func (c *Call) Backdate(to leap.Reading) {
 	st := c.st
 	if st == nil || to >= c.entered {

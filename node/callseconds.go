@@ -6,7 +6,7 @@ import "time"
 // calls in flight.
 type callTime struct {
 	seconds int64
-	nanos   time.Duration // from 0 to a second
+	nanos   time.Duration // at least 0, less than a second
 }
 
 // add adds o to t.
@@ -39,17 +39,17 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 		sum.add(callTime{nanos: st.inFlightTime(entered, s.end)})
 	}
 	if inFlight > 0 {
-		// The clock is read after the call words: no stamp in them can be later than this reading.
+		// Read the clock after the call words, so that no stamp in them is later than the reading.
 		left := max(s.end.Sub(s.first.config.line.Now()), 0)
 		sum.add(callTime{nanos: -time.Duration(inFlight) * left})
 	}
 	return sum
 }
 
-// inFlightAge returns the sum of the ages of the calls in flight, given the call-seconds of all calls: these minus the
-// response times of the calls that have ended. For calls that were backdated, or that waited for a loan, the age is
-// more than their call-seconds; rtExcess has the difference. Without calls in flight, the result is the rounding error
-// of past calls. mu and all stripe locks must be held.
+// inFlightAge returns the sum of the ages of the calls in flight: spent, the call-seconds of all calls, minus the
+// response times of the calls that have ended. The age of a call that was backdated, or that waited for a loan, exceeds
+// its call-seconds; rtExcess holds the difference. Without calls in flight, the result is the rounding error of past
+// calls. mu and all stripe locks must be held.
 func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.history.rtSum // wraps together with rtSum
 	for st := range s.stripes {
@@ -58,24 +58,24 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 	return max(age, 0)
 }
 
-// minConcurrency returns a lower bound of the maximum in flight in a second: the highest of the maximum of one stripe
-// or leaf, the calls in flight at both ends of the second, and the average, rounded up.
+// minConcurrency returns a lower bound of the maximum in flight in a second: the highest of most (the maximum of one
+// stripe or leaf), the calls in flight at both ends of the second, and the average, rounded up.
 //
-// The call-seconds of the second may include time before the second, which must not raise the average: late entries,
-// and less than a tick for each call from before the second that ended in it. minConcurrency subtracts both.
+// The call-seconds of the second, spent, may include time before the second: late entries, and less than a tick for
+// each call that was in flight at the start. minConcurrency subtracts both, because they must not raise the average.
 func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
 	average := spent - late - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
 }
 
-// concurrencyBound sums the inputs of minConcurrency over several leaves that a [MetricNode] does not have.
+// concurrencyBound combines, over several leaves, the inputs of minConcurrency that a [MetricNode] does not have.
 type concurrencyBound struct {
 	maxInFlight     int64         // highest maximum of one leaf
 	inFlightAtStart int64         // of all leaves, at the start of the second
 	lateEntry       time.Duration // of all leaves
 }
 
-// add adds the record of one leaf.
+// add adds the record of one leaf to m and to t.
 func (m *MetricNode) add(rec *record, t *concurrencyBound) {
 	t.maxInFlight = max(t.maxInFlight, rec.maxInFlight)
 	t.inFlightAtStart += rec.inFlightAtStart

@@ -8,8 +8,8 @@ import (
 // pageCells is the number of cells of a page.
 const pageCells = 32
 
-// completions holds the counts of a stripe by response time and by code. Together with the tally it is all that a
-// stripe knows about calls that have ended.
+// completions holds the counts of a stripe by response time and by code. A stripe stores nothing else about calls that
+// have ended, except the tally.
 type completions struct {
 	cells[uint16]       // of the open second
 	byCode        codes // since the stripe began
@@ -43,7 +43,7 @@ type spill struct {
 // count adds n to the count of a cell.
 func (p *cells[N]) count(cell int, n int64) { p.countIn(p.ensurePage(cell/pageCells), cell, n) }
 
-// countIn is count for a cell whose page the caller knows.
+// countIn is count for a cell whose page the caller has found.
 func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	at := &q[cell%pageCells]
 	if sum := int64(*at) + n; sum >= 0 && sum <= int64(^N(0)) {
@@ -53,7 +53,7 @@ func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	p.overflow(at, cell, n)
 }
 
-// overflow moves the count of a cell, and n more, to its spill.
+// overflow moves the count of a cell to its spill, and adds n there.
 func (p *cells[N]) overflow(at *N, cell int, n int64) {
 	s := p.spill
 	for s != nil && s.cell != cell {
@@ -79,11 +79,11 @@ func (p *cells[N]) ensurePage(no int) *page[N] {
 	return &p.pages[i]
 }
 
-// pagesBefore returns the number of existing pages before one.
+// pagesBefore returns the number of existing pages before page no.
 func (p *cells[N]) pagesBefore(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
 
-// complete counts n calls of the response time rt, of the given cell, failed or not, with a code (0 for none). mu must
-// be held.
+// complete counts n calls of the response time rt, which lies in the given cell. The calls failed or not, and have a
+// code (0 for none). mu must be held.
 func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, code Code) {
 	st.open.complete(rt, n, failed)
 	if no := int16(cell / pageCells); st.page == nil || no != st.pageNo {
@@ -114,7 +114,7 @@ func (p *cells[N]) addTo(counts []int64, from int) {
 	p.each(func(cell int, n int64) { counts[cell-from] = saturate(counts[cell-from], n) })
 }
 
-// each calls f for every cell that is not empty, and twice for a cell with a spill.
+// each calls f for every cell that is not empty. A cell with a spill may have two calls, each with a part of the count.
 func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
 		no := bits.TrailingZeros64(rest)
@@ -130,8 +130,8 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 }
 
 // The histogram of a second is stored next to its record. It holds the count of each cell, from the cell of the
-// shortest response time to the cell of the longest one, as Rice codes for counts that are about equal. A count of 0 is
-// followed by the number of further zeros.
+// shortest response time to the cell of the longest one. The counts are in Rice code, which is short if they are about
+// equal. A count of 0 is followed by the number of further zeros.
 
 // packCells packs the response times of the second of rec, and moves them from the stripes to the totals. RTMin and
 // RTMax of rec determine the first and the last cell. mu and all stripe locks must be held.
@@ -163,8 +163,8 @@ func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 	in.addCounts(counts[first:last+1], k)
 }
 
-// cellRange returns the first and the last cell with counts in the second of a record with completions, and the Rice
-// parameter for the counts: about the number of bits of their average.
+// cellRange returns the first and the last cell with counts in the second of rec, which must have completions, and the
+// Rice parameter k for these counts: about the number of bits of their average.
 func (l *layout) cellRange(rec *record) (first, last int, k uint) {
 	first, last = l.cell(rec.RTMin), l.cell(rec.RTMax)
 	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), maxLowBits))

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Code is the outcome of a call, in a numbering of the caller's choice. 0 means no code. There should be few different
-// codes, because a statistic searches them one by one.
+// Code is the outcome of a call, in a numbering of the caller's choice. 0 means no code. A service should use few
+// different codes, because a statistic searches them one by one.
 type Code uint16
 
 // codes counts completions by code, in the order of first use. The zero value is empty. Codes are counted under the
 // lock of the stripe, together with the completion, so a reader that holds all stripe locks sees each completion with
-// its code. Unlike counts of seconds they are never moved: they stay in the stripes, also after the statistic is
-// retired. A call without a code costs a comparison.
+// its code. Counts by code are never moved to the history, unlike the counts of a second: they stay in the stripes,
+// also after the statistic is retired. A call without a code costs a comparison.
 type codes []codeCount
 
 type codeCount struct {
@@ -48,8 +48,8 @@ func (s *Statistic) addCodes(to *codes) {
 	}
 }
 
-// Codes holds the number of completions by code. The zero value is empty. Codes is a copy, and keeps its memory when a
-// snapshot reads into it again. Concurrent use is not safe.
+// Codes holds the number of completions by code. The zero value is empty. Codes is a copy. A snapshot that reads into
+// the same Codes again reuses its memory. Concurrent use is not safe.
 type Codes struct{ list codes }
 
 // All iterates over the codes, ascending. The first code is always 0, for calls that ended without a code. The sum is
@@ -64,7 +64,8 @@ func (c *Codes) All() iter.Seq2[Code, int64] {
 	}
 }
 
-// complete prepends the entry for code 0 (calls without a code) and sorts the rest by code.
+// complete adds the entry for code 0 (calls without a code), and sorts the entries by code. all is the number of
+// completions.
 func (c *Codes) complete(all int64) {
 	for _, x := range c.list {
 		all -= x.n

@@ -5,18 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// SetCounters makes counters follow the number of calls in flight and waiting. Each counter gets the current number,
-// and changes with each later entry and exit. One counter may follow several statistics. Counters of an earlier
-// SetCounters that are not in the list lose the share of s. A limit on concurrency thus reads one number, not many
-// statistics. Without counters, calls pay nothing. SetCounters does nothing if s is retired.
+// SetCounters makes counters follow the number of calls in flight and waiting, so that a limit on concurrency reads one
+// number instead of many statistics. Each counter gets the current number, and changes with each later entry and exit.
+// One counter may follow several statistics. Counters of an earlier SetCounters that are not in the list lose the share
+// of s. Without counters, calls pay nothing. SetCounters does nothing if s is retired.
 //
-//	stripe 1   3 in flight, reported 3   \
-//	stripe 2   1 in flight, reported 2    > counter: the sum of reported, over all statistics that it follows
-//	waiting    2 loans (in stripe 1)     /
+//	stripe 1   3 in flight, 2 loans waiting   reported 5   \
+//	stripe 2   1 in flight                    reported 1   / counter: 6, and the share of other statistics
 //
-// A stripe reports the change since its last report under its lock: stripe 2 adds -1 with its next entry or exit. While
+// Each entry and exit reports, under the lock of its stripe, the change since the last report of the stripe. While
 // counters are set, the end marks of all stripes make calls enter under the lock, so an entry is reported before it
-// returns. A reader of the counter sees each call from its entry to its exit, as one addition each.
+// returns. A reader of the counter sees each call from its entry to its exit; each of the two is one addition.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +48,7 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	}
 }
 
-// updateCounters adds the change of the calls in flight since the last update to the counters. mu must be held.
+// updateCounters adds the change of the calls in flight since the last report of st to all counters. mu must be held.
 func (st *stripe) updateCounters() {
 	s := st.owner
 	if s.counters == nil {

@@ -43,8 +43,8 @@ func (c *Counts) add(o *Counts) {
 	c.RTSum = time.Duration(saturate(int64(c.RTSum), int64(o.RTSum)))
 }
 
-// sub subtracts o, a part of c. Totals that stopped at the largest int64 do not fall below 0. RTMin and RTMax do not
-// change.
+// sub subtracts o, a part of c. If a total of c stopped at the largest int64, the difference could be negative; sub
+// then sets it to 0. RTMin and RTMax do not change.
 func (c *Counts) sub(o *Counts) {
 	c.Pass, c.Block = max(c.Pass-o.Pass, 0), max(c.Block-o.Block, 0)
 	c.Complete, c.Exception = max(c.Complete-o.Complete, 0), max(c.Exception-o.Exception, 0)

@@ -18,9 +18,10 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	return to <= open.Index && (from >= to || whole)
 }
 
-// Histograms sets hs to the histograms of single sealed seconds: hs[0] to the histogram of the second from, and so on.
-// Histograms returns the start of the seconds that all have histograms. Histograms of earlier seconds are empty. One
-// call of Histograms costs less than a call of [View.Histogram] for each second.
+// Histograms sets hs to the histograms of single sealed seconds: hs[0] to the histogram of the second from, hs[1] to
+// the next one. It returns the index of the first second from which on all leaves still have their histograms.
+// Histograms of earlier seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for each
+// second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -34,8 +35,11 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 }
 
 // addHistograms adds the response times of each second in [from, to) to the histogram of(second); open is the open
-// second. It returns the start of the seconds that all have histograms, and whether all histograms from the second from
-// on are kept. The former may be older than [Options].Histograms requires.
+// second.
+//
+// It returns known, the index of the first second from which on all leaves still have their histograms. It also returns
+// kept, which reports whether the second from is in the view and within the age of [Options].Histograms. Histograms may
+// exist for longer than that.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -96,8 +100,8 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	return known
 }
 
-// before is CountsBefore. If cells is not nil, before also adds all response times to cells, and the response times
-// from the second index on to later.
+// before implements CountsBefore. If cells is not nil, before also adds all response times to cells, and the response
+// times from the second index on to later.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -116,15 +120,15 @@ func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool
 	return sum, known
 }
 
-// addBefore adds the counts of one leaf before the second index. The second that starts at the reading open is open.
-// addBefore computes them backwards: totals, minus the open second, minus the records from index on. It reports whether
-// all of these records are kept.
+// addBefore adds the counts that one leaf has before the second index. It computes them backwards: totals, minus the
+// open second, minus the records from index on. open is the start of the open second. addBefore reports whether all of
+// these records are kept.
 func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells, later []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
 	r := s.history
-	before := r.total // includes the buckets of the open second that have ended
+	before := r.total // includes buckets of the open second
 	for _, b := range r.window.Window(s.start, s.start-secondStart(s.second)+s.first.config.second.Length()) {
 		before.sub(b)
 	}

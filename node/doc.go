@@ -5,16 +5,17 @@
 // A [MetricNode] is the record of one sealed second; [Columns] lists its numbers, for code that shows or writes whole
 // records. A [Window] holds the counts of the last second or minute. A [Snapshot] holds the totals and the calls in
 // flight. A [Histogram] is a distribution of response times. [Codes] holds completions by code. Each is a plain value
-// or a copy. [Options] configure them. A [View] reads one or several statistics by readings and indexes of a
+// or a copy. [Options] configure statistics. A [View] reads one or several statistics by readings and indexes of a
 // [leap.Timeline]; collector.View reads by the wall clock.
 //
 // # Recording
 //
 // A [Statistic] is Sentinel's StatisticNode: it counts the calls that passed, were blocked, completed and failed, and
-// measures their response times and the calls in flight. It keeps a window of a second, a window of a minute, and
-// totals. A [Call] is a call in flight. A [Loan] is a call that waits for a later bucket. A [Quota] holds the number of
-// calls that may pass in a second. A [Config] holds the settings that all statistics of a process share. Package
-// collector drives these types. Their exported methods serve it and may change. To count calls, use package collector.
+// measures their response times and the calls in flight. It keeps a window of a second (the second window), a window of
+// a minute (the minute window), and totals. A [Call] is a call in flight. A [Loan] is a call that waits for a later
+// bucket. A [Quota] holds the number of calls that may pass in a second. A [Config] holds the settings that all
+// statistics of a process share. Package collector drives these types. Their exported methods serve it and may change.
+// To count calls, use package collector.
 //
 // Time is an argument: a [leap.Reading] of the timeline. A reading that the clock has not reached counts as the current
 // one. Only [Call.End] reads the clock. The position of a bucket on the timeline is a time.Duration since 1970, called
@@ -72,7 +73,8 @@
 //	       unlock
 //
 // A call enters with one atomic addition and without a lock. It leaves through its entry stripe, under the lock of the
-// stripe. A writer that finds its bucket over releases the stripe, turns the statistic, and locks the stripe again.
+// stripe. A writer that finds that its bucket has ended releases the stripe, turns the statistic, and locks the stripe
+// again.
 //
 // # The end mark
 //
@@ -92,12 +94,12 @@
 //	turned    closedMark             past            wait for mu or the lock   the end of the turn
 //	retired   closedMark             MaxInt64        get the zero Call         never
 //
-// A goroutine changes end marks only while it holds mu and the locks of all stripes. These functions do: advance (open
-// to turned), openBucket (turned to open), [Statistic.SetCounters] (open with another S), [Statistic.Retire] (open to
-// retired, or back to open if a call has entered), and grow (a new stripe gets the end mark of the first one).
-// [Statistic.Init] sets it before the statistic is shared.
+// A goroutine changes end marks only while it holds mu and the locks of all stripes. The following functions change
+// them: advance (open to turned), openBucket (turned to open), [Statistic.SetCounters] (open with another S),
+// [Statistic.Retire] (open to retired, or back to open if a call has entered), and grow (a new stripe gets the end mark
+// of the first one). [Statistic.Init] sets the first end mark before the statistic is shared.
 //
-// The writer without a lock and the goroutine that changes the end mark work in opposite order:
+// The writer without a lock and the goroutine that changes the end mark access the two words in opposite order:
 //
 //	Enter                                  turn, SetCounters, Retire
 //	-----                                  -------------------------
@@ -105,14 +107,14 @@
 //	2. add to the word                     2. load the word
 //	3. load the end mark                   3. decide by the word
 //
-// Atomic operations have one order. Either the second goroutine sees the addition in its step 2, or the writer sees the
-// new end mark in its step 3 and calls reconcileEnter. With the locks held, reconcileEnter decides: the call counts in
-// the next bucket, is reported to the counters, or is taken back.
+// All goroutines see atomic operations in the same order. Either the second goroutine sees the addition in its step 2,
+// or the writer sees the new end mark in its step 3 and calls reconcileEnter. With the locks held, reconcileEnter
+// decides: the call counts in the next bucket, is reported to the counters, or is taken back.
 //
 // # The call word
 //
-// An entering call must record two things with one addition: that it is there, and when it came. The word that it adds
-// to has two parts:
+// An entering call changes two sums with one addition: the number of entries, and the sum of their stamps. The word
+// that it adds to therefore has two parts:
 //
 //	 63                                                   26 25                            0
 //	+------------------------------------------------------+-------------------------------+
@@ -122,9 +124,10 @@
 //
 //	n calls with the stamps t1 ... tn spend  n * end - (t1 + ... + tn)  until the end of the bucket
 //
-// The differences of two values of the word are exact as long as fewer than 67 million calls enter by a stripe in a
-// bucket. The sum of stamps wraps without loss: the result is known to lie within six days of the call-seconds of the
-// calls that were in flight when the bucket began. An exit knows its stamp, and corrects the rounding.
+// The difference of two values of the word is exact if fewer than 67 million calls enter by a stripe in a bucket. The
+// sum of stamps wraps. The call-seconds that follow from it are exact nevertheless, because they differ by less than
+// six days from the call-seconds of the calls that were in flight when the bucket began. An exit knows the exact stamp
+// of its entry, and corrects the rounding.
 //
 // # Call-seconds
 //
@@ -132,50 +135,55 @@
 // Little's law holds: over all seconds, the call-seconds equal the sum of the response times. While a call is in
 // flight, its share is rounded by up to 4.1 µs.
 //
-// Sealed seconds are final, so a late stamp corrects the open second: it adds the time that was spent before, or
-// subtracts time that was counted too much. If the correction would make a second negative, the second reports 0 and
-// the remainder carries over into the next one. Seconds that the statistic skipped count as whole seconds. The next
-// recorded second absorbs the slew of the skipped ones. Calls that were borrowed from a skipped bucket are off by this
-// slew.
+// Sealed seconds are final, so a late stamp corrects the open second. A late entry adds the time that the call spent
+// before the open second. A late exit subtracts the time that was counted after the call had ended. If the correction
+// would make a second negative, the second reports 0 and the remainder carries over into the next one.
+//
+// In each second that the statistic skips, every call in flight spends exactly one second. If skipped seconds were
+// slewed, the next recorded second contains the difference. The call-seconds of calls that borrowed from a skipped
+// bucket are off by this difference.
 //
 // # Maximum in flight
 //
-// With one stripe the maximum is exact. Between two exits the number of calls in flight only grows, so it is enough to
-// compare it before each exit and at the end of the second. The maxima of several stripes belong to different instants.
-// In that case the record has a lower bound, see minConcurrency. While a statistic has counters, all calls enter by the
-// first stripe, and the maximum is exact.
+// With one stripe the maximum is exact. Between two exits the number of calls in flight only grows. It is therefore
+// enough to compare the number with the maximum before each exit and at the end of the second. The maxima of several
+// stripes belong to different instants. In that case the record has a lower bound, see minConcurrency. While a
+// statistic has counters, all calls enter by the first stripe, and the maximum is exact.
 //
 // # Locks
 //
 // The order is: View.mu, Statistic.mu, the first stripe, the other stripes in the order of their list, the lock of the
 // timeline. A writer holds the lock of one stripe and nothing else. The fields after Statistic.mu change only while mu
-// and the locks of all stripes are held, and either is enough to read them. The exception is the store of records: a
-// lookup notes its position under mu alone. Readers of sealed seconds take mu and delay no writer. Readers of the open
-// bucket take all locks.
+// and the locks of all stripes are held. To read them, mu or the lock of one stripe is enough. The exception is the
+// store of records: a lookup also moves the position of the store, and therefore needs mu. Readers of sealed seconds
+// take mu and delay no writer. Readers of the open bucket take all locks.
 //
 // Consistency: a sealed second is exact. A reading of the open bucket contains each completion as a whole, and for each
 // stripe the passes and the calls in flight of one instant. Calls that enter through different stripes during the
-// reading may appear in another order than they came in.
+// reading may be seen in another order: a reading may contain a call and miss an earlier one.
 //
 // # Costs
 //
 // A call costs one atomic addition to enter, and one lock, almost never contended, to leave. A statistic begins with
 // one stripe. It gets more, up to twice the number of processors and at most sixteen, if goroutines find a stripe
 // locked in more than one of 256 calls. A reading of a window holds the locks of all stripes for a short sum. A turn
-// costs less than a microsecond for each second with events, two or three with all stripes, more with many buckets, and
-// nothing for idle seconds. A statistic turns when it is written or read, never by itself. A statistic takes some 300
-// bytes until something is counted. Each further stripe takes 192 bytes, and the response times of one second take what
-// their cells need.
+// costs less than a microsecond for each second with events, two or three microseconds with all stripes, more with many
+// buckets, and nothing for idle seconds. A statistic turns when it is written or read, never by itself. A statistic
+// takes some 300 bytes until something is counted. Each further stripe takes 192 bytes. The response times of one
+// second take as much memory as their cells need.
 //
 // # Caveats
 //
 // Statistics are lost when the process ends; exporters read them before. Counts and sums of response times stop at the
-// largest int64 instead of wrapping, after 292 years of response time.
+// largest int64 instead of wrapping. A sum of response times reaches it after 292 years.
 //
 // The goroutine that turns a bucket does it for all, twice a second by default. If the machine preempts that goroutine
-// in the middle, writers of the resource wait for it. The maximum in flight over several stripes or leaves is a lower
-// bound. If a goroutine loses its processor twice within Enter, for a second each time, the average within the bound
-// may exceed the truth. Up to 67 million calls can be in flight at a stripe, or enter by it in one bucket. The
-// call-seconds of a bucket of a stripe must differ by less than six days from the call-seconds of the calls in flight
-// at its start.
+// in the middle, writers of the resource wait for it.
+//
+// The maximum in flight over several stripes or leaves is a lower bound. One part of the bound is the average in
+// flight. If a goroutine loses its processor twice within Enter, for a second each time, this average may exceed the
+// truth.
+//
+// Up to 67 million calls can be in flight at a stripe, or enter by it in one bucket. The call-seconds of a bucket of a
+// stripe must differ by less than six days from the call-seconds of the calls in flight at its start.
 package node

@@ -22,13 +22,14 @@ type Loan struct {
 // The life of a loan:
 //
 //	bucket 4                  bucket 5                  bucket 6
-//	Occupy: borrow 1 of 6     (waits)                   turn: the pass counts, 1 in flight
+//	Occupy: borrow 1 from 6   (waits)                   turn: the pass counts, 1 in flight
 //	                                                    Call: the waiting call becomes a Call
 //	                          or Cancel: nothing was     End
 //	                          counted, the loan is gone
 //
 // The turn into the bucket counts the pass, not the waiting goroutine: the goroutine may be late, and the pass must be
-// in its own bucket in every view. Until then the statistic keeps one loan for each bucket, with the sum of its calls.
+// in its own bucket in every view. Until the turn, the statistic keeps one loan for each bucket, with sums over its
+// calls.
 
 // loan sums the passes borrowed from one bucket. A statistic has one loan for each bucket with borrowed passes.
 type loan struct {
@@ -127,7 +128,8 @@ func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	return calls, passes
 }
 
-// findLoan returns the index of a bucket among the loans, and whether the bucket has one.
+// findLoan returns the index of the loan of a bucket. If the bucket has no loan, it returns the index at which to
+// insert one, and false.
 func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }

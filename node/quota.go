@@ -14,21 +14,22 @@ import (
 //
 //	bucket      9.0 s    9.5 s   10.0 s   10.5 s
 //	passes        3        4        5        2       <- 10.5 s: borrowed
-//	                   |---- window ---|                4 + 5 = 9: one more call may pass
-//	              |---- strict window -|                3 + 4 + 5 = 12: under a strict quota, no call may pass
+//	                  |--- window ----|                4 + 5 = 9: one more call may pass
+//	         |----- strict window ----|                3 + 4 + 5 = 12: a strict quota refuses the next call
 //
-// No window of one second that begins with a bucket ever contains more passes than the count. Any other second can
-// contain up to twice as many, but only at its two ends: a stretch of a second minus one bucket never contains more
-// than the count. More buckets are therefore stricter. A strict quota includes the bucket that is just leaving the
-// window. Then no second at all contains more, and under constant overload a steady stream gets n/(n+1) of the count
-// with n buckets.
+// A window of one second that starts together with a bucket never contains more passes than the count. Any other second
+// can contain up to twice the count, because calls may pass at both of its ends. A time shorter than a second by one
+// bucket never contains more than the count. More buckets are therefore stricter.
+//
+// The window of a strict quota also includes the bucket that is just leaving the window. No second at all then contains
+// more passes than the count. Under constant overload, a steady stream gets n/(n+1) of the count with n buckets.
 //
 // All seconds here are seconds of the timeline, up to 1 % shorter while it follows the wall clock.
 //
-// Quotas can share their passes, see [Quota.With]: several rules for the same calls count each call once.
+// Quotas can share their passes, see [Quota.With]. Several rules for the same calls then count each call once.
 //
-// Create a Quota with [NewQuota]. Concurrent use is not safe. A question costs two comparisons; the first question in a
-// bucket costs a scan of all buckets.
+// Create a Quota with [NewQuota]. Concurrent use is not safe. CanPass costs two comparisons. The first call of a method
+// in a bucket also scans all buckets.
 type Quota struct {
 	*passes
 	count  int64
@@ -40,7 +41,7 @@ type Quota struct {
 type passes struct {
 	ring     leap.Array[int64]
 	ahead    time.Duration // time from the current bucket to the newest one
-	at       time.Duration // the current bucket
+	at       time.Duration // start of the current bucket
 	open     *int64        // passes of the current bucket
 	sums     [2]int64      // passes of the window that ends with the current bucket, and of the strict window
 	borrowed int64         // passes of later buckets
@@ -72,7 +73,8 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 	return x
 }
 
-// Add adds the passes of another quota, the borrowed ones included. It serves calls that were counted elsewhere before.
+// Add adds the passes of o to q, the borrowed ones included. The quota of a new rule thus starts with calls that
+// another quota has counted.
 func (q *Quota) Add(o *Quota) {
 	q.advanceTo(o.at)
 	for at, b := range o.ring.Window(o.newest(), o.ring.Span()) {
@@ -97,35 +99,35 @@ func (q *Quota) span() time.Duration { return time.Second + time.Duration(q.stri
 // beforeAll is earlier than every bucket.
 const beforeAll = time.Duration(-1) << 62
 
-// Passes returns the passes in the window that ends with the bucket at.
+// Passes returns the passes in the window that ends with the bucket that starts at the line time at.
 func (q *Quota) Passes(at time.Duration) int64 {
 	q.advanceTo(at)
 	return q.sums[q.strict]
 }
 
-// Waiting returns the passes borrowed from buckets after the bucket at.
+// Waiting returns the passes borrowed from later buckets than the one that starts at the line time at.
 func (q *Quota) Waiting(at time.Duration) int64 {
 	q.advanceTo(at)
 	return q.borrowed
 }
 
-// CanPass reports whether n more calls may pass in the bucket at.
+// CanPass reports whether the quota allows n more passes in the bucket that starts at the line time at.
 func (q *Quota) CanPass(at time.Duration, n int64) bool {
 	q.advanceTo(at)
 	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(at, n))
 }
 
-// Pass counts n passes in the bucket at, whether the quota allows them or not.
+// Pass counts n passes in the bucket that starts at the line time at, whether the quota allows them or not.
 func (q *Quota) Pass(at time.Duration, n int64) {
 	q.advanceTo(at)
 	*q.open = saturate(*q.open, n)
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the first bucket after the bucket at, and not before the bucket from, that can lend n passes:
-// no window that contains the bucket then has more passes than the count. It returns false if no such bucket begins
-// within [OccupyTimeout]. The next bucket is always tried. The formula is Sentinel's (StatisticNode.tryOccupyNext),
-// applied also to the windows that end after the bucket.
+// TryOccupyNext returns the first bucket that can lend n passes, among the buckets after at that are not before from. A
+// bucket can lend them if no window that contains the bucket then has more passes than the count. TryOccupyNext returns
+// false if no such bucket begins within [OccupyTimeout]. It always tries the bucket that follows at. The formula is
+// Sentinel's (StatisticNode.tryOccupyNext), applied also to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(at)
 	length := q.ring.Length()
@@ -138,7 +140,7 @@ func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Dura
 }
 
 // Fill sets the passes of q to the passes of the leaves of a view at the reading now, the borrowed ones included. A
-// rule that begins while calls are running starts with it.
+// rule that is added while calls are running starts with these passes.
 func (q *Quota) Fill(v *View, now leap.Reading) {
 	v.readInOneBucket(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
 		q.advanceTo(s.start)
@@ -154,14 +156,15 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 	q.sumWindows()
 }
 
-// Borrow counts n passes in a bucket that TryOccupyNext returned, for this quota or for another one, at the bucket at.
+// Borrow counts n passes in a later bucket, which TryOccupyNext has returned for this quota or for another one. The
+// parameter at is the start of the current bucket.
 func (q *Quota) Borrow(at, bucket time.Duration, n int64) {
 	q.advanceTo(at)
 	q.addTo(bucket, n)
 	q.borrowed = saturate(q.borrowed, n)
 }
 
-// GiveBack returns n passes that were borrowed from a bucket.
+// GiveBack takes back n passes that Borrow counted in a bucket.
 func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = max(*b-n, 0)
@@ -180,8 +183,8 @@ func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	return true
 }
 
-// window returns the passes of the buckets of a span that ends with the bucket end. Later buckets contain the passes
-// that were borrowed from them.
+// window returns the passes of the buckets of a span that ends with the bucket end. A bucket that has not begun
+// contains the passes that were borrowed from it.
 func (q *passes) window(end, span time.Duration) (sum int64) {
 	for _, b := range q.ring.Window(end, span) {
 		sum = saturate(sum, *b)
@@ -208,8 +211,8 @@ func (q *passes) turnTo(at time.Duration) {
 	q.sumWindows()
 }
 
-// sumWindows computes the sums of the windows and the borrowed passes; questions in the same bucket then need no scan.
-// All changes of the ring call it, except Pass and Borrow, which update the sums themselves.
+// sumWindows computes the sums of the windows and the borrowed passes, so that further calls in the same bucket need no
+// scan. All functions that change the ring call it, except Pass and Borrow, which update the sums themselves.
 func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
 	q.borrowed = q.window(q.newest(), q.ahead)

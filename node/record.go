@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// record is the record of a sealed second in a statistic. Its slides are stored with it: the passes of each window of
-// one second that ended with one of its buckets. The last slide is Pass. Slides of several statistics can be added up;
-// peaks cannot.
+// record is the record of a sealed second in a statistic. It is stored together with the slides of the second. A slide
+// is the number of passes in a window of one second that ended with a bucket of this second; the last slide equals
+// Pass. Slides of several statistics can be added up; peaks cannot.
 type record struct {
 	Counts
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
@@ -118,9 +118,9 @@ func (r *record) expectedInFlight() int64 { return r.inFlightAtStart + r.Pass - 
 // minRTSum returns the sum of response times if all calls were as short as the shortest one.
 func (r *record) minRTSum() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
 
-// expectedBits predicts the number of bits of the i-th time of a record; n has the bits of the times before it. The
-// shortest response time takes milliseconds. The longest one is a multiple of it. Call-seconds and response times
-// differ by the time that calls spent in other seconds.
+// expectedBits predicts the number of bits of the i-th time of a record; n has the bits of the times before it. It
+// expects that the shortest response time takes milliseconds, and that the longest one is 16 times as long. It expects
+// that call-seconds and response times differ by about a response time, because calls spend time in other seconds.
 func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
 	case i == 3 && r.Complete > 0:

@@ -62,8 +62,8 @@ func (h *records) add(index int64, record []byte) {
 	h.buf = append(append(h.buf, b...), record...)
 }
 
-// drop removes the records of all seconds before the given one, and returns the last of them, or nil. The slice is
-// valid until the next call of add.
+// drop removes the records of all seconds before the given one. It returns the last record that it removed, or nil. The
+// slice is valid until the next call of add.
 func (h *records) drop(before int64) (last []byte) {
 	for h.oldest < len(h.buf) && h.firstSecond < before {
 		_, record, next := h.entry(h.oldest)

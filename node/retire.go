@@ -41,8 +41,8 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	return true
 }
 
-// LastUsed returns the index of the last second with activity: the open second while a call is in flight or waiting,
-// the first second if nothing was ever recorded.
+// LastUsed returns the index of the last second with activity. This is the open second if a call is in flight or
+// waiting, and the first second if nothing was ever recorded.
 func (s *Statistic) LastUsed(now leap.Reading) int64 {
 	s.lockAllAt(now)
 	defer s.unlockAll()
@@ -58,7 +58,7 @@ func (s *Statistic) lastUsed() int64 {
 			return s.second
 		}
 	}
-	// A waiting call uses the second that is open, because it may pass in it.
+	// A waiting call counts as activity now, because it may pass in the open second.
 	r := s.history
 	if len(r.loans) > 0 {
 		return s.second

@@ -15,7 +15,7 @@ func (s *Statistic) seal(next int64) {
 	}
 	rec := record{inFlightAtStart: int64(s.inFlightAtStart)}
 	for st := range s.stripes {
-		inFlight := st.inFlightAtStart // of the next bucket: closeBucket has run
+		inFlight := st.inFlightAtStart // at the start of the next bucket: closeBucket has run
 		rec.maxInFlight = max(rec.maxInFlight, int64(st.maxInFlight), int64(inFlight))
 		rec.inFlight += int64(inFlight)
 		rec.lateEntry += st.lateEntry
@@ -101,10 +101,10 @@ func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64
 	return to
 }
 
-// peak caches the highest slide of the records from a second on. Each new record updates it. When its second leaves the
-// window, it is computed again. Without the cache, each snapshot of a busy statistic would unpack a minute of records
-// and take ten times as long. Of equal slides the latest one stays in the window for the longest time, so the cache
-// keeps it.
+// peak caches the highest slide of the records since the second from. Each new record updates the cache. When the
+// second with the peak leaves the minute window, minutePeak computes the peak from the records again. Without the
+// cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long. Of equal slides
+// the latest one stays in the window for the longest time, so the cache keeps it.
 type peak struct {
 	passes int64
 	second int64 // the last second with this slide

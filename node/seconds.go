@@ -9,9 +9,9 @@ import (
 )
 
 // Second returns the record of the second with this index: the sum of the leaves' records. It seals the second if
-// necessary. Second returns false in these cases: the second is before the start of the view, the timeline has not
-// passed it, it is older than the history, it is older than the removal of a leaf, or it must not be exported (see
-// [leap.Timeline.WallTime]).
+// necessary. Second returns false if the timeline has not passed the second, or if the second must not be exported (see
+// [leap.Timeline.WallTime]). It also returns false if the second is before the start of the view, older than the
+// history, or older than the removal of a leaf.
 func (v *View) Second(index int64) (MetricNode, bool) {
 	var scratch [1]MetricNode
 	if list := v.AppendSeconds(scratch[:0], index, index+1); len(list) > 0 {
@@ -21,16 +21,16 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 }
 
 // AppendSeconds appends the records of the seconds [from, to), ascending and with idle ones, and returns the extended
-// slice. Seconds without a result of [View.Second] are left out. One call costs less than a call of Second for each
-// second.
+// slice. It leaves out seconds for which [View.Second] returns false. One call costs less than a call of Second for
+// each second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
-	// The order matters: a leaf that is added after leavesAndRemoved begins in the second open or later.
+	// Load the open second first: a leaf that is added after leavesAndRemoved begins in this second or later.
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
-// appendSeconds appends the sums of the records of the leaves. The second that starts at the reading open is open.
+// appendSeconds appends the sums of the records of the leaves. open is the start of the open second.
 func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // the longest history
 	if from >= to {
@@ -68,12 +68,13 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	return dst
 }
 
-// addSeconds adds the records of the seconds from the second from on to ms and bounds, and their slides to slides.
-// addSeconds returns the start of the seconds whose records are all kept.
+// addSeconds adds the records of len(ms) seconds, the first one from, to ms and bounds, and their slides to slides. It
+// returns the index of the first second from which on all records are kept.
 //
-// Between records lie seconds without one. No call entered or left in them, so their calls in flight are those at the
-// start of the next record, or of the open second. Readers of every second use this function, so it unpacks records in
-// place, and does not copy them like eachSecond.
+// Seconds without a record lie between the records. No call entered or left in such a second. Its number of calls in
+// flight is therefore the number at the start of the next record or, after the last record, at the start of the open
+// second. Readers of every second use this function, so it unpacks records in place, and does not copy them like
+// eachSecond.
 func (s *Statistic) addSeconds(
 	from int64, open leap.Reading, ms []MetricNode, bounds []concurrencyBound, slides []int64,
 ) (known int64) {
@@ -102,8 +103,8 @@ func (s *Statistic) addSeconds(
 	return s.history.seconds.dropped + 1
 }
 
-// eachSecond calls f for the records of the seconds [from, to), ascending. Unless slides is nil, it has the slides of
-// each second from the second from on, and eachSecond adds the slides of the records. mu must be held.
+// eachSecond calls f for the records of the seconds [from, to), ascending. If slides is not nil, eachSecond also adds
+// the slides of the records to slides, which begins with the slides of the second from. mu must be held.
 //
 // f gets a record by value: passing its address would allocate it.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
@@ -120,7 +121,8 @@ func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int6
 	})
 }
 
-// inFlightAfter returns the calls in flight at the start of the first second with a record after the given one.
+// inFlightAfter returns the number of calls in flight at the start of the first recorded second after index. If no
+// later second has a record, it returns the number at the start of the open second.
 func (s *Statistic) inFlightAfter(index int64) int64 {
 	inFlight := int64(s.inFlightAtStart)
 	s.history.seconds.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {

@@ -7,14 +7,14 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Snapshot holds the values of a view at one instant. Values are plain and comparable.
+// Snapshot holds the values of a view, from [View.Snapshot]. Values are plain and comparable.
 type Snapshot struct {
 	// Total has all events since the view began.
 	Total Counts
 	// InFlight is the number of calls in flight.
 	InFlight int64
-	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight. Its
-	// growth divided by the elapsed time is the average number of calls in flight. It never falls.
+	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight. It
+	// never falls. Its growth divided by the elapsed time is the average number of calls in flight.
 	InFlightSeconds float64
 	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight it is their
 	// average age, exact to 4.1 µs per call.
@@ -25,15 +25,15 @@ type Snapshot struct {
 	Peak int64
 }
 
-// Snapshot reads the view at the reading now. Each leaf is read at its own instant. The totals include removed leaves.
-// Unless h is nil, Snapshot sets it to the histogram of all response times since the view began, read at the same
-// instants: its count is Total.Complete.
+// Snapshot returns the values of the view. It advances each leaf to the reading now and reads it under its locks, one
+// leaf after the other. The totals include removed leaves. If h is not nil, Snapshot sets it to the histogram of all
+// response times since the view began. The histogram and Total are consistent: the count of h is Total.Complete.
 func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	return v.SnapshotByCode(now, h, nil)
 }
 
-// SnapshotByCode is Snapshot with completions by code. Unless by is nil, SnapshotByCode sets it to the completions by
-// code since the view began, read at the same instants: their sum is Total.Complete.
+// SnapshotByCode is Snapshot with completions by code. If by is not nil, SnapshotByCode sets it to the completions by
+// code since the view began. Codes and Total are consistent: the sum over all codes is Total.Complete.
 func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
 	open := v.config.line.At(now)
 	leaves, removed := v.leavesAndRemoved()
@@ -72,8 +72,8 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	return snap
 }
 
-// addTotal adds all counts up to now to snap, and the call-seconds to spent. Unless nil, h gets the response times and
-// by the codes. mu must be held.
+// addTotal adds all counts up to now to snap, and the call-seconds to spent. If h is not nil, addTotal adds the
+// response times to h. If by is not nil, it adds the completions by code to by. mu must be held.
 func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
@@ -99,8 +99,8 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 }
 
-// monotonic returns the call-seconds for a snapshot: the given value, or an earlier one if that was higher. Calls that
-// leave with a stamp from before a snapshot subtract time that the snapshot has reported.
+// monotonic returns the call-seconds for a snapshot: spent, or the value of an earlier snapshot if that was higher.
+// Calls that leave with a stamp from before a snapshot subtract time that the snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 // exits, the calls in flight only grow, so it is enough to compare their number with the maximum before each exit and
 // at the end of the bucket.
 //
-// The order of the fields is the order of use. A call touches two cache lines of a stripe and one line of a page. For a
-// resource that is not in the cache, these three misses are the cost of a call:
+// The order of the fields is the order of use. A call touches lines 1 and 2 of its stripe, and one cache line of a
+// page. For a resource that is not in the cache, these three misses are the cost of a call.
 //
 //	line 1: mu  end  config  page  entered  exited  maxInFlight  length ...
 //	line 2: open (tally)
@@ -30,7 +30,7 @@ type stripe struct {
 	page           *page[uint16] // the page of completions that was used last
 	entered        atomic.Uint64 // the call word: number and stamps of the entries; see the package comment
 	exited         uint32        // number of exits; wraps
-	maxInFlight    int32         // highest number of calls in flight in the open second that was seen so far
+	maxInFlight    int32         // highest number of calls in flight seen so far in the open second
 	length         atomic.Int32  // length of the open bucket in nanoseconds; changes together with end
 	pageNo         int16         // number of page
 	needsRebalance bool          // goroutines often find mu locked
@@ -43,8 +43,8 @@ type stripe struct {
 	lateEntry       time.Duration // time from late stamps to the start of their buckets
 	contended       uint16        // times that mu was found locked, in the open bucket and since the last rebalance
 	backoff         uint8         // number of times that the threshold of contended was doubled
-	contendedFrom   uint32        // exited when contended was reset
-	rtExcess        time.Duration // total of the response times that are not call-seconds; wraps
+	contendedFrom   uint32        // value of exited when contended was last reset
+	rtExcess        time.Duration // total response time that is not part of the call-seconds; wraps
 	completions     *completions  // nil until a call ends
 	owner           *Statistic
 }

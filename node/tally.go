@@ -35,13 +35,16 @@ func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 	}
 }
 
-// Layout of the call word. The package comment has a drawing. The call-seconds of a bucket are the calls in flight at
-// its start times its length, plus for each entry the time from its stamp to the end of the bucket, minus for each exit
-// the time from its stamp to the end. The entries of a bucket, n calls with a sum of stamps, contribute n*end - sum.
+// Layout of the call word. The package comment has a drawing.
+//
+// The call-seconds of a bucket have three parts. Each call that is in flight at the start adds the length of the
+// bucket. Each entry adds the time from its stamp to the end of the bucket. Each exit subtracts the time from its stamp
+// to the end. The call word yields the second part: n entries with a given sum of stamps add n*end - sum.
 const (
-	callBits = 26 // so many calls can enter by one stripe in a bucket, and be in flight: 67 million
-	tickBits = 12 // of nanoseconds: 4.1 µs
-	areaBits = 64 - callBits + tickBits
+	// Up to 2^26 = 67 million calls enter by a stripe in one bucket, or are in flight.
+	callBits = 26
+	tickBits = 12                       // a tick is 2^12 ns = 4.1 µs
+	areaBits = 64 - callBits + tickBits // valid bits of a sum of call-seconds, see inFlightTime
 
 	callMask = 1<<callBits - 1
 	tickMask = 1<<tickBits - 1
@@ -68,9 +71,9 @@ func (st *stripe) inFlightAt(entered uint64) int32 {
 // inFlightNow returns the calls in flight. mu must be held.
 func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
-// effectiveEntry returns the start of the time that a call with the stamp now spends in the open bucket: its stamp,
-// however old it is, but not later than the end of the bucket. It records the time before the start of the bucket as
-// late entry. mu must be held.
+// effectiveEntry returns the reading from which a call with the stamp now spends time in the open bucket: now, or the
+// end of the bucket if that is earlier. If now is before the bucket, effectiveEntry adds the time before the bucket to
+// lateEntry. mu must be held.
 func (st *stripe) effectiveEntry(now leap.Reading) leap.Reading {
 	end := st.bucketEnd()
 	st.lateEntry += max(end.Add(-time.Duration(st.length.Load())).Sub(now), 0)
@@ -85,17 +88,17 @@ func (st *stripe) enterLocked(now leap.Reading) {
 	st.entered.Add(entryWord(at))
 }
 
-// addInFlight adds n calls in flight from a reading on, without passes. Instead of adding to the call word, which would
-// count passes, it lowers exited. mu must be held.
+// addInFlight adds n calls that are in flight from the reading at on, without passes. It does not add to the call word,
+// which would count passes, but lowers exited. mu must be held.
 func (st *stripe) addInFlight(n int64, at leap.Reading) {
 	st.exited -= uint32(n)
 	st.open.inFlightTime += n * int64(st.bucketEnd()-at)
 }
 
-// inFlightTime returns the call-seconds of the open bucket up to the reading end, if all calls in flight stay until
-// then, for a given value of the call word. Late exits and entries correct the time of earlier buckets, so the result
-// may be negative. The intermediate sum wraps; only its low areaBits bits are valid, and they are sign-extended. mu
-// must be held.
+// inFlightTime returns the call-seconds of the open bucket up to the reading end, for a given value of the call word.
+// It assumes that all calls in flight stay until then. Late exits and entries correct the time of earlier buckets, so
+// the result may be negative. The intermediate sum wraps; only its low areaBits bits are valid, and they are
+// sign-extended. mu must be held.
 func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.enteredAtStart
 	more := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime

@@ -18,13 +18,13 @@ import (
 //	              leaf 1   leaf 2   leaf 3
 //	second 41        5        0        7     -> view: 12     sealed, exact
 //	second 42        3        1        0     -> view:  4     sealed, exact
-//	open bucket      2        -        1     -> view:  3     all leaves in the same bucket
+//	open bucket      2        0        1     -> view:  3     all leaves in the same bucket
 //
 // A sealed second of a view is the sum of the sealed seconds of its leaves, sliding peaks included: exact, and final.
 // Only the maximum in flight is not a sum, see [MetricNode].
 //
-// A retired leaf is removed from the view, and its totals stay. A reading costs the same for each leaf. Create a View
-// with [NewView], and do not copy it. All methods are safe for concurrent use.
+// A retired leaf is removed from the view, and its totals stay. The cost of a reading is linear in the number of
+// leaves. Create a View with [NewView], and do not copy it. All methods are safe for concurrent use.
 type View struct {
 	config           *Config
 	since, startName int64 // index and name of the first second
@@ -36,7 +36,7 @@ type View struct {
 	reported callTime       // highest call-seconds of all snapshots so far
 }
 
-// removedLeaves holds the totals of the removed leaves. Changes create a new value.
+// removedLeaves holds the totals of the removed leaves. It never changes; removing leaves replaces it.
 type removedLeaves struct {
 	total        Counts
 	inFlightTime callTime
@@ -77,8 +77,8 @@ func NewView(config *Config, now leap.Reading) *View {
 	return &View{config: config, since: second.Index, startName: second.Name, removed: noRemovedLeaves}
 }
 
-// Add adds a leaf. No writer may know the leaf yet: Add turns it to the second that is open now, which prevents changes
-// of seconds that were read without it.
+// Add adds a leaf that no writer uses yet. It turns the leaf to the second that is open now. The leaf therefore cannot
+// change a second that was read before it was added.
 func (v *View) Add(s *Statistic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -103,7 +103,7 @@ func (v *View) Remove(since int64) {
 	}
 }
 
-// remove makes one attempt. It returns false if another goroutine removed leaves at the same time.
+// remove makes one attempt of Remove. It returns false if another goroutine removed leaves at the same time.
 func (v *View) remove(since int64) bool {
 	leaves, removed := v.leavesAndRemoved()
 	var left, gone []*Statistic

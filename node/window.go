@@ -11,7 +11,7 @@ import (
 // its last bucket is not complete. Values are plain and comparable.
 type Window struct {
 	Counts
-	// Span is the length of the window, with the open bucket as a whole.
+	// Span is the length of the window, including the whole open bucket.
 	Span time.Duration
 	// Length is the length of a bucket.
 	Length time.Duration
@@ -76,14 +76,15 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 	done[0] = saturate(done[0], open.Complete)
 }
 
-// readAttempts is the number of attempts to read all leaves in the same bucket. If all fail, because buckets are very
-// short and leaves are many, the leaves are read in successive buckets.
+// readAttempts is the number of attempts to read all leaves in the same bucket. All attempts may fail if buckets are
+// very short and leaves are many. The sums then mix successive buckets.
 const readAttempts = 5
 
 // readInOneBucket calls read for each leaf, with all its locks held, while all leaves are in the same bucket: the
-// bucket of the reading now, or a later one if another goroutine has turned a leaf. In the latter case it starts again,
-// and calls again before the first leaf. No sum thus mixes a bucket of one leaf with the next bucket of another,
-// although no two leaves are locked together. Retired leaves are left out.
+// bucket of the reading now, or a later one if another goroutine has turned a leaf. If the leaves turn out to be in
+// different buckets, it starts over with the latest bucket. It calls again before the first leaf of each attempt. A sum
+// thus never mixes a bucket of one leaf with the next bucket of another, although no two leaves are locked together.
+// Retired leaves are left out.
 func (v *View) readInOneBucket(now leap.Reading, again func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
@@ -107,9 +108,8 @@ func (v *View) readInOneBucket(now leap.Reading, again func(), read func(*Statis
 	}
 }
 
-// PassQPS returns the passes per second in the second window at the reading now. PassQPS saves the rest of
-// [View.Window] for the number that callers need most often. Like all readings, it holds the locks of each leaf for a
-// short sum.
+// PassQPS returns the passes per second in the second window at the reading now. It costs less than [View.Window],
+// because callers need this number most often. Like all readings, it holds the locks of each leaf for a short sum.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand
@@ -139,7 +139,7 @@ func (v *View) Minute(now leap.Reading) Window {
 
 // window fills an empty window at the reading now. A window that is longer than a second is a minute window.
 func (v *View) window(now leap.Reading, empty Window) (w Window) {
-	// The highest number of completions in a bucket needs the sum over all leaves. done[0] is the open bucket.
+	// MaxComplete needs the completions of each bucket, summed over all leaves. done[0] is the open bucket.
 	var scratch [64]int64
 	done := zeros(scratch[:], int(empty.Span/empty.Length))
 	begin := func() {
