@@ -24,7 +24,8 @@ import (
 // safe for concurrent use and starts no goroutine.
 //
 // Lock order: limitsMu, sweeping.mu, compactMu, mu, overflow limiters, limiter, view, statistic. Recording a call takes
-// none of the first four, unless the call is the first of its leaf or a limit counts it under another name.
+// none of the first four, except for the first call of a leaf, the first call that a resource records for another name,
+// and a call with a new name while the table is full.
 type Collector struct {
 	line  *leap.Timeline
 	shape *node.Config
@@ -47,7 +48,7 @@ type Collector struct {
 	sealed                  atomic.Int64 // all leaves are sealed up to this second, at least
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
-	unearned atomic.Int64 // calls
+	unearned atomic.Int64 // calls that were recorded for a fallback resource
 	running  slots
 	idle     atomic.Pointer[idleResources] // replaced, never modified
 
@@ -55,12 +56,12 @@ type Collector struct {
 	sweeping sweeper
 
 	mu        fairMutex   // guards the fields below and registration
-	resources []*Resource // in order of registration; a new slice when some are retired
+	resources []*Resource // in order of registration; replaced when some are retired
 	gone      struct {    // retired, but not yet removed from resources and from the shared views
 		resources int
 		leaves    int64
 	}
-	retired   int64      // resources
+	retired   int64      // number of retired resources
 	compactMu sync.Mutex // held while retired resources and leaves are removed; taken before mu
 
 	publishedMu sync.Mutex // guards published, whose elements are never modified
@@ -109,7 +110,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	return c, nil
 }
 
-// clockOf derives a monotonic and a wall clock from now, which may go back.
+// clockOf derives a monotonic and a wall clock from the function now, whose time may go back.
 func clockOf(now func() time.Time) leap.Clock {
 	anchor := now()
 	var mu sync.Mutex
@@ -176,7 +177,8 @@ func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.Duration
 
 // Seal seals all seconds before the current one, for every resource, and returns the boundary. It also retires idle
 // leaves, in a sweep that starts every ten seconds; see [Options].RetireAfter. The cost is linear in the number of
-// leaves. Concurrent calls wait for a small portion of them at most.
+// leaves. Seal holds locks for a small portion of the leaves at a time, so a concurrent call waits for one portion at
+// most.
 func (c *Collector) Seal() Boundary {
 	if c == nil {
 		return Boundary{}
@@ -195,7 +197,7 @@ func (c *Collector) Resources() []*Resource {
 
 func (c *Collector) seal(now leap.Reading) Boundary {
 	open := c.line.At(now)
-	now = max(now, open.Start) // another goroutine may have opened the next second since
+	now = max(now, open.Start) // another goroutine may have opened the next second
 	// Resources and leaves that are registered later start after the seconds that are sealed here, because registration
 	// holds mu. A second Seal in the same second therefore has nothing to do.
 	resources := c.all()
@@ -271,8 +273,8 @@ func (c *Collector) Health() Health {
 // of a fleet may start at the same time. It has 53 bits, so a float64 holds it exactly.
 func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
 
-// RunID returns a number that identifies this Collector: the seconds of all other processes, instances and replicas
-// have other numbers. It is an integer below 2^53. Compare it only for equality. RunID returns 0 for a nil Collector.
+// RunID returns a number that identifies this Collector. All other processes, instances and replicas have other
+// numbers. It is an integer below 2^53. Compare it only for equality. RunID returns 0 for a nil Collector.
 func (c *Collector) RunID() int64 {
 	if c == nil {
 		return 0

@@ -43,7 +43,7 @@ type counterVec struct {
 func (v *counterVec) add(value string, n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// Saturate instead of going negative: a counter of a database must not fall.
+	// Saturate instead of going negative: a counter in a time series database must not fall.
 	count := getOrAdd(&v.counts, value)
 	if *count += n; *count < 0 {
 		*count = math.MaxInt64

@@ -34,6 +34,6 @@
 //
 // An Entry that is never exited stays in flight for ever: a leak shows as a number of calls in flight that only grows.
 // Statistics live in memory; exporters deliver them, and a restart begins at zero. Names should be few and known in
-// advance. Beyond the limits of [Options] they share one resource. [Collector.Seal] retires idle resources; so does a
+// advance. Names beyond the limits of [Options] share one resource. [Collector.Seal] retires idle resources; so does a
 // new name if the table is full. Use [FromRequest] for names that are made from requests.
 package collector

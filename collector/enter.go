@@ -19,7 +19,8 @@ import (
 //	user, err := load(ctx)
 //	e.Exit(err)
 //
-// [Collector.Do] is simpler if the call is one function. If it is the rest of the calling function, see [Entry.End].
+// [Collector.Do] is simpler if the call is one function. If the call is the rest of the calling function, see
+// [Entry.End].
 //
 // The error is nil or wraps [ErrBlocked]: a limit refused the call, which counts as a block. In that case Enter returns
 // ctx unchanged, and e is the zero Entry. A caller without limits can ignore the error.
@@ -51,7 +52,7 @@ func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *option
 	if o.prioritized {
 		waits = doneContext{ctx, ctx.Done()}
 	}
-	// The leaf that a handle knows may have been retired. Then look it up like any other.
+	// The leaf that a handle knows may have been retired. In this case, look up the leaf like any other.
 	err := errMoved
 	if known != nil {
 		err = known.enter(waits, e, o)
@@ -101,7 +102,8 @@ func (c *Collector) Do(ctx context.Context, name string, f func(context.Context)
 	return e.run(func() error { return f(ctx) })
 }
 
-// below returns the frame of ctx, or nil, and applies the options of a call below it.
+// below applies opts to o, for a call with the context ctx. It returns the frame of the call above, or nil if there is
+// none. o inherits the entrance of that call. It also inherits the origin, unless opts set one or the call is outbound.
 func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *frame {
 	o.apply(opts)
 	up := c.frameOf(ctx)
@@ -111,7 +113,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 		if !o.hasOrigin && !o.outbound {
 			o.origin = up.leaf.origin
 		}
-		if up.inbound() { // its parent counts as inbound
+		if up.inbound() { // the call above already counts as inbound
 			o.inbound = false
 		}
 	case o.entrance == "":
@@ -135,7 +137,8 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 // resource after the lookup. The caller must look up the leaf again.
 var errMoved = errors.New("collector: counted elsewhere")
 
-// count looks up the leaf of a call and calls f with it, until f returns an error other than errMoved, or nil.
+// count looks up the leaf of a call and calls f with it. If f returns errMoved, count repeats both steps. It returns
+// any other result of f.
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)
@@ -168,13 +171,14 @@ func (c *Collector) now() time.Time {
 	return time.Now()
 }
 
-// frame is the context of a call. Calls below it find their parent by it:
+// frame is the context of a call. Calls below find their parent in it:
 //
 //	ctx of the caller <- frame "GET /cart" <- WithTimeout … <- frame "load user"
-//	                     leaf, entered                          leaf, entered
+//	                     leaf, stamp                            leaf, stamp
 //
-// frameOf asks the context for the frame of its Collector, so contexts in between, and frames of other Collectors, do
-// no harm. A frame outlives its call if the context does; it then still names the caller.
+// frameOf asks the context for the closest frame of its own Collector, and thereby passes over other contexts and over
+// frames of other Collectors. A context may outlive its call. The frame then continues to name the call as the parent
+// of later calls.
 type frame struct {
 	context.Context
 	leaf  *leaf
@@ -212,7 +216,7 @@ func (c *Collector) frameOf(ctx context.Context) *frame {
 	return f
 }
 
-// depth returns the number of frames above f, at most most.
+// depth returns the number of frames above f, or most if there are more.
 func (f *frame) depth(most int) (n int) {
 	c := f.leaf.resource.c
 	for up := c.frameOf(f.Context); up != nil && n < most; up = c.frameOf(up.Context) {

@@ -17,10 +17,10 @@ var ErrPanicked = errors.New("collector: panicked")
 // Entry is a call in flight. Do not copy it: the copy would end the call a second time. The zero value is no call, and
 // its methods do nothing.
 //
-// One method ends the call, from any goroutine, in any order relative to other entries. Further calls of these methods
-// do nothing.
+// The first call of End, Exit, ExitCode or ExitTrace ends the call, from any goroutine and in any order relative to
+// other entries. Later calls of these methods do nothing.
 //
-// The note of the call tells what ends with it:
+// The note of the node.Call holds what must be released when the call ends:
 //
 //	bit 31      reserved: the call has a reservation, so end takes its limiters
 //	bits 0-30   number of its slot in running, or 0
@@ -40,9 +40,9 @@ type Entry struct {
 //		…
 //	}
 //
-// A nil err means no error. A panic counts as [ErrPanicked], an exception, and continues; End notices it only if it is
-// deferred directly, not called within another deferred function. A runtime.Goexit looks like a return. Only
-// [Resource.Do] and [Collector.Do] detect it.
+// A nil err means no error. A panic counts as [ErrPanicked], an exception, and continues. End detects the panic only
+// if End itself is deferred, not if another deferred function calls it. A runtime.Goexit looks like a return to End;
+// only [Resource.Do] and [Collector.Do] detect it.
 func (e *Entry) End(err *error) {
 	if reason := recover(); reason != nil {
 		defer panic(reason) // even if Options.Exception panics
@@ -123,8 +123,8 @@ func (e *Entry) run(f func() error) (err error) {
 	return err
 }
 
-// ExitCode is [Entry.Exit] for a call with a result code. The same atomic change counts the completion under the code.
-// With the zero Code it equals Exit. It costs a few nanoseconds more than Exit.
+// ExitCode is [Entry.Exit] for a call with a result code. The completion and its code are counted in the same atomic
+// change. With the zero Code, ExitCode equals Exit. It costs a few nanoseconds more than Exit.
 func (e *Entry) ExitCode(err error, code Code) { e.exit(err, code) }
 
 // ExitTrace is [Entry.ExitCode] for a call that is part of a trace. The ID is kept as an exemplar: the latest one in
@@ -142,7 +142,8 @@ func (e *Entry) ExitTrace(err error, code Code, id string) {
 	}
 }
 
-// Exemplar is a recorded call with about the response time of its bucket. It links a histogram to a trace.
+// Exemplar is a call that represents a bucket of a histogram: its response time lies in the bucket. It links the
+// histogram to a trace.
 type Exemplar struct {
 	TraceID string
 	RT      time.Duration
@@ -180,8 +181,8 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 	return list
 }
 
-// exemplars returns the exemplars by bucket. If there are none yet, it allocates them if wanted is set, and returns nil
-// otherwise.
+// exemplars returns the exemplars by bucket, or nil if there are none. If wanted is set and there are none, it
+// allocates them first.
 func (r *Resource) exemplars(wanted bool) []atomic.Pointer[Exemplar] {
 	if wanted && r.traced.Load() == nil {
 		list := make([]atomic.Pointer[Exemplar], len(r.c.shape.Options().Bounds)+1)

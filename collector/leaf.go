@@ -38,7 +38,7 @@ func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, u
 //
 //	view                        includes the leaf
 //	of the resource             always
-//	of the origin               always; the view of the resource, while there is only the empty origin
+//	of the origin               always; while there is only the empty origin, it is the view of the resource
 //	of the tree node            always: the resource in the context of the entrance
 //	of the entrance, the root   if the call is outermost, so that a chain of calls counts once
 //	of all inbound calls        if the call is inbound
@@ -94,7 +94,7 @@ func (l *leaf) block(reason string, n int64) error {
 	return nil
 }
 
-// location is the leaf for a call within the limits of [Options], which may not exist yet.
+// location describes the leaf of a call, within the limits of [Options]. The leaf may not exist yet.
 type location struct {
 	entrance string
 	key      leafKey

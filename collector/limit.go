@@ -32,9 +32,9 @@ func (g Grade) String() string {
 //
 // Under any number of goroutines, no window of one second that begins at a bucket's start holds more passes than
 // Count. A second has two buckets by default, see [node.Options].SampleCount. A second that begins elsewhere holds up
-// to twice Count, if one half arrives at its beginning and the other half at its end. The guarantee is that no
-// stretch of a second less one bucket holds more than Count: half a second by default, 0.9 s with 10 buckets. With
-// Strict it holds for any second, at a price: see [node.Quota].
+// to twice Count, if one half arrives at its beginning and the other half at its end. A time that is one bucket
+// shorter than a second never holds more than Count: half a second by default, 0.9 s with 10 buckets. With Strict, no
+// second at all holds more than Count, at a price: see [node.Quota].
 //
 // A prioritized call that a limit on QPS refuses borrows from the next bucket with quota left, within half a second,
 // and waits for the start of the bucket. There the call passes, as an occupied pass. If its context ends first, the
@@ -52,10 +52,11 @@ func (g Grade) String() string {
 //
 // # Overflowing names
 //
-// Limits also track names separately that are recorded for [Other] because the table is full, or for another resource
-// because of [FallbackResource]. They track at most Options.MaxResources such names. A further name evicts the names
-// without a call in flight and without a pass in the last four seconds. If all names are busy, further names share one
-// quota for each pattern that they match. A name that gets a resource later keeps its used quota.
+// An overflowing name has no resource: its calls are recorded for [Other] because the table is full, or for another
+// resource because of [FallbackResource]. Limits track up to Options.MaxResources overflowing names separately. A
+// further name evicts the names without a call in flight and without a pass in the last four seconds. If all names are
+// busy, further names share one quota for each pattern that they match. A name that gets a resource later keeps its
+// used quota.
 //
 // # Dry runs
 //
@@ -70,8 +71,9 @@ func (g Grade) String() string {
 // # Limitations
 //
 // Only [Collector.Enter] receives the name of a call that is recorded for Other. A handle obtained while the table is
-// full is limited as Other. Calls of overflowing names before the first pattern matched them do not count. A name
-// that had calls in flight in a shared quota, and then gets its own resource or quota, starts without those calls.
+// full is limited as Other. If a pattern is set that matches an overflowing name, earlier calls of the name do not
+// count. A name that had calls in flight in a shared quota, and then gets its own resource or quota, starts without
+// those calls.
 type Limit struct {
 	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any run of characters, including
 	// the empty run and slashes. All names are in the form of [CleanName]. A name that is limited without a * always

@@ -37,7 +37,7 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	if r != nil {
 		e.at = &r.place
 		// A limit may refuse the call, and user code of the context may panic during the wait. If the call did not
-		// enter, its limiters must not keep it.
+		// enter, its limiters must not count it as in flight.
 		defer func() {
 			if e.call.IsZero() {
 				r.release()
@@ -49,7 +49,9 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	return admitUnder(ctx, e, o, list)
 }
 
-// admitUnder is admit with all limiters of the call.
+// admitUnder implements admit with the limiters that reserve found. It passes the call, or counts it as a block and
+// returns a [BlockedError]. A prioritized call may wait first. If the call must look up its leaf again, admitUnder
+// returns errMoved.
 func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) error {
 	loan, refused, err := tryPass(e, o, list)
 	if loan != nil {
@@ -73,8 +75,8 @@ func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) erro
 	return refused
 }
 
-// tryPass checks, stamps and counts the call in one step. It returns the reason if limits refuse the call, and also a
-// loan if the call may wait instead.
+// tryPass checks, stamps and counts the call in one step. If a limit refuses the call, tryPass returns the reason, and
+// also a loan if the call may wait instead. If the call must look up its leaf again, tryPass returns errMoved.
 func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	if err := lockAll(list); err != nil {
 		return nil, nil, err
@@ -102,8 +104,8 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	var loan *loan
 	refused := checkRules(list, false, at, o, l.origin, 0)
 	if refused == nil {
-		// The dry runs must decide before the pass counts. Their refusal counts after Enter: the statistic of the dry
-		// run has its own locks, and needs the call for its note.
+		// The dry runs must decide before the pass counts. countDry must run after Enter: it locks another statistic,
+		// and sets the note of the call.
 		dryRefused := evalDryRuns(list, e, o, now, at, 0)
 		countPasses(list, at, o.n, e.at.reserved, l.origin)
 		e.call = bucket.Enter(o.n)
@@ -117,8 +119,9 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	return loan, refused, nil
 }
 
-// checkRules returns an error if the limits refuse the call, or the dry runs if dry is set. It checks concurrency
-// first: a call over a limit on concurrency must not wait for a bucket. The limiters must be locked.
+// checkRules returns an error if the limits refuse the call. If dry is set, it checks the dry runs instead of the
+// limits. It checks concurrency first: a call over a limit on concurrency must not wait for a bucket. For waiting see
+// [quotas.checkConcurrency]. The limiters must be locked.
 func checkRules(
 	list []*limiter, dry bool, bucket time.Duration, o *options, origin string, waiting int64,
 ) *BlockedError {

@@ -31,10 +31,10 @@ type loan struct {
 	n       int64
 }
 
-// firstBorrowable returns the first bucket after at with quota for n passes under all rules. If the wait would exceed
-// [node.OccupyTimeout], ok is false. One pass over the rules is enough: a rule that has quota in a bucket also has it
-// in the later ones, because [node.Quota] checks every window up to the last bucket that can be borrowed from. The
-// limiters must be locked.
+// firstBorrowable returns the first bucket after at with quota for n passes under all rules. If there is none, or if
+// the wait would exceed [node.OccupyTimeout], ok is false. One iteration over the rules is enough: a rule that has
+// quota in a bucket also has it in the later ones, because [node.Quota] checks every window up to the last bucket that
+// can be borrowed from. The limiters must be locked.
 func firstBorrowable(
 	c *Collector, list []*limiter, dry bool, now leap.Reading, at time.Duration, n int64, origin string,
 ) (bucket time.Duration, ok bool) {
@@ -65,8 +65,8 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 	return &loan{Loan: borrowed, entered: now, bucket: bucket, n: o.n}
 }
 
-// cancel returns the loan, and reports whether it did. After the bucket has begun, the call has passed, and cancel
-// reports false.
+// cancel gives the borrowed passes back, and reports whether it did. If the bucket has begun, the call has passed, and
+// cancel returns false.
 func (b *loan) cancel(l *leaf, list []*limiter) bool {
 	_ = lockAll(list) // limiters with a call in flight are never dropped
 	defer unlockAll(list)
@@ -85,7 +85,9 @@ func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration 
 // errClock ends the wait of a call whose clock makes no progress.
 var errClock = errors.New("collector: the clock does not reach the next bucket")
 
-// wait waits until the borrowed bucket begins. If ctx ends first, wait returns the loan and the cause.
+// wait waits until the borrowed bucket begins, and sets e.call. If ctx ends first, wait cancels the loan and returns
+// the cause. If the clock does not reach the bucket within twice [node.OccupyTimeout], wait cancels the loan and
+// returns errClock.
 func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 	c := e.at.leaf.resource.c
 	// The clock of [Options].Now may make no progress, so a real timer bounds the wait.
@@ -97,8 +99,7 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 		if e.call, ok = b.Call(now, b.entered); ok {
 			return nil
 		}
-		// The wall clock may slew the seconds of the timeline, so the bucket may begin after the timer fires. Check
-		// again then.
+		// The timeline may slew its seconds, so the bucket may begin after the timer fires. Check again then.
 		timer := time.NewTimer(min(max(c.until(now, b.bucket), time.Millisecond), node.OccupyTimeout))
 		reason := func() error { return errClock }
 		select {
@@ -110,10 +111,10 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 		}
 		timer.Stop()
 		if b.cancel(e.at.leaf, list) {
-			// Get the reason only after the loan is returned: the methods of a user-defined context may panic or
+			// Get the reason only after the loan is cancelled: the methods of a user-defined context may panic or
 			// return nil.
 			return cmp.Or(reason(), context.Canceled)
 		}
-		// The bucket began before the loan was returned. The next round gets the call.
+		// The bucket began before the loan was cancelled. The next iteration gets the call.
 	}
 }

@@ -16,7 +16,7 @@ import (
 //
 //	in flight for a dry run = limiter.quotas inFlight − limiter.dry inFlight
 //
-// The steps of a call that the limits admit, by the decision of the dry runs:
+// The counts of a call that the limits admit, by the decision of the dry runs:
 //
 //	                           admitted            refused
 //	passes of the limits       counted             counted
@@ -32,10 +32,10 @@ type dryCount struct {
 	*generation
 }
 
-// evalDryRuns lets the dry runs check a call that passes in the bucket at. It returns the reason if they would refuse
-// the call, and counts it as refused until it ends. Otherwise it counts the pass for the dry runs and returns nil. If
-// a prioritized call would have waited for a bucket, the pass counts there. For waiting see
-// [quotas.checkConcurrency]. The limiters must be locked.
+// evalDryRuns lets the dry runs check a call that passes in the bucket at. If they admit the call, evalDryRuns counts
+// its pass for the dry runs and returns nil. If they would let a prioritized call wait for a later bucket, the pass
+// counts in that bucket. If they would refuse the call, evalDryRuns counts it as refused until it ends, and returns the
+// reason. For waiting see [quotas.checkConcurrency]. The limiters must be locked.
 func evalDryRuns(
 	list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64,
 ) *BlockedError {
@@ -124,10 +124,10 @@ func (r *Resource) dryRun(reason string) *generation {
 	return nil
 }
 
-// DryRuns iterates over the dry runs of the resource by reason, the name of the limit. The blocks in each View are
-// the calls that the dry run would have refused, in total, in windows and in seconds. All other numbers of the View
-// are 0. There are at most 16 reasons; [Other] covers the others. A dry run that has refused nothing is listed while
-// its limit is set. DryRuns takes the lock of limited calls while it copies the list.
+// DryRuns iterates over the dry runs of the resource by reason, the name of the limit. The blocks in each View are the
+// calls that the dry run would have refused, in total, in windows and in seconds. All other numbers of the View are 0.
+// There are at most 16 reasons; [Other] covers the others. A dry run that has refused nothing is listed while its limit
+// is set. Limited calls wait while DryRuns copies the list.
 func (r *Resource) DryRuns() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {

@@ -11,7 +11,7 @@ import (
 //
 // A limiter holds the rules of one name, and counts the passes and the calls in flight that these rules compare with
 // their counts. A resource has at most one limiter. A call of an overflowing name, which another resource records,
-// has more. The slice "list" in this package is the limiters of one call, in lock order:
+// has more. The slice "list" in this package holds the limiters of one call, in lock order:
 //
 //	call: resource "GET /a", origin "web"             call: name "GET /b", recorded for _other, origin "web"
 //
@@ -26,7 +26,7 @@ import (
 //
 //	limiter ─┬─ quotas ─┬─ all      ── passes, inFlight ←── rules without Origin
 //	         │          └─ origins  ── passes, inFlight ←── rules with Origin
-//	         └─ dry ──── (the same; passes and calls that the dry runs would admit or refuse)
+//	         └─ dry ──── (the same; passes that the dry runs admit, and calls that they would refuse)
 //
 // Lock order
 //
@@ -106,7 +106,8 @@ func unlockAll(list []*limiter) {
 }
 
 // setRules replaces the rules and keeps the meters. r is the resource of the limiter, or nil for an overflowing name.
-// If no rule read the passes of a resource before, they are taken from its views. m.mu must be held.
+// If no rule has read the passes of a resource before, setRules takes them from the views of the resource. m.mu must be
+// held.
 func (m *limiter) setRules(limits []Limit, r *Resource) {
 	m.quotas.removeRules()
 	m.dry.removeRules()
@@ -136,6 +137,7 @@ func (m *limiter) setRules(limits []Limit, r *Resource) {
 }
 
 // passesSoFar returns the recent passes of an origin. They come from the views of r, or for an overflowing name from x.
+// If the name was an overflowing name before it got the resource r, its passes from that time are added.
 func (m *limiter) passesSoFar(x *meter, r *Resource, origin string) *node.Quota {
 	q := m.c.newQuota()
 	switch {
@@ -212,5 +214,6 @@ func (m *limiter) setCounters(l *leaf) {
 	l.SetCounters(m.counters(l.origin)...)
 }
 
-// hasInFlight reports whether reserved calls of the resource are in flight, which its leaves do not record.
+// hasInFlight reports whether calls with a reservation are in flight; the leaves of the resource do not record such
+// calls. m may be nil.
 func (m *limiter) hasInFlight() bool { return m != nil && m.all.inFlight.Load() > 0 }

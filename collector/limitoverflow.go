@@ -11,12 +11,12 @@ import (
 //	byName["GET /b"]   ── limiter of one name
 //	byPattern["GET /*"] ── limiter that further names share while byName is full
 //
-// A further name evicts the idle names: they have no call in flight, and no pass for longer than any quota remembers.
-// If no name is idle, further names share one limiter for each pattern that they match. A name that moves from there
-// to its own limiter starts with all passes of the last second in the shared limiter, because some of them may be its
-// own.
+// A further name evicts the idle names. A name is idle if it has no call in flight, and had no pass for longer than any
+// quota remembers. If no name is idle, further names share one limiter for each pattern that they match. A name that
+// moves from a shared limiter to its own one starts with all recent passes of the shared limiter, because some of them
+// may be its own.
 //
-// A limiter of a name takes these ways:
+// The life of a limiter:
 //
 //	reserve ─┬─ byName full, no idle name ──→ byPattern, until the pattern has no limit and no call in flight
 //	         └─ byName ─┬─ all its calls were refused (dropUnused) ──→ dropped
@@ -92,7 +92,7 @@ func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 			m.copyPasses(t.c, &shared.quotas)
 			m.dry.copyPasses(t.c, &shared.dry)
 			shared.mu.Unlock()
-			break // while the table was full, the name counted in the limiters of all its patterns
+			break // one is enough: the name counted in the limiters of all its patterns
 		}
 	}
 	t.byName[name] = m
@@ -105,7 +105,7 @@ func (t *overflowLimiters) sweep() {
 	if t.swept == now {
 		return
 	}
-	t.swept = now // names that arrive in a flood do not repeat the scan
+	t.swept = now // a flood of names must not repeat the scan
 	maps.DeleteFunc(t.byName, func(_ string, m *limiter) bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -41,7 +41,7 @@ type rule struct {
 // covers reports whether the rule applies to calls of the origin.
 func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
 
-// meter returns the meter of an origin, and adds it if it is missing. The empty origin is all origins together.
+// meter returns the meter of an origin, and adds it if it is missing. The empty origin means all origins together.
 func (s *quotas) meter(origin string) *meter {
 	if origin == "" {
 		return &s.all
@@ -78,8 +78,8 @@ func (s *quotas) dropUnused(forget bool) {
 	})
 }
 
-// copyPasses sets the passes to copies of the passes in o. Both sets then count separately. The calls in flight stay
-// in o, whose reservations end there.
+// copyPasses sets the passes to copies of the passes in o. Both sets then count separately. The calls in flight remain
+// counted in o only, because their reservations end there.
 func (s *quotas) copyPasses(c *Collector, o *quotas) {
 	if o.all.passes != nil {
 		s.all.passes = c.copyQuota(o.all.passes)
@@ -146,8 +146,8 @@ func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
 	return nil
 }
 
-// checkQPS costs two comparisons for each rule, and a sum over all buckets for the first call in a bucket. It returns
-// an error if a limit on QPS refuses n more passes of the origin in the bucket, else nil.
+// checkQPS returns an error if a limit on QPS refuses n more passes of the origin in the bucket, else nil. It costs two
+// comparisons for each rule, and a sum over all buckets for the first call in a bucket.
 func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *BlockedError {
 	for i := range s.qps {
 		if x := &s.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {
@@ -157,8 +157,8 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 	return nil
 }
 
-// firstBorrowable returns the first bucket, from the bucket from on, with quota for n passes under all rules. The
-// call that borrows arrived in the bucket at. If there is no such bucket, ok is false.
+// firstBorrowable returns the first bucket, not before from, with quota for n passes under all rules. at is the bucket
+// in which the call arrived. If there is no such bucket, ok is false.
 func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from
 	for i := range s.qps {
@@ -181,7 +181,8 @@ func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	}
 }
 
-// passFrom is the rare part of pass. A separate function keeps pass small enough for inlining.
+// passFrom counts n passes for the meter of the origin, if it has one. It is separate from pass, which rarely calls it,
+// to keep pass small enough for inlining.
 func (s *quotas) passFrom(bucket time.Duration, n int64, origin string) {
 	if x := s.origins[origin]; x != nil && x.passes != nil {
 		x.passes.Pass(bucket, n)

@@ -10,9 +10,9 @@ import "github.com/windowstat/windowstat/node"
 //
 // Entry.Exit finds the bit "reserved" in the note of the node.Call, and loads the place only if the bit is set.
 
-// reservation holds limiters of a call that its leaf does not update when the call ends. Calls of overflowing names
-// have a reservation, and calls that a dry run would have refused. The entry of the call points to the embedded
-// place, so a reservation costs a single allocation.
+// reservation holds the limiters of a call that its leaf alone cannot update when the call ends. Two kinds of calls
+// have a reservation: calls of overflowing names, and calls that a dry run would have refused. The entry of the call
+// points to the embedded place, so a reservation costs a single allocation.
 type reservation struct {
 	place
 	list       []*limiter  // the first is the resource's; its leaf counts the call in flight
@@ -76,7 +76,8 @@ func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64
 	return n
 }
 
-// release removes a call that has ended, was cancelled while it waited, or was refused. r may be nil.
+// release removes the call from its limiters: the call has ended, was cancelled while it waited, or was refused. r may
+// be nil.
 func (r *reservation) release() {
 	switch {
 	case r == nil:

@@ -4,12 +4,12 @@ package collector
 // Resource.limiterState has the limiter from the first limit on, because the meters and the counts of dry runs outlive
 // the rules, and calls with a reservation end in them.
 //
-// A resource that records calls of other names ("shared") has a limiter if any pattern exists. Its own rules are only
-// the limits without a *; calls of other names get the rules of patterns from overflowLimiters.
+// A resource that records calls of other names (Resource.fallback) has a limiter if any pattern exists. Its own rules
+// are only the limits without a *; calls of other names get the rules of patterns from overflowLimiters.
 
-// Limit returns the lowest limit of a grade that covers all calls of the resource together. It ignores limits on
-// single origins and dry runs. It also ignores patterns for [Other], because a pattern limits each name separately.
-// If there is no such limit, ok is false. Limit takes the lock of limited calls briefly.
+// Limit returns the lowest limit of a grade that covers all calls of the resource together. It ignores limits on single
+// origins and dry runs. It also ignores patterns for [Other], because a pattern limits each name separately. If there
+// is no such limit, ok is false. Limited calls wait while Limit reads the rules.
 func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if r == nil {
 		return 0, false
@@ -51,7 +51,7 @@ func (r *Resource) setLimits(limits []Limit) {
 	}
 	m.setRules(rules, r)
 	m.dryCounts = filter(m.dryCounts, func(x labelled[dryCount]) bool { return x.of.stat != nil })
-	for _, l := range limits { // a series exists before the first block
+	for _, l := range limits { // so that their series exist before the first block
 		if l.DryRun {
 			getOrAdd(&m.dryCounts, l.String())
 		} else {
@@ -64,7 +64,8 @@ func (r *Resource) setLimits(limits []Limit) {
 	}
 }
 
-// share marks a resource that records calls of other names, and limits these names separately from then on.
+// share marks a resource that records calls of other names. From then on, limits apply to each of these names
+// separately.
 func (c *Collector) share(r *Resource) {
 	if r.fallback.Load() {
 		return

@@ -87,7 +87,7 @@ func (c *Collector) Limits() []Limit {
 // limits, but they may miss its pass.
 //
 // The cost is proportional to the number of resources times the number of patterns. From then on, registering a name
-// costs time proportional to the number of patterns. Calls and new names wait for at most one resource.
+// costs time proportional to the number of patterns. Calls and new names wait at most while one resource changes.
 func (c *Collector) SetLimits(limits []Limit) error {
 	if c == nil {
 		return nil

@@ -131,8 +131,8 @@ type publication struct{ metrics []Metric }
 // metrics that are published after the page was registered.
 //
 // Publish panics if a metric is invalid (see [Metric]), or if a different metric of the Collector already has its name:
-// a metric of the Collector itself, or a published one that has other labels or differs only in _total. It does not
-// know the names that pages use for resources, such as pass_total; pages omit such a metric.
+// a metric of the Collector itself, or a published one that has other labels or differs only in _total. Publish
+// does not know the names that pages use for resources, such as pass_total; pages omit a metric with such a name.
 //
 //	pushes of two servers      metric                                       shown as
 //	3 and 4                    push_samples_total{format="otlp"}            7

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// Other is the name that replaces all names beyond a limit: of resources, origins, entrances, reasons.
+	// Other is the name that replaces new resources, origins, entrances and reasons when their table is full.
 	Other = "_other"
 	// Unnamed is the resource of calls with the empty name.
 	Unnamed = "_unnamed"

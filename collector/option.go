@@ -31,8 +31,8 @@ const (
 // [Outbound].
 func Origin(name string) CallOption { return CallOption{kind: optionOrigin, text: name} }
 
-// Entrance names the context of the call, where its chain enters: Sentinel's context name. It applies to the first call
-// of a chain; calls below it are in the same context. The default is [DefaultEntrance].
+// Entrance names the context of the call, the point where its chain of calls enters: Sentinel's context name. It
+// applies to the first call of a chain; calls below it are in the same context. The default is [DefaultEntrance].
 func Entrance(name string) CallOption { return CallOption{kind: optionEntrance, text: name} }
 
 // Inbound marks a call from outside the process, which is part of [InboundTotal]. Below an inbound call it has no
@@ -43,11 +43,12 @@ func Inbound() CallOption { return CallOption{kind: optionInbound} }
 func Outbound() CallOption { return CallOption{kind: optionOutbound} }
 
 // Batch makes the entry represent n calls. They pass or are refused together, take the same time, and count as one call
-// in flight. Batch limits n to [1, 2^32-1]; a refused batch has no upper limit.
+// in flight. An n below 1 counts as 1. A batch that enters counts at most 2^32-1 passes. A refused batch, and a batch
+// that [Collector.Record] records, count all their calls.
 func Batch(n int64) CallOption { return CallOption{kind: optionBatch, n: n} }
 
-// Prioritized lets a call that a QPS limit would refuse wait for the next bucket: at most half a second, and no longer
-// than its context. See [Limit].
+// Prioritized lets a call wait for a later bucket if a QPS limit would refuse it now. The call waits at most half a
+// second, and no longer than its context. See [Limit].
 func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 
 // Admitted marks a call that was already admitted elsewhere. No limit refuses it, but it counts in all of them.
@@ -62,16 +63,18 @@ func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, 
 // in flight.
 func Passed() CallOption { return CallOption{kind: optionPassed} }
 
-// FromRequest marks a name that comes from a request, such as a path, and has earned a resource. It evicts no given
-// name, and any name may evict it; see [Options].MaxResources. A name becomes given when a call without this option, or
-// [Collector.Resource], uses it.
+// FromRequest marks a name that comes from a request, such as a path, and has earned a resource. Such a name evicts no
+// given name, and any new name may evict it; see [Options].MaxResources. A name becomes given when a call without this
+// option, or [Collector.Resource], uses it.
 func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 
 // FallbackResource records a call for another resource, such as one for all names that have not earned a resource. It
 // has no effect if the call's own name has a resource, or if a limit names it exactly. Limits apply by the call's own
 // name, as for names that are recorded as [Other]; see [Limit]. The other resource is registered if necessary, and is
-// never retired. Limits with patterns do not count calls of the other resource that are in flight when it first records
-// another name.
+// never retired.
+//
+// When the other resource first records another name, it may have calls of its own in flight. Limits with patterns do
+// not count these calls.
 func FallbackResource(resource string) CallOption {
 	return CallOption{kind: optionFallback, text: resource}
 }
@@ -90,7 +93,7 @@ type options struct {
 	admitted         bool
 	passed           bool
 	fromRequest      bool
-	nested           bool // below another call that has no entry here
+	nested           bool // the call is below another call, which has no frame
 	trace            string
 	fallback         string // empty if the call's own name records it
 	name             string // the name in the call

@@ -31,23 +31,23 @@ type Options struct {
 	// MaxResources.
 	Given []string
 	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. If the table is full, a new name
-	// evicts the longest-idle resource that has been idle for longer than Windows.History, so that every exporter has
-	// read its last seconds; a sweep finds idle resources every ten seconds. A [FromRequest] name evicts only earned
-	// names. While no resource is idle, calls of further names share the resource [Other]. Limits with patterns
-	// distinguish the same number of these names; see [Limit].
+	// evicts the longest-idle resource. That resource must have been idle for longer than Windows.History, so that
+	// every exporter has read its last seconds. A sweep finds idle resources every ten seconds. A name with
+	// [FromRequest] evicts only earned names. While no resource is idle, calls of further names share the resource
+	// [Other]. Limits with patterns track up to MaxResources of these names separately; see [Limit].
 	MaxResources int
 	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero; calls of further origins
 	// share the origin [Other]. MaxEntrances is the same for the entrances of the process.
 	MaxOrigins, MaxEntrances int
 	// MaxLeaves is the maximum number of combinations of resource, origin and entrance, [DefaultMaxLeaves] if zero. It
-	// bounds the memory: a busy resource takes some 16 KB for each leaf. Beyond it, calls share the origin and entrance
-	// [Other] of their resource, which takes up to four more leaves for each resource (and for each origin that a limit
-	// names), and new resources share [Other].
+	// bounds the memory: a busy resource takes some 16 KB for each leaf. If there are MaxLeaves leaves, new
+	// combinations share the origin and entrance [Other] of their resource, and new resources share the resource
+	// [Other]. The shared leaves are extra: up to four for each resource, and for each origin that a limit names.
 	MaxLeaves int
 	// RetireAfter is the time that a leaf must be idle, with no call in flight, until it is retired and its series end.
 	// Its counts stay in every total. The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are
-	// retired only when a new name evicts their resource. Otherwise it must be longer than Windows.History, so that
-	// every exporter has read the last seconds of a retired leaf. A resource is retired with its last leaf; a call
+	// retired only when a new name evicts their resource. Otherwise RetireAfter must be longer than Windows.History, so
+	// that every exporter has read the last seconds of a retired leaf. A resource is retired with its last leaf; a call
 	// through a kept handle registers it again.
 	RetireAfter time.Duration
 	// Windows configure the windows and the histogram of every resource.
@@ -56,9 +56,9 @@ type Options struct {
 	// except [ErrBlocked], which is never an exception, and [ErrPanicked], which always is. See [Ignore] and [Only]. If
 	// it panics, the call ends with an exception, and the panic continues in the caller of [Entry.Exit].
 	Exception func(error) bool
-	// ExceptionClass returns the class of an exception, such as its type. Exceptions are also counted by class. There
-	// should be few classes; see [Resource.Exceptions]. Nil means no classes. The error of a panic is [ErrPanicked]. If
-	// ExceptionClass panics, the class is [Unspecified], and the panic continues.
+	// ExceptionClass returns the class of an exception, such as the type of the error. [Resource.Exceptions] counts
+	// exceptions by class, so there should be few classes. Nil means no classes. The error of a panic is [ErrPanicked].
+	// If ExceptionClass panics, the class is [Unspecified], and the panic continues.
 	ExceptionClass func(error) string
 	// DurationsUnknown means that response times are unknown, for example in a log without durations. They count as 0,
 	// and exporters omit every metric of response times.
@@ -67,8 +67,9 @@ type Options struct {
 	// The zero Time means none.
 	After time.Time
 	// Now replaces the clock, for tests and for replays of the past. It times both ends of a call. Several goroutines
-	// may call it. If it goes back, time stops until Now has caught up. It is called with locks held, so it must not
-	// use the Collector, panic, or end its goroutine. A prioritized call waits by the machine's clock in any case.
+	// may call it. If Now goes back, the time of the Collector stops until Now has caught up. Now is called with locks
+	// held, so it must not use the Collector, panic, or end its goroutine. A prioritized call waits by the machine's
+	// clock even if Now is set.
 	Now func() time.Time
 }
 

@@ -17,7 +17,7 @@ func (r *Resource) Origin(name string) View {
 	return r.c.absent(r.findOrigin(name))
 }
 
-// Most resources have calls without an origin only, and then need no view for it:
+// Most resources have only calls without an origin. Their view is then also the view of the empty origin:
 //
 //	calls                 defaultOrigin           origins            view of the resource
 //	none, or origin ""    alive                   nil                all leaves = leaves of the origin ""
@@ -27,12 +27,13 @@ func (r *Resource) Origin(name string) View {
 //
 // A View of an origin follows the name through these states by findOrigin.
 
-// findOrigin returns a function that returns an origin of the resource that has the name at the time of the call.
+// findOrigin returns a function that looks up an origin. At each call, the function uses the resource that currently
+// has the name of r.
 func (r *Resource) findOrigin(name string) func() *generation {
 	return func() *generation { return r.now().origin(name) }
 }
 
-// origin returns an origin of this resource, even if the resource was retired, or nil.
+// origin returns an origin of this resource, or nil. It does not look for another resource if this one was retired.
 func (r *Resource) origin(name string) *generation {
 	if all := loaded(&r.origins); all != nil {
 		return all[name]
@@ -78,7 +79,7 @@ func (r *Resource) addOrigin(name string) {
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)
-	r.defaultOrigin.dead.Store(true) // after lookups find its successor
+	r.defaultOrigin.dead.Store(true) // last, so that lookups find its successor
 }
 
 // dropOrigins removes the views of origins without leaves. The collector's mu must be held.

@@ -18,14 +18,14 @@ type Completed struct {
 	Code Code
 	// TraceID, if not empty, is kept as an exemplar; see [Entry.ExitTrace].
 	TraceID string
-	// Nested marks a call made by another call that is recorded, too. It is not part of the calls of the entrance or of
-	// the process.
+	// Nested marks a call that was made by another recorded call. It does not count for the entrance or the process,
+	// because the other call does.
 	Nested bool
 }
 
-// Record records a completed call, for callers that learn of calls when they end: it passes and completes in the
-// current second, as one atomic change. When the call was in flight is unknown, so it does not count in concurrency,
-// and it is at the top of the tree. No limit refuses it; QPS limits count it. The options are those of
+// Record records a completed call, for callers that learn of calls when they end. The call passes and completes in the
+// current second, as one atomic change. The time when it was in flight is unknown, so it does not count in concurrency.
+// It is at the top of the call tree. No limit refuses it; QPS limits count it. The options are those of
 // [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect. Record costs as much as Enter
 // and Exit minus one reading of the clock, and allocates nothing for a registered name. A nil Collector records
 // nothing.

@@ -19,7 +19,8 @@ func (c *Collector) Resource(name string) *Resource {
 	return c.resourceFor(name, true)
 }
 
-// A call finds its leaf in these steps. The first two need no lock, and suffice for all calls but the first of a leaf:
+// A call finds its leaf in these steps. The first three need no lock, and suffice for all calls but the first of a
+// leaf:
 //
 //	leafFor       the child of the caller's tree node, or of the entrance, and its leaf      3 lookups
 //	resourceFor   byName                                                                     1 lookup
@@ -37,8 +38,8 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 		return r.(*Resource).markGiven(given)
 	}
 	clean := CleanName(name)
-	// If the table is full, this path takes no lock: a client may send a million made-up names. The fullness is read
-	// first, because then every registered name is found afterwards.
+	// If the table is full, this path takes no lock: a client may send a million made-up names. Check whether the table
+	// is full before the lookup: the lookup then finds every name that filled the table.
 	other := c.other.Load()
 	beyond := other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given))
 	if r, ok := c.byName.Load(clean); ok {
@@ -92,16 +93,17 @@ func (c *Collector) register(name string, given bool) *Resource {
 		}
 		return c.other.Load()
 	}
-	c.overflowLimiters.mu.Lock() // until calls of this name that another resource counts find the new one
+	// Another resource has recorded calls of this name. Hold the lock until such calls find the new resource.
+	c.overflowLimiters.mu.Lock()
 	defer c.overflowLimiters.mu.Unlock()
 	r := c.newResource(name)
 	c.byName.Store(name, r)
-	c.registered.Add(1) // after it can be found: a goroutine that sees the collector full finds every name in it
+	c.registered.Add(1) // after Store: a goroutine that sees a full table must find every name in it
 	return r
 }
 
-// newResource creates a resource. mu must be held: Seal reads the list under it, so a resource is either sealed with
-// the others, or starts after the sealed seconds.
+// newResource creates a resource. mu must be held. Seal reads the list of resources under mu, so a resource is either
+// sealed with the others, or starts after the sealed seconds.
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}
@@ -164,9 +166,9 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	}
 }
 
-// edgeMissing reports whether the tree lacks the edge from the caller to the leaf's node and may get it. It may not if
-// the tree is full or too deep, if the caller was retired in the meantime, or if the leaf is in another context than
-// the caller.
+// edgeMissing reports whether the tree lacks the edge from the caller to the leaf's node and should get it. The tree
+// does not get the edge if it is full or too deep, if the caller was retired in the meantime, or if the leaf is in
+// another context than the caller.
 func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
 		return false // created with the leaf
@@ -202,7 +204,7 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 		up.leaf.treeNode.adopt(s.leaf.treeNode)
 		c.edges.Add(1)
 	case s.leaf.treeNode.entrance != up.leaf.treeNode.entrance || up.leaf.treeNode.dead.Load():
-		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // it has no caller in this context
+		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // the node has no caller in this context
 	}
 	return s.leaf
 }

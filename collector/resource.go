@@ -13,7 +13,8 @@ import (
 // Resource counts the calls of one resource: an endpoint, a query, a client. Get it from [Collector.Resource] and keep
 // it. A nil *Resource records nothing and reads as idle. A Resource is safe for concurrent use.
 //
-// A call through a Resource has no origin, and the context [DefaultEntrance]. For others see [Collector.Enter].
+// A call that enters through a Resource has no origin, and the context [DefaultEntrance], except with
+// [Resource.EnterContext]. Use [Collector.Enter] to set them.
 type Resource struct {
 	// Every call reads the next three fields, which start a cache line.
 	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before the first use and after retirement
@@ -25,7 +26,7 @@ type Resource struct {
 	limiterState  atomic.Pointer[limiter] // the current or last limiter; changed with the collector's mu held
 
 	given atomic.Bool // the name is given, not only earned; see [FromRequest]
-	// It records calls of other names, see [FallbackResource]; changed with the collector's mu held.
+	// The resource records calls of other names, see [FallbackResource]; changed with the collector's mu held.
 	fallback  atomic.Bool
 	permanent bool // never retired; a fallback is not retired either
 
@@ -47,7 +48,7 @@ func (r *Resource) Name() string {
 
 // Enter records the start of a call: it passes, and is in flight until [Entry.Exit]. It costs one reading of the
 // monotonic clock and one atomic addition. Exit costs another reading and a lock that is almost never contended. Both
-// allocate only memory that the resource keeps, when it is first needed.
+// allocate memory only when the resource first needs it; the resource then keeps the memory.
 //
 //	e := r.Enter()
 //	…
@@ -78,8 +79,8 @@ func (r *Resource) begin(e *Entry) bool {
 	return !e.call.IsZero()
 }
 
-// EnterContext is [Collector.Enter] for the name of the resource, without the lookup: the call is below the call of ctx
-// and inherits its origin. It costs about half as much again as Enter, and one allocation for the context.
+// EnterContext is [Collector.Enter] for the name of the resource, without the lookup. The call is below the call of ctx
+// and inherits its origin. EnterContext costs about 1.5 times as much as Enter, plus one allocation for the context.
 func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner context.Context, e Entry, err error) {
 	inner = ctx
 	if r == nil {
@@ -91,8 +92,8 @@ func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner 
 	return
 }
 
-// known returns the leaf of a call. It returns nil if the call has a limit, or if the leaf or its position in the tree
-// does not exist yet.
+// known returns the leaf of a call. It returns nil if the resource has a limit or was retired, or if the leaf or its
+// position in the tree does not exist yet.
 func (r *Resource) known(up *frame, o *options) *leaf {
 	if r.limiter.Load() != nil || r.dead.Load() {
 		return nil
@@ -118,8 +119,8 @@ func (r *Resource) TryEnter() (e Entry, err error) {
 }
 
 // Do records f as one call, or returns an error that wraps [ErrBlocked] if a limit refuses it. Otherwise it returns the
-// error of f, which counts as an exception if [Options].Exception reports so. A panic of f, which continues, and a
-// runtime.Goexit always count as an exception.
+// error of f, which counts as an exception if [Options].Exception reports so. A panic of f or a runtime.Goexit
+// always counts as an exception; the panic continues.
 func (r *Resource) Do(f func() error) error {
 	e, err := r.TryEnter()
 	if err != nil {
@@ -135,8 +136,8 @@ func (r *Resource) enter(e *Entry, admitted bool) error {
 	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }
 
-// count calls f with the leaf of a call without a context. If the resource was retired, it looks up the name for each
-// call: another resource may have the name now, or share it with all further names.
+// count calls f with the leaf of a call without a context. If r was retired, count looks up the name for each call:
+// another resource may have the name now, or the call may be recorded for [Other].
 func (r *Resource) count(o *options, f func(*leaf) error) error {
 	if l := r.current.Load(); l != nil {
 		if err := f(l); err != errMoved {
@@ -178,7 +179,7 @@ func (r *Resource) InFlight() int64 { return r.View().InFlight() }
 // Snapshot is [View.Snapshot] of the resource.
 func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot { return r.View().Snapshot(h) }
 
-// now returns the resource that currently has this name.
+// now returns the resource that currently has the name of r, or r itself if none has it.
 func (r *Resource) now() *Resource {
 	if r.dead.Load() {
 		if x, ok := r.c.byName.Load(r.name); ok {

@@ -15,8 +15,8 @@ import (
 const (
 	// sweepEvery is the number of seconds between two sweeps for idle leaves.
 	sweepEvery = 10
-	// sealShare is the number of leaves that one Seal visits in a sweep, and newShare the number that a new name visits
-	// if the table is full. The next one continues.
+	// sealShare is the number of leaves that one Seal visits in a sweep. newShare is the number that a new name visits
+	// if the table is full. The next Seal, or the next new name, continues the sweep.
 	sealShare = 1000
 	newShare  = 64
 	// portion is the number of leaves that retire visits per lock acquisition.
@@ -30,7 +30,7 @@ const (
 //	    retire a resource: its idle leaves, then its empty origins and tree nodes, then the resource
 //	  compact  at the end: remove the retired from the list of resources and from the shared views
 type sweeper struct {
-	mu   sync.Mutex     // held during a part of the sweep; no goroutine waits for it
+	mu   sync.Mutex     // held during a part of the sweep; only TryLock locks it
 	todo []*Resource    // not visited yet
 	idle []idleResource // collected so far
 }
@@ -102,8 +102,8 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 }
 
-// retire retires the idle ones of some leaves of the node, and returns the views of the resource that include them. The
-// collector's mu must be held.
+// retire retires the idle leaves among some, which are leaves of the node. It returns the views of the resource that
+// include the retired leaves. The collector's mu must be held.
 func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
@@ -178,7 +178,7 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// Every retired leaf has been idle since then, whatever the reason.
+		// Every retired leaf has been idle since then, whatever the reason of its retirement.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
 			e.view.Remove(since)
@@ -217,7 +217,7 @@ func (c *Collector) setIdle(list []idleResource, since int64) {
 	c.idle.Store(&all)
 }
 
-// takeIdle removes and returns the next resource to evict, or nil.
+// takeIdle removes and returns the next resource that a name may evict, or nil.
 func (c *Collector) takeIdle(given bool) *Resource {
 	for {
 		all := c.idle.Load()
@@ -231,13 +231,13 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the second before which an evicted resource was last used: every reader has had time to read all of
-// it.
+// idleSince returns the second since which a resource must have been idle before it is evicted. Every reader has then
+// had time to read its last seconds.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }
 
-// Retirement, eviction and new calls may meet at any point. Each ends well:
+// Retirement, eviction and new calls may run concurrently. Each conflict is resolved:
 //
 //	a call finds a leaf that is being retired       leaf.enter returns errMoved; the call looks the leaf up again
 //	a call finds a resource that is being retired   makeLeaf returns nil; the call registers the name again

@@ -22,8 +22,8 @@ type Running struct {
 
 // Oldest returns the n calls that have been in flight longest, the oldest first, among calls that were entered with a
 // context: by [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the middlewares. It does not list calls
-// through a handle, of which only the number is kept. With more than about twenty thousand calls in flight it misses a
-// few, which found no free slot when they began.
+// through a handle, because the Collector keeps only their number. If more than about twenty thousand calls are in
+// flight, some find no free slot when they begin, and Oldest misses them.
 //
 // It takes no lock and delays no call. It costs about ten microseconds, plus about ten nanoseconds for each call in
 // flight. It calls Value on the contexts of the calls that it lists. A nil Collector has no calls.
@@ -66,7 +66,7 @@ func (c *Collector) listOldest(n int, of *Resource) []Running {
 	return list
 }
 
-// oldest yields the age of the oldest call of each resource with calls in the list of [Collector.Oldest].
+// oldest yields, for each resource, the age of the oldest call among the calls that [Collector.Oldest] can list.
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	first := map[*Resource]*frame{}
 	for f := range c.running.all {
@@ -108,8 +108,8 @@ func withTrace(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, traceKey{}, id)
 }
 
-// slot holds a call in flight with a context, from its start to its end. The list thus costs a call two atomic stores
-// and no lock, and retains no call that has ended.
+// slot holds the frame of a call in flight with a context, from its start to its end. The list of calls thus costs a
+// call two atomic stores and no lock, and retains no call that has ended.
 type slot = atomic.Pointer[frame]
 
 // slotShard fills a cache line. A goroutine chooses a shard by the address of its stack: the shard is then usually in
@@ -157,7 +157,8 @@ func (s *slots) put(f *frame) uint32 {
 	return 0
 }
 
-// choose returns one of n shards for an address, without its low bits, which many addresses share.
+// choose hashes an address to the number of one of n shards. It ignores the low bits of the address, because they are
+// equal for many addresses.
 func choose(at unsafe.Pointer, low int, n uint32) uint32 {
 	return uint32(uint64(uintptr(at))>>low*0x9e3779b97f4a7c15>>32) % n
 }

@@ -85,9 +85,10 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	return n.Histogram(line.IndexAtOrAfter(from), line.IndexAtOrAfter(to), h)
 }
 
-// Node returns the view by index of the timeline, for exporters that read many views at one [Boundary]. It does not
-// follow the name: call Node again rather than keep the result. After retirement and before the next call, it returns
-// the retired view, or nil if the View never had one. The Node of a resource of a [Boundary] is never nil.
+// Node returns the [node.View] that v reads. Its methods take indexes of the timeline, for exporters that read many
+// views at one [Boundary]. The result does not follow the name, so call Node again rather than keep it. After
+// retirement and before the next call, Node returns the retired view, or nil if the View never had one. The Node of a
+// resource of a [Boundary] is never nil.
 func (v View) Node() *node.View {
 	g := v.generation
 	if g == nil {
@@ -96,7 +97,7 @@ func (v View) Node() *node.View {
 	if now := g.latest(); now != nil {
 		return now.view
 	}
-	// Its view now covers all origins.
+	// The resource has other origins now, so g.view covers more than the calls without an origin.
 	if r := g.resource; r != nil && g == &r.defaultOrigin && r.origins.Load() != nil {
 		return node.NewView(g.c.shape, g.c.line.Now())
 	}
@@ -120,19 +121,20 @@ func (v View) read() (n *node.View, now leap.Reading) {
 }
 
 // generation holds the view of a name from its first use to its retirement, and a function that finds the next
-// generation of the name. Only dead changes.
+// generation of the name. Only the field dead changes.
 //
 //	View -> generation 1 (dead) -- next() --> generation 2 (the current one)
 //	        view: last counts                 view: counts since the name was used again
 //
-// Each generation finds the current one by its name, not by a chain, so a View that was kept for long costs one more
-// lookup and retains one generation.
+// Each generation finds the current one by its name, not by a chain. A View that was kept for long therefore costs only
+// one more lookup, and retains one generation.
 type generation struct {
 	c        *Collector
 	view     *node.View
 	dead     atomic.Bool // retired; changed with the collector's mu held
 	resource *Resource   // the resource, also of an origin or a context; nil for other views
-	// Returns the current generation of the name, which may be nil or dead; nil if it is never retired.
+	// Returns the current generation of the name, which may be nil or dead. The field is nil if the name is never
+	// retired.
 	next func() *generation
 }
 
