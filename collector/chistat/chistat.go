@@ -14,30 +14,33 @@
 //
 // # Position
 //
-// With Use of the outermost router, the middleware counts everything. Chi runs such middleware before it routes, so the
-// route is searched twice. Install middleware that changes the routing, such as StripSlashes, outside; otherwise the
-// request has the name of its original path. Redirects of an inner RedirectSlashes are unmatched.
+// Installed with Use in the outermost router, the middleware counts all requests. Chi runs such middleware before it
+// routes, so the route is searched twice. Install middleware that changes the routing, such as StripSlashes, outside of
+// this one; otherwise the request has the name of its original path. Redirects of an inner RedirectSlashes are
+// unmatched.
 //
-// With With, and in a Group, chi has routed already, and no search is needed. Only the routes there are counted. With
-// Use of a mounted router, the middleware counts the routes of this router and its 404s; it sees the original paths.
-// Wrap a router that is not a chi.Mux as a whole: chistat.Middleware(c)(router).
+// Installed with With or in a Group, the middleware counts only the routes there. Chi has routed already, so no search
+// is needed. Installed with Use in a mounted router, the middleware counts the routes of this router and its 404s; it
+// sees the original paths. To install it in a router that is not a chi.Mux, wrap the router as a whole:
+// chistat.Middleware(c)(router).
 //
-// A mounted handler that does not implement chi.Routes has the pattern of its mount, such as "GET /old/*". This
-// includes routers behind http.StripPrefix, which hides them. Use [StripPrefix] instead to keep their routes.
+// Requests to a mounted handler that does not implement chi.Routes have the pattern of the mount, such as "GET /old/*".
+// This includes routers behind http.StripPrefix, which hides their routes. Use [StripPrefix] instead to keep their
+// routes.
 //
 // # Panics
 //
-// The middleware works inside or outside of chi's Recoverer. A panic is an exception. Its status is the written one, or
-// 500, the response of Recoverer. http.ErrAbortHandler, which Recoverer lets through, has no code. In a service without
-// Recoverer, where net/http closes the connection, use httpstat.Recovered(0). If the recoverer sends another status,
-// pass this status.
+// The middleware works inside or outside of chi's Recoverer. A panic is an exception. The request has the status that
+// was written before the panic, or else 500, which Recoverer sends. It has no code after http.ErrAbortHandler, which
+// Recoverer lets through. If other middleware recovers panics and sends another status, pass this status to
+// httpstat.Recovered. In a service without Recoverer, net/http closes the connection; use httpstat.Recovered(0).
 //
 // # Caveats
 //
 // Responses of outer middleware, such as CORS responses, are not counted. A request that passes the middleware twice,
 // for example in a router and in a mounted router, is counted twice, one call below the other.
 //
-// Chi does not allow adding routes while it routes. An added route is counted from its first request on.
+// Chi does not allow adding routes while it routes. A route that is added later is counted from its first request on.
 package chistat
 
 import (

@@ -16,21 +16,21 @@
 //
 // Echo calls its HTTPErrorHandler after all middleware has returned, to convert an error into a response. This
 // middleware calls it immediately, and counts the status of the response, as echo's RequestLogger does. Outer
-// middleware therefore gets the error after the response was written. Install middleware that converts errors inside. A
-// custom HTTPErrorHandler must check if the response is committed, as echo's handler does, because it is called again
-// when the error reaches echo.
+// middleware therefore gets the error after the response was written. Install middleware that converts errors inside of
+// this one. A custom HTTPErrorHandler must check if the response is committed, as echo's handler does, because it is
+// called again when the error reaches echo.
 //
 // # Panics
 //
-// The middleware works inside or outside of echo's Recover. A panic is an exception. Its status is the written one, or
-// 500, the response of Recover. http.ErrAbortHandler, which Recover lets through, has no code. In a service without
-// Recover, where net/http closes the connection, use httpstat.Recovered(0). If the recoverer sends another status, pass
-// this status.
+// The middleware works inside or outside of echo's Recover. A panic is an exception. The request has the status that
+// was written before the panic, or else 500, which Recover sends. It has no code after http.ErrAbortHandler, which
+// Recover lets through. If other middleware recovers panics and sends another status, pass this status to
+// httpstat.Recovered. In a service without Recover, net/http closes the connection; use httpstat.Recovered(0).
 //
 // # Caveats
 //
-// Install it with Use on an Echo, a group or a route, not with Pre: echo runs Pre before it knows the route. A custom
-// router must set the route with Context.InitializeRoute. Hosts are not part of names.
+// Install the middleware with Use on an Echo, a group or a route, not with Pre: echo runs Pre before it knows the
+// route. A custom router must set the route with Context.InitializeRoute. Hosts are not part of names.
 //
 // Responses of outer middleware, such as CORS responses, are not counted. A request is counted twice if its route has
 // the middleware twice.
@@ -53,7 +53,7 @@ import (
 // If an inner handler returns an error, the middleware passes it to echo's HTTPErrorHandler immediately, because the
 // handler chooses the status. Then it returns the error, as echo's RequestLogger does.
 //
-// Middleware is safe for concurrent use. It costs as much as httpstat.Handler plus a name and a little more.
+// Middleware is safe for concurrent use. It costs as much as httpstat.Handler, plus making a name, and a little more.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.MiddlewareFunc {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {

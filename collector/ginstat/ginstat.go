@@ -13,11 +13,11 @@
 //
 // # Panics
 //
-// The middleware works inside or outside of gin's Recovery. A panic is an exception. Its status is the written one, or
-// 500, the response of Recovery. In a service without Recovery, where net/http closes the connection, use
-// httpstat.Recovered(0). If the recoverer sends another status, pass this status. Recovery treats http.ErrAbortHandler
-// as a broken connection, and gin responds with the status that was set; if the middleware is inside of Recovery, this
-// is an exception without a code.
+// The middleware works inside or outside of gin's Recovery. A panic is an exception. The request has the status that
+// was written before the panic, or else 500, which Recovery sends. If other middleware recovers panics and sends
+// another status, pass this status to httpstat.Recovered. In a service without Recovery, net/http closes the
+// connection; use httpstat.Recovered(0). Recovery treats http.ErrAbortHandler as a broken connection, and gin responds
+// with the status that was set. If the middleware is inside of Recovery, such a request is an exception without a code.
 //
 // # Caveats
 //
@@ -27,7 +27,7 @@
 // A request that HandleContext routes again is counted for both routes, one below the other. So is a request whose
 // route has the middleware twice.
 //
-// Gin does not allow adding routes while it routes. An added route is counted from its first request on.
+// Gin does not allow adding routes while it routes. A route that is added later is counted from its first request on.
 package ginstat
 
 import (
@@ -46,7 +46,7 @@ import (
 // Middleware takes the options of [httpstat.Handler]. A panic that propagates is counted with 500, the status that
 // gin's Recovery sends, unless the option [httpstat.Recovered] sets another one. A nil Collector counts nothing.
 //
-// Middleware is safe for concurrent use. It costs as much as httpstat.Handler plus a name and a little more.
+// Middleware is safe for concurrent use. It costs as much as httpstat.Handler, plus making a name, and a little more.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(g *gin.Context) {
@@ -82,16 +82,16 @@ type response struct {
 	counted http.ResponseWriter // records the status
 }
 
-// reportStatus passes the status of the response to counted. The status is gin's own, so the client has it anyway.
-// Informational statuses are ignored, because net/http sends a final one after them.
+// reportStatus passes the status of the response to counted. It changes nothing for the client, because the status
+// comes from gin. Informational statuses are ignored, because net/http sends a final one after them.
 func (w *response) reportStatus() {
 	if status := w.Status(); status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		w.counted.WriteHeader(status)
 	}
 }
 
-// Hijack implements http.Hijacker. If the response has begun, it has its status; otherwise the call is a switch of
-// protocols (101).
+// Hijack implements http.Hijacker. If the response has begun, the call gets the status of the response; otherwise it
+// gets 101 (Switching Protocols).
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.Written() {
 		w.reportStatus()

@@ -38,7 +38,8 @@ func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterce
 	}
 }
 
-// clientName returns the resource of a client's call. The prefix distinguishes it from the served method of a gateway.
+// clientName returns the resource of a client's call. The prefix keeps it separate from the server's resource of the
+// same method, because a gateway serves and calls the same method.
 func clientName(method string) string { return "client " + method }
 
 // StreamClient counts each stream of a client as one call. The call ends with the first of these events:
@@ -51,7 +52,7 @@ func clientName(method string) string { return "client " + method }
 //
 // A stream that a limit refuses is not opened. A nil Collector counts nothing.
 //
-// It costs as much as [UnaryClient] plus a few allocations to observe these events.
+// The interceptor costs as much as [UnaryClient], plus a few allocations to observe these events.
 func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInterceptor {
 	o := apply(c, opts, clientFailed)
 	return func(
@@ -106,7 +107,7 @@ type clientStream struct {
 	stopWait func() bool // stops waiting for the end of the context
 }
 
-// end ends the call, and stops waiting for the context. Only the first end has an effect.
+// end ends the call, and stops waiting for the context. Only the first call of end has an effect.
 func (s *clientStream) end(err error) {
 	s.stopWait()
 	s.exit(s.entry, err)
@@ -150,7 +151,8 @@ func (s *clientStream) Header() (_ metadata.MD, err error) {
 	return s.ClientStream.Header()
 }
 
-// sent ends the call if sending failed. If the error is io.EOF, RecvMsg returns the reason.
+// sent ends the call if SendMsg, CloseSend or Header failed with an error other than io.EOF. After io.EOF the call
+// continues until RecvMsg returns the status of the stream.
 func (s *clientStream) sent(err *error) {
 	if *err != nil && *err != io.EOF {
 		s.end(*err)

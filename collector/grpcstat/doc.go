@@ -19,7 +19,7 @@
 //
 // Limits of the Collector apply to all calls. A server responds to a refused call with ResourceExhausted and a
 // RetryInfo of one second, before the handler runs and before it reads the first message of a stream. A client does not
-// send a refused call. In both places the error has the code ResourceExhausted, and errors.Is finds
+// send a refused call. In both cases the error has the code ResourceExhausted, and errors.Is finds
 // [collector.ErrBlocked] in it, for outer interceptors and callers. A server sends the message of the error to the
 // caller; the message contains the limit and its current value.
 //
@@ -56,17 +56,21 @@
 // excludes calls that should not be counted, such as health checks.
 //
 // A handler that panics or calls runtime.Goexit ends its call with [collector.ErrPanicked]; the panic propagates. The
-// same is true for inner interceptors, their streams, and the methods of errors. The function of [Origin] runs before a
-// call enters: if it panics, the call is not counted. A client's stream can end in the background, with its context or
-// its connection. No caller can receive a panic of [collector.Options].Exception or ExceptionClass then: the package
-// recovers it, and the call is an exception.
+// same is true for a panic in an inner interceptor, in a method of its stream, or in a method of the returned error
+// that the package calls to find the code. The function of [Origin] runs before a call enters: if it panics, the call
+// is not counted.
+//
+// A client's stream can end in the background, when its context ends or its connection is closed. If
+// [collector.Options].Exception or ExceptionClass panics then, no caller can receive the panic. The package recovers
+// it, and the call is an exception.
 //
 // # Caveats
 //
 // A server counts a stream from the arrival of its headers, because it has work with the stream from then on. It counts
-// a unary call after it has read the request. If a client cancels a stream before the first message, the stream has
-// therefore passed and completed with Canceled, although a method that reads the request first, as methods with a
-// stream of responses do, has not run. A unary call that is canceled this early is not counted.
+// a unary call after it has read the request. A unary call that is canceled before its request was read is therefore
+// not counted. A stream that is canceled this early has passed, and completes with Canceled. This is true even if the
+// method has not run: for a method with a single request and a stream of responses, generated code reads the request
+// before it calls the method.
 //
 // Events outside the interceptors are not counted: calls of methods that the server does not have, and requests that
 // cannot be decoded. Responses that cannot be encoded or are too large count with the result of the handler.

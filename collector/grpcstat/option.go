@@ -20,7 +20,8 @@ type options struct {
 	skip      []func(ctx context.Context, method string) bool
 }
 
-// apply returns the options of a server or client, whose default rule for exceptions is exception.
+// apply returns the options of a server or a client. The parameter exception is the default rule for exceptions; opts
+// can replace it.
 func apply(c *collector.Collector, opts []Option, exception func(codes.Code) bool) *options {
 	o := &options{c: c, exception: exception}
 	for _, set := range opts {

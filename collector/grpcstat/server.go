@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// Entrance is the entrance of the calls of a server, and of the calls that they make.
+	// Entrance is the entrance of the calls that a server receives. Calls that their handlers make inherit it.
 	Entrance = "grpc"
-	// Unmatched is the resource of streams without a registered method, which grpc.UnknownServiceHandler handles,
-	// because clients can invent their names, and of the streams of a service that was registered without an
-	// implementation.
+	// Unmatched is the resource of streams without a registered method, because clients can invent the names of such
+	// methods. grpc.UnknownServiceHandler handles these streams. Streams of a service that was registered without an
+	// implementation are counted as Unmatched, too.
 	Unmatched = "unmatched"
 )
 

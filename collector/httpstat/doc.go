@@ -21,14 +21,14 @@
 //
 // A request is counted with the status of its response: the first final status that the handler wrote, 200 if the
 // handler wrote none, or 101 if it hijacked the connection. If a handler panics before it writes a status, the request
-// has no code: net/http closes the connection, and the client gets no response. If it panics later, the request has the
-// status that it wrote, although net/http sends nothing of a short response that was not flushed. For middleware that
-// recovers panics and sends a status, use [Recovered]. A request that a limit refused is a block, not a completion, and
-// has no code.
+// has no code: net/http closes the connection, and the client gets no response. If the handler panics later, the
+// request has the status that the handler wrote, although net/http sends nothing of a short response that was not
+// flushed. For middleware that recovers panics and sends a status, use [Recovered]. A request that a limit refused is a
+// block, not a completion, and has no code.
 //
 // A status of 500 or more is an exception on both sides, unless [Exception] changes this. A handler that panics is an
 // exception, too, including http.ErrAbortHandler, with which net/http aborts a response. The panic propagates.
-// OpenTelemetry has the same rule for servers; for clients it counts 400 and more as errors, which is
+// OpenTelemetry has the same rule for servers. For clients, it counts 400 and more as errors. To do the same, use
 //
 //	httpstat.Exception(func(status int) bool { return status >= 400 })
 //
@@ -38,8 +38,8 @@
 //
 // # Routers and frameworks
 //
-// A ServeMux below another one is counted with its full patterns. Use [StripPrefix] instead of http.StripPrefix to keep
-// them:
+// Requests to a ServeMux below another one are counted with full patterns. Use [StripPrefix] instead of
+// http.StripPrefix to keep them:
 //
 //	mux.Handle("/api/", httpstat.StripPrefix("/api", users)) // GET /api/users/{id}
 //

@@ -57,11 +57,12 @@ const (
 //
 // At each position of a path, at most MaxValues successful values keep their own name. All others are named "*". The
 // most called values win: a new value replaces the least called one when it has more than twice as many calls. A
-// service that answers every path with success therefore gets few names. Folding to "*" cannot bypass a limit: a call
-// keeps its full name if a limit other than the one on the "*" name matches it. The same is true for unearned names.
+// service that answers every path with success therefore gets few names. Folding to "*" cannot bypass a limit: if a
+// limit matches the full name and not the name with "*", the call keeps its full name. Unearned names cannot bypass a
+// limit either, because each is limited by its own name.
 //
 // A host may earn a name while it has fewer names in use than there are free ones, or fewer than eight. A single host
-// therefore gets at most half of them.
+// therefore gets at most half of all names.
 //
 // Create Names with [NewNames]; concurrent use is safe. Decisions depend only on the calls and their order. Its memory
 // is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock, and less than a
@@ -115,9 +116,9 @@ func NewNames(o NamesOptions) (*Names, error) {
 	return n, nil
 }
 
-// Name returns the name and its status. Calls are counted and limited under this name. The plain name consists of a
-// method and a path, as [PathName] makes it. The client is an address with or without a port, or empty if unknown. An
-// unearned name is counted as [Unmatched], unless the Collector has a resource of this name; see
+// Name returns the name under which calls of a plain name are counted and limited, and the status of that name. A plain
+// name consists of a method and a path, as [PathName] makes it. The client is an address with or without a port, or
+// empty if unknown. An unearned name is counted as [Unmatched], unless the Collector has a resource of this name; see
 // [collector.FallbackResource].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
@@ -156,10 +157,10 @@ func (n *Names) Learn(plain, client string, status int) {
 type NameCache struct {
 	name    *earnedName
 	nodes   []*pathNode // of its path
-	changes int         // of the Names, when they were found
+	changes int         // value of Names.changes when name and nodes were found
 }
 
-// Observe combines Name and Learn for a call that has ended, as the calls of a log have. It caches its result in cache,
+// Observe combines Name and Learn for a call that has ended, such as a call in a log. It stores the result in cache,
 // unless cache is nil. Until other names change, the next call of the same name then takes a tenth of the time.
 func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
@@ -174,7 +175,7 @@ func (n *Names) Observe(plain, client string, status int, cache *NameCache) (nam
 	if n.given[plain] {
 		return plain, Given
 	}
-	// The call is named as before it was learned: its own success must not change its name.
+	// Name the call as before Learn: its own success must not change its name.
 	var b [pathSize]byte
 	learned, before := n.paths.learn(b[:0], plain)
 	after, x := n.earned.lookup(learned, plain)
@@ -208,9 +209,9 @@ func (n *Names) earn(x *earnedName, name, client string) {
 // pathSize is the size of the buffer for a name on the stack. Longer names cost an allocation in each decision.
 const pathSize = 128
 
-// decide returns the name of a request, the options of its call, and a function that records the status of the
-// response, or nil if the name is given. If a limit matches the plain name, and folding to "*" would bypass it, the
-// call keeps the plain name.
+// decide returns the name of a request and the options of its call. It also returns a function that records the status
+// of the response; the function is nil if the name is given. If a limit matches the plain name, and folding to "*"
+// would bypass the limit, the call keeps the plain name.
 func (n *Names) decide(
 	c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption,
 ) (string, []collector.CallOption, func(int)) {

@@ -8,9 +8,9 @@ import (
 
 // Option configures how requests are counted. The functions of options, and the function that names requests, run
 // before a request enters, also for requests that a limit then refuses. Only the function of [Exception] runs after the
-// response. If one of the former panics, the panic propagates, and the request is not counted. If the function of
-// Exception panics, the request is an exception. [Transport] supports [Exception] and [Skip] only; all other options
-// concern incoming requests.
+// response. If a function panics before the request enters, the panic propagates, and the request is not counted. If
+// the function of Exception panics, the request is an exception. [Transport] supports [Exception] and [Skip] only; all
+// other options concern incoming requests.
 type Option func(*settings)
 
 // settings holds the values of the options. Functions that are nil are not set.
@@ -98,8 +98,8 @@ func Refused(h http.Handler) Option {
 
 // Recovered sets the status of requests whose handler panicked before it wrote one. Use it inside middleware that
 // recovers panics and sends a status, such as the 500 of most frameworks. The option does not apply to
-// http.ErrAbortHandler, which such middleware lets through. The panic propagates as a second one. Without the option,
-// or with 0, such requests have no code.
+// http.ErrAbortHandler, which such middleware lets through. The middleware recovers the panic, and panics again with
+// the same value. Without the option, or with 0, such requests have no code.
 func Recovered(status int) Option { return func(s *settings) { s.recovered = status } }
 
 // Trace sets a function that returns the trace id of a request, or an empty string. [collector.Collector.Oldest]

@@ -44,7 +44,8 @@ func Method(m string) string {
 	}
 }
 
-// AppendPathName appends the name that [PathName] makes from a method and a path, for readers of logs.
+// AppendPathName appends the name that the function of [PathName] returns for this method and path. It is for programs
+// that read logs and have no [http.Request].
 func AppendPathName(to, method, path []byte, depth int) []byte {
 	return appendPath(append(append(to, Method(string(method))...), ' '), path, depth)
 }
@@ -112,7 +113,7 @@ func identifies(s []byte) bool {
 	if len(s) > longestWord || isDate(s) || isEmail(s) || isToken(s) {
 		return true
 	}
-	// Count the kinds of characters. letters are the ones that are not hexadecimal.
+	// Count the kinds of characters: hex counts the letters a to f, and letters counts all others.
 	var digits, hex, letters, dashes int
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -140,7 +141,7 @@ func identifies(s []byte) bool {
 	}
 }
 
-// date matches a month, a day, or a day with a time, with one of -._ as separator, in either order of the fields.
+// date matches a month, a day, or a day with a time. The fields can be in either order, separated by one of -._.
 var date = regexp.MustCompile(strings.ReplaceAll(
 	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})`+ // day
 		`(?:[Tt][\d:.,+Zz-]+)?`+ // time

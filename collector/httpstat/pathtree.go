@@ -19,7 +19,7 @@ import (
 //	    └── search             tracked, 20
 //
 // In this tree /users/:id/avatar is named /users/:id/*. Its calls are counted in the sketch, under its full path. The
-// value replaces profile once it has more than twice the calls of profile (see tryPromote). Counts are halved
+// value avatar replaces profile once it has more than twice the calls of profile (see tryPromote). Counts are halved
 // periodically: a value that was busy long ago eventually loses its slot.
 //
 // The sketch bounds memory: a value that is called once uses almost no memory. Hosts have no fair share of values. The
@@ -102,8 +102,9 @@ func (p *pathTree) full(node *pathNode) bool {
 // hasNoTracked reports whether no value is tracked below a node.
 func (x *pathNode) hasNoTracked() bool { return x == nil || x.tracked == 0 }
 
-// learn counts a successful call, and appends its name to b. If the call changes its own name, because one of its
-// values becomes tracked, or may change it, because all counts are halved, before is the name before the call.
+// learn counts a successful call, and appends its name to b. It also returns the name before the call, if the call
+// changes its own name because one of its values becomes tracked, or if it may change it because all counts are halved.
+// Otherwise before is nil.
 func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
 		before = p.name(nil, plain)
@@ -115,7 +116,7 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 		return append(b, plain...), before
 	}
 	b = append(b, method...)
-	begin, found := len(b), true // found: each value was in the tree
+	begin, found := len(b), true // found: so far, each value was in the tree
 	for node := &p.root; more; {
 		var value string
 		value, path, more = strings.Cut(path, "/")

@@ -20,9 +20,9 @@ import (
 // Collector counts nothing.
 //
 // The caller gets the result of next unchanged, except for the body. This holds even if next breaks the contract of
-// http.RoundTripper, as mocks do. Neither a response nor an error counts as an exception, because http.Client returns
-// an error then. A call whose response has a nil Body ends when next returns; it is an exception if ContentLength is
-// positive.
+// http.RoundTripper, as mocks do. If next returns neither a response nor an error, the call is an exception, because
+// http.Client then returns an error. A call whose response has a nil Body ends when next returns; it is an exception if
+// ContentLength is positive.
 func Transport(
 	c *collector.Collector,
 	name func(*http.Request) string,
@@ -148,7 +148,7 @@ func (b *body) Close() error {
 	return err
 }
 
-// end ends the call. Only the first call of end has an effect.
+// end records the end of the call with err, or with b.err if that is set. Later calls of end have no effect.
 func (b *body) end(err error) {
 	if b.err != nil {
 		err = b.err

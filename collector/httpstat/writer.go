@@ -69,8 +69,8 @@ func (w *http1) ReadFrom(r io.Reader) (int64, error) {
 	return w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
 }
 
-// wrapWriter wraps w, and copies r with the context ctx. The copy is in recorder.request. The handler gets wrapped. It
-// has the same optional interfaces as w.
+// wrapWriter wraps w, and copies r with the context ctx. The copy is in recorder.request. The handler gets the writer
+// wrapped, which has the optional interfaces of w, as far as the types above cover them.
 func wrapWriter(
 	ctx context.Context, w http.ResponseWriter, r *http.Request,
 ) (recorder *writer, wrapped http.ResponseWriter) {

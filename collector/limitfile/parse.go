@@ -18,15 +18,15 @@
 //	…
 //	go w.Run(ctx)
 //
-// The file is YAML, so it can also be JSON. Each entry has a resource and at least one of qps and concurrency. These
-// are whole numbers of 0 or more; 0 refuses every call. An origin is a single name; without it, all origins share the
-// limit. See [collector.Limit] for the meaning of the fields.
+// The file is YAML, so it can also be JSON. Each entry has a resource and at least one of qps and concurrency. Their
+// values are whole numbers of 0 or more; 0 refuses every call. An origin is a single name; without it, all origins
+// share the limit. See [collector.Limit] for the meaning of the fields.
 //
 // A name with ": " in it, or with a * at the start, needs quotes: "db: load user", "*".
 //
-// If a file has errors, it is rejected as a whole, the error lists all of them with their lines, and the previous
-// limits stay in force. A file without a list is an error, too: use an empty list to disable all limits, not an empty
-// file.
+// A file with errors is rejected as a whole, and the previous limits stay in force. The error lists the first 20 errors
+// with their lines, and the number of further ones. A file without a list is an error, too: use an empty list to
+// disable all limits, not an empty file.
 //
 // Errors name the line, the invalid value, and the valid ones:
 //
@@ -52,7 +52,7 @@ import (
 // maxSize is the maximum size of a file in bytes.
 const maxSize = 1 << 20
 
-// Read reads the limits from a file. The error lists all errors in the file.
+// Read reads the limits from a file. If the file has errors, Read returns the first 20 and the number of further ones.
 func Read(path string) ([]collector.Limit, error) {
 	// Check the file before reading it, so that a wrong path can neither block nor use much memory.
 	info, err := os.Stat(path)
@@ -75,7 +75,8 @@ func Read(path string) ([]collector.Limit, error) {
 	return limits, err
 }
 
-// Parse parses the text of a file. The error lists all errors in the text, with their lines.
+// Parse parses the text of a file. If the text has errors, Parse returns the first 20, with their lines, and the number
+// of further ones.
 func Parse(data []byte) ([]collector.Limit, error) {
 	var doc, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -103,22 +104,23 @@ func Parse(data []byte) ([]collector.Limit, error) {
 // maxErrors is the maximum number of reported errors.
 const maxErrors = 20
 
-// parser collects limits and errors. It walks the nodes of the YAML document instead of decoding into structs. Errors
-// of the decoder name Go types and do not list the valid values. The decoder also cannot reject ambiguous values, such
-// as 010 or an empty origin.
+// parser collects limits and errors. It walks the nodes of the YAML document instead of decoding into structs, for two
+// reasons. Errors of the decoder contain Go types and do not list the valid values. The decoder also accepts ambiguous
+// values, such as 010 or an empty origin.
 //
 // One entry can set two limits, because a [collector.Limit] has one grade:
 //
-//   - resource: /admin/*        {Resource: "/admin/*", Grade: QPS, Count: 20, Strict: true}
-//     qps: 20              -->
-//     concurrency: 5            {Resource: "/admin/*", Grade: Concurrency, Count: 5}
-//     strict: true
+//	entry                     limits
+//	- resource: /admin/*
+//	  qps: 20                 {Resource: "/admin/*", Grade: QPS, Count: 20, Strict: true}
+//	  concurrency: 5          {Resource: "/admin/*", Grade: Concurrency, Count: 5}
+//	  strict: true
 //
 // strict applies to qps only; dry_run applies to both. An entry with an error is still added to limits, so that a
 // second entry for the same resource is reported as a duplicate. Parse discards the limits if there is any error.
 type parser struct {
 	limits []collector.Limit
-	seen   map[collector.Limit]int // lines of the limits so far; keys have no count
+	seen   map[collector.Limit]int // lines of the limits so far; keys have no Count and no Strict
 	errs   []error
 }
 
@@ -127,8 +129,8 @@ func (p *parser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("line %d: "+format, append([]any{n.Line}, args...)...))
 }
 
-// file parses the top level of the document, which is a mapping with the only field limits. If fields has recorded an
-// error already, for example for a misspelled name, a missing list is not reported as a second error.
+// file parses the top level of the document: a mapping whose only field is "limits". If p.fields recorded an error,
+// file does not report a missing list as well, because a misspelled field name may be the cause.
 func (p *parser) file(n *yaml.Node) {
 	fields := p.fields(n, "the file", "limits")
 	list := fields["limits"]
@@ -254,7 +256,7 @@ func (p *parser) flag(key string, n *yaml.Node) (v bool) {
 //	5.0, 1e3, -1, .inf   rejected: no whole number, or negative
 func (p *parser) count(key string, n *yaml.Node) int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
-	// 010 is 8 in YAML 1.1, and 10 in YAML 1.2.
+	// Reject all forms but the canonical one: 010, for example, is 8 in YAML 1.1, and 10 in YAML 1.2.
 	if !isScalar(n) || err != nil || v < 0 || strconv.FormatInt(v, 10) != n.Value {
 		p.errorf(n, "%s is %s; it must be a whole number of 0 or more", key, describe(n))
 		return 0
@@ -275,7 +277,7 @@ func describe(n *yaml.Node) string {
 		if n.Tag == "!!null" || n.Value == "" {
 			return "empty"
 		}
-		// A tag can change the meaning of a value, such as !!binary. Show it, because the value alone looks valid.
+		// A tag such as !!binary can change the meaning of a value. Show the tag, because the value alone looks valid.
 		if strings.HasPrefix(n.Tag, "!") && !isScalar(n) {
 			return fmt.Sprintf("%.40q with the tag %.40s", n.Value, n.Tag)
 		}

@@ -40,7 +40,8 @@ func readAttributes(list []attribute.KeyValue) attributes {
 	return a
 }
 
-// code returns the code of the call. It is [collector.OtherCode] if the number is not a number of the protocol.
+// code returns the code of the call, or the zero Code if the span has none. A number that the protocol does not define
+// becomes [collector.OtherCode].
 func (a *attributes) code() collector.Code {
 	switch {
 	case a.grpc >= 0:

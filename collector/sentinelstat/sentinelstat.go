@@ -15,8 +15,8 @@
 //	…
 //	e, blocked := sentinel.Entry("checkout", sentinel.WithSlotChain(chain))
 //
-// Sentinel's own statistics remain, because its rules need them. The slot decides nothing. Sentinel calls it after it
-// has admitted a call, so limits of the Collector do not refuse the call, but the call uses their quota.
+// Sentinel's own statistics remain, because its rules need them. The slot decides nothing, because Sentinel calls the
+// slot after a call was admitted. Limits of the Collector therefore do not refuse the call, but it uses their quota.
 //
 // # What is counted
 //
@@ -33,7 +33,7 @@
 // Each call counts once, and concurrency is never negative, even if other slots panic. Sentinel logs such a panic and
 // lets the call continue, with the panic as its error. If a slot panics before this one sees the call, the call passes
 // when it completes, as an exception. Once a call is counted as a pass or a block, this does not change. The slot is
-// the first of the statistics slots, so it sees calls before those can panic. Panics in the functions of the
+// the first of the statistics slots, so it sees a call before the others can panic. Panics in the functions of the
 // Collector's options are recovered and written to Sentinel's log, because Sentinel's own statistics run after this
 // slot.
 //
@@ -54,7 +54,7 @@
 // even if [collector.Options] replaces the clock of the Collector.
 //
 // Sentinel reuses its contexts. An error that is set on an entry after its Exit, by sentinel.TraceError or by a second
-// Exit, may affect another call. The slot removes errors that were set before that call began.
+// Exit, may affect another call. The slot removes errors that were set before the other call began.
 //
 // An entry that never exits stays in flight forever. So does an entry whose exit handler (WhenExit) panics, and an
 // entry in a chain where a slot of order 0, added before this one, panics at the end: Sentinel does not report the end
