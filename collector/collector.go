@@ -269,8 +269,8 @@ func (c *Collector) Health() Health {
 	return h
 }
 
-// newRun returns the number of a run that begins now: milliseconds since 1970 and 12 random bits, because the processes
-// of a fleet may start at the same time. It has 53 bits, so a float64 holds it exactly.
+// newRun returns the number of a run that begins now: milliseconds since 1970 and 12 random bits. The random bits
+// distinguish processes of a fleet that start at the same time. The number has 53 bits, so a float64 holds it exactly.
 func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
 
 // RunID returns a number that identifies this Collector. All other processes, instances and replicas have other

@@ -42,8 +42,8 @@ func (c *Collector) Enter(
 	return
 }
 
-// enter records the start of a call below up. It tries the leaf known first, if that is not nil. It returns the context
-// of the call, or ctx and the error of the limit that refused the call.
+// enter records the start of a call; up is the frame of the call above, or nil. It tries the leaf known first, if that
+// is not nil. It returns the context of the call, or ctx and the error of the limit that refused the call.
 func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *options, e *Entry) (context.Context, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -122,7 +122,8 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 	return up
 }
 
-// Block records a call that code outside of the Collector refused, below the call of ctx. See [Resource.Block].
+// Block records a refused call below the call of ctx. Code outside of the Collector has refused it. See
+// [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...CallOption) {
 	if c == nil {
 		return

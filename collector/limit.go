@@ -75,9 +75,10 @@ func (g Grade) String() string {
 // count. A name that had calls in flight in a shared quota, and then gets its own resource or quota, starts without
 // those calls.
 type Limit struct {
-	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any run of characters, including
-	// the empty run and slashes. All names are in the form of [CleanName]. A name that is limited without a * always
-	// has its own resource. The name [Other], without a *, limits all calls together that are recorded for it.
+	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any sequence of characters,
+	// including the empty sequence and slashes. All names are in the form of [CleanName]. A name that is limited
+	// without a * always has its own resource. The name [Other], without a *, limits all calls together that are
+	// recorded for it.
 	Resource string
 	// Origin limits the calls of one origin. If it is empty, the limit covers all origins together: Sentinel's
 	// limitApp default.
@@ -92,8 +93,8 @@ type Limit struct {
 	DryRun bool
 }
 
-// String returns the name of the limit, such as "qps GET /users/*". Its blocks have the name as their reason. The
-// name does not depend on Count, Strict or DryRun.
+// String returns the name of the limit, such as "qps GET /users/*". The name is also the reason of the calls that the
+// limit blocks. It does not depend on Count, Strict or DryRun.
 func (l Limit) String() string {
 	s := l.Grade.String() + " " + l.Resource
 	if l.Origin != "" {
@@ -108,7 +109,7 @@ func (l Limit) isPattern() bool { return strings.Contains(l.Resource, "*") }
 // Matches reports whether the limit applies to the resource with this name.
 func (l Limit) Matches(resource string) bool { return match(l.Resource, resource) }
 
-// match reports whether name matches a pattern. Each * matches any run of characters. The cost is at most
+// match reports whether name matches a pattern. Each * matches any sequence of characters. The cost is at most
 // proportional to the product of their lengths.
 func match(pattern, name string) bool {
 	head, rest, star := strings.Cut(pattern, "*")

@@ -24,7 +24,7 @@ type quotas struct {
 // In the meters of dry runs, inFlight has only the calls in flight that the dry runs would have refused.
 type meter struct {
 	inFlight       atomic.Int64 // including calls that wait for a bucket
-	passes         *node.Quota  // nil while no rule reads it
+	passes         *node.Quota  // nil while no rule reads it, except in overflow limiters
 	overflowPasses *node.Quota  // passes from before the name got its resource; usually nil
 	readsPasses    bool         // a rule reads passes
 	readsInFlight  bool         // a rule reads inFlight

@@ -19,9 +19,9 @@ const (
 )
 
 // CleanName returns the name of the resource for name: the name itself, if it is valid UTF-8 of 1 to [MaxNameLength]
-// bytes. Each run of invalid bytes becomes one U+FFFD. A longer name is cut at a character and ends in "~" and a hash
-// of the whole name, so that two names with the same beginning remain different. The empty name becomes [Unnamed]. The
-// names of views, [Root] and [InboundTotal], get the prefix "_". All other bytes are kept, including newlines and
+// bytes. Each sequence of invalid bytes becomes one U+FFFD. A longer name is cut at a character and ends in "~" and a
+// hash of the whole name, so that two names with the same beginning remain different. The empty name becomes [Unnamed].
+// The names of views, [Root] and [InboundTotal], get the prefix "_". All other bytes are kept, including newlines and
 // quotes: exporters escape them for their format. Origins, entrances and reasons are cleaned in the same way.
 //
 //	""               _unnamed

@@ -54,8 +54,8 @@ func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 // Admitted marks a call that was already admitted elsewhere. No limit refuses it, but it counts in all of them.
 func Admitted() CallOption { return CallOption{kind: optionAdmitted} }
 
-// StartedAt sets the start of a call that is entered late. Its response time counts from then. It passes, and is in
-// flight, from now on, because sealed seconds do not change. A time in the future and the zero time mean now.
+// StartedAt sets the start of a call that is entered late. The response time counts from t. The call passes, and is in
+// flight, only from now on, because sealed seconds do not change. A time in the future and the zero time mean now.
 func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, at: &t} }
 
 // Passed marks a call whose pass another process has counted: here it is in flight and completes, but does not pass. No

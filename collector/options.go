@@ -52,9 +52,10 @@ type Options struct {
 	RetireAfter time.Duration
 	// Windows configure the windows and the histogram of every resource.
 	Windows node.Options
-	// Exception decides which errors count as exceptions. The default is [IsException]. It is called for every error
-	// except [ErrBlocked], which is never an exception, and [ErrPanicked], which always is. See [Ignore] and [Only]. If
-	// it panics, the call ends with an exception, and the panic continues in the caller of [Entry.Exit].
+	// Exception decides which errors count as exceptions. The default is [IsException]. The function is called for
+	// every error except [ErrBlocked], which is never an exception, and [ErrPanicked], which always is. See [Ignore]
+	// and [Only]. If the function panics, the call ends with an exception, and the panic continues in the caller of
+	// [Entry.Exit].
 	Exception func(error) bool
 	// ExceptionClass returns the class of an exception, such as the type of the error. [Resource.Exceptions] counts
 	// exceptions by class, so there should be few classes. Nil means no classes. The error of a panic is [ErrPanicked].

@@ -196,8 +196,8 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 		s.leaf = c.newLeaf(tn, s.key)
 	}
 	switch {
-	// The tree gets an edge for each caller of a node. If it cannot, the node becomes a child of its entrance, so that
-	// every node is in the tree.
+	// The tree gets an edge for each caller of a node. If the tree cannot get the edge, the node becomes a child of its
+	// entrance, so that every node is in the tree.
 	case up == nil:
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):

@@ -35,7 +35,7 @@ const (
 // Edges are made when a call first takes them, without a check on later calls: see edgeMissing. Retirement removes
 // nodes without leaves and gives their children to the entrance: see unlink.
 type TreeNode struct {
-	generation // with the resource, nil for the root and for entrances
+	generation // its resource is nil for the root and for entrances
 	name       string
 	entrance   *TreeNode // nil for the root; the node itself for an entrance
 

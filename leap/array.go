@@ -142,7 +142,7 @@ func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] 
 // slot returns the slot of the bucket with this index.
 func (a *Array[B]) slot(index int64) *slot[B] { return &a.slots[a.slotIndex(index)] }
 
-// slotIndex returns index mod n, from 0 to n-1 also for negative indexes.
+// slotIndex returns index mod n, which is from 0 to n-1 even for a negative index.
 func (a *Array[B]) slotIndex(index int64) int {
 	n := int64(a.n)
 	i := index % n

@@ -157,7 +157,7 @@ func (t *Timeline) advance(now Reading) Second {
 	defer t.mu.Unlock()
 	s := *t.open.Load()
 	now = min(now, t.Now(), lastReading)
-	for now >= s.End { // runs twice if the second of now is slewed and has already ended
+	for now >= s.End { // repeats if the new second was shortened and ends before now
 		s = t.next(s, now)
 	}
 	t.open.Store(&s)

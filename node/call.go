@@ -7,9 +7,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. It leaves through its entry stripe; no stripe thus
-// has a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and ending it has
-// no effect.
+// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. It leaves through the stripe by which it entered, so
+// no stripe has a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and
+// ending it has no effect.
 type Call struct {
 	_       noCopy
 	st      *stripe
@@ -110,7 +110,7 @@ func (c *Call) Backdate(to leap.Reading) {
 }
 
 // Exit records the end of the call at the reading now as one change: n completions, their response time, n exceptions
-// if failed, the code (0 for none), and one call less in flight. Only the first Exit of a Call counts, from any
+// if failed, the code (0 for none), and one call fewer in flight. Only the first Exit of a Call counts, from any
 // goroutine. Exit returns the number of completions that it recorded. If now is before the entry, the response time is
 // 0.
 func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {

@@ -71,8 +71,8 @@ func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
 // concurrencyBound combines, over several leaves, the inputs of minConcurrency that a [MetricNode] does not have.
 type concurrencyBound struct {
 	maxInFlight     int64         // highest maximum of one leaf
-	inFlightAtStart int64         // of all leaves, at the start of the second
-	lateEntry       time.Duration // of all leaves
+	inFlightAtStart int64         // calls in flight at the start of the second, summed over the leaves
+	lateEntry       time.Duration // summed over the leaves
 }
 
 // add adds the record of one leaf to m and to t.

@@ -33,7 +33,8 @@ type cells[N uint16 | uint32] struct {
 // page holds the counters of neighboring cells. A page of uint16 is a cache line.
 type page[N uint16 | uint32] [pageCells]N
 
-// spill holds the part of a cell's count that does not fit into its page. The count of a cell is the sum of both.
+// spill holds the part of a cell's count that does not fit into its page. The count of a cell is its counter in the
+// page plus its spill.
 type spill struct {
 	cell int
 	n    int64
@@ -82,8 +83,8 @@ func (p *cells[N]) ensurePage(no int) *page[N] {
 // pagesBefore returns the number of existing pages before page no.
 func (p *cells[N]) pagesBefore(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
 
-// complete counts n calls of the response time rt, which lies in the given cell. The calls failed or not, and have a
-// code (0 for none). mu must be held.
+// complete counts n calls of the response time rt, which lies in the given cell; failed reports whether they failed,
+// and code is their code (0 for none). mu must be held.
 func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, code Code) {
 	st.open.complete(rt, n, failed)
 	if no := int16(cell / pageCells); st.page == nil || no != st.pageNo {
@@ -114,7 +115,8 @@ func (p *cells[N]) addTo(counts []int64, from int) {
 	p.each(func(cell int, n int64) { counts[cell-from] = saturate(counts[cell-from], n) })
 }
 
-// each calls f for every cell that is not empty. A cell with a spill may have two calls, each with a part of the count.
+// each calls f for every cell that is not empty. For a cell with a spill it may call f twice, each time with a part of
+// the count.
 func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
 		no := bits.TrailingZeros64(rest)
@@ -153,7 +155,7 @@ func (s *Statistic) packCells(b []byte, rec *record) []byte {
 	return bitWriter{b: b}.packCounts(counts, k).end()
 }
 
-// addCells adds a packed histogram to counts by cell. A histogram that was not kept has no bytes.
+// addCells adds a packed histogram to counts by cell. If b is empty, no histogram was kept, and addCells adds nothing.
 func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 	if len(b) == 0 {
 		return

@@ -19,9 +19,8 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 }
 
 // Histograms sets hs to the histograms of single sealed seconds: hs[0] to the histogram of the second from, hs[1] to
-// the next one. It returns the index of the first second from which on all leaves still have their histograms.
-// Histograms of earlier seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for each
-// second.
+// the next one. It returns the earliest second since which no leaf has dropped a histogram. Histograms of earlier
+// seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -37,9 +36,9 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 // addHistograms adds the response times of each second in [from, to) to the histogram of(second); open is the open
 // second.
 //
-// It returns known, the index of the first second from which on all leaves still have their histograms. It also returns
-// kept, which reports whether the second from is in the view and within the age of [Options].Histograms. Histograms may
-// exist for longer than that.
+// It returns known, the earliest second since which no leaf has dropped a histogram. It also returns kept, which
+// reports whether the second from is in the view and within the age of [Options].Histograms. Histograms may exist for
+// longer than that.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -100,8 +99,8 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	return known
 }
 
-// before implements CountsBefore. If cells is not nil, before also adds all response times to cells, and the response
-// times from the second index on to later.
+// before implements CountsBefore. If cells is not nil, before also adds response times: all of them to cells, and those
+// since the start of the second index to later.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()

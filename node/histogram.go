@@ -40,8 +40,8 @@ func (h *Histogram) Zero() int64 {
 	return h.cells[0]
 }
 
-// Native iterates over the buckets of the native histogram with counts, ascending: the index in schema 3, and the count
-// of the bucket itself.
+// Native iterates over the non-empty buckets of the native histogram, ascending. It yields the index of each bucket in
+// schema 3, and the count of the bucket alone.
 func (h *Histogram) Native() iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
 		for c := max(h.from, 1); c < h.to; {
@@ -56,8 +56,8 @@ func (h *Histogram) Native() iter.Seq2[int, int64] {
 	}
 }
 
-// Classic iterates over the buckets of the classic histogram, ascending: the upper bound, and the number of response
-// times up to this bound. The count of the bucket without a bound is [Histogram.Count].
+// Classic iterates over the buckets of the classic histogram, ascending. It yields the upper bound of each bucket, and
+// the number of response times up to this bound. The count of the bucket without a bound is [Histogram.Count].
 func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	return func(yield func(time.Duration, int64) bool) {
 		if h.layout == nil {

@@ -37,10 +37,10 @@ type loan struct {
 	calls, passes int64
 }
 
-// Occupy borrows n passes for one call from the bucket that starts at the line time bucket. When that bucket begins,
-// the passes count in it and the call is in flight, however late the statistic turns: every view shows the pass in its
-// own second, and no other second changes. Occupy returns false if the bucket has begun at the reading now, or if s is
-// retired.
+// Occupy borrows n passes for one call from a later bucket; the parameter bucket is its start in line time. When that
+// bucket begins, the passes count in it and the call is in flight, however late the statistic turns. Every view thus
+// shows the pass in its own second, and no other second changes. Occupy returns false if the bucket has begun at the
+// reading now, or if s is retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
 	n = clampBatch(n)
 	s.mu.Lock()
@@ -134,8 +134,7 @@ func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }
 
-// nextLoan removes and returns the earliest loan, if its bucket starts at the line time to or earlier. All locks must
-// be held.
+// nextLoan removes and returns the earliest loan, if the start of its bucket is not after to. All locks must be held.
 func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
 	if len(s.history.loans) == 0 || s.history.loans[0].at > to {
 		return loan{}, false

@@ -64,14 +64,15 @@ type Kind int
 const (
 	// Count is a number of calls. It adds up over seconds, and over views that share no call.
 	Count Kind = iota
-	// Level is a number of calls at the end of the second. It adds up over such views, but not over seconds.
+	// Level is a number of calls at the end of the second. It adds up over views that share no call, but not over
+	// seconds.
 	Level
 	// Peak is a maximum within the second; maxima do not add up.
 	Peak
 	// Time is a time in nanoseconds.
 	Time
 	// CallTime is a number of call-seconds, in nanoseconds. Per second it is an average number of calls. It adds up
-	// over seconds and over such views.
+	// over seconds, and over views that share no call.
 	CallTime
 )
 

@@ -99,13 +99,13 @@ func (q *Quota) span() time.Duration { return time.Second + time.Duration(q.stri
 // beforeAll is earlier than every bucket.
 const beforeAll = time.Duration(-1) << 62
 
-// Passes returns the passes in the window that ends with the bucket that starts at the line time at.
+// Passes returns the passes in the window whose last bucket starts at the line time at.
 func (q *Quota) Passes(at time.Duration) int64 {
 	q.advanceTo(at)
 	return q.sums[q.strict]
 }
 
-// Waiting returns the passes borrowed from later buckets than the one that starts at the line time at.
+// Waiting returns the passes borrowed from buckets that start after the line time at.
 func (q *Quota) Waiting(at time.Duration) int64 {
 	q.advanceTo(at)
 	return q.borrowed
@@ -192,14 +192,15 @@ func (q *passes) window(end, span time.Duration) (sum int64) {
 	return sum
 }
 
-// advanceTo makes at the current bucket, unless the current bucket is later.
+// advanceTo moves q forward to the bucket with the start at. It does nothing if the current bucket is the same or
+// later.
 func (q *passes) advanceTo(at time.Duration) {
 	if at > q.at {
 		q.turnTo(at)
 	}
 }
 
-// turnTo makes at the current bucket, and opens the buckets up to the newest one.
+// turnTo sets the current bucket to the one with the start at, and opens the buckets up to the newest one.
 func (q *passes) turnTo(at time.Duration) {
 	length := q.ring.Length()
 	next := q.newest() + length

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// seal creates the record of the open second; next is the index of the next open second. Only seconds with events get a
-// record. A second without one was idle. mu and all stripe locks must be held.
+// seal creates the record of the open second; next is the index of the next open second. The second gets a record if it
+// had an event, a call in flight, or passes in a sliding window that ended in it. Of the skipped seconds, only the
+// first one may get a record, for its sliding windows. mu and all stripe locks must be held.
 func (s *Statistic) seal(next int64) {
 	r := s.history
 	if r == emptyHistory {

@@ -69,7 +69,7 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 }
 
 // addSeconds adds the records of len(ms) seconds, the first one from, to ms and bounds, and their slides to slides. It
-// returns the index of the first second from which on all records are kept.
+// returns the earliest second since which no record was dropped.
 //
 // Seconds without a record lie between the records. No call entered or left in such a second. Its number of calls in
 // flight is therefore the number at the start of the next record or, after the last record, at the start of the open

@@ -49,7 +49,7 @@ type removedLeaves struct {
 // noRemovedLeaves is the empty total that all views share at first.
 var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
-// plus returns the totals of r and of further leaves, which must be retired and therefore no longer change.
+// plus returns the totals of r and of the leaves in gone, which must be retired and therefore no longer change.
 func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
 	sum := &removedLeaves{
 		total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active,

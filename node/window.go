@@ -82,13 +82,13 @@ const readAttempts = 5
 
 // readInOneBucket calls read for each leaf, with all its locks held, while all leaves are in the same bucket: the
 // bucket of the reading now, or a later one if another goroutine has turned a leaf. If the leaves turn out to be in
-// different buckets, it starts over with the latest bucket. It calls again before the first leaf of each attempt. A sum
-// thus never mixes a bucket of one leaf with the next bucket of another, although no two leaves are locked together.
-// Retired leaves are left out.
-func (v *View) readInOneBucket(now leap.Reading, again func(), read func(*Statistic)) {
+// different buckets, readInOneBucket starts over with the latest bucket. It calls reset before the first leaf of each
+// attempt. A sum thus never mixes a bucket of one leaf with the next bucket of another, although no two leaves are
+// locked together. Retired leaves are left out.
+func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
-		again()
+		reset()
 		first, same := true, true
 		var bucket time.Duration
 		latest := now
@@ -108,8 +108,9 @@ func (v *View) readInOneBucket(now leap.Reading, again func(), read func(*Statis
 	}
 }
 
-// PassQPS returns the passes per second in the second window at the reading now. It costs less than [View.Window],
-// because callers need this number most often. Like all readings, it holds the locks of each leaf for a short sum.
+// PassQPS returns the passes per second in the second window at the reading now. Callers need this number most often,
+// so there is a method for it that costs less than [View.Window]. Like all readings, it holds the locks of each leaf
+// for a short sum.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand

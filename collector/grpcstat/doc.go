@@ -57,12 +57,12 @@
 //
 // A handler that panics or calls runtime.Goexit ends its call with [collector.ErrPanicked]; the panic propagates. The
 // same is true for a panic in an inner interceptor, in a method of its stream, or in a method of the returned error
-// that the package calls to find the code. The function of [Origin] runs before a call enters: if it panics, the call
+// that grpcstat calls to find the code. The function of [Origin] runs before a call enters: if it panics, the call
 // is not counted.
 //
 // A client's stream can end in the background, when its context ends or its connection is closed. If
-// [collector.Options].Exception or ExceptionClass panics then, no caller can receive the panic. The package recovers
-// it, and the call is an exception.
+// [collector.Options].Exception or ExceptionClass panics then, no caller can receive the panic. grpcstat recovers it,
+// and the call is an exception.
 //
 // # Caveats
 //
