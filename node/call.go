@@ -7,9 +7,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. It leaves through the stripe by which it entered, so
-// no stripe has a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and
-// ending it has no effect.
+// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. It leaves through its entry stripe, so no stripe has
+// a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and ending it has no
+// effect.
 type Call struct {
 	_       noCopy
 	st      *stripe

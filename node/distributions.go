@@ -38,7 +38,7 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 //
 // It returns known, the earliest second since which no leaf has dropped a histogram. It also returns kept, which
 // reports whether the second from is in the view and within the age of [Options].Histograms. Histograms may exist for
-// longer than that.
+// longer.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
 ) (known int64, kept bool) {

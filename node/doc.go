@@ -154,9 +154,10 @@
 //
 // The order is: View.mu, Statistic.mu, the first stripe, the other stripes in the order of their list, the lock of the
 // timeline. A writer holds the lock of one stripe and nothing else. The fields after Statistic.mu change only while mu
-// and the locks of all stripes are held. To read them, mu or the lock of one stripe is enough. The exception is the
-// store of records: a lookup also moves the position of the store, and therefore needs mu. Readers of sealed seconds
-// take mu and delay no writer. Readers of the open bucket take all locks.
+// and the locks of all stripes are held. To read them, mu or the lock of one stripe is enough. There are two
+// exceptions, which mu alone guards: the position of lookups in the store of records, and the cached peak. A reader of
+// records therefore needs mu. Readers of sealed seconds take mu and delay no writer. Readers of the open bucket take
+// all locks.
 //
 // Consistency: a sealed second is exact. A reading of the open bucket contains each completion as a whole, and for each
 // stripe the passes and the calls in flight of one instant. Calls that enter through different stripes during the

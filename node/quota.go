@@ -124,7 +124,7 @@ func (q *Quota) Pass(at time.Duration, n int64) {
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the first bucket that can lend n passes, among the buckets after at that are not before from. A
+// TryOccupyNext returns the first bucket that can lend n passes, of those that start after at and not before from. A
 // bucket can lend them if no window that contains the bucket then has more passes than the count. TryOccupyNext returns
 // false if no such bucket begins within [OccupyTimeout]. It always tries the bucket that follows at. The formula is
 // Sentinel's (StatisticNode.tryOccupyNext), applied also to the windows that end after the bucket.

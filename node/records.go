@@ -123,8 +123,8 @@ func (h *records) seek(from int64) bool {
 	return true
 }
 
-// each calls f for the records of the seconds [from, to), ascending, until f returns false. It is no iterator, because
-// an iterator costs an allocation wherever it is not inlined.
+// each calls f for the records of the seconds [from, to), ascending, until f returns false. It is not an iterator,
+// because an iterator costs an allocation wherever it is not inlined.
 func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
 	if !h.seek(from) {
 		return

@@ -64,8 +64,8 @@ func newEarnedNames(maxInUse int) *earnedNames {
 	return &earnedNames{maxInUse: maxInUse, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
 }
 
-// lookup returns the clean form of a name of the path tree, and the earned name if it exists. All names in byName are
-// clean.
+// lookup returns the clean form of b, a name from the path tree, and the earned name if it exists. If b equals plain,
+// lookup does not copy it. All names in byName are clean.
 func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName) {
 	if x = e.byName[string(b)]; x != nil {
 		return x.Name, x
@@ -77,8 +77,8 @@ func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName
 	return name, e.byName[name]
 }
 
-// use returns the status of a name, and records a call at the time now. An idle name must become active again first,
-// which fails if the table, or the share of the host, is full.
+// use returns the status of a name, and records a call at the time now. If the name is idle, use first activates it
+// again. It returns Unearned if that fails, because the table, or the share of the host, is full.
 func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	if x == nil {
 		return Unearned
