@@ -32,10 +32,10 @@ type dryCount struct {
 	*generation
 }
 
-// evalDryRuns lets the dry runs check a call that passes in the bucket at. If they admit the call, evalDryRuns counts
-// its pass for the dry runs and returns nil. If they would let a prioritized call wait for a later bucket, the pass
-// counts in that bucket. If they would refuse the call, evalDryRuns counts it as refused until it ends, and returns the
-// reason. For waiting see [quotas.checkConcurrency]. The limiters must be locked.
+// evalDryRuns lets the dry runs check a call that passes now; at is the start of the open bucket. If they admit the
+// call, evalDryRuns counts its pass for the dry runs and returns nil. If they would let a prioritized call wait for a
+// later bucket, the pass counts in that bucket. If they would refuse the call, evalDryRuns counts it as refused until
+// it ends, and returns the reason. For waiting see [quotas.checkConcurrency]. The limiters must be locked.
 func evalDryRuns(
 	list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64,
 ) *BlockedError {

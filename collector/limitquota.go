@@ -157,8 +157,8 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 	return nil
 }
 
-// firstBorrowable returns the first bucket, not before from, with quota for n passes under all rules. at is the bucket
-// in which the call arrived. If there is no such bucket, ok is false.
+// firstBorrowable returns the first bucket with quota for n passes under all rules, among the buckets that do not start
+// before from. The parameter at is the bucket in which the call arrived. If there is no such bucket, ok is false.
 func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from
 	for i := range s.qps {

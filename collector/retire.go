@@ -78,8 +78,9 @@ func (c *Collector) sweep(n int) {
 	c.swept.Store(open)
 }
 
-// retire retires the leaves of a resource that recorded nothing in or after the second since, and then the parts of the
-// resource that are empty. It holds mu for a portion of the leaves at a time, and not while it adds up their counts.
+// retire retires the leaves of a resource that recorded nothing in the second with the index since or later, and then
+// the parts of the resource that are empty. It holds mu for a portion of the leaves at a time, and not while it adds up
+// their counts.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
@@ -208,7 +209,7 @@ type idleResource struct {
 // any reports whether a name may evict one of the resources.
 func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// setIdle replaces c.idle by the resources of list that were not used in or after the second since.
+// setIdle replaces c.idle by the resources of list that were not used in the second with the index since or later.
 func (c *Collector) setIdle(list []idleResource, since int64) {
 	list = filter(list, func(r idleResource) bool { return r.last < since })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })

@@ -18,9 +18,9 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	return to <= open.Index && (from >= to || whole)
 }
 
-// Histograms sets hs to the histograms of single sealed seconds: hs[0] to the histogram of the second from, hs[1] to
-// the next one. It returns the earliest second since which no leaf has dropped a histogram. Histograms of earlier
-// seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for each second.
+// Histograms sets hs to the histograms of single sealed seconds. hs[0] is for the second with the index from, hs[1] for
+// the next one. Histograms returns the earliest second since which no leaf has dropped a histogram. Histograms of
+// earlier seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)

@@ -134,9 +134,10 @@ func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }
 
-// nextLoan removes and returns the earliest loan, if the start of its bucket is not after to. All locks must be held.
-func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
-	if len(s.history.loans) == 0 || s.history.loans[0].at > to {
+// nextLoan removes and returns the earliest loan, if its bucket does not start after the line time latest. All locks
+// must be held.
+func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
+	if len(s.history.loans) == 0 || s.history.loans[0].at > latest {
 		return loan{}, false
 	}
 	l := s.history.loans[0]

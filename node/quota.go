@@ -99,39 +99,40 @@ func (q *Quota) span() time.Duration { return time.Second + time.Duration(q.stri
 // beforeAll is earlier than every bucket.
 const beforeAll = time.Duration(-1) << 62
 
-// Passes returns the passes in the window whose last bucket starts at the line time at.
-func (q *Quota) Passes(at time.Duration) int64 {
-	q.advanceTo(at)
+// Passes returns the passes in the window that ends with the given bucket.
+func (q *Quota) Passes(bucket time.Duration) int64 {
+	q.advanceTo(bucket)
 	return q.sums[q.strict]
 }
 
-// Waiting returns the passes borrowed from buckets that start after the line time at.
-func (q *Quota) Waiting(at time.Duration) int64 {
-	q.advanceTo(at)
+// Waiting returns the passes borrowed from buckets after the given one.
+func (q *Quota) Waiting(bucket time.Duration) int64 {
+	q.advanceTo(bucket)
 	return q.borrowed
 }
 
-// CanPass reports whether the quota allows n more passes in the bucket that starts at the line time at.
-func (q *Quota) CanPass(at time.Duration, n int64) bool {
-	q.advanceTo(at)
-	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(at, n))
+// CanPass reports whether the quota allows n more passes in the given bucket.
+func (q *Quota) CanPass(bucket time.Duration, n int64) bool {
+	q.advanceTo(bucket)
+	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(bucket, n))
 }
 
-// Pass counts n passes in the bucket that starts at the line time at, whether the quota allows them or not.
-func (q *Quota) Pass(at time.Duration, n int64) {
-	q.advanceTo(at)
+// Pass counts n passes in the given bucket, whether the quota allows them or not.
+func (q *Quota) Pass(bucket time.Duration, n int64) {
+	q.advanceTo(bucket)
 	*q.open = saturate(*q.open, n)
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the first bucket that can lend n passes, of those that start after at and not before from. A
-// bucket can lend them if no window that contains the bucket then has more passes than the count. TryOccupyNext returns
-// false if no such bucket begins within [OccupyTimeout]. It always tries the bucket that follows at. The formula is
-// Sentinel's (StatisticNode.tryOccupyNext), applied also to the windows that end after the bucket.
-func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Duration, ok bool) {
-	q.advanceTo(at)
+// TryOccupyNext returns the first bucket that can lend n passes, among the buckets after current that do not start
+// before earliest. A bucket can lend them if no window that contains the bucket then has more passes than the count.
+// TryOccupyNext returns false if no such bucket begins within [OccupyTimeout]. It always tries the bucket that follows
+// current. The formula is Sentinel's (StatisticNode.tryOccupyNext), applied also to the windows that end after the
+// bucket.
+func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket time.Duration, ok bool) {
+	q.advanceTo(current)
 	length := q.ring.Length()
-	for bucket = max(q.at+length, from); bucket <= q.newest(); bucket += length {
+	for bucket = max(q.at+length, earliest); bucket <= q.newest(); bucket += length {
 		if q.fits(bucket, n) {
 			return bucket, true
 		}
@@ -157,9 +158,9 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 }
 
 // Borrow counts n passes in a later bucket, which TryOccupyNext has returned for this quota or for another one. The
-// parameter at is the start of the current bucket.
-func (q *Quota) Borrow(at, bucket time.Duration, n int64) {
-	q.advanceTo(at)
+// parameter current is the current bucket.
+func (q *Quota) Borrow(current, bucket time.Duration, n int64) {
+	q.advanceTo(current)
 	q.addTo(bucket, n)
 	q.borrowed = saturate(q.borrowed, n)
 }
@@ -192,23 +193,22 @@ func (q *passes) window(end, span time.Duration) (sum int64) {
 	return sum
 }
 
-// advanceTo moves q forward to the bucket with the start at. It does nothing if the current bucket is the same or
-// later.
-func (q *passes) advanceTo(at time.Duration) {
-	if at > q.at {
-		q.turnTo(at)
+// advanceTo makes the given bucket the current one, unless the current bucket is the same or later.
+func (q *passes) advanceTo(bucket time.Duration) {
+	if bucket > q.at {
+		q.turnTo(bucket)
 	}
 }
 
-// turnTo sets the current bucket to the one with the start at, and opens the buckets up to the newest one.
-func (q *passes) turnTo(at time.Duration) {
+// turnTo makes the given bucket the current one, and opens the buckets up to the newest one.
+func (q *passes) turnTo(bucket time.Duration) {
 	length := q.ring.Length()
 	next := q.newest() + length
-	q.at = at
-	for b := max(next, at-time.Second); b <= q.newest(); b += length {
+	q.at = bucket
+	for b := max(next, bucket-time.Second); b <= q.newest(); b += length {
 		q.ring.Open(b)
 	}
-	q.open = q.ring.At(at)
+	q.open = q.ring.At(bucket)
 	q.sumWindows()
 }
 

@@ -94,9 +94,9 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	return distance, h.buf[at:next], next
 }
 
-// seek finds the last record at or before the second from, or else the oldest one. It returns false if there are no
-// records. Entries have only their own length, not the length of the entry before, so seek only scans forward: from the
-// newest entry, from the entry of the previous lookup, or from the oldest one.
+// seek finds the last record that is not after the second with the index from, or else the oldest record. It returns
+// false if there are no records. Entries have only their own length, not the length of the entry before, so seek only
+// scans forward: from the newest entry, from the entry of the previous lookup, or from the oldest one.
 func (h *records) seek(from int64) bool {
 	if h.oldest == len(h.buf) {
 		return false // without a write: emptyHistory is shared

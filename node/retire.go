@@ -7,8 +7,9 @@ import (
 )
 
 // Retire closes s to new calls and reports whether it did. It fails if, at the reading now, a call is in flight or
-// waiting, or if s recorded anything in or after the second since. The records of a retired statistic stay readable and
-// never change. The caller must then remove s from its views with [View.Remove], which keeps the totals.
+// waiting, or if s recorded anything in the second with the index since or later. The records of a retired statistic
+// stay readable and never change. The caller must then remove s from its views with [View.Remove], which keeps the
+// totals.
 //
 // A call enters without a lock, so Retire and an entry may run at the same time. Each first announces itself and then
 // checks the other, so at least one of them notices:

@@ -102,7 +102,7 @@ func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64
 	return to
 }
 
-// peak caches the highest slide of the records since the second from. Each new record updates the cache. When the
+// peak caches the highest slide of all records since the second peak.from. Each new record updates the cache. When the
 // second with the peak leaves the minute window, minutePeak computes the peak from the records again. Without the
 // cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long. Of equal slides
 // the latest one stays in the window for the longest time, so the cache keeps it.

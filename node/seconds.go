@@ -68,8 +68,8 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	return dst
 }
 
-// addSeconds adds the records of len(ms) seconds, the first one from, to ms and bounds, and their slides to slides. It
-// returns the earliest second since which no record was dropped.
+// addSeconds adds the records of len(ms) seconds to ms and bounds, and their slides to slides. The first of these
+// seconds has the index from. addSeconds returns the earliest second since which no record was dropped.
 //
 // Seconds without a record lie between the records. No call entered or left in such a second. Its number of calls in
 // flight is therefore the number at the start of the next record or, after the last record, at the start of the open
@@ -104,7 +104,7 @@ func (s *Statistic) addSeconds(
 }
 
 // eachSecond calls f for the records of the seconds [from, to), ascending. If slides is not nil, eachSecond also adds
-// the slides of the records to slides, which begins with the slides of the second from. mu must be held.
+// the slides of the records to slides, whose first element belongs to the second with the index from. mu must be held.
 //
 // f gets a record by value: passing its address would allocate it.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {

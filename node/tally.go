@@ -88,11 +88,11 @@ func (st *stripe) enterLocked(now leap.Reading) {
 	st.entered.Add(entryWord(at))
 }
 
-// addInFlight adds n calls that are in flight from the reading at on, without passes. It does not add to the call word,
-// which would count passes, but lowers exited. mu must be held.
-func (st *stripe) addInFlight(n int64, at leap.Reading) {
+// addInFlight adds n calls, in flight since the reading begin, without passes. It does not add to the call word, which
+// would count passes, but lowers exited. mu must be held.
+func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 	st.exited -= uint32(n)
-	st.open.inFlightTime += n * int64(st.bucketEnd()-at)
+	st.open.inFlightTime += n * int64(st.bucketEnd()-begin)
 }
 
 // inFlightTime returns the call-seconds of the open bucket up to the reading end, for a given value of the call word.

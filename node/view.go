@@ -95,9 +95,9 @@ func (v *View) Clone() *View {
 	return c
 }
 
-// Remove removes all retired leaves, see [Statistic.Retire], and keeps their totals. Their last activity must be before
-// the second since. Seconds before since can no longer be read. The cost is linear in the number of leaves. Readers,
-// and goroutines that add leaves, do not wait for it.
+// Remove removes all retired leaves, see [Statistic.Retire], and keeps their totals. The last activity of these leaves
+// must be before the second with the index since. Earlier seconds can no longer be read. The cost is linear in the
+// number of leaves. Readers, and goroutines that add leaves, do not wait for it.
 func (v *View) Remove(since int64) {
 	for !v.remove(since) {
 	}
