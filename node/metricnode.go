@@ -109,8 +109,9 @@ func Columns() []Column {
 			At:   func(m *MetricNode) *int64 { return &m.InFlightMax },
 		},
 		{
-			Name: "pass_peak", Help: "Highest number of calls admitted in a sliding second that ended in this one", Kind: Peak,
-			At: func(m *MetricNode) *int64 { return &m.PassPeak },
+			Name: "pass_peak", Help: "Highest number of calls admitted in a sliding second that ended in this one",
+			Kind: Peak,
+			At:   func(m *MetricNode) *int64 { return &m.PassPeak },
 		},
 		{
 			Name: "rt_sum", Help: "Total response time of the calls that ended", Kind: Time,

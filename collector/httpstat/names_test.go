@@ -409,7 +409,8 @@ func TestUnreadableNamesFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, _ := newNames(t, httpstat.NamesOptions{})
-		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "renamed the file to "+path+".unreadable") {
+		if err := n.Load(path); err == nil ||
+			!strings.Contains(err.Error(), "renamed the file to "+path+".unreadable") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if kept, err := os.ReadFile(path + ".unreadable"); err != nil || string(kept) != text {

@@ -208,7 +208,7 @@ func (f *followedFile) openCopy(name string) *followedFile {
 	if err != nil {
 		return nil
 	}
-	if c.seekCopy(f) {
+	if f.seekCopy(c) {
 		c.lines.rest, c.lines.skip = f.lines.rest, f.lines.skip
 		return c
 	}
@@ -216,8 +216,8 @@ func (f *followedFile) openCopy(name string) *followedFile {
 	return nil
 }
 
-// seekCopy advances an archive to the offset of f. It reports false if the archive differs from what was read of f.
-func (c *followedFile) seekCopy(f *followedFile) bool {
+// seekCopy advances the archive c to the offset of f. It reports false if c differs from what was read of f.
+func (f *followedFile) seekCopy(c *followedFile) bool {
 	head := make([]byte, len(f.start.head))
 	if _, err := io.ReadFull(c.archive, head); err != nil || c.archive.start.hole != f.start.hole ||
 		!bytes.Equal(head, f.start.head) {
