@@ -25,12 +25,12 @@ import (
 // or read a part themselves; a part that is off is nil. Do not change the fields. An Exporter is safe for concurrent
 // use.
 type Exporter struct {
-	Collector *collector.Collector
-	Metrics   http.Handler       // the page /metrics
-	Seconds   *prom.Seconds      // the page /metrics/seconds
-	Live      *live.Page         // the page /live/
-	Log       *metriclog.Writer  // nil without Options.Log.Dir
-	Limits    *limitfile.Watcher // nil without Options.LimitsFile; Reload reads the file immediately, as on SIGHUP
+	Collector *collector.Collector // nil with Options.Disabled, and so are Seconds and Live
+	Metrics   http.Handler         // the page /metrics
+	Seconds   *prom.Seconds        // the page /metrics/seconds
+	Live      *live.Page           // the page /live/
+	Log       *metriclog.Writer    // nil without Options.Log.Dir
+	Limits    *limitfile.Watcher   // nil without Options.LimitsFile; Reload reads the file immediately, as on SIGHUP
 
 	pushers []*push.Pusher // without a configured label instance
 	parts   []part         // started by Run
@@ -47,6 +47,9 @@ type Exporter struct {
 func New(o Options) (*Exporter, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
+	}
+	if o.Disabled {
+		return newDisabled(o), nil
 	}
 	x, err := build(o)
 	if err != nil {
@@ -146,6 +149,9 @@ var errRan = errors.New("exporter: Run, Start or Serve was called before; an Exp
 func (x *Exporter) Run(ctx context.Context) error {
 	if x.ran.Swap(true) {
 		return errRan
+	}
+	if x.options.Disabled {
+		return x.runDisabled(ctx)
 	}
 	// The parts continue after ctx is canceled, until no call is in flight.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))

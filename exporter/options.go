@@ -46,6 +46,13 @@ type Options struct {
 	// Logger receives the errors of background work, each at most once a minute. The default is slog.Default.
 	Logger *slog.Logger
 
+	// Disabled turns windowstat off without a change to the code, for example by a variable that the service reads. The
+	// Exporter then has a nil Collector: calls cost less than 5 ns with a kept handle and record nothing, middleware
+	// returns the wrapped handler, and limits let every call pass. Nothing is logged, pushed or compared. The pages
+	// respond with a comment and no samples, Metrics remains a handler, and Seconds and Live are nil. The other options
+	// are checked as usual.
+	Disabled bool
+
 	// Collector configures the counting: windows, limits of memory, and the definition of exceptions.
 	Collector collector.Options
 	// Metrics configures the page of totals, /metrics.

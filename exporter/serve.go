@@ -31,8 +31,13 @@ func (x *Exporter) mux() http.Handler {
 	metrics := x.options.MetricsPath
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metrics, x.Metrics)
-	mux.Handle("GET "+metrics+"/seconds", x.Seconds)
-	mux.Handle("GET /live/", x.Live)
+	if x.options.Disabled {
+		mux.Handle("GET "+metrics+"/seconds", x.Metrics)
+		mux.Handle("GET /live/", x.Metrics)
+	} else {
+		mux.Handle("GET "+metrics+"/seconds", x.Seconds)
+		mux.Handle("GET /live/", x.Live)
+	}
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "healthy\n")
 	})
@@ -69,7 +74,11 @@ var index = template.Must(template.New("").Parse(`<!DOCTYPE html>
 
 // ConnState is a hook for [http.Server].ConnState. It shows the per-second page which responses were read. A server of
 // the caller's own must set it; [Exporter.Server] does. See [prom.Seconds.ConnState].
-func (x *Exporter) ConnState(c net.Conn, state http.ConnState) { x.Seconds.ConnState(c, state) }
+func (x *Exporter) ConnState(c net.Conn, state http.ConnState) {
+	if x.Seconds != nil {
+		x.Seconds.ConnState(c, state)
+	}
+}
 
 // ListenAndServe calls [Exporter.Serve] with a listener on address, host:port. If it cannot listen, it closes the
 // Exporter.
