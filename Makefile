@@ -23,7 +23,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test check setup e2e screens paused late closing killed healed suspended proxied replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test check setup e2e screens paused late closing killed healed suspended proxied replay-memory attack consumers fleet race 386 api release release-check dist vuln dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,8 +105,11 @@ release: ## commit and tag VERSION of all modules, such as v0.2.0, when all test
 release-check: ## make a release of a copy of this tree, and use it as a stranger does
 	cd tools && go test -count=1 -timeout 40m -v ./release
 
-dist: ## the archives of VERSION, which is checked out, for all systems, in dist/
+dist: ## archives, SBOMs and checksums of VERSION, whose tag must be checked out, for all systems, in dist/
 	cd tools && go run ./dist -version '$(VERSION)' -out '$(CURDIR)/dist'
+
+vuln: ## known vulnerabilities in the modules, with govulncheck; needs access to its database
+	@for m in . $(RELEASED); do (cd $$m; echo "$$m"; $(TOOL) govulncheck ./...) || exit; done
 
 dashboards: ## write the dashboards again from dashboards/gen
 	cd dashboards/gen && go run . -out ..

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// A file goes into an archive under a name.
+// file is a file of an archive, with its name there.
 type file struct {
 	name, path string
 	mode       fs.FileMode
 }
 
-// tarball packs files into a directory. Nothing in it depends on when and where it is made.
+// tarball packs files into a directory of an archive. The result does not depend on the time and the machine.
 func tarball(dir string, files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	compressed := gzip.NewWriter(&b)
@@ -39,7 +39,7 @@ func tarball(dir string, files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// zipped is tarball for those who have no tar.
+// zipped is tarball for systems without tar.
 func zipped(dir string, files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

@@ -1,5 +1,5 @@
-// Command dist writes the archives of a release: the command for each system, and SHA256SUMS. Whoever has the same commit and
-// the same version of Go gets the same bytes.
+// Command dist writes the files of a release: for each system an archive of the command and its software bill of
+// materials in CycloneDX format, and SHA256SUMS. The same commit and the same version of Go result in the same bytes.
 //
 //	go run ./dist -version v0.2.0 -out ../dist
 //
@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// systems are those that are built for.
+// systems lists the systems of a release.
 const systems = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
-// beside stands beside the binary in each archive.
-var beside = []string{"LICENSE", "README.md", "CHANGELOG.md"}
+// documents are the files that each archive has in addition to the binary.
+var documents = []string{"LICENSE", "README.md", "CHANGELOG.md"}
 
 func main() {
 	version := flag.String("version", "", "the release that is checked out, such as v0.2.0")
@@ -57,12 +57,12 @@ func dist(tree, version, out string, targets []string) error {
 	var sums strings.Builder
 	for _, target := range targets {
 		system, arch, _ := strings.Cut(target, "/")
-		binary, err := build(tree, temporary, version, system, arch)
+		binary, info, err := build(tree, temporary, version, system, arch)
 		if err != nil {
 			return fmt.Errorf("%s: %w", target, err)
 		}
 		files := []file{{filepath.Base(binary), binary, 0o755}}
-		for _, name := range beside {
+		for _, name := range documents {
 			files = append(files, file{filepath.Base(name), filepath.Join(tree, name), 0o644})
 		}
 		name := fmt.Sprintf("windowstat-%s-%s-%s", version, system, arch)
@@ -70,40 +70,53 @@ func dist(tree, version, out string, targets []string) error {
 		if system == "windows" {
 			pack, ending = zipped, ".zip"
 		}
-		archive, err := pack(name, files, time.Unix(seconds, 0).UTC())
+		at := time.Unix(seconds, 0).UTC()
+		archive, err := pack(name, files, at)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(out, name+ending), archive, 0o644); err != nil {
+		materials, err := sbom(info, version, at)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(archive), name+ending)
+		for _, f := range []struct {
+			name    string
+			content []byte
+		}{{name + ending, archive}, {name + ".cdx.json", materials}} {
+			if err := os.WriteFile(filepath.Join(out, f.name), f.content, 0o644); err != nil {
+				return err
+			}
+			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(f.content), f.name)
+		}
 	}
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// build builds the command, static and without what depends on the machine. The version in it is git's: it is that of the
-// release only if the tree is clean and has the tag.
-func build(tree, dir, version, system, arch string) (binary string, err error) {
+// build builds the command as a static binary that does not depend on the machine. Its version comes from git: it is the
+// version of the release only if the tree is clean and has the tag.
+func build(tree, dir, version, system, arch string) (binary string, info *buildinfo.BuildInfo, err error) {
 	binary = filepath.Join(dir, system+"-"+arch, "windowstat")
 	if system == "windows" {
 		binary += ".exe"
 	}
-	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off"}
-	if _, err := output(tree, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", binary, "./cmd/windowstat"); err != nil {
-		return "", err
+	env := []string{
+		"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0",
+		"GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off",
 	}
-	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		return "", err
+	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", binary, "./cmd/windowstat"}
+	if _, err := output(tree, env, "go", args...); err != nil {
+		return "", nil, err
+	}
+	if info, err = buildinfo.ReadFile(binary); err != nil {
+		return "", nil, err
 	}
 	if info.Main.Version != version {
-		return "", fmt.Errorf("what is checked out is %s, not %q; check out its tag, with nothing changed", info.Main.Version, version)
+		return "", nil, fmt.Errorf("the tree is %s, not %q; check out the tag without local changes", info.Main.Version, version)
 	}
-	return binary, nil
+	return binary, info, nil
 }
 
-// output runs a command. The error has what it said.
+// output runs a command and returns its output. The error includes its error output.
 func output(dir string, env []string, name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)

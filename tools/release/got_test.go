@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/CycloneDX/cyclonedx-go"
 )
 
 // A release of this tree: each module can be got alone, into an empty module, and what its examples say is so; the command
@@ -168,14 +170,31 @@ func (s stranger) completes(t *testing.T) {
 	}
 }
 
-// distributes makes the archives for all systems, and some of them again in another place.
+// distributes makes the files for all systems, and some of them again in a different directory.
 func (r repository) distributes(t *testing.T, version string) {
 	t.Helper()
 	elsewhere := repository{filepath.Join(t.TempDir(), "elsewhere")}
 	must(r.git("clone", "--quiet", ".", elsewhere.dir))(t)
 	all, again := r.dist(t, version), elsewhere.dist(t, version, "-targets", "linux/amd64,windows/arm64")
-	if len(all) != 7 || len(again) != 3 {
-		t.Errorf("there are %d and %d files, want six archives and two, and SHA256SUMS", len(all), len(again))
+	if len(all) != 13 || len(again) != 5 {
+		t.Errorf("%d and %d files, want an archive and an SBOM for six and for two systems, and SHA256SUMS", len(all), len(again))
+	}
+	var list cyclonedx.BOM
+	sbom := strings.NewReader(all["windowstat-"+version+"-linux-amd64.cdx.json"])
+	if err := cyclonedx.NewBOMDecoder(sbom, cyclonedx.BOMFileFormatJSON).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	linked := map[string]bool{}
+	for _, c := range *list.Components {
+		linked[c.Name] = c.Version != ""
+	}
+	for _, name := range []string{"std", "github.com/urfave/cli/v2", "github.com/prometheus/client_golang"} {
+		if !linked[name] {
+			t.Errorf("the SBOM lacks %s", name)
+		}
+	}
+	if main := list.Metadata.Component; main.Version != version {
+		t.Errorf("the SBOM is of version %q", main.Version)
 	}
 	for name, text := range again {
 		if name == "SHA256SUMS" {
@@ -185,12 +204,12 @@ func (r repository) distributes(t *testing.T, version string) {
 				}
 			}
 		} else if all[name] != text {
-			t.Errorf("%s is not the same when it is made elsewhere", name)
+			t.Errorf("%s differs in a different directory", name)
 		}
 	}
 }
 
-// dist makes archives, and returns their contents by name.
+// dist makes the files of a release, and returns their contents by name.
 func (r repository) dist(t *testing.T, version string, args ...string) map[string]string {
 	t.Helper()
 	out := t.TempDir()
