@@ -45,12 +45,28 @@ var presets = []struct {
 		"alb", `https ISO.186641Z app/my-lb/50dc6c495c0c9188 192.168.131.39:2817 10.0.0.1:80 0.000 SECONDS 0.000 STATUS STATUS 0 57 "METHOD https://www.example.com:443PATH HTTP/1.1" "curl/7.46.0" ECDHE-RSA TLSv1.2 arn:x "Root=1-58337281" "www.example.com" "arn:y" 1 2018-07-02T22:22:48.364000Z "forward" "-" "-"`,
 		`awk '{ sub(/"/, "", $13); sub(/^https:\/\/[^\/]*/, "", $14); print $13, $14, substr($2, 12, 8), $9 }'`, true, false,
 	},
+	{
+		"elb", `ISO.186641Z my-lb 192.168.131.39:2817 10.0.0.1:80 0.000 SECONDS 0.000 STATUS STATUS 0 57 "METHOD http://www.example.com:80PATH HTTP/1.1" "curl/7.46.0" - -`,
+		`awk '{ sub(/"/, "", $12); sub(/^http:\/\/[^\/]*/, "", $13); print $12, $13, substr($1, 12, 8), $8 }'`, false, false,
+	},
+	{
+		"npm-proxy", `[CLF +0000] - 502, STATUS STATUS - METHOD https shop.example "PATH" [Client 10.0.0.1] [Length 226] [Gzip -] [Sent-to 10.0.0.2] "Mozilla/5.0 (X11)" "-"`,
+		`awk '{ gsub(/"/, "", $11); print $8, $11, substr($1, 14, 8), $6 }'`, true, false,
+	},
+	{
+		"npm-standard", `[CLF +0000] STATUS - METHOD https shop.example "PATH" [Client 10.0.0.1] [Length 226] [Gzip -] "Mozilla/5.0 (X11)" "-"`,
+		`awk '{ gsub(/"/, "", $8); print $5, $8, substr($1, 14, 8), $3 }'`, true, false,
+	},
 	{"traefik", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 19 "-" "-" 1271 "web@docker" "http://10.0.1.7:80" MILLISms`, awkQuoted, false, false},
 	{"vhost-combined", `shop.example:443 10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)"`, awkQuoted, false, false},
 	{"combined-usec", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)" MILLIS000`, awkQuoted, false, true},
 	{"combined-time", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)" SECONDS`, awkQuoted, true, false},
 	{"combined", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)"`, awkQuoted, false, false},
 	{"common", `10.0.0.1 - frank [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 2326`, awkQuoted, false, false},
+	{
+		"w3c", `DATE TIME 10.0.0.1 METHOD PATH x=1 443 - 192.0.2.7 Mozilla/5.0+(X11) - STATUS 0 0 MILLIS`,
+		`awk '{ print $4, $5, $2, $12 }'`, true, true,
+	},
 	{
 		"json", `{"level":"info","time":"ISO.524Z","logger":"http.log.access","request":{"remote_ip":"127.0.0.1","method":"METHOD","host":"localhost","uri":"PATH","headers":{"Accept":["*/*"]}},"duration":SECONDS,"size":10900,"status":STATUS}`,
 		strings.Replace(awkJSON, "path", "uri", 1), true, false,
@@ -76,7 +92,7 @@ func TestReplayOfAllFormats(t *testing.T) {
 				at := time.Date(2026, 11, 22, 10, 0, n/60, 0, time.UTC)
 				millis := 100 + r.IntN(2000)
 				log.WriteString(strings.NewReplacer(
-					"CLF", at.Format("02/Jan/2006:15:04:05"), "ISO", at.Format("2006-01-02T15:04:05"), "METHOD", []string{"GET", "POST"}[r.IntN(2)],
+					"CLF", at.Format("02/Jan/2006:15:04:05"), "ISO", at.Format("2006-01-02T15:04:05"), "DATE", at.Format(time.DateOnly), "TIME", at.Format(time.TimeOnly), "METHOD", []string{"GET", "POST"}[r.IntN(2)],
 					"PATH", []string{"/", "/cart", "/cart/pay", "/img/a.png"}[r.IntN(4)], "STATUS", []string{"200", "204", "304", "404", "500", "503"}[r.IntN(6)],
 					"SECONDS", fmt.Sprintf("%d.%03d", millis/1000, millis%1000), "MILLIS", strconv.Itoa(millis),
 				).Replace(c.line) + "\n")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Of the hour that comes twice when clocks are set back, all of the second one was taken for the first. The order of the lines
-// tells them apart, seconds out of order included.
+// Of the hour that comes twice when clocks are set back, all of the second one was taken for the first. The order of
+// the lines tells them apart, seconds out of order included.
 func TestHourThatComesTwice(t *testing.T) {
 	f, err := Apache("%{%Y-%m-%d %H:%M:%S}t %>s")
 	if err != nil {

@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// A slot is what a field of a line is in a Record. Servers have many names for the same: a format has one field for each slot, the best.
+// A slot is the part of a Record that a field of a line sets. Servers have several variables for a slot; a format uses
+// the best one.
 type slot uint8
 
 const (
 	skip    slot = iota
-	nothing      // the variable stands for literal text alone
+	nothing      // the variable is literal text
 	client
 	host
+	port // of the client or the host before it
 	method
 	target
 	tail // the query of the target
@@ -23,6 +25,8 @@ const (
 	duration
 	more // another part of the duration
 	timestamp
+	note   // text of a message in JSON
+	logger // name of Caddy's logger
 	slots
 )
 
@@ -36,17 +40,19 @@ type variable struct {
 	pattern string        // of timestamp
 	layout  *layout       // of timestamp; nil if the pattern has none
 	stamp   Stamp         // of timestamp
-	digits  digits        // of what is skipped
+	digits  digits        // syntax of a skipped field
+	list    bool          // a list of nginx
+	port    bool          // the field ends with a colon and a port
 
 	before string // literal text in front of the value, as httpd writes it in front of %t
 	until  string // literal text behind it
 }
 
-// digits is whether a field consists of them.
+// digits is the syntax of a skipped field.
 type digits uint8
 
 const (
-	// Formats that look alike differ in what is a number: it decides between them.
+	// Similar formats differ in the fields that are numbers, so that numbers decide between them.
 	anything digits = iota
 	digitsOrDash
 	onlyDigits
@@ -67,7 +73,7 @@ func (v variable) String() string {
 // A step reads one field of a line.
 type step struct {
 	variable
-	beforeStatus bool // it ends where the status follows
+	beforeStatus bool // the field ends where a status follows
 	missing, bad error
 }
 
@@ -78,14 +84,21 @@ type step struct {
 //	timestamp  up to "] \"", in the layout of $time_local
 //	request    up to "\" " and a status
 //	status     three digits, and " "
-//	duration   up to the end of the line, as nothing is behind it
+//	duration   up to the end of the line
 //
-// and a variable that no record needs is a step, too, which only finds its end; those behind the last that is needed are never looked at.
+// A variable that no record needs is also a step, which finds its end. Steps behind the last needed one are not
+// executed.
 //
-// In the format string each variable begins with a sign. The function read reads the variable that a text begins with, at a column, from 1.
-// That is all in which the languages of the servers differ: a preset, a LogFormat of httpd and a log_format of nginx become the same
-// steps. The best variable of each slot is kept, and formats with ambiguous fields are refused.
-func compile(text string, sign byte, escaped bool, read func(rest string, column int) (variable, error)) (*Format, error) {
+// In the format string each variable begins with a sign. The function read reads the variable that a text begins with,
+// at a column, from 1. The languages of the servers differ in nothing else: a preset, a LogFormat of httpd, a
+// log_format of nginx and a #Fields directive become the same steps. compile keeps the best variable of each slot, and
+// refuses formats with ambiguous fields.
+func compile(
+	text string,
+	sign byte,
+	escaped bool,
+	read func(rest string, column int) (variable, error),
+) (*Format, error) {
 	var variables []variable
 	var problems []error
 	prefix := ""
@@ -117,27 +130,35 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 			variables = append(variables, v)
 		}
 	}
-	// Fields without text between them are ambiguous, but some are together one: $uri$is_args$args is a target, seconds and
-	// their fraction a time, and two fields that nobody needs are one that nobody needs.
+	piped := prefix == "" && len(variables) > 0 && strings.HasPrefix(strings.TrimLeft(variables[0].until, " "), "|")
+	dated := prefix == "" && len(variables) > 0 && variables[0].slot == timestamp && variables[0].pattern != ""
+	// Fields without text between them are ambiguous, but some are one field together: $uri$is_args$args is a target,
+	// seconds and their fraction are a time, and two skipped fields are one skipped field. An address and its port are
+	// one field, because an IPv6 address contains the colon that separates them.
+	variables = join(variables, func(a, b variable) bool {
+		return (a.slot == client || a.slot == host) && a.until == ":" && b.slot == port
+	})
 	variables = join(variables, func(a, b variable) bool { return a.slot == target && b.slot == tail && a.until == "" })
-	variables = join(variables, func(a, b variable) bool { // a time that several variables make up
-		return a.slot == timestamp && b.slot == timestamp && a.stamp == b.stamp && (a.layout.part() || b.layout.part() || a.until+b.pattern == ".%3" || a.until+b.pattern == ".%6")
+	variables = join(variables, func(a, b variable) bool { // a time that consists of several variables
+		fraction := a.until+b.pattern == ".%3" || a.until+b.pattern == ".%6"
+		return a.slot == timestamp && b.slot == timestamp && a.stamp == b.stamp &&
+			(a.layout.part() || b.layout.part() || fraction)
 	})
 	stamp, err := choose(variables)
 	if err != nil {
 		problems = append(problems, err)
 	}
 	variables = join(variables, func(a, b variable) bool { return a.slot == skip && b.slot == skip && a.until == "" })
-	f := &Format{name: text, prefix: []byte(prefix), escaped: escaped, stamp: stamp}
+	f := &Format{name: text, prefix: []byte(prefix), escaped: escaped, stamp: stamp, dated: dated, piped: piped}
 	f.noPrefix = fmt.Errorf("the line does not begin with %q", prefix)
 	for i, t := range variables {
 		end := i+1 == len(variables)
 		if t.slot != skip {
 			f.needed = i + 1
 		}
-		// Any other end would be a guess.
-		// The end of a status is known without a literal.
-		if t.until == "" && t.slot != status && !end {
+		// Any other end would be a guess. The digits of a status determine its end without a literal.
+		ambiguous := t.until == "" && t.slot != status || t.list && (t.until == ", " || t.until == " : ")
+		if ambiguous && !end {
 			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d",
 				t.name, variables[i+1].name, t.at+len(t.name)))
 		}
@@ -174,8 +195,8 @@ func newStep(t variable, beforeStatus bool) step {
 	return s
 }
 
-// unescape undoes the backslashes of a format string in a server's configuration, up to a quote that ends it, or to its end if end is 0.
-// It returns what follows the quote, and whether there is one.
+// unescape removes the backslashes of a format string in a server's configuration, up to the quote end, or to the end
+// of the string if end is 0. It returns the rest behind the quote, and whether there is a quote.
 func unescape(s string, end byte) (text, rest string, closed bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -193,7 +214,7 @@ func unescape(s string, end byte) (text, rest string, closed bool) {
 	return b.String(), "", false
 }
 
-// join joins adjacent variables that are together one field.
+// join joins adjacent variables that are one field together.
 func join(variables []variable, together func(a, b variable) bool) []variable {
 	var joined []variable
 	for _, t := range variables {
@@ -203,17 +224,19 @@ func join(variables []variable, together func(a, b variable) bool) []variable {
 			continue
 		}
 		a := &joined[n]
-		if a.pattern != "" { // a number has its fraction behind it
+		if a.pattern != "" { // its fraction may follow
 			a.pattern += strings.ReplaceAll(a.until, "%", "%%") + t.pattern
-			a.layout, _ = newLayout(a.pattern, 0) // what is wrong with it is a problem already
+			a.layout, _ = newLayout(a.pattern, 0) // its error is a problem already
 		}
 		a.name += a.until + t.name
 		a.until = t.until
+		a.list, a.port = a.list || t.list, t.slot == port
 	}
 	return joined
 }
 
-// choose keeps one variable for each slot, the best, and skips the others. It returns which end of the call the time is.
+// choose keeps the best variable of each slot, and skips the others. It returns the end of the call whose time the
+// lines have.
 func choose(variables []variable) (stamp Stamp, err error) {
 	best := map[slot]*variable{}
 	for i := range variables {
@@ -239,11 +262,12 @@ func choose(variables []variable) (stamp Stamp, err error) {
 	if best[status] == nil {
 		err = errors.Join(err, errors.New("it has no status ($status; %>s)"))
 	}
-	if best[request] != nil { // it has method and target, as the client sent them
+	if best[request] != nil { // it has the method and the target as the client sent them
 		delete(best, method)
 		delete(best, target)
 	}
-	delete(best, tail) // of no target
+	delete(best, tail) // those behind a target are joined to it
+	delete(best, port) // the same
 	for i := range variables {
 		if t := &variables[i]; t.slot != more && t != best[t.slot] {
 			t.slot = skip

@@ -61,8 +61,10 @@ func TestLinesOfFormats(t *testing.T) {
 		{"apache", `%{sec}t.%{msec_frac}t %>s`, `1431857103.042 200`, `2015-05-17T10:05:03.042Z start - 200 "" "" "" ""`},
 		{"apache", `%{end:msec}t %>s %D`, `1431857103042 200 1000`, `2015-05-17T10:05:03.042Z end 1ms 200 "" "" "" ""`},
 		{"apache", `%{begin:%Y-%m-%dT%H:%M:%S}t.%{usec_frac}t%{%z}t %>s`, `2015-05-17T12:05:03.000042+0200 200`, `2015-05-17T10:05:03.000042Z start - 200 "" "" "" ""`},
-		{"apache", `%{%d/%b/%Y %T}t.%{msec_frac}t %>s`, `17/May/2015 12:05:03.250 200`, `2015-05-17T10:05:03.25Z start - 200 "" "" "" ""`}, // in Berlin
-		{"apache", `%{%Y%m%d-%H%M%S %b}t %>s`, `20150107-000503 Jan 200`, `2015-01-06T23:05:03Z start - 200 "" "" "" ""`},                  // in Berlin
+		// In Berlin.
+		{"apache", `%{%d/%b/%Y %T}t.%{msec_frac}t %>s`, `17/May/2015 12:05:03.250 200`, `2015-05-17T10:05:03.25Z start - 200 "" "" "" ""`},
+		// In Berlin.
+		{"apache", `%{%Y%m%d-%H%M%S %b}t %>s`, `20150107-000503 Jan 200`, `2015-01-06T23:05:03Z start - 200 "" "" "" ""`},
 		{"apache", `%{%F %T %z}t %{SSL_PROTOCOL}x%{X-Id}o %!200,304{Referer}i %>s %^FB`, `2015-05-17 10:05:03 +0000 TLSv1.3abc x 200 17`, `2015-05-17T10:05:03Z start - 200 "" "" "" ""`},
 		{"apache", `%{end:%s}t %t %>s`, `1431857999 [17/May/2015:10:05:03 +0000] 200`, `2015-05-17T10:05:03Z start - 200 "" "" "" ""`},
 	} {
@@ -151,7 +153,7 @@ func TestBadLinesSayWhatIsWrong(t *testing.T) {
 
 func TestFormatsThatCannotBeReadSayWhy(t *testing.T) {
 	for _, c := range []struct{ kind, format, want string }{
-		{"named", "clf", `there is no log format named "clf"; there are ingress-nginx, haproxy, istio, envoy, alb, traefik, vhost-combined, combined-usec, combined-time, combined, common, json`},
+		{"named", "clf", `there is no log format named "clf"; there are ingress-nginx, haproxy, istio, envoy, alb, elb, npm-proxy, npm-standard, traefik, vhost-combined, combined-usec, combined-time, combined, common, w3c, json`},
 		{"nginx", ``, `it has no time ($time_local, $time_iso8601, $msec; %t)`},
 		{"nginx", ``, `it has no status ($status; %>s)`},
 		{"nginx", `$msec $stat`, `it has no status`},

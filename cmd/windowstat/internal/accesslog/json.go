@@ -4,81 +4,177 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 )
 
 // The errors of JSON lines.
 var (
-	errObject       = errors.New("not a whole JSON object")
-	errNoTime       = errors.New("no time (ts, StartUTC, time_iso8601, time_local, msec, @timestamp, timestamp, time)")
-	errNoStatus     = errors.New("no status (status, DownstreamStatus, status_code)")
-	errJSONTime     = errors.New("the time is not in seconds since 1970, like 2015-05-17T10:05:03Z, or like 17/May/2015:10:05:03 +0000")
+	errObject = errors.New("not a whole JSON object")
+	errNoTime = errors.New(
+		"no time (ts, StartUTC, time_iso8601, time_local, msec, @timestamp, timestamp, time, start_time)",
+	)
+	errNoCall   = errors.New("not a line of Caddy's access log")
+	errNoStatus = errors.New("no status (status, DownstreamStatus, status_code, response_code)")
+	errJSONTime = errors.New(
+		"the time is not in seconds since 1970, like 2015-05-17T10:05:03Z, or like 17/May/2015:10:05:03 +0000",
+	)
 	errJSONStatus   = errors.New("the status is not of up to three digits")
 	errJSONDuration = errors.New("the duration is not a number")
 )
 
-// A value is the value of a key, without quotes, and with its escapes: most are never needed without them.
+// A value is the value of a key, without quotes but with its escapes, because most values are never needed without
+// them.
 type value struct {
-	meaning
+	key    *meaning // nil if the slot has no value
 	raw    []byte
 	quoted bool
+}
+
+// rank returns the rank of the value's key; 0 if there is no value.
+func (v *value) rank() int8 {
+	if v.key == nil {
+		return 0
+	}
+	return v.key.rank
+}
+
+// unit returns the unit that the value's key determines.
+func (v *value) unit() time.Duration {
+	if v.key == nil {
+		return unknown
+	}
+	return v.key.unit
 }
 
 // object parses a line that is a JSON object.
 func (p *Parser) object(line []byte, r *Record) error {
 	var best [slots]value
-	// Nothing may stand behind the object: two in one line are no line of any server.
-	if n := collect(line, keys, &best); n == 0 || len(bytes.TrimLeft(line[n:], " \t")) > 0 {
+	fields, ok := collectLine(line, p.format.keys, &best)
+	if !ok {
 		return errObject
 	}
-	if best[timestamp].rank == 0 {
+	if isOther(&best, fields) {
+		return errNoCall
+	}
+	if best[timestamp].rank() == 0 {
 		return errNoTime
 	}
-	r.Stamp = best[timestamp].stamp
+	r.Stamp = best[timestamp].key.stamp
 	if !p.readTime(p.plain(&best[timestamp])) {
 		return errJSONTime
 	}
 	r.Time, r.Coarse = p.clock.at, p.clock.coarse
-	if best[status].rank == 0 {
+	if best[status].rank() == 0 {
 		return errNoStatus
 	}
 	if r.Status = smallNumber(p.plain(&best[status])); r.Status < 0 {
 		return errJSONStatus
 	}
-	// Some keys tell the unit, and one does not; then the name of the format does.
-	if best[duration].rank > 0 {
-		ok, unit := false, best[duration].unit
-		if unit == unknown {
-			unit = p.format.unit
-		}
-		if r.Duration, r.HasDuration, ok = parseDuration(p.plain(&best[duration]), unit); !ok {
+	if best[duration].rank() > 0 {
+		if r.Duration, r.HasDuration, ok = parseDuration(p.plain(&best[duration]), p.durationUnit(&best)); !ok {
 			return errJSONDuration
 		}
 	}
-	r.Host, r.Client = p.plain(&best[host]), p.plain(&best[client])
+	r.Host = p.plain(&best[host])
+	if c := p.plain(&best[client]); len(c) > 0 {
+		r.Client = clientAddress(c, false)
+	}
 	p.request(&best, r)
 	return nil
 }
 
-// UnitUnknown reports whether a line of JSON has a duration that does not tell its unit: a number under "duration", unless the line
-// is Caddy's.
+// collectLine collects the values in the object of a line. It returns the fields that Caddy's console encoder writes
+// before the object. It returns false if the line has no object, or if anything follows the object, because no server
+// writes two objects into a line.
+func collectLine(line []byte, keys *keySet, best *[slots]value) (fields []byte, ok bool) {
+	object, ok := jsonPart(line)
+	if !ok {
+		return nil, false
+	}
+	fields = line[:len(line)-len(object)]
+	if len(fields) > 0 { // the time is the first one
+		best[timestamp] = value{key: consoleTime, raw: fields[:bytes.IndexByte(fields, '\t')]}
+	}
+	n := collect(object, keys, best)
+	return fields, n > 0 && len(bytes.TrimLeft(object[n:], " \t")) == 0
+}
+
+// isOther reports whether a line is from a logger of Caddy that does not write access logs. Errors of handlers and
+// round trips to an upstream also have the request and a status, so a call in a common log would count several times.
+// The console encoder writes the logger into fields.
+func isOther(best *[slots]value, fields []byte) bool {
+	const http, access = "http.", "http.log.access"
+	name := best[logger].raw
+	if len(fields) > 0 {
+		i := bytes.Index(fields, []byte("\t"+http))
+		if i < 0 {
+			return false
+		}
+		name = fields[i+1:]
+	}
+	return len(name) > len(http) && string(name[:len(http)]) == http && !bytes.HasPrefix(name, []byte(access))
+}
+
+// consoleTime is the meaning of the time that the console encoder writes before an object. The object has no time.
+var consoleTime = &meaning{slot: timestamp, rank: 1, stamp: End}
+
+// jsonPart returns the JSON object of a line. Caddy's console encoder writes fields in front of it, separated by tabs:
+// time, level, logger and message. It returns false if the line has no object there.
+func jsonPart(line []byte) (object []byte, ok bool) {
+	if i := space(line, 0); i < len(line) && line[i] == '{' {
+		return line, true
+	}
+	if len(line) == 0 || !isDigit(line[0]) {
+		return nil, false
+	}
+	i := bytes.Index(line, []byte("\t{"))
+	if i < 0 {
+		return nil, false
+	}
+	return line[i+1:], true
+}
+
+// durationUnit returns the unit of a duration that is a number. The key "duration" does not determine it: the unit is
+// milliseconds in the lines of Envoy, whose time and status have special keys, and the unit of the format in other
+// lines.
+func (p *Parser) durationUnit(best *[slots]value) time.Duration {
+	switch unit := best[duration].unit(); {
+	case unit != unknown:
+		return unit
+	case p.format.unit == seconds && isEnvoy(best):
+		return milliseconds
+	}
+	return p.format.unit
+}
+
+// isEnvoy reports whether time and status have the keys of Envoy's default format.
+func isEnvoy(best *[slots]value) bool {
+	return best[timestamp].unit() == milliseconds && best[status].unit() == milliseconds
+}
+
+// UnitUnknown reports whether a line of JSON has a duration whose unit is unknown: a number under "duration", unless
+// the line is Caddy's or Envoy's.
 func (f *Format) UnitUnknown(line []byte) bool {
 	var best [slots]value
+	if !f.json {
+		return false
+	}
 	line, _ = f.NewParser(nil).unwrap(trimEnd(line))
-	if !f.json || collect(line, keys, &best) == 0 || best[target].rank == caddys || best[method].rank == caddys {
+	if _, ok := collectLine(line, f.keys, &best); !ok || best[target].rank() == caddys ||
+		best[method].rank() == caddys ||
+		isEnvoy(&best) {
 		return false
 	}
 	d := best[duration]
 	_, number := decimal(d.raw, seconds)
-	return number && d.unit == unknown
+	return number && d.unit() == unknown
 }
 
-// request sets method and target. A request line has both; a path in its place is a target.
+// request sets the method and the target. A request line has both. A path instead of a request line is the target.
 func (p *Parser) request(best *[slots]value, r *Record) {
 	line := p.plain(&best[request])
 	r.Method, r.Target = splitRequest(line)
-	// Some write a path where others write the request line.
+	// Some logs have the path under the key that others use for the request line.
 	if r.Method == nil && len(line) > 0 && line[0] == '/' {
 		r.Target = line
 	}
@@ -90,7 +186,7 @@ func (p *Parser) request(best *[slots]value, r *Record) {
 	}
 }
 
-// jsonTimes are the layouts of times that are strings, and jsonNumbers of those that are numbers, the longest unit first.
+// jsonTimes has the layouts of times that are strings. jsonNumbers has the layouts of numbers, the longest unit first.
 var jsonTimes, jsonNumbers = func() (*layout, []*layout) {
 	spelled := []string{"02/Jan/2006:15:04:05 -0700"}
 	for _, date := range []string{"2006-01-02T", "2006-01-02 ", "2006/01/02T", "2006/01/02 "} {
@@ -105,10 +201,10 @@ var jsonTimes, jsonNumbers = func() (*layout, []*layout) {
 	return &layout{spelled: spelled}, numbers
 }()
 
-// readTime parses a time in one of the formats of servers. A number is seconds, unless that is beyond the year 5000: then it
-// is milliseconds, microseconds or nanoseconds.
+// readTime parses a time in one of the formats of servers. A number is in seconds, unless that is beyond the year 5000.
+// Such a number is in milliseconds, microseconds or nanoseconds.
 func (p *Parser) readTime(b []byte) (ok bool) {
-	// The digits that it begins with tell what a time is: those of a year or a day, or of a number.
+	// A time begins with the digits of a year or a day, and a number with more digits.
 	l := jsonTimes
 	if whole := leadingDigits(b); whole != len("2006") && whole != len("02") {
 		l = jsonNumbers[min(max(whole-9, 0)/3, len(jsonNumbers)-1)]
@@ -124,7 +220,7 @@ func (p *Parser) plain(v *value) []byte {
 	return p.unescaped(v.raw)
 }
 
-// smallNumber parses up to three digits; it is negative for anything else.
+// smallNumber parses up to three digits. It returns a negative number for anything else.
 func smallNumber(b []byte) int {
 	if len(b) == 0 || len(b) > 3 || leadingDigits(b) != len(b) {
 		return -1
@@ -133,12 +229,13 @@ func smallNumber(b []byte) int {
 	return n
 }
 
-// collect scans an object in one pass and makes nothing: a value is a part of the line, and only what a record needs is looked at again. So
-// it accepts some lines that are not JSON, such as nginx's with \x22 in a string, which encoding/json would refuse.
+// collect scans an object in one pass and does not allocate. A value is a part of the line, and only the values that a
+// record needs are read again. So collect accepts some lines that are not JSON, such as nginx's with \x22 in a string,
+// which encoding/json refuses.
 //
-// It keeps the best value for each slot, and returns the length of the object; 0 if it has no end. Of nested objects it scans only that in
-// which Caddy has the request.
-func collect(b []byte, keys map[string]meaning, best *[slots]value) int {
+// It keeps the best value for each slot, and returns the length of the object; 0 if the object has no end. It scans a
+// nested object only if the keys have a meaning for values in it.
+func collect(b []byte, keys *keySet, best *[slots]value) int {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {
 		return 0
@@ -151,16 +248,21 @@ func collect(b []byte, keys map[string]meaning, best *[slots]value) int {
 		if end < 0 {
 			return 0
 		}
-		m := keys[string(b[i+1:end])]
+		m := keys.find(b[i+1 : end])
 		if i = space(b, end+1); i == len(b) || b[i] != ':' {
 			return 0
 		}
 		i = space(b, i+1)
-		if end = valueEnd(b, i); end == 0 || !m.keep(b[i:end], best) {
+		if end = valueEnd(b, i); end == 0 || m != nil && !m.keep(b[i:end], best) {
 			return 0
 		}
 		if i = space(b, end); i == len(b) {
 			return 0
+		}
+		if b[i] == ':' || b[i] == ',' && b[end-1] != '"' {
+			if i = listEnd(b, i); i == len(b) {
+				return 0
+			}
 		}
 		switch b[i] {
 		case '}':
@@ -174,15 +276,34 @@ func collect(b []byte, keys map[string]meaning, best *[slots]value) int {
 	return 0
 }
 
-// keep keeps a value if it is better than what there is. It reports false if the value is a request that is not a whole object.
-func (m meaning) keep(raw []byte, best *[slots]value) bool {
-	v := value{meaning: m, raw: raw}
+// listEnd returns the index after a list of nginx that continues with the separator at b[i]: "urt":0.004, 0.012 :
+// 0.016,"rt":… It returns i if the separator is not within a list, because the next key follows, as in valid JSON.
+func listEnd(b []byte, i int) int {
+	for i < len(b) && (b[i] == ',' || b[i] == ':') {
+		from := space(b, i+1)
+		if from == len(b) || b[from] == '"' || b[from] == '{' {
+			return i
+		}
+		end := valueEnd(b, from)
+		if end <= from {
+			return i
+		}
+		i = space(b, end)
+	}
+	return i
+}
+
+// keep stores a value if its key ranks above the key of the stored one. It returns false if the value is an incomplete
+// object that the keys have a meaning for.
+func (m *meaning) keep(raw []byte, best *[slots]value) bool {
+	v := value{key: m, raw: raw}
 	switch {
-	case m.rank <= best[m.slot].rank || len(raw) == 0 || raw[0] == '[' || string(raw) == "null":
+	case len(raw) == 0:
 		return true
-	// Caddy's request is an object, nginx's a string: both have the same key.
 	case raw[0] == '{':
-		return m.slot != request || collect(raw, inRequest, best) > 0
+		return m.inside == nil || collect(raw, m.inside, best) > 0
+	case m.rank <= best[m.slot].rank() || raw[0] == '[' || string(raw) == "null":
+		return true
 	case raw[0] == '"':
 		v.raw, v.quoted = raw[1:len(raw)-1], true
 	}
@@ -192,7 +313,7 @@ func (m meaning) keep(raw []byte, best *[slots]value) bool {
 	return true
 }
 
-// valueEnd returns the index behind the value that begins at b[i]; 0 if it has no end.
+// valueEnd returns the index after the value that begins at b[i]; 0 if the value has no end.
 func valueEnd(b []byte, i int) int {
 	for depth := 0; i < len(b); i++ {
 		switch b[i] {
@@ -206,7 +327,7 @@ func valueEnd(b []byte, i int) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth == 0 { // of the object in which a number stands
+			if depth == 0 { // the end of the object whose last value is a number
 				return i
 			}
 			if depth--; depth == 0 {
@@ -221,7 +342,7 @@ func valueEnd(b []byte, i int) int {
 	return 0
 }
 
-// quoted returns the index of the quote that ends the string at b[i]; negative if there is none.
+// quoted returns the index of the quote that ends the string at b[i]; a negative number if the string has no end.
 func quoted(b []byte, i int) int {
 	begin := i + 1
 	for at := begin; ; at++ {
@@ -236,50 +357,10 @@ func quoted(b []byte, i int) int {
 	}
 }
 
-// space returns the index of the first byte from i on that is not white space, as JSON has it.
+// space returns the index of the first byte from i on that is not white space in JSON.
 func space(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
 	}
 	return i
 }
-
-// A meaning is what a JSON key means.
-type meaning struct {
-	slot  slot
-	rank  int           // of two keys for the same slot the higher one counts; never 0
-	unit  time.Duration // of duration, for numbers
-	stamp Stamp         // of timestamp
-}
-
-// caddys is a rank above all others: that of the keys in Caddy's object of the request.
-const caddys = 10
-
-// keys are those of Traefik, of Caddy, and the usual ones for JSON of nginx; inRequest are those of the object in which Caddy has the
-// request.
-var keys, inRequest = func() (keys, inRequest map[string]meaning) {
-	keys, inRequest = map[string]meaning{}, map[string]meaning{}
-	add := func(to map[string]meaning, names string, highest int, m meaning) {
-		for i, name := range strings.Fields(names) {
-			m.rank = highest - i
-			to[name] = m
-		}
-	}
-	// Traefik's time is when it wrote the line; StartUTC is better, because Duration begins there.
-	add(keys, "StartUTC StartLocal", 9, meaning{slot: timestamp, stamp: Start})
-	add(keys, "msec ts time_iso8601 @timestamp timestamp time_local time", 7, meaning{slot: timestamp, stamp: End})
-	add(keys, "Duration", 3, meaning{slot: duration, unit: nanoseconds})
-	add(keys, "request_time", 2, meaning{slot: duration, unit: seconds})
-	add(keys, "duration", 1, meaning{slot: duration, unit: unknown}) // Caddy's is in seconds
-	add(keys, "DownstreamStatus status status_code", 3, meaning{slot: status})
-	add(keys, "RequestMethod request_method method", 3, meaning{slot: method})
-	add(keys, "request", 1, meaning{slot: request})
-	add(keys, "RequestPath request_uri uri path url", 5, meaning{slot: target})
-	add(keys, "RequestHost host http_host server_name", 4, meaning{slot: host})
-	add(keys, "ClientHost remote_addr client_ip remote_ip", 4, meaning{slot: client})
-	add(inRequest, "method", caddys, meaning{slot: method})
-	add(inRequest, "uri", caddys, meaning{slot: target})
-	add(inRequest, "host", caddys, meaning{slot: host})
-	add(inRequest, "client_ip remote_ip", caddys, meaning{slot: client})
-	return keys, inRequest
-}()

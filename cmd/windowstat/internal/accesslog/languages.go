@@ -7,52 +7,63 @@ import (
 	"strings"
 )
 
-// apacheDirectives are the directives that a record needs, besides %t. All others are skipped.
+// apacheDirectives has the directives that a record needs, except %t. All others are skipped.
 var apacheDirectives = map[string]variable{
-	"a":       {slot: client, rank: 3},
-	"h":       {slot: client, rank: 2},
-	"{c}a":    {slot: client, rank: 1},
-	"{c}h":    {slot: client, rank: 1},
-	"V":       {slot: host, rank: 2},
-	"v":       {slot: host, rank: 1},
-	"{host}i": {slot: host, rank: 3},
-	"m":       {slot: method},
-	"U":       {slot: target},
-	"q":       {slot: tail},
-	"r":       {slot: request},
-	"s":       {slot: status},
-	"D":       {slot: duration, unit: microseconds, rank: 3, digits: onlyDigits},
-	"T":       {slot: duration, unit: seconds, rank: 1},
-	"{s}T":    {slot: duration, unit: seconds, rank: 1},
-	"{ms}T":   {slot: duration, unit: milliseconds, rank: 2},
-	"{us}T":   {slot: duration, unit: microseconds, rank: 3},
-	"{+s}T":   {slot: more, unit: seconds}, // ours: httpd has nothing like it
-	"b":       {digits: digitsOrDash},
-	"B":       {digits: digitsOrDash},
-	"I":       {digits: digitsOrDash},
-	"O":       {digits: digitsOrDash},
-	"k":       {digits: digitsOrDash},
-	"p":       {digits: digitsOrDash},
-	"%":       {slot: nothing, before: "%"},
+	"a":            {slot: client, rank: 3},
+	"h":            {slot: client, rank: 2},
+	"{c}a":         {slot: client, rank: 1},
+	"{c}h":         {slot: client, rank: 1},
+	"V":            {slot: host, rank: 2},
+	"v":            {slot: host, rank: 1},
+	"{host}i":      {slot: host, rank: 3},
+	"m":            {slot: method},
+	"U":            {slot: target},
+	"q":            {slot: tail},
+	"r":            {slot: request},
+	"s":            {slot: status},
+	"D":            {slot: duration, unit: microseconds, rank: 3, digits: onlyDigits},
+	"T":            {slot: duration, unit: seconds, rank: 1},
+	"{s}T":         {slot: duration, unit: seconds, rank: 1},
+	"{ms}T":        {slot: duration, unit: milliseconds, rank: 2},
+	"{us}T":        {slot: duration, unit: microseconds, rank: 3},
+	"{+s}T":        {slot: more, unit: seconds}, // httpd does not have this directive
+	"b":            {digits: digitsOrDash},
+	"B":            {digits: digitsOrDash},
+	"I":            {digits: digitsOrDash},
+	"O":            {digits: digitsOrDash},
+	"k":            {digits: digitsOrDash},
+	"p":            {slot: port, digits: digitsOrDash},
+	"{remote}p":    {slot: port, digits: digitsOrDash},
+	"{local}p":     {slot: port, digits: digitsOrDash},
+	"{canonical}p": {slot: port, digits: digitsOrDash},
+	"%":            {slot: nothing, before: "%"},
 }
 
 // Apache returns the format of a LogFormat string of httpd, such as
 //
 //	%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D
 //
-// with or without the backslashes, or of the whole directive with its quotes. It needs a status, %>s or %s, and a time: %t,
-// or %{…}t with sec, msec, usec, msec_frac, usec_frac or a strftime pattern of %Y %m %b %d %H %M %S %z %s %F %T, with or
-// without begin: or end: before it. Several may make up one time. Directives need literal text between them; unknown ones
-// are skipped. The error joins all problems.
+// with or without the backslashes, or of the whole directive with its quotes. The format needs a status, %>s or %s, and
+// a time: %t, or %{…}t with sec, msec, usec, msec_frac, usec_frac or a strftime pattern of %Y %m %b %d %H %M %S %z %s
+// %F %T, with or without begin: or end: before it. Several of them may form one time. Directives need literal text
+// between them; unknown ones are skipped. The error joins all problems.
 func Apache(format string) (*Format, error) {
 	return compile(apacheDirective(format), '%', true, apacheVariable)
 }
 
-// apacheVariable reads the directive that a text begins with. Names of headers, which are arguments, have no case.
+// apacheVariable reads the directive at the beginning of a text. An argument is the name of a header, so its case does
+// not matter.
 func apacheVariable(rest string, column int) (v variable, err error) {
 	m := directive.FindStringSubmatch(rest)
 	if m == nil {
-		return variable{name: rest, slot: nothing}, fmt.Errorf("the directive %q, at column %d, has no end", rest, column)
+		return variable{
+				name: rest,
+				slot: nothing,
+			}, fmt.Errorf(
+				"the directive %q, at column %d, has no end",
+				rest,
+				column,
+			)
 	}
 	name, argument, letter := m[0], m[1], m[2]
 	key := letter
@@ -66,18 +77,19 @@ func apacheVariable(rest string, column int) (v variable, err error) {
 	case letter == "T" && !known:
 		err = fmt.Errorf("%s, at column %d: there is no unit %q; allowed are s, ms and us", name, column, argument)
 	case letter == "s" && !strings.Contains(name, "<") && strings.Contains(name, ">"):
-		v.rank = 1 // the status that was sent, and not the one in front of an internal redirect
+		v.rank = 1 // the status that was sent, after internal redirects
 	}
 	v.name = name
 	return v, err
 }
 
-// directive is a directive of httpd: conditions, an {argument}, and a letter, or ^ti, ^to, ^FU or ^FB.
+// directive matches a directive of httpd: conditions, an {argument}, and a letter, or ^ti, ^to, ^FU or ^FB.
 var directive = regexp.MustCompile(`^%[!<>,0-9]*(?:\{([^}]*)\}[<>]*)?(\^..|[^{^])`)
 
 // apacheTime reads the argument of %{…}t.
 func apacheTime(argument string) variable {
-	// httpd stamps the beginning, unless its format says otherwise. Of two times the beginning is the better one, however coarse.
+	// httpd logs the start of a call, unless the format requests the end. Of two times the start is better, even if the
+	// other one is finer.
 	v := variable{slot: timestamp, stamp: Start, rank: 10}
 	format, isEnd := strings.CutPrefix(argument, "end:")
 	if isEnd {
@@ -106,14 +118,14 @@ func apacheTime(argument string) variable {
 	return v
 }
 
-// logFormat is the name of the directive that defines a format.
+// logFormat matches the name of the directive that defines a format.
 var logFormat = regexp.MustCompile(`^(?i:LogFormat)(?:\s+|$)`)
 
 // apacheDirective extracts the format from a LogFormat directive, or from quotes, and removes its backslashes.
 func apacheDirective(s string) string {
 	s = strings.TrimSpace(s)
 	s = logFormat.ReplaceAllString(s, "")
-	// Behind a format in quotes there may be the nickname of the format; a % there means that the quote is one of the format.
+	// The nickname of the format may follow its quotes. If a % follows, the quote is part of the format.
 	if s != "" && s[0] == '"' {
 		inner, nickname, _ := unescape(s[1:], '"')
 		if !strings.Contains(nickname, "%") {
@@ -124,10 +136,13 @@ func apacheDirective(s string) string {
 	return text
 }
 
-// nginxVariables are the variables that a record needs. All others are skipped.
+// nginxVariables has the variables that a record needs. All others are skipped.
 var nginxVariables = map[string]variable{
 	"remote_addr":        {slot: client, rank: 2},
 	"realip_remote_addr": {slot: client, rank: 1},
+	"remote_port":        {slot: port},
+	"realip_remote_port": {slot: port},
+	"server_port":        {slot: port},
 	"host":               {slot: host, rank: 3},
 	"http_host":          {slot: host, rank: 2},
 	"server_name":        {slot: host, rank: 1},
@@ -161,21 +176,47 @@ func Nginx(format string) (*Format, error) {
 	return compile(text, '$', escape == "json", nginxVariable)
 }
 
-// nginxName is the name of a variable, perhaps in braces.
+// nginxName matches the name of a variable, with or without braces.
 var nginxName = regexp.MustCompile(`^\$(?:(\w+)|\{(\w+)\})`)
 
-// nginxVariable reads the variable that a text begins with.
+// nginxVariable reads the variable at the beginning of a text.
 func nginxVariable(rest string, column int) (variable, error) {
 	m := nginxName.FindStringSubmatch(rest)
 	if m == nil {
-		return variable{name: rest[:1], slot: nothing}, fmt.Errorf("a $ has no name of a variable behind it, at column %d", column)
+		return variable{
+				name: rest[:1],
+				slot: nothing,
+			}, fmt.Errorf(
+				"a $ has no name of a variable behind it, at column %d",
+				column,
+			)
 	}
-	v := nginxVariables[m[1]+m[2]]
-	v.name = m[0]
+	name := m[1] + m[2]
+	v := nginxVariables[name]
+	v.name, v.list = m[0], isList(name)
 	return v, nil
 }
 
-// nginxHead is what stands before the strings of a log_format directive, or of a part of one.
+// isList reports whether a variable of nginx is a list. A list has an element for each attempt with an upstream server,
+// or for each proxy in front of nginx. Headers, cookies and trailers of an upstream are not lists, because they belong
+// to its last response. Neither is the status of the cache.
+func isList(name string) bool {
+	if name == "http_x_forwarded_for" || name == "proxy_add_x_forwarded_for" {
+		return true
+	}
+	of, ok := strings.CutPrefix(name, "upstream_")
+	if !ok {
+		return false
+	}
+	for _, single := range []string{"http_", "cookie_", "trailer_", "cache_", "last_"} {
+		if strings.HasPrefix(of, single) {
+			return false
+		}
+	}
+	return true
+}
+
+// nginxHead matches the text before the strings of a log_format directive, or of a part of one.
 var nginxHead = regexp.MustCompile(`^(log_format\s+\S+\s*)?(?:escape=(\S*)\s*)?`)
 
 // nginxDirective extracts the format and the escaping from a directive, or from a part of one.

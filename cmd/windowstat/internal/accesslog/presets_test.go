@@ -64,6 +64,22 @@ var samples = []struct {
 		"alb", `http 2018-11-30T22:23:00.186641Z app/my-lb/50d 192.168.131.39:2817 - -1 -1 -1 460 - 0 0 "- http://www.example.com:80- -" "-" - -`,
 		"22:23:00.186641 end   460 0s client 192.168.131.39",
 	},
+	{
+		"elb", `2015-05-13T23:39:43.945958Z my-loadbalancer 192.168.131.39:2817 10.0.0.1:80 0.001069 0.000028 0.000041 - - 82 305 "- - - " "-" - -`,
+		"23:39:43.945958 start   0 1.138ms client 192.168.131.39",
+	},
+	{
+		"elb", `2015-05-13T23:39:43.945958Z my-loadbalancer [2001:db8::7]:2817 - -1 -1 -1 503 0 0 0 "GET https://www.example.com:443/a HTTP/1.1" "curl/7.38.0" ECDHE-RSA TLSv1.2`,
+		"23:39:43.945958 start GET https://www.example.com:443/a 503 0s client 2001:db8::7",
+	},
+	{
+		"npm-proxy", `[22/Nov/2026:10:00:01 +0000] HIT - 304 - GET http shop.example "/a?b=c d" [Client 2001:db8::7] [Length 0] [Gzip 2.15] [Sent-to web] "ua" "https://a/"`,
+		"10:00:01 end GET /a?b=c d 304 ? client 2001:db8::7 host shop.example",
+	},
+	{
+		"npm-standard", `[22/Nov/2026:10:00:01 +0000] 400 - - http localhost-nginx-proxy-manager "-" [Client 192.0.2.7] [Length 154] [Gzip -] "-" "-"`,
+		"10:00:01 end   400 ? client 192.0.2.7 host localhost-nginx-proxy-manager",
+	},
 }
 
 // said is a record as samples have it.
@@ -147,7 +163,8 @@ func TestTailsOfCombined(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the table of formats into docs/access-logs.md")
 
-// The table in the documentation is what the formats read: go test ./cmd/windowstat/internal/accesslog -run Documented -update writes it.
+// The table in the documentation is what the formats read: go test ./cmd/windowstat/internal/accesslog -run Documented
+// -update writes it.
 func TestPresetsAreDocumented(t *testing.T) {
 	const path = "../../../../docs/access-logs.md"
 	page, err := os.ReadFile(path)
@@ -197,7 +214,8 @@ func TestPresetsAreDocumented(t *testing.T) {
 	}
 }
 
-// A line that a container's runtime has split is one line, whatever comes between its parts, and its format is told by the whole.
+// A line that a container's runtime has split is one line, whatever comes between its parts, and its format is told by
+// the whole.
 func TestSplitLines(t *testing.T) {
 	line := strings.Replace(combinedSample+` 0.123`, "/a", "/a?"+strings.Repeat("x", 40_000), 1)
 	cri := func(stream, tag, text string) string {

@@ -7,25 +7,36 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
-// errEmpty is the error of a line without anything, which servers do not write but files have.
-var errEmpty = errors.New("an empty line")
+// The errors of lines that are not calls in any format.
+var (
+	errEmpty     = errors.New("an empty line")
+	errDirective = errors.New("a directive")
+)
 
-// match reads a line of a format strictly, to the end of the format, and returns what is behind that.
+// match reads a line strictly, to the end of the format, and returns the rest of the line.
 func (p *Parser) match(line []byte) (rest []byte, ok bool) {
 	p.buf = p.buf[:0]
 	rest, err := p.read(line, new(Record))
 	return rest, err == nil
 }
 
-// are reports whether a field is as it should be.
-func (d digits) are(field []byte) bool {
-	return d == anything || len(field) > 0 && leadingDigits(field) == len(field) || d == digitsOrDash && string(field) == "-"
+// match reports whether a field has the digits.
+func (d digits) match(field []byte) bool {
+	return d == anything || len(field) > 0 && leadingDigits(field) == len(field) ||
+		d == digitsOrDash && string(field) == "-"
 }
 
-// fields reads the fields of a line that a record needs, or all of them if the parser is strict, and returns what is behind them.
+// valid reports whether a field has the syntax of its step.
+func (s *step) valid(field []byte) bool {
+	return s.digits.match(field) && (!s.port || hasPort(s.slot, field))
+}
+
+// fields reads the fields of a line that a record needs, or all of them if the parser is strict. It returns the rest of
+// the line.
 func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 	f := p.format
 	rest, ok := bytes.CutPrefix(line, f.prefix)
@@ -38,11 +49,11 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 	}
 	for i := range steps {
 		s := &steps[i]
-		// All behind the status may be missing: servers that are killed, and disks that are full, cut lines off.
+		// Everything after the status may be missing, because killed servers and full disks cut lines off.
 		if len(rest) == 0 && i > f.required && !p.strict {
 			break
 		}
-		// A status is known by its digits; so a field before it may have its own separator in it.
+		// The digits of a status identify it, so the field before it may contain its separator.
 		if s.slot == status {
 			code, n := statusCode(rest)
 			if n == 0 {
@@ -50,7 +61,8 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 			}
 			r.Status, rest = code, rest[n:]
 			switch {
-			case s.follows(rest) && (s.until != "" || i+1 < len(f.steps) || len(rest) == 0): // nothing may follow the last field
+			// Nothing may follow the last field.
+			case s.follows(rest) && (s.until != "" || i+1 < len(f.steps) || len(rest) == 0):
 				rest = rest[len(s.until):]
 			case len(rest) > 0 || i < f.required:
 				return nil, s.missing
@@ -70,17 +82,17 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 		default:
 			end = len(rest)
 		}
-		if !p.keep(s, rest[:end], r) || p.strict && !s.digits.are(rest[:end]) {
+		if !p.keep(s, rest[:end], r) || p.strict && !s.valid(rest[:end]) {
 			return nil, s.bad
 		}
 		rest = rest[min(end+len(s.until), len(rest)):]
 	}
 	r.Time, r.Coarse = p.clock.at, p.clock.coarse
-	r.Target = p.unescaped(r.Target) // the server escapes what is not of ASCII, and quotes
+	r.Target = p.unescaped(r.Target) // servers escape quotes, and characters that are not ASCII
 	return rest, nil
 }
 
-// keep stores a field in the record.
+// keep stores a field in the record. It returns false if the field is invalid.
 func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 	switch s.slot {
 	case timestamp:
@@ -94,10 +106,14 @@ func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 	case target:
 		r.Target = present(field)
 	case host:
-		r.Host = present(field)
+		if r.Host = present(field); s.port && r.Host != nil {
+			r.Host = hostName(r.Host)
+		}
 	case client:
-		r.Client = present(field)
-	case duration, more: // of which there may be several
+		if r.Client = present(field); r.Client != nil {
+			r.Client = clientAddress(r.Client, s.port)
+		}
+	case duration, more: // a line may have several
 		d, has, ok := parseDuration(field, s.unit)
 		r.HasDuration = r.HasDuration || has
 		r.Duration += min(d, math.MaxInt64-r.Duration)
@@ -114,9 +130,9 @@ func present(field []byte) []byte {
 	return field
 }
 
-// end returns the length of the field at the beginning of b, up to its literal; negative if the literal is missing. The literal
-// behind a request is looked for with the status that follows it: so a request with quotes of its own, which some servers do not escape, ends
-// where it should.
+// end returns the length of the field at the beginning of b, up to its literal; a negative number if the literal is
+// missing. The literal before a status counts only if the status follows it. So a request ends at the right quote, even
+// if the server does not escape the quotes in it. The literal of a list counts only if it is not within the list.
 func (s *step) end(b []byte, escaped bool) int {
 	if s.until == "" {
 		if s.slot == skip && s.digits != anything {
@@ -138,6 +154,9 @@ func (s *step) end(b []byte, escaped bool) int {
 		if !s.follows(b[at:]) || escaped && at > 0 && b[at-1] == '\\' && backslashes(b[:at])%2 == 1 {
 			continue
 		}
+		if s.list && withinList(b, at, s.until) {
+			continue
+		}
 		if s.beforeStatus {
 			if _, n := statusCode(b[at+len(s.until):]); n == 0 {
 				continue
@@ -147,8 +166,21 @@ func (s *step) end(b []byte, escaped bool) int {
 	}
 }
 
-// follows reports whether b begins with the literal behind the field. For such short literals a loop is quicker than a call
-// that compares memory.
+// withinList reports whether the literal at b[at] is a part of a list of nginx. The elements of a list are separated by
+// ", " for attempts with another server, and by " : " for internal redirects. A list may end with " : ".
+func withinList(b []byte, at int, literal string) bool {
+	switch {
+	case literal == ",":
+		return at+1 < len(b) && b[at+1] == ' '
+	case literal[0] != ' ' || strings.HasPrefix(literal, " : "):
+		return false
+	}
+	return at > 0 && b[at-1] == ',' || at > 1 && b[at-1] == ':' && b[at-2] == ' ' ||
+		bytes.HasPrefix(b[at:], []byte(" : "))
+}
+
+// follows reports whether b begins with the literal after the field. A loop is faster than a comparison of memory,
+// because literals are short.
 func (s *step) follows(b []byte) bool {
 	if len(b) < len(s.until) {
 		return false
@@ -161,15 +193,15 @@ func (s *step) follows(b []byte) bool {
 	return true
 }
 
-// backslashes returns how many backslashes b ends with.
+// backslashes returns the number of backslashes at the end of b.
 func backslashes(b []byte) int {
 	return len(b) - len(bytes.TrimRight(b, `\`))
 }
 
-// statusCode parses a status of three digits, or "-". The width is 0 if b does not begin with one.
+// statusCode parses a status of three digits, or "-". The width is 0 if b does not begin with a status.
 func statusCode(b []byte) (code, width int) {
 	if len(b) > 2 && (b[0] == '0' && b[1] == ' ' || string(b[:3]) == "-1 ") {
-		return 0, bytes.IndexByte(b, ' ') // Envoy's and HAProxy's of calls without one
+		return 0, bytes.IndexByte(b, ' ') // Envoy and HAProxy write these if a call has no status
 	}
 	if len(b) >= 3 && isDigit(b[0]) {
 		code = twoDigits(b[1:3])
@@ -184,7 +216,7 @@ func statusCode(b []byte) (code, width int) {
 	return 0, 0
 }
 
-// unescaped returns a string without its escapes. It is copied only if it has some.
+// unescaped returns a string without its escapes. It copies the string only if it has escapes.
 func (p *Parser) unescaped(s []byte) []byte {
 	if bytes.IndexByte(s, '\\') < 0 {
 		return s
@@ -194,8 +226,8 @@ func (p *Parser) unescaped(s []byte) []byte {
 	return p.buf[begin:len(p.buf):len(p.buf)]
 }
 
-// appendUnescaped appends a string without its escapes: those of JSON, and \x22 and the like, which nginx and httpd write. Unknown escapes
-// stay as they are; half a surrogate pair is U+FFFD.
+// appendUnescaped appends a string without its escapes. It undoes the escapes of JSON, and \x22 and the like, which
+// nginx and httpd write. It keeps unknown escapes. Half a surrogate pair becomes U+FFFD.
 func appendUnescaped(to, s []byte) []byte {
 	for {
 		i := bytes.IndexByte(s, '\\')
@@ -209,9 +241,9 @@ func appendUnescaped(to, s []byte) []byte {
 	}
 }
 
-// appendEscaped appends what the escape that s begins with stands for. It returns the length of the escape.
+// appendEscaped appends the character of the escape that s begins with. It returns the length of the escape.
 func appendEscaped(to, s []byte) (_ []byte, n int) {
-	if len(s) > 1 && s[1] == '/' { // of JSON alone
+	if len(s) > 1 && s[1] == '/' { // only JSON has this escape
 		return append(to, '/'), 2
 	}
 	c, multibyte, rest, err := strconv.UnquoteChar(string(s), '"')
@@ -221,7 +253,7 @@ func appendEscaped(to, s []byte) (_ []byte, n int) {
 	case err == nil:
 		return utf8.AppendRune(to, c), len(s) - len(rest)
 	}
-	// Package strconv has no pairs of surrogates, as a character of Go is one escape.
+	// Package strconv does not support pairs of surrogates.
 	for _, n := range []int{len(`\ud83d\ude00`), len(`\ud83d`)} {
 		var c string
 		if n <= len(s) && json.Unmarshal(fmt.Appendf(nil, `"%s"`, s[:n]), &c) == nil && utf8.RuneCountInString(c) == 1 {

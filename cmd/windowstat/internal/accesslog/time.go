@@ -12,30 +12,31 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
-// A layout is how a time is written.
+// A layout describes the text of a time.
 type layout struct {
-	spelled []string      // layouts of package time, which differ in how a zone is written; none if it is a number
+	spelled []string      // layouts of package time, which differ in the form of the zone; none if the time is a number
 	unit    time.Duration // of the number, since 1970
 	least   int           // the length of the shortest time
-	inDay   int           // where it has 15:04:05, 0 if nowhere behind the date
+	inDay   int           // index of 15:04:05; 0 if it does not follow the date
 }
 
 // commonTime is the pattern of times in the common format.
 const commonTime = "%d/%b/%Y:%H:%M:%S %z"
 
-// conversions are those of strftime that can be read back, as package time has them, and %3 and %6, a fraction of a second.
+// conversions maps the conversions of strftime that can be parsed to layouts of package time. %3 and %6 are a fraction
+// of a second.
 var conversions = map[string]string{
 	"%Y": "2006", "%m": "01", "%b": "Jan", "%d": "02", "%H": "15", "%M": "04", "%S": "05", "%z": "-0700",
 	"%F": "2006-01-02", "%T": "15:04:05", "%3": "000", "%6": "000000", "%%": "%",
 }
 
-// conversion is a conversion of strftime, perhaps of a pattern that ends in it.
+// conversion matches a conversion of strftime, also an incomplete one at the end of a pattern.
 var conversion = regexp.MustCompile(`%.?`)
 
-// example is the time by which layouts are tried and shown.
+// example is the time that checks layouts and shows them in errors.
 var example = time.Date(2015, 5, 17, 10, 5, 3, 123456000, time.UTC)
 
-// newLayout compiles a pattern of strftime; the empty one is a number of units since 1970.
+// newLayout compiles a pattern of strftime. The empty pattern is a number of units since 1970.
 func newLayout(pattern string, unit time.Duration) (*layout, error) {
 	if pattern == "" {
 		return &layout{unit: unit}, nil
@@ -44,7 +45,11 @@ func newLayout(pattern string, unit time.Duration) (*layout, error) {
 	spelled := conversion.ReplaceAllStringFunc(pattern, func(c string) string {
 		as, ok := conversions[c]
 		if !ok && err == nil {
-			err = fmt.Errorf("the time pattern %q has a conversion that cannot be read, %q; allowed are %%Y %%m %%b %%d %%H %%M %%S %%z %%s %%F %%T %%%%", pattern, c)
+			err = fmt.Errorf(
+				"the time pattern %q has a conversion that cannot be read, %q; allowed are %%Y %%m %%b %%d %%H %%M %%S %%z %%s %%F %%T %%%%",
+				pattern,
+				c,
+			)
 		}
 		return as
 	})
@@ -52,14 +57,14 @@ func newLayout(pattern string, unit time.Duration) (*layout, error) {
 		return nil, err
 	}
 	l := &layout{spelled: []string{spelled}, least: len(spelled), inDay: max(0, strings.Index(spelled, "15:04:05"))}
-	// Servers and log shippers write an offset with a colon and without, or as Z.
+	// Servers and log shippers write an offset with a colon, without a colon, or as Z.
 	if before, after, zoned := strings.Cut(spelled, "-0700"); zoned {
 		l.spelled, l.least = append(l.spelled, before+"Z07:00"+after, before+"Z07"+after), len(before)
 	}
 	return l, nil
 }
 
-// lacks returns what a time with this layout lacks, "" if nothing.
+// lacks returns the missing part of times with this layout; "" if they are complete.
 func (l *layout) lacks() string {
 	if len(l.spelled) == 0 {
 		return ""
@@ -74,10 +79,10 @@ func (l *layout) lacks() string {
 	return ""
 }
 
-// part reports whether a time with this layout is only a part of one.
+// part reports whether a time with this layout is incomplete.
 func (l *layout) part() bool { return l != nil && l.lacks() != "" }
 
-// String is what a time with this layout is.
+// String describes times with this layout for errors.
 func (l *layout) String() string {
 	if len(l.spelled) == 0 {
 		return "a number of seconds, or parts of them, since 1970"
@@ -85,21 +90,22 @@ func (l *layout) String() string {
 	return "a time like " + example.Format(l.spelled[0])
 }
 
-// A clock reads times. It keeps the last one, which the next line most likely has, too. Reading times would be half the time of a
-// line: a time that is the same takes a comparison, one of the same day six digits, and only the first of a day is parsed by package time.
+// A clock parses times. It keeps the last time, because the next line most likely has the same one. Parsing each time
+// would take half of the CPU time of a line. Comparing an equal time is cheap, a time of the same day takes six digits,
+// and package time parses only the first time of a day.
 type clock struct {
 	zone   *time.Location
 	at     time.Time // in UTC
-	coarse bool      // it has no fraction of a second
+	coarse bool      // the time has no fraction of a second
 
-	text      []byte  // as it was written
-	layout    *layout // nil if it could not be read
-	spelled   int     // which of the layouts the last times had
-	twice     bool    // it is of an hour that comes twice
-	ambiguous int64   // how many were
+	text      []byte  // of the last time
+	layout    *layout // of the last time; nil if it was invalid
+	spelled   int     // index of the layout of the last times
+	twice     bool    // the last time is in an hour that occurs twice
+	ambiguous int64   // number of times in such hours
 }
 
-// read reads a field that is a time.
+// read parses a time.
 func (c *clock) read(l *layout, b []byte) (ok bool) {
 	if (c.layout != l || !bytes.Equal(c.text, b)) && !c.sameDay(l, b) {
 		c.layout, c.text, c.twice = nil, append(c.text[:0], b...), false
@@ -120,10 +126,13 @@ func (c *clock) read(l *layout, b []byte) (ok bool) {
 	return true
 }
 
-// sameDay reads a time that differs from the last one in nothing but the time of day, as most do: it takes a fifth of what parse takes.
+// sameDay parses a time that differs from the last one only in the time of day, which most times do. It takes a fifth
+// of the time of parse.
 func (c *clock) sameDay(l *layout, b []byte) bool {
 	from, to := l.inDay, l.inDay+len("15:04:05")
-	if c.layout != l || from == 0 || c.zone != time.UTC || len(b) != len(c.text) || !bytes.Equal(b[:from], c.text[:from]) || !bytes.Equal(b[to:], c.text[to:]) {
+	if c.layout != l || from == 0 || c.zone != time.UTC || len(b) != len(c.text) ||
+		!bytes.Equal(b[:from], c.text[:from]) ||
+		!bytes.Equal(b[to:], c.text[to:]) {
 		return false
 	}
 	at, before := timeOfDay(b[from:to]), timeOfDay(c.text[from:to])
@@ -135,7 +144,7 @@ func (c *clock) sameDay(l *layout, b []byte) bool {
 	return true
 }
 
-// timeOfDay reads 15:04:05, in seconds. It is negative for anything else.
+// timeOfDay parses 15:04:05 and returns seconds; a negative number for anything else.
 func timeOfDay(b []byte) int {
 	_ = b[7]
 	h, m, s := twoDigits(b[0:2]), twoDigits(b[3:5]), twoDigits(b[6:8])
@@ -145,7 +154,7 @@ func timeOfDay(b []byte) int {
 	return h*3600 + m*60 + s
 }
 
-// parse reads a time with one of some layouts. Without a zone it is of the zone of the clock.
+// parse parses a time with one of several layouts. A time without a zone is in the zone of the clock.
 func (c *clock) parse(spelled []string, b []byte) bool {
 	for range spelled {
 		layout := spelled[c.spelled%len(spelled)]
@@ -161,7 +170,8 @@ func (c *clock) parse(spelled []string, b []byte) bool {
 	return false
 }
 
-// local returns the time at which clocks show wall, which is in UTC. Of two it is the one nearer to the time before, or the first.
+// local returns the time at which clocks show wall, which is given in UTC. Of two such times it returns the one nearer
+// to the time before, or the first one.
 func (c *clock) local(wall time.Time) time.Time {
 	if c.zone == time.UTC {
 		return wall
@@ -169,15 +179,16 @@ func (c *clock) local(wall time.Time) time.Time {
 	all := wallclock.Times(wall, c.zone)
 	c.twice = len(all) == 2
 	switch {
-	case len(all) == 0: // clocks are set forward over it
-		return time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), c.zone).UTC()
+	case len(all) == 0: // clocks skip this time when they are set forward
+		return time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), c.zone).
+			UTC()
 	case c.twice && all[1].Sub(c.at).Abs() < all[0].Sub(c.at).Abs():
 		return all[1]
 	}
 	return all[0]
 }
 
-// twoDigits reads two digits. It is negative for anything else.
+// twoDigits parses two digits. It returns a negative number for anything else.
 func twoDigits(b []byte) int {
 	_ = b[1]
 	tens, ones := b[0]-'0', b[1]-'0'
@@ -196,8 +207,9 @@ const (
 	unknown      = time.Duration(0)
 )
 
-// decimal parses a number in a unit, to the nanosecond: digits with or without a fraction. Numbers with an exponent, as JSON has them
-// for short durations, are as exact as a float64 is. It reports false for anything else, and if the number is too large.
+// decimal parses a number in a unit, to the nanosecond: digits with or without a fraction. A number with an exponent,
+// which JSON allows for short durations, has the precision of a float64. decimal returns false for anything else, and
+// if the number is too large.
 func decimal(b []byte, unit time.Duration) (d time.Duration, ok bool) {
 	var whole, fraction int64
 	const most = int64(1e9) // a fraction has nanoseconds at most
@@ -221,14 +233,14 @@ func decimal(b []byte, unit time.Duration) (d time.Duration, ok bool) {
 	return d, len(b) > 0 && whole <= math.MaxInt64/int64(unit) && d >= 0
 }
 
-// parseDuration parses a whole field: a number in a unit, or a duration as Go writes it (1m2.5s). An empty field and "-" have
-// no duration. A negative one, from a clock that was set back, is 0.
+// parseDuration parses a whole field: a number in a unit, or a duration as Go writes it (1m2.5s). An empty field and
+// "-" have no duration. A negative duration, which a clock that was set back causes, becomes 0.
 func parseDuration(b []byte, unit time.Duration) (d time.Duration, has, ok bool) {
 	if len(b) == 0 || string(b) == "-" {
 		return 0, false, true
 	}
 	negative := b[0] == '-'
-	if negative || b[0] == '+' { // HAProxy's of a call that went on
+	if negative || b[0] == '+' { // HAProxy marks a call that continues
 		b = b[1:]
 	}
 	if d, ok = decimal(b, unit); !ok && len(b) > 0 && isDigit(b[0]) {
@@ -245,7 +257,7 @@ func parseDuration(b []byte, unit time.Duration) (d time.Duration, has, ok bool)
 	return d, true, true
 }
 
-// leadingDigits returns how many digits b begins with.
+// leadingDigits returns the number of digits at the beginning of b.
 func leadingDigits(b []byte) (n int) {
 	for n < len(b) && isDigit(b[n]) {
 		n++
@@ -253,5 +265,6 @@ func leadingDigits(b []byte) (n int) {
 	return n
 }
 
-// isDigit reports whether a byte is a digit. It is one comparison, as bytes below the digits become large ones.
+// isDigit reports whether a byte is a digit. It takes one comparison, because bytes below the digits become large
+// numbers.
 func isDigit(c byte) bool { return c-'0' <= 9 }

@@ -5,56 +5,183 @@ import (
 	"errors"
 )
 
-// ErrPartial is what [Parser.Parse] returns for a part of a line that a container's runtime has split, unless it is the last: that
-// one is parsed as the whole.
-var ErrPartial = errors.New("the line goes on in the next one")
+// ErrPartial is the error of [Parser.Parse] for a part of a line that a container runtime has split, unless the part is
+// the last one. With the last part, Parse parses the joined line.
+var ErrPartial = errors.New("the line continues in the next one")
 
 const (
 	// dockerSplits is the length at which Docker splits lines.
 	dockerSplits = 16 << 10
-	// longest is how much of a split line is kept.
+	// longest is the maximum length of a joined line. The rest of a longer line is dropped.
 	longest = 1 << 20
+	// maxWrappings bounds the wrappings of a line, each within the one before: a byte order mark, Docker, syslog,
+	// another byte order mark.
+	maxWrappings = 6
 )
 
-// Partial reports whether the rest of a line that was split has not come yet.
+// bom is the byte order mark of UTF-8. Windows programs write it in front of a file, and RFC 5424 allows it in front of
+// a message.
+var bom = []byte("\uFEFF")
+
+// Partial reports whether the parser holds parts of a split line whose last part is missing.
 func (p *Parser) Partial() bool { return len(p.parts[0])+len(p.parts[1]) > 0 }
 
-// unwrap returns the line that a container's runtime has put into one of its own, Docker into JSON, the others, and so
-// Kubernetes, behind a time, stream and tag; or a line behind the header of syslog, if the format has that. It is false if the line
-// goes on in the next one.
-func (p *Parser) unwrap(line []byte) ([]byte, bool) {
-	const docker, stream = `{"log":"`, " stdout F "
-	whole := true
-	// The beginning of a line tells what it is wrapped in, so that a line that is not wrapped costs two comparisons.
-	switch {
-	case len(line) > len(docker) && string(line[:len(docker)]) == docker:
-		if end := quoted(line, len(docker)-1); end > 0 {
-			text := p.unescaped(line[len(docker):end])
-			line, whole = p.join(0, trimEnd(text), len(text) < dockerSplits || text[len(text)-1] == '\n')
-		}
-	case len(line) > len("2006-01-02T15:04:05Z")+len(stream) && line[4] == '-' && line[10] == 'T':
-		at := bytes.Index(line[:min(len(line), 40)], []byte(" std"))
-		if at <= 0 || at+len(stream) > len(line) {
+// unwrap returns the line without its wrappings: NULs and a byte order mark, the line formats of Docker (JSON) and of
+// the container runtimes of Kubernetes (time, stream and tag), the JSON objects of log shippers, and the headers of
+// syslog and journalctl. Wrappings may be nested in any order. unwrap returns false if the line is a part of a split
+// line, and another part follows.
+//
+// The first bytes identify a wrapping, so a line without one costs a few comparisons.
+func (p *Parser) unwrap(line []byte) (_ []byte, whole bool) {
+	for range maxWrappings {
+		if len(line) == 0 {
 			break
 		}
-		if tag := line[at+len(" stdout "):]; (tag[0] == 'F' || tag[0] == 'P') && tag[1] == ' ' {
-			from := 0
-			if line[at+len(" std")] == 'e' {
-				from = 1
+		before := len(line)
+		switch c := line[0]; {
+		case c == 0:
+			// A file system replaces data that it lost in a power cut with NULs. If a server writes without O_APPEND,
+			// NULs precede its next line after its log is truncated.
+			line = bytes.TrimLeft(line, "\x00")
+		case c == bom[0]:
+			line = bytes.TrimPrefix(line, bom)
+		case c == '{':
+			line, whole = p.unwrapDocker(line)
+			if !whole {
+				return nil, false
 			}
-			line, whole = p.join(from, tag[2:], tag[0] == 'F')
+			// A JSON line may have these keys, too, so the parser of a JSON format tries the line itself before.
+			if p.format.json || len(line) == 0 {
+				break
+			}
+			if text, ok := p.envelope(line); ok {
+				line = text
+			}
+		case c >= 'a' && c <= 'z' || c == '[':
+			if !p.format.piped {
+				line = line[logsPrefix(line):]
+			}
+		case mayHaveHeader(line):
+			line, whole = p.unwrapCRI(line)
+			if !whole {
+				return nil, false
+			}
+			if len(line) == before {
+				line = line[header(line, p.format.dated):]
+			}
+		}
+		if len(line) == before {
+			break
 		}
 	}
-	// The header ends before the request does, and a request may have anything in it.
-	if p.format.syslog && whole {
-		if at := bytes.Index(line, []byte("]: ")); at > 0 && at < bytes.IndexByte(line, '"') {
-			line = line[at+len("]: "):]
-		}
-	}
-	return line, whole
+	return line, true
 }
 
-// join puts a line together that a runtime has split, of stdout or stderr.
+// logsPrefix returns the length of the name that "docker compose logs" (web-1  | …) and "kubectl logs --prefix"
+// ([pod/web/nginx] …) put in front of a line; 0 if the line has no such name.
+func logsPrefix(line []byte) int {
+	if bytes.HasPrefix(line, []byte("[pod/")) {
+		if i := bytes.IndexByte(line, ']'); i > 0 && i+1 < len(line) && line[i+1] == ' ' {
+			return i + 2
+		}
+		return 0
+	}
+	at := 0
+	for at < len(line) && (isDigit(line[at]) || line[at]|0x20 >= 'a' && line[at]|0x20 <= 'z' || line[at] == '-' || line[at] == '_') {
+		at++
+	}
+	name := at
+	for at < len(line) && line[at] == ' ' {
+		at++
+	}
+	if at == name || name == 0 || at+1 >= len(line) || line[at] != '|' || line[at+1] != ' ' {
+		return 0
+	}
+	return at + 2
+}
+
+// mayHaveHeader reports whether a line may begin with the header of syslog or with the fields of CRI. It excludes most
+// other lines.
+func mayHaveHeader(line []byte) bool {
+	const shortest = len("<1>x")
+	if len(line) < shortest {
+		return false
+	}
+	switch c := line[0]; {
+	case c == '<':
+		return true
+	case isDigit(c): // a year, the version of RFC 5424, or a length
+		return line[1] == ' ' || line[2] == ' ' || line[3] == ' ' || len(line) > 10 && (line[4] == '-' || line[4] == ' ')
+	}
+	return line[0] >= 'A' && line[0] <= 'Z' && line[3] == ' ' // a month or a day of the week
+}
+
+// unwrapDocker returns the text of a line of Docker's json-file driver, {"log":"…\n","stream":"stdout","time":"…"}. It
+// returns any other line unchanged.
+func (p *Parser) unwrapDocker(line []byte) (_ []byte, whole bool) {
+	const key = `"log"`
+	at := space(line, 1)
+	if !bytes.HasPrefix(line[at:], []byte(key)) {
+		return line, true
+	}
+	at = space(line, at+len(key))
+	if at == len(line) || line[at] != ':' {
+		return line, true
+	}
+	at = space(line, at+1)
+	if at == len(line) || line[at] != '"' {
+		return line, true
+	}
+	end := quoted(line, at)
+	if end <= at+1 { // an incomplete or empty text
+		return line, true
+	}
+	text := p.unescaped(line[at+1 : end])
+	return p.join(0, trimEnd(text), len(text) < dockerSplits || text[len(text)-1] == '\n')
+}
+
+// envelopeKeys are the keys under which log shippers and journalctl -o json have the line of a server. An object with a
+// level is a message.
+var envelopeKeys = func() *keySet {
+	keys := new(keySet)
+	keys.add("MESSAGE log message", 3, meaning{slot: note})
+	keys.add("level lvl severity log.level", 4, meaning{slot: nothing})
+	return keys
+}()
+
+// envelope returns the text in a JSON object of a log shipper. It returns false if line is not such an object.
+func (p *Parser) envelope(line []byte) (text []byte, ok bool) {
+	var best [slots]value
+	if line[0] != '{' || collect(line, envelopeKeys, &best) == 0 || !best[note].quoted || best[nothing].rank() > 0 {
+		return nil, false
+	}
+	return trimEnd(p.plain(&best[note])), true
+}
+
+// unwrapCRI returns the text of a line of containerd or CRI-O, "2026-11-22T10:00:02.5Z stdout F …". The tag is F for a
+// line or its last part, and P for another part. It returns any other line unchanged.
+func (p *Parser) unwrapCRI(line []byte) (_ []byte, whole bool) {
+	const stream = " stdout F "
+	if len(line) < len("2006-01-02T15:04:05Z")+len(stream) || line[4] != '-' || line[10] != 'T' {
+		return line, true
+	}
+	at := bytes.Index(line[:min(len(line), 40)], []byte(" std"))
+	if at <= 0 || at+len(stream) > len(line) {
+		return line, true
+	}
+	tag := line[at+len(" stdout "):]
+	if tag[0] != 'F' && tag[0] != 'P' || tag[1] != ' ' {
+		return line, true
+	}
+	from := 0
+	if line[at+len(" std")] == 'e' {
+		from = 1
+	}
+	return p.join(from, tag[2:], tag[0] == 'F')
+}
+
+// join appends a part to the split line of a stream (stdout or stderr). It returns the joined line, and whether the
+// part is the last one.
 func (p *Parser) join(stream int, part []byte, last bool) ([]byte, bool) {
 	before := p.parts[stream]
 	if last && len(before) == 0 {

@@ -13,40 +13,42 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 )
 
-// log is one of the logs that are replayed, whether it ends or grows: what its first lines tell, where more of it comes from, and
-// what was read and not yet taken.
+// log is a log that is replayed. It ends or grows. It holds the results of inspecting its first lines, the input, and
+// the items that were read and not taken.
 //
-// It is in one of four states, which advance goes by: its next item is to be taken (ready), more must be read to tell (none of the
-// others), nothing is there now (upTo, of a log that grows), or nothing will be (ended).
+// It is in one of four states, which advance distinguishes: its next item can be taken (ready), it must be read before
+// that can be decided (none of the others), it has no more lines now (upTo, of a log that grows), or it has ended
+// (ended).
 type log struct {
 	name string
 	sample
-	input  input     // nil until it is opened, of a log that ends
-	ended  bool      // there will be no more
-	upTo   time.Time // nothing is there now: all lines written before were returned; zero if there may be more
+	input  input     // nil until a log that ends is opened
+	ended  bool      // all lines were read
+	upTo   time.Time // all lines written before were returned, and there are none now; zero if there may be more
 	parser *accesslog.Parser
-	line   int64 // number of the last one
-	shown  int   // malformed ones
+	line   int64 // number of the last line
+	shown  int   // malformed lines that are shown
 
-	items  []item // read
-	next   int    // the first of them that is not yet taken
-	ready  bool   // it is to be taken
-	latest int64  // the latest time so far, with that of the next item
+	items  []item // of the lines that were read
+	next   int    // index of the first item that is not taken
+	ready  bool   // the next item can be taken
+	latest int64  // the latest time up to the next item
 	count  *Behind
 }
 
-// input is where the lines of a log come from.
+// input provides the lines of a log.
 type input interface {
-	// look returns whole lines, which are valid until the next call. If there are none now, the block has the time up to which all lines
-	// were returned. At the end the error is io.EOF.
+	// look returns complete lines. They are valid until the next call. If the log has no more lines now, the block has
+	// a time: all lines written before it were returned. At the end the error is io.EOF.
 	look() (block, error)
 	close() error
 }
 
-// item is a parsed line. It has no pointers, so that a million of them cost the garbage collector nothing: the name is a number.
+// item is a parsed line. It contains no pointers, because the garbage collector would scan them in a million items. The
+// name is a number.
 type item struct {
 	stamp    int64 // Unix nanoseconds
-	duration int64 // nanoseconds; unknown if the log does not say
+	duration int64 // nanoseconds, or timeline.Unknown
 	name     int32
 	status   int16
 	unearned bool // its name is not earned
@@ -54,7 +56,7 @@ type item struct {
 	coarse   bool // the stamp has no fraction of a second
 }
 
-// newLog makes a log, of the format that is given or that the other logs have.
+// newLog returns a log with the format that is given or that the other logs have.
 func (r *Follower) newLog(name string) *log {
 	return &log{name: name, sample: sample{format: r.Format}, count: &Behind{Log: name}}
 }
@@ -70,11 +72,11 @@ func (r *Follower) parse(l *log, x block) {
 	if l.parser == nil && !r.begin(l, x) {
 		return
 	}
-	// Those that are not yet taken are few: settle wants to see those behind them.
+	// Keep the few items that are not taken, because settle inspects the items behind them.
 	l.items, l.next = append(l.items[:0], l.items[l.next:]...), 0
-	// The previous process has counted the lines of its last seconds. If the last line of a block is one of those, all are, as far as times
-	// show: what is wrong with them was reported, and is not reported again.
-	was, malformed, examples := len(l.items), r.counts.Malformed, len(r.counts.Examples)
+	// The previous process has counted and reported the lines of its last seconds. Lines are in the order of their
+	// times, so if the last line of a block is that old, the whole block is.
+	was, malformed, examples, others := len(l.items), r.counts.Malformed, len(r.counts.Examples), r.counts.Others
 	ambiguous := l.parser.Ambiguous()
 	lines := int64(x.long)
 	r.counts.Malformed += lines
@@ -89,13 +91,17 @@ func (r *Follower) parse(l *log, x block) {
 		lines++
 		if err == nil {
 			err = r.impossible(&rec)
+		} else if kind := l.parser.Kind(); kind != accesslog.Call {
+			r.counts.Others[kind]++
+			continue
 		}
 		if err != nil {
 			r.malformed(l, line, err)
 			continue
 		}
 		it := item{
-			stamp: nanosOf(rec.Time), duration: timeline.Unknown, status: int16(rec.Status), end: rec.Stamp == accesslog.End, coarse: rec.Coarse,
+			stamp: nanosOf(rec.Time), duration: timeline.Unknown, status: int16(rec.Status),
+			end: rec.Stamp == accesslog.End, coarse: rec.Coarse,
 		}
 		it.name, it.unearned = r.names.id(&rec)
 		if r.counts.Timed {
@@ -103,15 +109,18 @@ func (r *Follower) parse(l *log, x block) {
 		}
 		l.items = append(l.items, it)
 	}
-	if n := len(l.items); n > was && l.items[n-1].stamp < r.after*nanos { // the previous process has reported the others
-		lines, r.counts.Malformed, r.counts.Examples = int64(n-was), malformed, r.counts.Examples[:examples]
+	// The previous process has reported the other lines.
+	if n := len(l.items); n > was && l.items[n-1].stamp < r.after*nanos {
+		lines, r.counts.Malformed, r.counts.Examples, r.counts.Others = int64(
+			n-was,
+		), malformed, r.counts.Examples[:examples], others
 	}
 	r.counts.Ambiguous += l.parser.Ambiguous() - ambiguous
 	r.counts.Lines += lines
-	l.count.Lines += lines
+	l.count.Lines += lines - (sum(r.counts.Others) - sum(others))
 }
 
-// begin makes the parser of a log when there is a line.
+// begin makes the parser of a log when the log has its first line.
 func (r *Follower) begin(l *log, x block) bool {
 	if len(x.data) == 0 && x.long == 0 {
 		return false
@@ -125,7 +134,7 @@ func (r *Follower) begin(l *log, x block) bool {
 	return true
 }
 
-// malformed counts a line that cannot be read.
+// malformed counts a line that could be a call and cannot be parsed.
 func (r *Follower) malformed(l *log, line []byte, err error) {
 	r.counts.Malformed++
 	if l.shown < maxExamples && len(r.counts.Examples) < allExamples {
@@ -134,7 +143,8 @@ func (r *Follower) malformed(l *log, line []byte, err error) {
 	}
 }
 
-// longestCall is the longest duration of a call that is stamped with its beginning: each second of it costs a record.
+// longestCall is the maximum duration of a call that is logged with the time of its start, because each second of the
+// call takes a record.
 const longestCall = 24 * time.Hour
 
 // The errors of lines with impossible times and durations.
@@ -145,7 +155,7 @@ var (
 	errCutOff     = errors.New("the rest of a line that a container's runtime has split is missing")
 )
 
-// impossible returns what is wrong with a line that could be parsed.
+// impossible returns the error of a record that was parsed and has an impossible time or duration.
 func (r *Follower) impossible(rec *accesslog.Record) error {
 	switch {
 	case rec.Time.Unix() < 1:
@@ -158,7 +168,7 @@ func (r *Follower) impossible(rec *accesslog.Record) error {
 	return nil
 }
 
-// nanosOf returns Unix nanoseconds; times beyond the range are the last one in it.
+// nanosOf returns Unix nanoseconds. A time beyond their range becomes the last one in the range.
 func nanosOf(t time.Time) int64 {
 	if t.Unix() >= math.MaxInt64/nanos {
 		return math.MaxInt64
@@ -166,39 +176,40 @@ func nanosOf(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// sample is what the first lines of a log show. Formats are recognised, and logs are put in order, by these: they are read before anything else,
-// and again with all others, so that each line is counted in one way.
+// sample has the results of inspecting the first lines of a log, which determine its format and its position among the
+// logs. These lines are read before any others, and are read again with the others, so that each line is counted in one
+// way.
 type sample struct {
-	format *accesslog.Format // nil until a line tells it
+	format *accesslog.Format // nil until a line determines it
 	timed  bool              // the lines have durations
-	first  int64             // the earliest time, 0 if none could be read
-	last   int64             // the latest one
-	doubt  string            // what may be wrong with how they are read
-	packed bool              // the file
-	start  fingerprint       // its first bytes
-	err    error             // why no format is recognised
+	first  int64             // the earliest time; 0 if no line could be read
+	last   int64             // the latest time
+	doubt  string            // text about lines that may be read incorrectly
+	packed bool              // the file is compressed
+	start  fingerprint       // the first bytes of the file
+	err    error             // of detecting the format
 }
 
-// sampleLines is how many lines are inspected to detect a log's format.
+// sampleLines is the number of lines that are inspected to detect the format of a log.
 const sampleLines = 200
 
-// firstLines finds out about a log from its first lines. A file that can be opened again is closed: of many logs few are open at a
-// time. Any other one, such as a pipe, is returned, and what is read from it begins with these lines. The error is that of opening
-// it; what is wrong with its lines is in the sample.
+// firstLines inspects the first lines of a log. It reads more lines until one of them is a call. It closes a file that
+// can be opened again, so that few of many logs are open at a time. It returns any other file, such as a pipe, which
+// then begins with these lines again. The error is from opening the file; an error of the lines is in the sample.
 func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err error) {
 	f, err := open(name, r.Stdin)
 	if err != nil {
 		return s, nil, err
 	}
 	head := make([]byte, 0, blockSize)
-	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < lines {
-		n, err := f.Read(head[len(head):cap(head)])
-		head = head[:len(head)+n]
-		if err != nil {
-			break // reading it again meets the same error
+	for ended := false; s.first == 0 && !ended && len(head) < cap(head); lines *= 2 {
+		for !ended && len(head) < cap(head) && bytes.Count(head, []byte("\n")) < lines {
+			n, err := f.Read(head[len(head):cap(head)])
+			head, ended = head[:len(head)+n], err != nil // a later read returns the error again
+			head = dropHoles(head) // a hole may be longer than all lines that are inspected
 		}
+		s = judge(head, name, r.Format, r.Zone)
 	}
-	s = judge(head, name, r.Format, r.Zone)
 	s.packed, s.start = f.packed, f.start
 	if f.regular {
 		return s, nil, f.close()
@@ -207,12 +218,12 @@ func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err
 	return s, f, nil
 }
 
-// judge finds the format, unless it is given, the earliest time, and whether lines have durations. Without a line there is no format,
-// and no error.
+// judge finds the format, unless it is given, the earliest time, and whether lines have durations. If there is no line,
+// there is neither a format nor an error.
 func judge(head []byte, name string, format *accesslog.Format, zone *time.Location) (s sample) {
 	lines := bytes.SplitAfter(head, []byte("\n"))
 	if n := len(lines); n > 1 {
-		lines = lines[:n-1] // it may be cut off
+		lines = lines[:n-1] // the last line may be cut off
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
 		return s
@@ -243,21 +254,32 @@ func judge(head []byte, name string, format *accesslog.Format, zone *time.Locati
 	return s
 }
 
-// doubted is what may be wrong with how a line is read.
+// doubted returns a text about a part of the line that may be read incorrectly; "" if there is no doubt.
 func doubted(name string, format *accesslog.Format, line []byte, guessed bool) string {
 	const most = 120
 	if unread := format.Unread(line); len(unread) > 0 {
-		return fmt.Sprintf("%s is read as %s, and what stands behind that is not: %.*q; if the duration is there, say so with --nginx-format or --apache-format",
-			name, format, most, unread)
+		return fmt.Sprintf(
+			"%s is read as %s, without the rest of its lines: %.*q; "+
+				"if the duration is there, give its position with --nginx-format or --apache-format",
+			name,
+			format,
+			most,
+			unread,
+		)
 	}
 	if guessed && format.UnitUnknown(line) {
-		return fmt.Sprintf("%s does not tell the unit of its durations, which are taken for seconds: %.*q; --format=json says that they are, json-ms, json-us or json-ns that they are not",
-			name, most, bytes.TrimSpace(line))
+		return fmt.Sprintf(
+			"%s has no unit for its durations, which are read as seconds: %.*q; "+
+				"set --format=json (seconds), json-ms, json-us or json-ns",
+			name,
+			most,
+			bytes.TrimSpace(line),
+		)
 	}
 	return ""
 }
 
-// note says what may be wrong with a log.
+// note reports a doubt about the format of a log to the user.
 func (r *Follower) note(doubt string) {
 	if doubt != "" && r.Note != nil {
 		r.Note(doubt)

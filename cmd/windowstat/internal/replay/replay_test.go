@@ -183,7 +183,7 @@ func TestSeveralLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "pass", s.pass, map[string]int64{"GET /a": 3, "GET /b": 3, "GET /c": 2, "GET /d": 2})
-	if r.Lines != 11 || r.Late != 0 || r.Malformed != 1 {
+	if r.Lines != 11 || r.Late != 0 || r.Malformed != 0 || r.Others[accesslog.Empty] != 1 {
 		t.Errorf("report: %+v", r)
 	}
 }

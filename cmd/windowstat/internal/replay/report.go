@@ -8,31 +8,45 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Report counts lines by what became of them. Each line is in Lines, and in one of the other numbers at most that say that it is not counted,
-// so what is counted and what is not add up to what was read.
+// Report counts log lines by outcome. Lines counts all of them. A line that is not counted as a call is also in exactly
+// one of Malformed, Late, Future, Outliers and Others, so counted and uncounted lines add up to Lines. The lines in
+// Others cannot be calls, so they are no fault.
 type Report struct {
 	Lines     int64
-	Malformed int64       // not readable
-	Late      int64       // later than the tolerance: not counted
-	Future    int64       // from the future: not counted
-	Outliers  int64       // far ahead of the lines around them: not counted
-	Clipped   int64       // of calls that began in a second that had ended: they pass in the first open one
-	Unearned  int64       // counted for unmatched, because their name was not earned
-	Truncated int64       // how often a log that is followed was truncated: what is written between copy and truncation may be lost
-	Cut       int64       // bytes that were seen, and cut off before they were read: not counted
-	Evicted   int64       // seconds ended before the tolerance was over, because too many calls were held
-	Ambiguous int64       // of an hour that comes twice when clocks are set back: taken for the one nearer to the line before
+	Malformed int64  // not readable
+	Late      int64  // later than the tolerance
+	Future    int64  // from the future
+	Outliers  int64  // far ahead of the lines around them
+	Others    Others // not calls
+	Clipped   int64  // their calls started in a second that had ended, and pass in the oldest open one
+	Unearned  int64  // counted as unmatched, because their name was not earned
+	Truncated int64  // truncations of followed logs; lines written between the copy and the truncation may be lost
+	Cut       int64  // bytes that existed and were removed before they were read; their lines are not counted
+	Evicted   int64  // seconds that ended before the tolerance was over, because the replay held too many calls
+	// In an hour that occurs twice when clocks are set back; counted in the hour nearer to the line before.
+	Ambiguous int64
 	Statuses  [1000]int64 // counted lines by status
 	Examples  []Example   // of malformed lines
-	Behind    []Behind    // logs with late lines, most of them first
+	Behind    []Behind    // logs with late lines, the log with most of them first
 	Timed     bool        // the logs have durations
 }
 
-// Behind is a log with lines that are later than the tolerance: the clocks of its lines and those of other logs are too far apart,
-// or it is several logs put together, not in the order of time.
+// Others counts the lines that are not calls by kind.
+type Others [accesslog.Kinds]int64
+
+func sum(o Others) (n int64) {
+	for _, of := range o {
+		n += of
+	}
+	return n
+}
+
+// Behind is a log with lines that are later than the tolerance: the clocks of its lines and of other logs differ too
+// much, or it consists of several logs that are not in the order of time. Lines does not count Others.
 type Behind struct {
 	Log         string
 	Lines, Late int64
@@ -46,16 +60,19 @@ type Example struct {
 	Err  error
 }
 
-// maxExamples is how many malformed lines of each log are kept, and allExamples of all.
+// maxExamples is the number of malformed lines that are kept of each log, and allExamples of all logs.
 const (
 	maxExamples = 3
 	allExamples = 10
 )
 
-// Uncounted is how many lines are not counted.
+// calls returns the number of lines that could be calls.
+func (r *Report) calls() int64 { return r.Lines - sum(r.Others) }
+
+// Uncounted returns the number of lines that could be calls and are not counted.
 func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
 
-// Report is a copy of what was counted so far.
+// Report returns a copy of the counts so far.
 func (r *Follower) Report() *Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +84,7 @@ func (r *Follower) Report() *Report {
 	return &x
 }
 
-// Print says what became of the lines, and on stderr which could not be read.
+// Print prints the counts of the lines, and on stderr examples of malformed lines.
 func (r *Report) Print(stdout, stderr io.Writer) error {
 	for _, x := range r.Examples {
 		fmt.Fprintf(stderr, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
@@ -79,9 +96,12 @@ func (r *Report) Print(stdout, stderr io.Writer) error {
 		}
 	}
 	fmt.Fprintf(&b, "%12d lines\n", r.Lines)
+	line(r.Others[accesslog.Empty], "empty")
+	line(r.Others[accesslog.Directive], "directives, which begin with #")
+	line(r.Others[accesslog.Message], "messages of a server or a script, which are not calls")
 	line(r.Malformed, "could not be read, and are not counted")
 	line(r.Late, "later than the tolerance, and are not counted")
-	// A log that is behind is named, however few its lines are among those of the others.
+	// Name every log with late lines, even if its lines are few among those of the others.
 	for _, x := range r.Behind[:min(len(r.Behind), allExamples)] {
 		line(x.Late, fmt.Sprintf("of these are among the %d of %s", x.Lines, x.Log))
 	}
@@ -91,57 +111,89 @@ func (r *Report) Print(stdout, stderr io.Writer) error {
 	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
 	line(r.Truncated, "times the log was truncated: what came between its copy and that is not counted")
 	line(r.Cut, "bytes were cut off before they were read, and their lines are not counted")
-	line(r.Ambiguous, "of an hour that comes twice when clocks are set back: taken for the one nearer to the line before")
+	line(
+		r.Ambiguous,
+		"of an hour that comes twice when clocks are set back: taken for the one nearer to the line before",
+	)
 	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
 	for status, n := range r.Statuses {
 		line(n, fmt.Sprintf("with status %03d", status))
 	}
 	if r.Lines > 0 && !r.Timed {
-		b.WriteString("             no durations in the log, as its format is read: response times and concurrency are not known\n")
+		b.WriteString(
+			"             no durations in the log, as its format is read: " +
+				"response times and concurrency are not known\n",
+		)
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(stdout, b.String())
 	return err
 }
 
-// TooMany is the error if a greater share of all lines than most is not counted, or a greater share of the lines of one log than
-// mostLate is late.
+// TooMany returns an error if a share of lines greater than most is not counted, or if a share of the lines of one log
+// greater than mostLate is late. Lines that cannot be calls are in neither number.
 func (r *Report) TooMany(most, mostLate float64) error {
 	var errs []error
-	// Few lines that cannot be read are in every log; many mean that it is not read as what it is.
-	if float64(r.Uncounted()) > most*float64(r.Lines) {
-		errs = append(errs, fmt.Errorf("%d of %d lines are not counted; --fail-above is %v", r.Uncounted(), r.Lines, most))
+	// Every log has a few malformed lines. Many of them mean that the log is read in a wrong format.
+	if float64(r.Uncounted()) > most*float64(r.calls()) {
+		errs = append(
+			errs,
+			fmt.Errorf("%d of %d lines are not counted; --fail-above is %v", r.Uncounted(), r.calls(), most),
+		)
 	}
 	for _, x := range r.Behind {
 		if float64(x.Late) > mostLate*float64(x.Lines) {
-			errs = append(errs, fmt.Errorf("%s: %d of %d lines are later than the tolerance; logs that were put together out of order are given as files of their own, clocks that differ need a longer --tolerance",
+			errs = append(errs, fmt.Errorf("%s: %d of %d lines are later than the tolerance; "+
+				"logs that were put together out of order are given as files of their own, clocks that differ need a longer --tolerance",
 				x.Log, x.Late, x.Lines))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Metrics are what a Follower publishes on its Collector: what became of the lines so far.
+// Metrics returns the metrics that a Follower publishes on its Collector, which count lines by outcome.
 func (r *Follower) Metrics() []collector.Metric {
 	count := func(name, help string, of func(*Report) int64) collector.Metric {
-		return collector.Metric{Name: name, Help: help, Read: func(yield func(float64, ...string)) { yield(float64(of(r.Report()))) }}
+		return collector.Metric{
+			Name: name,
+			Help: help,
+			Read: func(yield func(float64, ...string)) { yield(float64(of(r.Report()))) },
+		}
 	}
 	return []collector.Metric{
 		{
 			Name: "replay_lines_total", Labels: []string{"result"},
-			Help: "Lines of the access logs that are followed: counted, malformed, later than the tolerance (late), far ahead of the lines around them (outlier), or from the future; only counted ones are calls.",
+			Help: "Lines of the followed access logs that could be calls: counted, malformed, later than the tolerance (late), " +
+				"far ahead of the lines around them (outlier), or from the future. Only counted lines are calls.",
 			Read: func(yield func(float64, ...string)) {
 				r := r.Report()
-				yield(float64(r.Lines-r.Uncounted()), "counted")
+				yield(float64(r.calls()-r.Uncounted()), "counted")
 				yield(float64(r.Malformed), "malformed")
 				yield(float64(r.Late), "late")
 				yield(float64(r.Outliers), "outlier")
 				yield(float64(r.Future), "future")
 			},
 		},
-		count("replay_truncations_total", "How often access logs that are followed were truncated. What is written between the copy and the truncation may be lost.",
-			func(r *Report) int64 { return r.Truncated }),
-		count("replay_cut_bytes_total", "Bytes of access logs that were seen, and cut off before they were read: their lines are not counted.",
-			func(r *Report) int64 { return r.Cut }),
+		{
+			Name: "replay_other_lines_total", Labels: []string{"kind"},
+			Help: "Lines of the followed access logs that are not calls: empty lines, directives, which begin with #, " +
+				"and messages of a server or a script.",
+			Read: func(yield func(float64, ...string)) {
+				others := r.Report().Others
+				for kind := accesslog.Empty; kind < accesslog.Kinds; kind++ {
+					yield(float64(others[kind]), kind.String())
+				}
+			},
+		},
+		count(
+			"replay_truncations_total",
+			"Truncations of followed access logs. Lines written between the copy and the truncation may be lost.",
+			func(r *Report) int64 { return r.Truncated },
+		),
+		count(
+			"replay_cut_bytes_total",
+			"Bytes of followed access logs that existed and were removed before they were read. Their lines are not counted.",
+			func(r *Report) int64 { return r.Cut },
+		),
 	}
 }

@@ -1,0 +1,143 @@
+package accesslog
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// A Kind classifies the lines that are not calls. Servers write other lines into their logs, and so do the programs
+// that share a stream with them. Such a line is no fault of the log, unlike a line that could be a call and cannot be
+// read.
+type Kind uint8
+
+// The kinds of lines.
+const (
+	Call      Kind = iota // a call, or a line that could be one
+	Empty                 // nothing, or only NULs
+	Directive             // begins with #, as the headers of IIS and CloudFront do
+	Message               // a message of the server or of a script that starts it
+	Kinds                 // the number of kinds
+)
+
+// String returns the name of the kind.
+func (k Kind) String() string { return [...]string{"call", "empty", "directive", "message", ""}[k] }
+
+// Kind returns the kind of the last line, after [Parser.Parse] has returned an error other than [ErrPartial]. Of the
+// parser's format only the JSON keys matter. So a call in another format is a Call, and a wrong format does not turn
+// the lines of a log into messages.
+func (p *Parser) Kind() Kind { return kindOf(p.line, p.format.keys) }
+
+// kindOf returns the kind of a line without wrappings that could not be parsed as a call.
+func kindOf(line []byte, keys *keySet) Kind {
+	switch {
+	case len(bytes.TrimLeft(line, " \t\r\x00")) == 0:
+		return Empty
+	case line[0] == '#':
+		return Directive
+	case isMessage(line, keys):
+		return Message
+	}
+	return Call
+}
+
+// isMessage reports whether a line is a message. It requires the marks of a message and the absence of a status,
+// because a call in an unknown format is not a message.
+func isMessage(line []byte, keys *keySet) bool {
+	if object, ok := jsonPart(line); ok {
+		if keys == nil {
+			keys = serverKeys
+		}
+		var found, marks [slots]value
+		if collect(object, keys, &found) == 0 {
+			return false
+		}
+		if isOther(&found, line[:len(line)-len(object)]) {
+			return true
+		}
+		if found[status].rank() > 0 {
+			return false
+		}
+		for _, s := range []slot{method, target, request, duration} {
+			if found[s].rank() > 0 {
+				return false
+			}
+		}
+		console := len(object) < len(line)
+		return console || collect(object, messageKeys, &marks) > 0 && marks[note].rank() > 0
+	}
+	line = line[:min(len(line), 1000)]
+	for _, c := range line {
+		if c < ' ' && c != '\t' && c != '\x1b' {
+			return false
+		}
+	}
+	if statusKey.Match(line) {
+		return false
+	}
+	word, _, _ := bytes.Cut(line, []byte(" "))
+	return isTag(word) || line[0] == ' ' || line[0] == '\t' || level.Match(line) || klog.Match(line) ||
+		trace.Match(line) ||
+		isProse(line)
+}
+
+// messageKeys are the keys of JSON objects that mark a message.
+var messageKeys = func() *keySet {
+	keys := new(keySet)
+	keys.add("level lvl severity log.level msg message error", 7, meaning{slot: note})
+	return keys
+}()
+
+var (
+	// level is the severity of a message in one of its usual forms, in front of any text in quotes: [notice],
+	// [mpm_event:notice], level=info, INFO, and info between tabs.
+	level = regexp.MustCompile(`^(?:time="[^"]*")?[^"]{0,120}?(?:` +
+		`[\[:](?i:` + levels + `)\]|` +
+		`(?:^|[\s\[(|m])(?:` + upperLevels + `)(?:[\s\]:)|\x1b]|$)|` +
+		`\t(?:` + levels + `)\t|` +
+		`(?:^|\s)(?:level|lvl|severity)="?(?i:` + levels + `)\b)`)
+	// klog is the header of Kubernetes programs, such as ingress-nginx: I1122 10:00:01.000000       7 main.go:100].
+	klog = regexp.MustCompile(`^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ `)
+	// trace is a line of a stack trace of Go, a note of journalctl such as "-- Reboot --", or a line without letters
+	// and digits.
+	trace = regexp.MustCompile(`^(?:-- .* --$|goroutine \d+ \[|[\w./*()-]+\([^ ]*\)$|[^\pL\d]*$)`)
+	// statusKey is a status with its key, as in logfmt.
+	statusKey = regexp.MustCompile(`(?i)(?:status|code)"?[=:] ?"?[1-5]\d\d\b`)
+	// proseWord is a word of prose. Fields of calls are numbers, addresses, or in quotes.
+	proseWord = regexp.MustCompile(`^[A-Za-z]{2,}[.,:;!]?$`)
+)
+
+const (
+	levels = `emerg|alert|crit|critical|fatal|panic|err|error|severe|warn|warning|notice|info|log|debug|trace(?:\d)?`
+	// upperLevels are the levels that are marked only by their capital letters.
+	upperLevels = `EMERG|ALERT|CRIT|CRITICAL|FATAL|PANIC|ERR|ERROR|SEVERE|WARN|WARNING|NOTICE|INFO|LOG|DEBUG|TRACE`
+)
+
+// isProse reports whether a line is prose: words, and no number that could be a status, such as HAProxy's "Proxy web
+// started." and "10.0.0.7:40512 [22/Nov/2026:10:00:01.100] web/1: SSL handshake failure". Two words are enough if the
+// line begins with a word, and three otherwise. If the line has quotes, only the words in front of them count, and they
+// must be four, because the name of a user may have three. The end of a user agent, whose line has lost its beginning,
+// is not prose.
+func isProse(line []byte) bool {
+	before, _, quotes := bytes.Cut(line, []byte(`"`))
+	if quotes && bytes.IndexAny(before, ";(") >= 0 {
+		return false
+	}
+	words, begins, first := 0, false, true
+	for word := range bytes.FieldsSeq(before) {
+		if n := smallNumber(word); len(word) == 3 && n >= 100 && n < 600 {
+			return false
+		}
+		if proseWord.Match(word) {
+			words++
+			begins = begins || first
+		}
+		first = false
+	}
+	switch {
+	case quotes:
+		return words >= 4
+	case begins:
+		return words >= 2
+	}
+	return words >= 3
+}
