@@ -25,6 +25,7 @@ const (
 	duration
 	more // another part of the duration
 	timestamp
+	grpcCode
 	note   // text of a message in JSON
 	logger // name of Caddy's logger
 	slots
@@ -62,7 +63,7 @@ const (
 func (v variable) String() string {
 	kinds := [slots]string{
 		client: "the client", host: "the host", method: "the method", target: "the target", request: "the request",
-		status: "the status", duration: "the duration", more: "the duration", timestamp: "the time",
+		status: "the status", grpcCode: "the gRPC status", duration: "the duration", more: "the duration", timestamp: "the time",
 	}
 	if kinds[v.slot] == "" {
 		return v.name

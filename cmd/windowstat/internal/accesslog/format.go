@@ -172,6 +172,8 @@ type Record struct {
 	Duration    time.Duration // never negative; 0 if a clock was set back
 	HasDuration bool
 	Status      int // 0 to 999; 0 if the server had none to log ("-", or nginx's 000)
+	HasGRPC     bool
+	GRPC        uint32 // gRPC status of the call, if HasGRPC
 
 	// Method and Target are from the request line. The target is percent-encoded if the client sent it so. Both are
 	// empty if the request of the line does not have the three parts method, target and HTTP/version.

@@ -75,6 +75,9 @@ func (p *Parser) object(line []byte, r *Record) error {
 			return errJSONDuration
 		}
 	}
+	if best[grpcCode].rank() > 0 {
+		r.GRPC, r.HasGRPC = grpcStatus(p.plain(&best[grpcCode]))
+	}
 	r.Host = p.plain(&best[host])
 	if c := p.plain(&best[client]); len(c) > 0 {
 		r.Client = clientAddress(c, false)

@@ -88,6 +88,8 @@ var serverKeys = func() *keySet {
 	keys.add("duration", 1, meaning{slot: duration, unit: unknown})
 	keys.add("DownstreamStatus status status_code", 4, meaning{slot: status})
 	keys.add("response_code", 1, meaning{slot: status, unit: milliseconds})
+	keys.add("grpc_status grpc-status grpcStatus grpc_status_number sent_trailer_grpc_status sent_http_grpc_status "+
+		"upstream_trailer_grpc_status upstream_http_grpc_status", 8, meaning{slot: grpcCode})
 	keys.add("RequestMethod request_method method :method", 4, meaning{slot: method})
 	keys.add("RequestPath request_uri uri x-envoy-origin-path path :path url", 7, meaning{slot: target})
 	keys.add("RequestHost host http_host server_name :authority authority", 6, meaning{slot: host})
@@ -107,6 +109,7 @@ var recordFields = map[string]*meaning{
 	"time":     {slot: timestamp, rank: given, stamp: End},
 	"start":    {slot: timestamp, rank: given + 1, stamp: Start},
 	"status":   {slot: status, rank: given},
+	"grpc":     {slot: grpcCode, rank: given},
 	"duration": {slot: duration, rank: given, unit: unknown},
 	"request":  {slot: request, rank: given},
 	"method":   {slot: method, rank: given},
@@ -119,8 +122,8 @@ var recordFields = map[string]*meaning{
 const maxPath = 8
 
 // WithKeys returns a copy of a JSON format that also reads the given keys, which win over the known ones. It maps the
-// fields of a record to their keys: time (of the end of a call), start, status, duration, request (a request line),
-// method, target, host and client. A key in a nested object is written as a path with dots, such as http.response.code.
+// fields of a record to their keys: time (of the end of a call), start, status, grpc, duration, request (a request
+// line), method, target, host and client. A key in a nested object is written as a path with dots, such as http.response.code.
 // The path also matches keys that contain dots themselves, in every combination: {"http.response":{"code":200}}.
 // Numbers under the key of the duration are in the unit of the format. The error joins all problems.
 func (f *Format) WithKeys(keys map[string]string) (*Format, error) {

@@ -111,7 +111,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = json.WithKeys(map[string]string{"code": "x", "status": "", "host": "a..b", "client": "." + strings.Repeat("x.", 20)})
-	for _, want := range []string{`no field "code"; there are client, duration, host, method, request, start, status, target, time`, `status: ""`, `host: "a..b"`, "client: "} {
+	for _, want := range []string{`no field "code"; there are client, duration, grpc, host, method, request, start, status, target, time`, `status: ""`, `host: "a..b"`, "client: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want … %s", err, want)
 		}

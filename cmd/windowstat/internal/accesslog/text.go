@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
 // The errors of lines that are not calls in any format.
@@ -113,6 +115,8 @@ func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 		if r.Client = present(field); r.Client != nil {
 			r.Client = clientAddress(r.Client, s.port)
 		}
+	case grpcCode:
+		r.GRPC, r.HasGRPC = grpcStatus(field)
 	case duration, more: // a line may have several
 		d, has, ok := parseDuration(field, s.unit)
 		r.HasDuration = r.HasDuration || has
@@ -120,6 +124,19 @@ func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 		return ok
 	}
 	return true
+}
+
+// grpcStatus parses a gRPC status: its number, or its name, such as NotFound or NOT_FOUND. A call that is not gRPC has
+// none.
+func grpcStatus(field []byte) (code uint32, ok bool) {
+	if n := len(field); n > 0 && n <= 2 && leadingDigits(field) == n {
+		number, _ := strconv.Atoi(string(field))
+		return uint32(number), true
+	}
+	if present(field) == nil {
+		return 0, false
+	}
+	return collector.GRPCCodeNumber(string(field))
 }
 
 // present returns nil for an empty field and for "-".

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
 // A log's statuses are the codes of what it tells of: with durations and without, in seconds so busy that calls that are alike
@@ -67,5 +68,84 @@ func TestCodesAreTheStatuses(t *testing.T) {
 				t.Errorf("%v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// The gRPC status of a line is the code of its call, in every format that has it. It also decides whether the call
+// failed, and whether it earns a name: a method that does not exist has HTTP status 200.
+func TestGRPCStatusOfLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		format func() (*accesslog.Format, error)
+		line   string // with the method and the status
+	}{
+		"nginx": {
+			func() (*accesslog.Format, error) {
+				return accesslog.Nginx(`$msec "$request" $status $sent_http_grpc_status $sent_trailer_grpc_status $request_time`)
+			},
+			`1700000000.000 "POST /shop.Cart/%s HTTP/2.0" 200 - %s 0.500`,
+		},
+		"httpd": {
+			func() (*accesslog.Format, error) { return accesslog.Apache(`%{sec}t "%r" %>s %{Grpc-Status}^to %D`) },
+			`1700000000 "POST /shop.Cart/%s HTTP/2.0" 200 %s 500`,
+		},
+		"JSON": {
+			func() (*accesslog.Format, error) { return accesslog.Named("json") },
+			`{"ts":1700000000.0,"status":200,"request":"POST /shop.Cart/%s HTTP/2.0","grpc_status":"%s","request_time":0.5}`,
+		},
+		"JSON with a key": {
+			func() (*accesslog.Format, error) {
+				f, err := accesslog.Named("json")
+				if err != nil {
+					return nil, err
+				}
+				return f.WithKeys(map[string]string{"grpc": "rpc.code"})
+			},
+			`{"ts":1700000000.0,"status":200,"request":"POST /shop.Cart/%s HTTP/2.0","rpc":{"code":"%s"},"request_time":0.5}`,
+		},
+	} {
+		var text strings.Builder
+		for _, call := range [][2]string{
+			{"Add", "0"}, {"Add", "0"}, {"Add", "5"}, {"Add", "14"}, {"Made", "12"}, {"Add", "-"}, {"Add", "DEADLINE_EXCEEDED"},
+		} {
+			fmt.Fprintf(&text, c.line+"\n", call[0], call[1])
+		}
+		o := options(t, "-")
+		o.Stdin, o.Names = strings.NewReader(text.String()), &httpstat.NamesOptions{}
+		var err error
+		if o.Format, err = c.format(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := NewFollower(o, time.Unix(1_700_000_000-1, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := collector.New(collector.Options{Now: f.Clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int64{}
+		count := func() {
+			clear(got)
+			for _, x := range s.Seal().Resources {
+				for code, n := range x.View().Codes() {
+					if n > 0 {
+						got[x.Name()+" "+code.String()] += n
+					}
+				}
+				got["failed"] += x.View().Snapshot(nil).Total.Exception
+			}
+		}
+		if err := f.Run(t.Context(), s, count); err != nil {
+			t.Fatal(err)
+		}
+		const add = "POST /shop.Cart/Add "
+		want := map[string]int64{
+			add + "OK": 1, add + "NotFound": 1, add + "Unavailable": 1, add + "200": 1, add + "DeadlineExceeded": 1,
+			httpstat.Unmatched + " OK":            1, // before the name was earned
+			httpstat.Unmatched + " Unimplemented": 1, "failed": 3,
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
 }

@@ -51,6 +51,7 @@ type item struct {
 	duration int64 // nanoseconds, or timeline.Unknown
 	name     int32
 	status   int16
+	grpc     int8 // gRPC status plus 1; 0 for none
 	unearned bool // its name is not earned
 	end      bool // the stamp is the end of the call
 	coarse   bool // the stamp has no fraction of a second
@@ -102,6 +103,9 @@ func (r *Follower) parse(l *log, x block) {
 		it := item{
 			stamp: nanosOf(rec.Time), duration: timeline.Unknown, status: int16(rec.Status),
 			end: rec.Stamp == accesslog.End, coarse: rec.Coarse,
+		}
+		if rec.HasGRPC {
+			it.grpc = int8(rec.GRPC) + 1 // at most two digits
 		}
 		it.name, it.unearned = r.names.id(&rec)
 		if r.counts.Timed {
@@ -206,7 +210,7 @@ func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err
 		for !ended && len(head) < cap(head) && bytes.Count(head, []byte("\n")) < lines {
 			n, err := f.Read(head[len(head):cap(head)])
 			head, ended = head[:len(head)+n], err != nil // a later read returns the error again
-			head = dropHoles(head) // a hole may be longer than all lines that are inspected
+			head = dropHoles(head)                       // a hole may be longer than all lines that are inspected
 		}
 		s = judge(head, name, r.Format, r.Zone)
 	}

@@ -83,7 +83,7 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		if string(rec.Client) != n.client { // consecutive lines often have the same client
 			n.client = string(rec.Client)
 		}
-		name, standing = n.earned.Observe(k.plain, n.client, rec.Status, k.memo)
+		name, standing = n.earned.Observe(k.plain, n.client, resultStatus(rec), k.memo)
 	}
 	// As in the proxy, a request does not create a name unless it succeeds.
 	if standing == httpstat.Unearned {
@@ -94,6 +94,20 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	}
 	return k.id, standing == httpstat.Unearned
 }
+
+// resultStatus returns the HTTP status that corresponds to the result of a line. A gRPC call that failed has status 200.
+func resultStatus(rec *accesslog.Record) int {
+	switch {
+	case !rec.HasGRPC || rec.GRPC == 0:
+		return rec.Status
+	case isServerFault(rec.GRPC) && collector.GRPCCode(rec.GRPC) != collector.GRPCCode(unimplemented):
+		return http.StatusInternalServerError
+	}
+	return http.StatusNotFound // a method that does not exist is unimplemented
+}
+
+// unimplemented is the gRPC status of a method that the server does not have.
+const unimplemented = 12
 
 // request returns the name of a request. A request that occurs twice within the last few requests is cached; most
 // made-up ones occur once.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
+	"github.com/windowstat/windowstat/collector"
 )
 
 // advance moves lines into the timeline, always from the log that is furthest behind, until a log must be read first.
@@ -192,6 +193,13 @@ func (r *Follower) call(it *item) timeline.Call {
 	case r.Exceptions[it.status]:
 		c.Outcome = timeline.Failed
 	}
+	// The result of a gRPC call is its gRPC status. The HTTP status is 200.
+	if code := uint32(it.grpc) - 1; it.grpc > 0 && c.Outcome != timeline.Blocked {
+		c.Status = timeline.GRPC + int16(code)
+		if c.Outcome = timeline.Good; isServerFault(code) {
+			c.Outcome = timeline.Failed
+		}
+	}
 	if c.Duration == timeline.Unknown {
 		c.At = it.stamp / nanos * nanos
 		return c
@@ -203,6 +211,15 @@ func (r *Follower) call(it *item) timeline.Call {
 		c.At -= c.Duration
 	}
 	return c
+}
+
+// isServerFault reports whether a gRPC status blames the server, as package grpcstat decides for servers.
+func isServerFault(code uint32) bool {
+	switch collector.GRPCCode(code).String() {
+	case "Unknown", "DeadlineExceeded", "Unimplemented", "Internal", "Unavailable", "DataLoss", collector.OtherCode:
+		return true
+	}
+	return false
 }
 
 // counted reports whether the previous process counted a call. It sets Passed if that process counted only the start of
