@@ -311,7 +311,11 @@ func watch(t *testing.T, path string) {
 		n, _ := published("limits_reload_failures_total")
 		return n
 	}
-	wait("the invalid file is not counted", func() bool { return failures() == 1 })
+	successful := func() bool {
+		v, ok := published("limits_last_reload_successful")
+		return ok && v == 1
+	}
+	wait("the invalid file is not counted", func() bool { return failures() == 1 && !successful() })
 	if !equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) ||
 		!strings.Contains(log.String(), `qps is \"-7\"`) {
 		t.Errorf("limits %v\n%s", c.Limits(), log.String())
@@ -324,15 +328,15 @@ func watch(t *testing.T, path string) {
 	}
 	wait("a missing file is not counted", func() bool { return failures() == 2 })
 	write("limits: []")
-	wait("the empty list was not loaded", func() bool { return len(c.Limits()) == 0 })
-	if at, ok := published("limits_last_reload_timestamp_seconds"); !ok || at <= 0 {
+	wait("the empty list was not loaded", func() bool { return len(c.Limits()) == 0 && successful() })
+	if at, ok := published("limits_last_reload_success_timestamp_seconds"); !ok || at <= 0 {
 		t.Errorf("last load at %v", at)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if _, ok := published("limits_last_reload_timestamp_seconds"); ok {
+	if _, ok := published("limits_last_reload_success_timestamp_seconds"); ok {
 		t.Error("the metrics exist after Run has returned")
 	}
 }

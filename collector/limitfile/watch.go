@@ -25,6 +25,7 @@ type Watcher struct {
 	read     atomic.Pointer[os.FileInfo] // state of the file before the last load
 	loaded   atomic.Int64                // Unix time of the last successful load
 	failures atomic.Int64
+	failing  atomic.Bool // the last load failed
 }
 
 const (
@@ -51,6 +52,7 @@ func (w *Watcher) Reload() error {
 	n, err := w.load()
 	if err != nil {
 		w.failures.Add(1)
+		w.failing.Store(true)
 		w.logger.Error("cannot reload limits; keeping the previous ones", "file", w.path, "err", err)
 		return err
 	}
@@ -71,6 +73,7 @@ func (w *Watcher) load() (int, error) {
 		return 0, fmt.Errorf("%s: %w", w.path, err)
 	}
 	w.loaded.Store(time.Now().Unix())
+	w.failing.Store(false)
 	return len(limits), nil
 }
 
@@ -143,7 +146,17 @@ func (w *Watcher) warn() {
 func (w *Watcher) metrics() []collector.Metric {
 	return []collector.Metric{
 		{
-			Name: "limits_last_reload_timestamp_seconds", Unit: "seconds",
+			Name: "limits_last_reload_successful",
+			Help: "1 if the last load of the limits file succeeded, 0 if it failed.",
+			Value: func() float64 {
+				if w.failing.Load() {
+					return 0
+				}
+				return 1
+			},
+		},
+		{
+			Name: "limits_last_reload_success_timestamp_seconds", Unit: "seconds",
 			Help:  "Unix time of the last successful load of the limits file.",
 			Value: func() float64 { return float64(w.loaded.Load()) },
 		},

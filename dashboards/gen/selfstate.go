@@ -60,7 +60,7 @@ func (b *board) selfOptional() {
 	b.closedRow(
 		"File of limits and sampler, where there are some", 6, 7,
 		simple(series(head{31, "Age of the limits", duration, "Time since limits were last taken from the file. None without a file."},
-			query{legend: "{{instance}}", expr: "time() - (" + own("limits_last_reload_timestamp_seconds") + " > 0)"})).NoValue("no file of limits"),
+			query{legend: "{{instance}}", expr: "time() - (" + own("limits_last_reload_success_timestamp_seconds") + " > 0)"})).NoValue("no file of limits"),
 		quiet(series(head{32, "Limits that could not be read", "none", "Times a second that the file of limits could not be read or had a mistake; the old limits stayed."},
 			query{legend: "{{instance}}", expr: pace("limits_reload_failures_total", "instance")})).NoValue("no file of limits"),
 		quiet(series(head{36, "Sampled series", number, "Series of other libraries that are sampled each second, and those left out."},

@@ -61,7 +61,7 @@ func labelValues(name, label, query string) *dashboard.QueryVariableBuilder {
 func (b *board) withAnnotations() {
 	for _, a := range []struct{ name, title, expr, color string }{
 		{"Starts", "{{instance}} started", `process_start_time_seconds{` + job + `} * 1000`, "blue"},
-		{"Limits", "{{instance}} took new limits", `(windowstat_limits_last_reload_timestamp_seconds{` + job + `} > 0) * 1000`, "purple"},
+		{"Limits", "{{instance}} took new limits", `(windowstat_limits_last_reload_success_timestamp_seconds{` + job + `} > 0) * 1000`, "purple"},
 	} {
 		b.Annotation(dashboard.NewAnnotationQueryBuilder().
 			Name(a.name).
