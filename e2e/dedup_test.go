@@ -82,7 +82,7 @@ func TestDeduplicationDestroysSeconds(t *testing.T) {
 	vm.args = append(plain, "-dedup.minScrapeInterval=1ms")
 	vm.start(t)
 	out, err = verified("--heal")
-	if want := "nothing is missing, different or too much"; err != nil || !strings.Contains(out, want) {
+	if want := "no sample is missing, different or extra"; err != nil || !strings.Contains(out, want) {
 		t.Errorf("no %q in %v:\n%s", want, err, out)
 	}
 	if n := len(held()); n != seconds {

@@ -491,7 +491,7 @@ func (r *healRoundRun) verify(ctx context.Context, s *server, l labelled, from, 
 		err = e
 	}
 	right := answer.Clean() && len(answer.NotHealed) == 0
-	if err == nil && !right || err != nil && right && strings.Contains(err.Error(), "the database is not what the log is") {
+	if err == nil && !right || err != nil && right && strings.Contains(err.Error(), "the database differs from the log") {
 		r.Errorf("%s, %s: %v with %s", s.name, l, err, out)
 	}
 	return answer.Report, answer.Healed, err

@@ -75,7 +75,7 @@ type verifyOptions struct {
 func (o *verifyOptions) flags() flags.Set {
 	from := &o.v.From
 	writes := []string{"heal|new"}
-	return append(sourceFlags(&o.source, "repeatable, each has a line in the report"), flags.Set{
+	return append(sourceFlags(&o.source, "each has a line in the report"), flags.Set{
 		{
 			Name: "all", Value: flags.Bool(&from.All),
 			Usage: "also compare metrics and resources that the database does not have for the instance",
@@ -93,10 +93,6 @@ func (o *verifyOptions) flags() flags.Set {
 			Usage: "`PREFIX` of the metrics' names",
 		},
 		{Name: "config.file", Value: flags.Parsed(&from.Client, "", flags.ParseClient), Usage: flags.ClientUsage},
-		{
-			Name: "timeout", Value: flags.Number(&from.Timeout, verify.DefaultTimeout), Of: "Timeout",
-			Usage: "maximum `DURATION` of a request",
-		},
 		{
 			Name: "delay", Value: flags.Number(&from.Delay, verify.DefaultDelay), Of: "Delay",
 			Usage: "maximum `DURATION` until a second arrives; younger seconds are not compared",
@@ -138,7 +134,7 @@ func parseRun(s string) (int64, error) {
 		return 0, nil
 	}
 	if err != nil || id <= 0 {
-		return 0, fmt.Errorf("%q is not a run, nor unknown", s)
+		return 0, fmt.Errorf("%q is not a run and not unknown", s)
 	}
 	return id, nil
 }
@@ -151,7 +147,7 @@ func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 	v.Logs = logs
 	errs := []error{err}
 	if len(logs) > 1 && (v.New || v.File != "") {
-		errs = append(errs, errors.New("--dir: several are not for --new or --openmetrics"))
+		errs = append(errs, errors.New("--dir: --new and --openmetrics allow only one directory"))
 	}
 	var wrong error
 	if !v.New {

@@ -104,7 +104,7 @@ func TestVerify(t *testing.T) {
 			}
 		}
 	}
-	says(verified(0), "5 samples of 5 seconds compared", "nothing is missing")
+	says(verified(0), "5 samples of 5 seconds compared", "no sample is missing")
 	lacks = true
 	says(verified(1), `a b\x1b`, "seconds missing: 2", fmt.Sprintf("--from %d --to %d --heal --openmetrics gap-", begin.Unix()+2, begin.Unix()+3))
 	var report struct {
@@ -119,14 +119,14 @@ func TestVerify(t *testing.T) {
 	}
 	says(verified(1, "--from=-30s"), "no second was compared")
 	ends = nil
-	says(verified(0, "--heal"), "seconds missing: 2", "healed: 4 samples were written", "nothing is missing")
+	says(verified(0, "--heal"), "seconds missing: 2", "healed: 4 samples written", "no sample is missing")
 	if len(ends) != 2 || ends[0] != ends[1] {
 		t.Errorf("compared to %v: what is looked at after healing is what was healed", ends)
 	}
 	// A fleet is a line for each log, and one status.
 	lacks = true
 	both := verified(1, "--dir", dir)
-	if strings.Count(both, dir+": 5 seconds compared; missing: 2,") != 2 {
+	if strings.Count(both, dir+": compared 5 seconds: 2 missing,") != 2 {
 		t.Errorf("no two lines in %s", both)
 	}
 	// Text for promtool, of what is missing, or of all.
@@ -158,15 +158,15 @@ func TestVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	says(verified(1, "--heal"), "not written under these labels", "the run of these seconds is unknown")
-	says(verified(0, "--heal", "--run", "unknown"), "healed: 2 samples were written")
+	says(verified(1, "--heal"), "not written with these labels", "the run of these seconds is unknown")
+	says(verified(0, "--heal", "--run", "unknown"), "healed: 2 samples written")
 	says(verified(2, "--heal", "--run", "-3", "--run", "x"), `--run: "-3" is not a run`, `--run: "x" is not a run`)
 	says(verified(2, "--run=7", "--openmetrics=x"), "--run: needs --heal", "--openmetrics: needs --heal")
 	says(verified(2, "--new", "--heal"), "--new: not with --heal")
-	says(verified(2, "--new", "--openmetrics=x", "--dir", dir), "--dir: several are not for --new or --openmetrics")
+	says(verified(2, "--new", "--openmetrics=x", "--dir", dir), "--dir: --new and --openmetrics allow only one directory")
 	page = true
-	says(verified(1), "check the URL", "did not come to its end")
-	says(verified(2, "--url=ftp://x", "--label=resource=a", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
-		`--url: "ftp://x"`, `--label: "resource"`, "--timeout: 0", "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
+	says(verified(1), "check the URL", "the comparison is incomplete")
+	says(verified(2, "--url=ftp://x", "--label=resource=a", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
+		`--url: "ftp://x"`, `--label: "resource"`, "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
 	says(verified(2, "--heal", "--remote-write=ftp://x"), `--remote-write: "ftp://x"`)
 }
