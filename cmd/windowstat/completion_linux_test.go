@@ -173,6 +173,7 @@ mv %[2]q.new %[2]q
 			s := openConsole(t, dir, bin, start.shell...)
 			for _, tc := range []struct{ typed, want string }{
 				{"windowstat pro\t", "proxy"},
+				{"windowstat ons\t", "onset"},
 				{"windowstat proxy --upst\t", "proxy --upstream"},
 				{"windowstat log --dir x --for\t", "log --dir x --format"},
 				{"windowstat log --format js\t", "log --format json"},

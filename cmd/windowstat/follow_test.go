@@ -136,7 +136,7 @@ func TestFollow(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), stderr.String())
 		}
-		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "out of place: 1\n") {
+		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "out of order: 1\n") {
 			t.Errorf("said:\n%s", said)
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "shop-metrics.log.*.idx"))

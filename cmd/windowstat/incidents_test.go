@@ -115,7 +115,7 @@ func TestIncidents(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := rehearse(t, dir, name, 14*time.Second, 28*time.Second)
 				from := begin.Format(time.RFC3339)
-				_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --onset  --format=json")
+				_, out, stderr := execute(t, "onset  --dir="+dir+"  --from="+from+"  --format=json")
 				var got struct {
 					Onsets []struct {
 						Resource string
@@ -150,9 +150,9 @@ func TestIncidents(t *testing.T) {
 					}
 				}
 				if name == "hang" {
-					_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --backtest=db: products concurrency 20")
+					_, out, stderr := execute(t, "backtest  --zone=UTC  --dir="+dir+"  --from="+from+"  --limit=db: products concurrency 20")
 					page, _ := os.ReadFile("../../docs/incidents.md")
-					said := regexp.MustCompile(`says that ([0-9]+) calls`).FindSubmatch(page)
+					said := regexp.MustCompile(`at least ([0-9]+) calls would`).FindSubmatch(page)
 					if found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out); said == nil || found == nil || found[1] != string(said[1]) {
 						t.Errorf("the page says %s:\n%s%s", said, out, stderr)
 					}

@@ -10,27 +10,20 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/incident"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
-// logCommand is windowstat log. Package logquery searches and prints rows. With --onset or --backtest the same flags
-// select the rows, and package incident evaluates them. The command does both because the questions arise while an
-// operator reads the log.
+// logCommand is windowstat log. Package logquery searches and prints rows. The commands onset, backtest, report and
+// verify select rows with the same flags ([sourceFlags]).
 func logCommand() *cli.Command {
 	var o logquery.Options
-	var asked question
-	set := append(sourceFlags(&o.Source, "repeatable with --onset and --backtest, one for each host"),
-		logFlags(&o, &asked)...)
+	set := append(sourceFlags(&o.Source, ""), logFlags(&o)...)
 	return set.Command(&cli.Command{
 		Name:        "log",
-		Usage:       "search, convert and evaluate the metric log",
+		Usage:       "search, convert and follow the metric log",
 		Description: logDescription(),
 		Action: func(c *cli.Context) error {
-			if asked.onset || len(asked.limits) > 0 {
-				return asked.answer(c, set, &o)
-			}
 			q, err := logquery.New(o, time.Now(), c.App.ErrWriter)
 			if err := set.Check(c, err); err != nil {
 				return err
@@ -70,25 +63,16 @@ has whole milliseconds. Quantiles do not add up, so they are absent. peak and it
 value of --by, or the first such second. --top omits __total_inbound_traffic__. The table of one step over the range
 has rates, shares and the second with the worst average response time, instead of the columns that do not add up.
 
---onset compares passes, blocks, exceptions, average response time and calls in flight of each resource with the ten
-minutes before --from. An onset is the first second from which four of five seconds are all above or all below the
-median. Their distance from it is more than three times that of any four of five seconds before, more than half of the
-median, and more than four calls or 5ms. Onsets in the same second are tied, as are onsets of different directories
-within --clock-offset. A tied onset has an = after its rank.
-
---backtest prints the calls that a limit would have refused at least. The number is a lower bound, because the log has
-calendar seconds, and the window of the limit slides.
-
-windowstat verify compares a database with the log, and fills its gaps.
+windowstat onset prints the resources that changed first, windowstat backtest the calls that a limit would have
+refused. windowstat verify compares a database with the log, and fills its gaps.
 
 Exit status 1 means that a file could not be read or written, 2 that the arguments are wrong.`
 }
 
 // logFlags returns the flags of windowstat log without sourceFlags.
-func logFlags(o *logquery.Options, asked *question) flags.Set {
+func logFlags(o *logquery.Options) flags.Set {
 	follow := []string{"follow"} // it does not end
 	by := strings.Split(logquery.ColumnNames(true), ", ")
-	rows := []string{"follow", "where", "summary", "step", "top", "n"}
 	return flags.Set{
 		{
 			Name: "follow", Value: flags.Bool(&o.Source.Follow), Not: []string{"to"},
@@ -119,29 +103,20 @@ func logFlags(o *logquery.Options, asked *question) flags.Set {
 			Needs: []string{"top|step|summary"},
 			Usage: "`COLUMN` for --top and for the busiest second: " + strings.Join(by, ", "),
 		},
-		{
-			Name: "onset", Value: flags.Bool(&asked.onset), Not: rows,
-			Usage: "print which resources changed in comparison with the ten minutes before --from, the first one " +
-				"first",
-		},
-		{
-			Name: "backtest", Value: flags.List(&asked.limits, incident.ParseLimit), Not: rows,
-			Usage: "print the calls that a `LIMIT` would have refused: " + incident.LimitHelp + "; repeatable",
-		},
-		clockOffset(asked, "onset"),
-		{
-			Name: "n", Value: flags.Number(&o.Tail, 0), Not: follow,
-			Usage: "print only the last `NUMBER` of rows, as tail -n does",
-		},
 	}
 }
 
-// sourceFlags returns the flags that select the log. several is the usage of more than one directory.
+// sourceFlags returns the flags that select rows of the log. several explains what more than one directory means. It is
+// empty for a command that reads one directory.
 func sourceFlags(o *logquery.Source, several string) flags.Set {
+	usage := "`DIRECTORY` of the log (required)"
+	if several != "" {
+		usage += "; repeatable, " + several
+	}
 	return flags.Set{
 		{
 			Name: "dir", Value: flags.Strings(&o.Dirs), Zero: true, // package logquery reports an empty directory
-			Usage: "`DIRECTORY` of the log (required); " + several,
+			Usage: usage,
 		},
 		{
 			Name: "app", Value: flags.String(&o.App, ""),

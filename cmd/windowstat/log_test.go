@@ -54,7 +54,7 @@ func TestLog(t *testing.T) {
 			"--format=sentinel  --app=shop" + day, 0,
 			"checkout,__total_inbound_traffic__,cart\\x7c\\\\1,__total_inbound_traffic__,checkout," +
 				"__total_inbound_traffic__",
-			"malformed or out of place: 1\n",
+			"malformed or out of order: 1\n",
 		},
 		{
 			"--format=sentinel" + day, 0,
@@ -142,6 +142,7 @@ func TestLogBadArguments(t *testing.T) {
 			},
 		},
 		{"--dir=" + dir + "/shop-metrics.log.2026-01-02", []string{"--dir: "}},
+		{"--dir=" + dir + "  --dir=" + dir, []string{"--dir: only one directory can be searched"}},
 		{"--dir=" + t.TempDir(), []string{"--dir: there are no metric logs"}},
 		{"--dir=" + dir + "  --app=bank", []string{`--app: there is no log of "bank"`, "but of shop, till-v2"}},
 		{
@@ -162,12 +163,12 @@ func TestLogBadArguments(t *testing.T) {
 			"--zone: is empty",
 		}},
 		{
-			"--dir=" + dir + "  --from=soon  --to=+1x  --step=1500ms  --top=-2  -n=-1  --by=rt_avg  " +
+			"--dir=" + dir + "  --from=soon  --to=+1x  --step=1500ms  --top=-2  --by=rt_avg  " +
 				"--where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  " +
 				"--format=sentinel",
 			[]string{
 				`--from: "soon" is no time; these are: now, `, `--to: "+1x" is not a time away`, "--step: 1.5s " +
-					"is not whole seconds, from 1s to 24h", "--top: -2 is not", "-n: -1 is not",
+					"is not whole seconds, from 1s to 24h", "--top: -2 is not",
 				`--by: "rt_avg" is not one of the columns that add up: pass, block, complete, exception, occupied_pass`,
 				`--where: "block" is not a column, one of > >= < <= = !=`,
 				`--where: "blocked" is not one of the columns: pass, block, complete, exception, occupied_pass, ` +
@@ -184,13 +185,13 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
 		// In the same order each time.
 		{
-			"--dir=" + dir + "  --step=0s  --top=0  -n=0",
+			"--dir=" + dir + "  --step=0s  --top=0",
 			[]string{"--step: 0s would mean the default; leave it out\nwindowstat: --top: 0 would mean the " +
-				"default; leave it out\nwindowstat: -n: 0 would mean the default; leave it out"},
+				"default; leave it out"},
 		},
-		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{
+		{"--dir=" + dir + "  --follow  --step=1m  --top=1", []string{
 			"--step: not with --follow",
-			"--top: not with --follow", "-n: not with --follow",
+			"--top: not with --follow",
 		}},
 		{"--dir=" + dir + "  --summary  --step=1m", []string{"--step: not with --summary"}},
 	} {

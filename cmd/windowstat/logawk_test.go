@@ -84,15 +84,13 @@ func TestLogLinesBesideAwk(t *testing.T) {
 		"--from=2026-01-02  --where=complete!=0":                                  `awk -F'|' '$6!=0'` + files,
 		"--from=2026-01-02  --where=occupied_pass<=0":                             `awk -F'|' '$9<=0'` + files,
 		"--from=2026-01-02  --where=pass<5  --where=exception>1  --where=block=0": `awk -F'|' '$4<5 && $7>1 && $5==0'` + files,
-		"--from=2026-01-02  --follow=false  --summary=false  -n=17":               "cat" + files + " | tail -n 17",
-		"--from=2026-01-02  -n=100000":                                            "cat" + files,
-		"--from=2026-01-02  --where=block>2  -n=3":                                `awk -F'|' '$5>2'` + files + " | tail -n 3",
+		"--from=2026-01-02  --follow=false  --summary=false":                      "cat" + files,
 		"--from=2026-01-02 03:04:40  --to=+31s":                                   `awk -F'|' '$1>=1767323080000 && $1<=1767323111000'` + files,
 		"--from=1767323080  --to=1767323111000":                                   `awk -F'|' '$1>=1767323080000 && $1<=1767323111000'` + files,
 		"--from=2026-01-02  --resource=GET /api/*/items*":                         `awk -F'|' '$3 ~ /^GET \/api\/.*\/items/'` + files,
 		"--from=2026-01-02  --resource=*user*  --resource=*v1*":                   `awk -F'|' '$3 ~ /user|v1/'` + files,
 		"--from=2026-01-02  --resource=*  --where=block>1":                        `awk -F'|' '$5>1'` + files,
-		"--from=2026-01-02  --to=2026-01-02  --resource=*v2*s*  -n=50":            `awk -F'|' '$3 ~ /v2.*s/'` + files + " | tail -n 50",
+		"--from=2026-01-02  --to=2026-01-02  --resource=*v2*s*":                   `awk -F'|' '$3 ~ /v2.*s/'` + files,
 	} {
 		if !strings.Contains(args, "--to") {
 			args += "  --to=2026-01-02"

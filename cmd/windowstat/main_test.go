@@ -630,8 +630,8 @@ func TestBadArguments(t *testing.T) {
 		{"repaly", 2, []string{`no command "repaly"; did you mean replay?`}},
 		{"demo --nonsense", 2, []string{"no flag --nonsense"}},
 		{
-			"demo --metric-log.max-file=3", 2,
-			[]string{"no flag --metric-log.max-file; did you mean --metric-log.max-files?"},
+			"demo --metric-log.max-byte=3", 2,
+			[]string{"no flag --metric-log.max-byte; did you mean --metric-log.max-bytes?"},
 		},
 		{"demo extra", 2, []string{`"extra"`}},
 		{"demo --rate=x", 2, []string{"rate"}},
@@ -686,10 +686,10 @@ func TestBadArguments(t *testing.T) {
 				taken.Addr().String(), 1, []string{"--proxy.listen-address:"},
 		},
 		{
-			"proxy --upstream=http://x --max-origins=0 --retire-after=1s --proxy.origin-header=a:b " +
+			"proxy --upstream=http://x --max-origins=0 --proxy.origin-header=a:b " +
 				"--metrics.by=day --limits.file=" + file, 2,
 			[]string{
-				"--max-origins:", "--retire-after:", "--proxy.origin-header:", "--metrics.by:",
+				"--max-origins:", "--proxy.origin-header:", "--metrics.by:",
 				"--limits.file:", `unknown field "nonsense"`,
 			},
 		},
@@ -712,24 +712,24 @@ func TestBadArguments(t *testing.T) {
 			},
 		},
 		{
-			"demo --metric-log.dir=/tmp/never --metric-log.max-files=-1 --metric-log.max-bytes=-1 " +
+			"demo --metric-log.dir=/tmp/never --metric-log.max-bytes=-1 " +
 				"--metric-log.max-age=1ms --metric-log.sync=1ms", 2,
 			[]string{
-				"--metric-log.max-files: -1", "--metric-log.max-bytes: -1", "--metric-log.max-age: 1ms",
+				"--metric-log.max-bytes: -1", "--metric-log.max-age: 1ms",
 				"--metric-log.sync: 1ms",
 			},
 		},
 		{
-			"demo --metric-log.dir=/tmp/never --metric-log.max-files=0 --metric-log.sync=0s --remote-write.url= " +
+			"demo --metric-log.dir=/tmp/never --metric-log.max-bytes=0 --metric-log.sync=0s --remote-write.url= " +
 				"--limits.file=", 2,
 			[]string{
-				"--metric-log.max-files: 0", "--metric-log.sync: 0s", "--remote-write.url: is empty",
+				"--metric-log.max-bytes: 0", "--metric-log.sync: 0s", "--remote-write.url: is empty",
 				"--limits.file: is empty",
 			},
 		},
 		{
-			"demo --metric-log.sync=5s --metric-log.zero-rows", 2,
-			[]string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.zero-rows: needs --metric-log.dir"},
+			"demo --metric-log.sync=5s --metric-log.max-age=1h", 2,
+			[]string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.max-age: needs --metric-log.dir"},
 		},
 		{
 			"demo --remote-write.url=http://x --remote-write.label=a", 2,
@@ -739,7 +739,7 @@ func TestBadArguments(t *testing.T) {
 			"demo --otlp.deltas --otlp.interval=2s", 2,
 			[]string{"--otlp.deltas: needs --otlp.url", "--otlp.interval: needs --otlp.url"},
 		},
-		{"demo --remote-write.timeout=5s", 2, []string{"--remote-write.timeout: needs --remote-write.url"}},
+		{"demo --remote-write.interval=5s", 2, []string{"--remote-write.interval: needs --remote-write.url"}},
 		{
 			"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2,
 			[]string{"--vm.push-config.file:", "nonsense"},

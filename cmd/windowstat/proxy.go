@@ -85,12 +85,6 @@ func proxyFlags(o *proxy.Options) flags.Set {
 			Usage: "maximum `NUMBER` of origins of a resource that are counted separately",
 		},
 		{
-			Name: "retire-after", Value: flags.Number(&counted.RetireAfter, collector.DefaultRetireAfter),
-			Of: "Collector.RetireAfter",
-			Usage: "`DURATION` of inactivity after which a resource or origin is dropped (at least 10m2s; " +
-				"negative: only when the table is full)",
-		},
-		{
 			Name: "max-resources", Value: flags.Number(&counted.MaxResources, 1000), Of: "Collector.MaxResources",
 			Usage: "maximum `NUMBER` of resources in addition to routes; calls of all others count for _other",
 		},

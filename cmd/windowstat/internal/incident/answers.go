@@ -12,26 +12,27 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 )
 
-// Answers are what is asked of the seconds: nil where it is not asked.
+// Answers has the findings of a range. Onsets and Trials are nil if they were not requested.
 type Answers struct {
 	Onsets []Onset  `json:"onsets,omitzero"`
 	Trials []Trial  `json:"backtest,omitzero"`
-	Notes  []string `json:"notes,omitempty"` // what limits the answers
+	Notes  []string `json:"notes,omitempty"` // incomplete data
 }
 
-// leastHint is what a backtest cannot know.
-const leastHint = "It is at least, because a log has calendar seconds and the window of a limit slides: what it refuses of a burst across two seconds shows in " +
-	"neither. A call may be in flight in many seconds, so of concurrency the highest second counts. Prioritized calls would have waited first, and clients " +
-	"that try again would have come more often."
+// boundHint explains why a backtest has lower bounds.
+const boundHint = "These are lower bounds: the log has calendar seconds, and the window of a limit slides. Calls that " +
+	"the limit refuses in a burst across two seconds appear in neither second. A call may be in flight in many " +
+	"seconds, so for concurrency only the highest second counts. Prioritized calls would have waited first. Clients " +
+	"that retry would have called more often."
 
-// table is answers of one kind, for reading.
+// table has the findings of one kind.
 type table struct {
 	Title, Hint, Empty string
 	Head               []string
 	Rows               [][]string
 }
 
-// add adds a row. Names are shown without what cannot be printed, and times in their zone.
+// add adds a row. It escapes unprintable characters. A zero time is shown as a dash.
 func (t *table) add(cells ...any) {
 	var row []string
 	for _, c := range cells {
@@ -46,11 +47,15 @@ func (t *table) add(cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// onsets are a row for each resource, with all that left of it: the first second, and how much later the others came.
+// onsets returns a table with a row for each resource that changed. The row has the first change of the resource and
+// the delay of the other ones.
 func (a *Answers) onsets() table {
 	t := table{
-		Title: "Onset", Hint: "What left what it was in the ten minutes before, the first one first. = may have been before or after another.",
-		Empty: "Nothing left what it was in the ten minutes before.", Head: []string{"Rank", "Second", "Resource", "What left", "Log"},
+		Title: "Onsets",
+		Hint: "Resources that changed in comparison with the ten minutes before, the earliest first. The order of ranks " +
+			"with = is unknown.",
+		Empty: "No resource changed in comparison with the ten minutes before.",
+		Head:  []string{"Rank", "Second", "Resource", "Changes", "Log"},
 	}
 	for i := range a.Onsets {
 		o := &a.Onsets[i]
@@ -58,24 +63,34 @@ func (a *Answers) onsets() table {
 		if o.Tied {
 			rank += "="
 		}
-		var left []string
+		var changes []string
 		for _, c := range o.Changes {
 			text := fmt.Sprintf("%s %g to %g", c.Number, c.Before, c.After)
 			if later := c.Time.Sub(o.Time); later > 0 {
 				text += fmt.Sprintf(" (+%s)", later)
 			}
-			left = append(left, text)
+			changes = append(changes, text)
 		}
-		t.add(rank, o.Time, o.Resource, strings.Join(left, ", "), o.Log)
+		t.add(rank, o.Time, o.Resource, strings.Join(changes, ", "), o.Log)
 	}
 	return t
 }
 
-// trials are a row for each limit and resource.
+// trials returns a table with a row for each limit and resource.
 func (a *Answers) trials() table {
 	t := table{
-		Title: "Limits, tried on the log", Hint: leastHint,
-		Head: []string{"Limit", "Resource", "Calls", "Refused then", "Would be, at least", "In seconds", "Highest", "At", "Log"},
+		Title: "Backtest of limits", Hint: boundHint,
+		Head: []string{
+			"Limit",
+			"Resource",
+			"Calls",
+			"Blocked",
+			"Refused (at least)",
+			"Seconds",
+			"Highest",
+			"At",
+			"Log",
+		},
 	}
 	for _, x := range a.Trials {
 		t.add(x.Limit, x.Resource, x.Offered, x.Blocked, x.Refused, x.Seconds, x.Highest, x.HighestAt, x.Log)
@@ -83,9 +98,12 @@ func (a *Answers) trials() table {
 	return t
 }
 
-// spans are the seconds of trials; a report leaves them out, as there may be many.
+// spans returns a table of the seconds with refused calls. A report omits the table, because it may be long.
 func (a *Answers) spans() table {
-	t := table{Title: "Seconds in which they would have refused", Empty: "No calendar second shows a refusal.", Head: []string{"From", "To", "At least", "Highest", "Limit", "Resource", "Log"}}
+	t := table{
+		Title: "Seconds with refused calls", Empty: "No calendar second exceeds a limit.",
+		Head: []string{"From", "To", "Refused (at least)", "Highest", "Limit", "Resource", "Log"},
+	}
 	for _, x := range a.Trials {
 		for _, s := range x.Spans {
 			t.add(s.From, s.To, s.Refused, s.Highest, x.Limit, x.Resource, x.Log)
@@ -94,7 +112,7 @@ func (a *Answers) spans() table {
 	return t
 }
 
-// notes are a row each.
+// notes returns a table with a row for each note.
 func (a *Answers) notes() table {
 	t := table{Title: "Notes"}
 	for _, n := range a.Notes {
@@ -110,7 +128,7 @@ func (a *Answers) WriteJSON(w io.Writer) error {
 	return e.Encode(a)
 }
 
-// WriteTable writes the answers for reading.
+// WriteTable writes the answers as aligned tables.
 func (a *Answers) WriteTable(w io.Writer) error {
 	var all []table
 	if a.Onsets != nil {
@@ -122,7 +140,7 @@ func (a *Answers) WriteTable(w io.Writer) error {
 	if a.Notes != nil {
 		all = append(all, a.notes())
 	}
-	// One writer aligns all tables, each by itself: a line without tabs ends a table for it.
+	// A line without tabs ends the columns of a table, so one writer aligns each table separately.
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, t := range all {
 		if i > 0 {

@@ -11,13 +11,13 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// LimitHelp is what a limit to try may look like.
+// LimitHelp describes the syntax of a limit.
 const LimitHelp = "a resource or a pattern with *, qps or concurrency, and a number, such as 'GET /search qps 300'"
 
-// limitText is a name, which may have spaces, and a grade and a count, which have none.
+// limitText matches a name, which may contain spaces, a grade and a count.
 var limitText = regexp.MustCompile(`^\s*(.+?)\s+(qps|concurrency)\s+([0-9]{1,18})\s*$`)
 
-// ParseLimit reads a limit, see [LimitHelp].
+// ParseLimit parses a limit, see [LimitHelp].
 func ParseLimit(text string) (l collector.Limit, err error) {
 	m := limitText.FindStringSubmatch(text)
 	if m == nil {
@@ -27,49 +27,52 @@ func ParseLimit(text string) (l collector.Limit, err error) {
 	if m[2] == collector.Concurrency.String() {
 		l.Grade = collector.Concurrency
 	}
-	l.Count, _ = strconv.ParseInt(m[3], 10, 64) // so many digits fit
+	l.Count, _ = strconv.ParseInt(m[3], 10, 64) // 18 digits fit
 	return l, nil
 }
 
-// Span is seconds in a row in which a limit would have refused calls.
+// Span is a sequence of seconds. A limit would have refused calls in each of them.
 type Span struct {
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"` // the last second
 	Refused int64     `json:"refused_at_least"`
-	Highest int64     `json:"highest"` // of one second
+	Highest int64     `json:"highest"` // calls of the busiest second
 }
 
-// Trial is what a limit would have done to a resource of a log, which is one process, as a limit is.
+// Trial has the effect that a limit would have had on a resource of one log. A log has the calls of one process, and a
+// limit bounds the calls of one process.
 //
-// Of qps a second is offered the calls that passed and those that were refused. A limit lets no more than its count pass in a calendar
-// second, so the rest would have been refused, by it or by what refused them then. That is the least: its window slides from bucket to
-// bucket, and what it refuses of a burst across two seconds shows in neither.
+// For qps, the calls of a second are the passed and the blocked ones. At most Count calls pass a limit in a
+// calendar second, so the excess would have been refused, by this limit or by the cause of the blocks. Refused is a
+// lower bound: the window of the limit slides from bucket to bucket, and calls that it refuses in a burst across two
+// seconds appear in neither second.
 //
-// Of concurrency the log has how many calls were in flight at once: as many of these as are too many would have been refused, in this
-// second or before. Those of two seconds may be the same calls, so they are not added up.
+// For concurrency, the log has the maximum number of calls in flight in each second. The excess would have been
+// refused in the same second or before. Two seconds may have the same calls, so Refused is the excess of the highest
+// second, not a sum.
 type Trial struct {
 	Limit     string    `json:"limit"`
 	Log       string    `json:"log"`
 	Resource  string    `json:"resource"`
-	Offered   int64     `json:"offered"` // calls in the range: passed and refused
-	Blocked   int64     `json:"blocked"` // that were refused then
+	Offered   int64     `json:"offered"` // calls in the range, passed and blocked
+	Blocked   int64     `json:"blocked"` // calls in the range that were blocked
 	Refused   int64     `json:"refused_at_least"`
-	Seconds   int64     `json:"seconds"` // in which calls would have been refused
-	Highest   int64     `json:"highest"` // calls that were offered in a second, or were in flight
+	Seconds   int64     `json:"seconds"` // number of seconds with refused calls
+	Highest   int64     `json:"highest"` // calls of the busiest second, or the maximum in flight
 	HighestAt time.Time `json:"highest_time"`
 	Spans     []Span    `json:"spans"`
 }
 
-// Backtest tries a limit on each resource that it is for, and returns first where it would have refused most. [collector.Other] is tried
-// by its name only, as a pattern limits each of the names in it by itself.
+// Backtest applies a limit to each resource that it matches, and returns the results with the most refused calls first.
+// A pattern is not applied to [collector.Other], because it limits each name that is counted there separately.
 func (s *Seconds) Backtest(limit collector.Limit) []Trial {
-	all, of, add := []Trial{}, (*row).offered, sum
+	all, value, add := []Trial{}, (*row).offered, sum
 	if limit.Grade == collector.Concurrency { // two seconds may have the same calls
-		of, add = (*row).inFlight, highest
+		value, add = (*row).inFlight, highest
 	}
 	for _, r := range s.resources() {
 		if limit.Matches(r.name) && (r.name != collector.Other || limit.Resource == collector.Other) {
-			t := s.over(r, of, limit.Count, add)
+			t := s.excess(r, value, limit.Count, add)
 			t.Limit = fmt.Sprintf("%s %d", limit, limit.Count)
 			all = append(all, t)
 		}
@@ -80,20 +83,22 @@ func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	return all
 }
 
-// What is too much of a second goes with that of others as their sum, or the highest counts.
+// sum and highest combine the excess of two seconds.
 func sum(a, b int64) int64     { return a + b }
 func highest(a, b int64) int64 { return max(a, b) }
 
-// over finds the seconds of the range in which a number of a resource is above a count, and adds up by how much.
-func (s *Seconds) over(r *resource, of func(*row) int64, count int64, add func(a, b int64) int64) Trial {
+// excess compares a value of a resource with count in each second of the range, and combines the excess with add.
+func (s *Seconds) excess(
+	r *resource, value func(*row) int64, count int64, add func(a, b int64) int64,
+) Trial {
 	t := Trial{Log: r.log.name, Resource: r.name, Spans: []Span{}}
 	for i := range r.rows {
 		x := &r.rows[i]
 		if x.at < s.From || x.at > s.To {
 			continue
 		}
-		t.Offered, t.Blocked = t.Offered+x.offered(), t.Blocked+x.refused()
-		v, at := of(x), s.time(x.at)
+		t.Offered, t.Blocked = t.Offered+x.offered(), t.Blocked+x.blocked()
+		v, at := value(x), s.time(x.at)
 		if v > t.Highest {
 			t.Highest, t.HighestAt = v, at
 		}

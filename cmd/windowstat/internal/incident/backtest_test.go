@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// logging is a Collector with its log.
+// logging is a Collector with a metric log.
 type logging struct {
 	c    *collector.Collector
 	dir  string
@@ -34,7 +34,7 @@ func newLogging(t *testing.T) *logging {
 	return l
 }
 
-// trials ends the log and tries a limit on all of it.
+// trials ends the log and applies a limit to all of it.
 func (l *logging) trials(t *testing.T, limit collector.Limit) []Trial {
 	if err := l.stop(); err != nil {
 		t.Fatal(err)
@@ -50,8 +50,9 @@ func (l *logging) trials(t *testing.T, limit collector.Limit) []Trial {
 	return s.Backtest(limit)
 }
 
-// Calls of an hour come to two services alike, of which one has the limit. The log of either says the same of what was offered, and that
-// at least so many were refused as the log has of seconds: not one more than the limit did refuse, and nearly as many.
+// Two services receive the same calls for an hour, and one of them has the limit. A backtest of either log finds the
+// same calls and the same lower bound of refused calls. The bound is below the number that the limit refused, and above
+// two thirds of it.
 func TestBacktestBesideALimit(t *testing.T) {
 	for _, limit := range []collector.Limit{{Resource: "GET /search", Count: 20}, {Resource: "GET /*", Count: 20, Strict: true}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -60,19 +61,19 @@ func TestBacktestBesideALimit(t *testing.T) {
 				t.Fatal(err)
 			}
 			random := rand.New(rand.NewPCG(36, 2))
-			refused, most := int64(0), int64(0)
+			refused, highest := int64(0), int64(0)
 			for second := range 3600 {
 				n, apart := random.IntN(18), time.Second/20
 				switch second % 10 {
 				case 4:
 					n, apart = n+60, time.Second/100
-				case 7: // a burst across two seconds, of which the limit refuses what no calendar second shows
+				case 7: // a burst across two seconds: no calendar second shows the refused calls
 					time.Sleep(900 * time.Millisecond)
 					n, apart = 15, time.Millisecond
 				case 8:
 					n, apart = 15, time.Millisecond
 				}
-				most = max(most, int64(n))
+				highest = max(highest, int64(n))
 				for range n {
 					for _, l := range []*logging{limited, free} {
 						e, err := l.c.Resource("GET /search").TryEnter()
@@ -87,12 +88,14 @@ func TestBacktestBesideALimit(t *testing.T) {
 				time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 			}
 			with, without := limited.trials(t, limit)[0], free.trials(t, limit)[0]
-			t.Logf("%s: refused %d; at least %d of %d, in %d seconds, the highest %d", limit, refused, with.Refused, with.Offered, with.Seconds, with.Highest)
-			if with.Blocked != refused || without.Blocked != 0 || with.Highest != most {
-				t.Errorf("refused %d, in the logs %d and %d; most in a second %d, in the log %d", refused, with.Blocked, without.Blocked, most, with.Highest)
+			t.Logf("%s: refused %d; in the log at least %d of %d, in %d seconds, the highest %d",
+				limit, refused, with.Refused, with.Offered, with.Seconds, with.Highest)
+			if with.Blocked != refused || without.Blocked != 0 || with.Highest != highest {
+				t.Errorf("refused %d, in the logs %d and %d; highest second %d, in the log %d",
+					refused, with.Blocked, without.Blocked, highest, with.Highest)
 			}
 			if with.Refused >= refused || with.Refused < refused*2/3 {
-				t.Errorf("at least %d, and it was %d", with.Refused, refused)
+				t.Errorf("lower bound %d, refused %d", with.Refused, refused)
 			}
 			with.Blocked = 0
 			if !reflect.DeepEqual(with, without) {
@@ -102,7 +105,7 @@ func TestBacktestBesideALimit(t *testing.T) {
 	}
 }
 
-// Of concurrency the log has what was in flight at once. Seconds are not added up: the calls of two may be the same.
+// For concurrency, seconds are not added up, because two seconds may have the same calls.
 func TestBacktestOfConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLogging(t)
@@ -118,7 +121,7 @@ func TestBacktestOfConcurrency(t *testing.T) {
 	})
 }
 
-// A limit to try is written as its name and its count.
+// A limit consists of a name, a grade and a count.
 func TestParseLimit(t *testing.T) {
 	for text, want := range map[string]collector.Limit{
 		"GET /search qps 300":       {Resource: "GET /search", Count: 300},
@@ -130,7 +133,8 @@ func TestParseLimit(t *testing.T) {
 		"a qps 1234567890123456789": {},
 	} {
 		got, err := ParseLimit(text)
-		if got != want || (err == nil) != (want != collector.Limit{}) || err != nil && !strings.Contains(err.Error(), LimitHelp) {
+		if got != want || (err == nil) != (want != collector.Limit{}) ||
+			err != nil && !strings.Contains(err.Error(), LimitHelp) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}

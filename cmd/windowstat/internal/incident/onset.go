@@ -6,33 +6,38 @@ import (
 	"time"
 )
 
-// A number has left what it was in the second from which four of five seconds, that one included, are all above or all below its
-// median of the ten minutes before, three times as far as any four of five seconds were then, and by more than half of the median and
-// a floor: four calls, or five milliseconds.
+// A number of a resource changes in the first second that meets these conditions:
+//   - Four of the five seconds from it on, and the second itself, are all above or all below the median of the ten
+// minutes
+//     before the range.
+//   - Their distance from the median is more than three times the distance of any four of five seconds before.
+//   - It is also more than half of the median, and more than a floor: four calls or five milliseconds.
 //
-// Four of five ignore a burst of up to three seconds. What the ten minutes had for longer, such as a job in each minute, is usual. Trouble
-// that they had as well widens what is usual: From is best well before the first complaint.
+// So a burst of up to three seconds is not a change. A longer variation that the ten minutes have, too, such as a job
+// in each minute, is not a change either. Errors in the ten minutes hide later changes, so the range should begin well
+// before the first complaint.
 const (
-	steady   = 5  // seconds
-	lasting  = 4  // of them
-	farther  = 3  // times
-	leastOld = 10 // seconds that are known before the range, or nothing is usual
+	runSeconds    = 5  // length of a run of seconds
+	runChanged    = 4  // seconds of a run that must be distant from the median
+	distanceRatio = 3  // ratio to the largest distance before the range
+	minBaseline   = 10 // seconds needed before the range
 )
 
-// floors are how far a column must go to leave; one that is 0 is not looked at.
+// floors has the minimum distance of each column. Columns with a floor of 0 are not compared.
 var floors = [columns]float64{pass: 4, block: 4, exception: 4, rtMs: 5, inFlight: 4}
 
-// Change is a number that left.
+// Change is a change of one number.
 type Change struct {
 	Number string    `json:"number"` // a column of the log
-	Time   time.Time `json:"time"`   // the second
+	Time   time.Time `json:"time"`   // the first second
 	Before float64   `json:"before"` // median of the ten minutes before
-	After  float64   `json:"after"`  // median of the five seconds
+	After  float64   `json:"after"`  // median of the five seconds from Time on
 }
 
-// Onset is when a resource left what it was.
+// Onset is the first change of a resource, with its other changes.
 type Onset struct {
-	// Rank is one more than there are onsets that are surely earlier. Tied says that another one may have been before or after it.
+	// Rank is one more than the number of onsets that are certainly earlier. Tied means that the order of this onset
+	// and another one is unknown.
 	Rank     int       `json:"rank"`
 	Tied     bool      `json:"tied"`
 	Time     time.Time `json:"time"` // of the first change
@@ -42,14 +47,15 @@ type Onset struct {
 	of       *resource
 }
 
-// Onsets returns the resources of which a number left, the first one first. Two onsets are tied if they are less than a second and, of
-// different directories, the clocks' offset apart: what is in one second has no order, and clocks of hosts differ.
+// Onsets returns the resources that changed, the earliest first. Two onsets are tied if the time between
+// them is less than a second, because events within a second have no order. Different directories belong to different
+// hosts, so for them it is a second and clockOffset.
 func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	all := []Onset{}
 	for _, r := range s.resources() {
 		o := Onset{Log: r.log.name, Resource: r.name, of: r}
 		for column := range columns {
-			if c, left := s.left(r, column); left && floors[column] > 0 {
+			if c, changed := s.change(r, column); changed && floors[column] > 0 {
 				o.Changes = append(o.Changes, c)
 			}
 		}
@@ -80,14 +86,14 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	return all
 }
 
-// point is a number in a second.
+// point is a number of one second.
 type point struct {
 	at int64
 	v  float64
 }
 
-// points are the numbers of a column in the seconds of the log. Where a resource has no row there are no calls, and where none ended there
-// is no response time.
+// points returns the numbers of a column for all seconds of the log. A second without a row of the resource has no
+// calls. A second without completed calls has no response time, and so no point for it.
 func (r *resource) points(column int) (list []point) {
 	rows := r.rows
 	for at := r.log.first; at <= r.log.last; at++ {
@@ -105,24 +111,25 @@ func (r *resource) points(column int) (list []point) {
 	return list
 }
 
-// left finds the second in which a number left.
-func (s *Seconds) left(r *resource, column int) (c Change, ok bool) {
+// change finds the first second of a change of a number. It reports false without a change, or if there are fewer than
+// minBaseline points to compare with.
+func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 	list := r.points(column)
 	begin, _ := slices.BinarySearchFunc(list, s.From, func(p point, at int64) int { return cmp.Compare(p.at, at) })
-	if begin < leastOld {
+	if begin < minBaseline {
 		return c, false
 	}
-	usual := median(list[:begin])
+	baseline := median(list[:begin])
 	for _, sign := range []float64{1, -1} {
-		far := 0.
-		for i := range begin - steady + 1 {
-			far = max(far, together(list[i:i+steady], usual, sign))
+		largest := 0.
+		for i := range begin - runSeconds + 1 {
+			largest = max(largest, distance(list[i:i+runSeconds], baseline, sign))
 		}
-		limit := max(farther*far, usual/2, floors[column])
-		for i := begin; i+steady <= len(list) && list[i].at <= s.To; i++ {
-			if sign*(list[i].v-usual) > limit && together(list[i:i+steady], usual, sign) > limit {
+		limit := max(distanceRatio*largest, baseline/2, floors[column])
+		for i := begin; i+runSeconds <= len(list) && list[i].at <= s.To; i++ {
+			if sign*(list[i].v-baseline) > limit && distance(list[i:i+runSeconds], baseline, sign) > limit {
 				if at := s.time(list[i].at); !ok || at.Before(c.Time) {
-					c, ok = Change{names[column], at, usual, median(list[i : i+steady])}, true
+					c, ok = Change{names[column], at, baseline, median(list[i : i+runSeconds])}, true
 				}
 				break
 			}
@@ -131,17 +138,17 @@ func (s *Seconds) left(r *resource, column int) (c Change, ok bool) {
 	return c, ok
 }
 
-// together returns how far four of five seconds are from a value at least, on one side.
-func together(five []point, from, sign float64) float64 {
-	var far [steady]float64
+// distance returns the largest distance that four of five seconds have from a value, on the side of sign.
+func distance(five []point, from, sign float64) float64 {
+	var all [runSeconds]float64
 	for i, p := range five {
-		far[i] = sign * (p.v - from)
+		all[i] = sign * (p.v - from)
 	}
-	slices.Sort(far[:])
-	return far[steady-lasting]
+	slices.Sort(all[:])
+	return all[runSeconds-runChanged]
 }
 
-// median returns the median, the lower one of two.
+// median returns the median. For an even number of points it is the lower of the two in the middle.
 func median(list []point) float64 {
 	values := make([]float64, len(list))
 	for i, p := range list {

@@ -15,10 +15,10 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// second is what a resource of a made log does in a second.
+// second has the mean numbers of a resource in a second of a synthetic log.
 type second struct{ pass, block, exception, rtMs, inFlight float64 }
 
-// service makes the log of an application: seconds of resources, which chance and f change.
+// service writes the log of an application with random seconds of its resources. noise and change modify the means.
 type service struct {
 	app       string
 	resources []string
@@ -27,12 +27,12 @@ type service struct {
 	change    func(at int, name string, x *second)
 }
 
-// epoch is the first second of what is asked for; the logs begin a quarter of an hour before.
+// epoch is the first second of the range. The logs begin lead seconds before.
 var epoch = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 
 const lead = 900
 
-// poisson is how many calls come in a second of which so many are usual.
+// poisson returns a random number of calls with the mean.
 func poisson(r *rand.Rand, mean float64) float64 {
 	if mean > 50 {
 		return max(0, math.Round(mean+math.Sqrt(mean)*r.NormFloat64()))
@@ -44,7 +44,7 @@ func poisson(r *rand.Rand, mean float64) float64 {
 	return n
 }
 
-// write writes the log of a service of so many seconds behind the epoch.
+// write writes the log of a service, which ends the given number of seconds after epoch.
 func (s *service) write(t testing.TB, dir string, seconds int, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 36))
@@ -63,11 +63,11 @@ func (s *service) write(t testing.TB, dir string, seconds int, seed uint64) {
 			}
 			pass, block := int64(poisson(r, x.pass)), int64(poisson(r, x.block))
 			complete := pass
-			if x.inFlight > 100 { // what hangs does not end
+			if x.inFlight > 100 { // calls that hang do not complete
 				complete = 0
 			}
 			rt := 0.
-			for range complete { // long-tailed, and of few calls more so
+			for range complete { // a long tail, which few calls do not average out
 				rt += x.rtMs * math.Exp(0.6*r.NormFloat64()-0.18)
 			}
 			if complete > 0 {
@@ -77,7 +77,18 @@ func (s *service) write(t testing.TB, dir string, seconds int, seed uint64) {
 			inFlight := max(min(pass, 1), int64(poisson(r, x.inFlight+x.pass*x.rtMs/1000)))
 			total += pass
 			if pass+block+inFlight > 0 {
-				fmt.Fprintf(&b, "%s%s|%d|%d|%d|%d|%d|0|%d|0\n", head, name, pass, block, complete, exception, int64(rt), inFlight)
+				fmt.Fprintf(
+					&b,
+					"%s%s|%d|%d|%d|%d|%d|0|%d|0\n",
+					head,
+					name,
+					pass,
+					block,
+					complete,
+					exception,
+					int64(rt),
+					inFlight,
+				)
 			}
 		}
 		if total > 0 {
@@ -90,11 +101,12 @@ func (s *service) write(t testing.TB, dir string, seconds int, seed uint64) {
 	}
 }
 
-// read reads the range of so many seconds from the epoch on.
+// read reads the given number of seconds from epoch on.
 func read(t testing.TB, seconds int, dirs ...string) *Seconds {
 	t.Helper()
 	all, err := logquery.Select(logquery.Source{
-		Dirs: dirs, From: epoch.Format(time.RFC3339), To: epoch.Add(time.Duration(seconds-1) * time.Second).Format(time.RFC3339), Zone: time.UTC,
+		Dirs: dirs, Zone: time.UTC, From: epoch.Format(time.RFC3339),
+		To: epoch.Add(time.Duration(seconds-1) * time.Second).Format(time.RFC3339),
 	}, epoch)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +119,7 @@ func read(t testing.TB, seconds int, dirs ...string) *Seconds {
 	return s
 }
 
-// order is the resources of onsets, in their order, those of one rank joined by =.
+// order returns the resources of onsets in their order, with = between resources of the same rank.
 func order(all []Onset) string {
 	var b strings.Builder
 	for i, o := range all {
@@ -123,12 +135,18 @@ func order(all []Onset) string {
 	return b.String()
 }
 
-// shop is a service of resources of different character.
+// shop returns a service with resources of different kinds.
 func shop() *service {
 	return &service{
 		app: "shop", resources: []string{"home", "search", "orders", "pay", "db", "rare", "batch", "sale"},
 		usual: map[string]second{
-			"home": {200, 0, 0, 2, 0}, "search": {40, 0, 0.2, 12, 0}, "orders": {20, 0, 0.1, 120, 0}, "pay": {30, 0, 3, 20, 0},
+			"home": {
+				200,
+				0,
+				0,
+				2,
+				0,
+			}, "search": {40, 0, 0.2, 12, 0}, "orders": {20, 0, 0.1, 120, 0}, "pay": {30, 0, 3, 20, 0},
 			"db": {90, 0, 0, 3, 0}, "rare": {0.4, 0, 0, 60, 0}, "batch": {0, 0, 0, 40, 0}, "sale": {0, 0, 0, 1, 0},
 		},
 		noise: func(r *rand.Rand, at int, name string, x *second) {
@@ -143,24 +161,24 @@ func shop() *service {
 	}
 }
 
-// step is what a resource of a service does from a second on.
+// step is a change of a resource from a second on.
 type step struct {
 	host, resource string
 	at             int
-	does           func(x *second, since int)
+	apply          func(x *second, since int)
 }
 
-// incident is made, and so its order is known.
+// incident is a synthetic incident, with the order that Onsets must find.
 type incident struct {
 	name   string
 	steps  []step
-	offset time.Duration // of the clocks
+	offset time.Duration // between the clocks of the hosts
 	want   string
 }
 
-// incidents are ten. In each, two services log on hosts of their own.
+// incidents has ten incidents. Each has the logs of two services on different hosts.
 var incidents = []incident{
-	{"a database hangs, and its callers pile up", []step{
+	{"a database hangs, and its callers wait", []step{
 		{"shop", "db", 100, func(x *second, since int) { x.inFlight += 90 * float64(since+1) }},
 		{"shop", "orders", 101, func(x *second, since int) { x.inFlight += 20 * float64(since+1) }},
 		{"shop", "home", 106, func(x *second, _ int) { x.pass = 0 }},
@@ -169,7 +187,7 @@ var incidents = []incident{
 		{"shop", "search", 60, func(x *second, _ int) { x.pass, x.block = 10, 30 }},
 		{"shop", "db", 61, func(x *second, _ int) { x.pass = 40 }},
 	}, 0, "search pass+60 < db pass+61"},
-	{"a bank fails, and clients try again", []step{
+	{"a bank fails, and clients retry", []step{
 		{"shop", "pay", 30, func(x *second, _ int) { x.exception = x.pass }},
 		{"shop", "pay", 32, func(x *second, _ int) { x.pass *= 4; x.exception = x.pass }},
 		{"bank", "transfer", 29, func(x *second, _ int) { x.exception = x.pass }},
@@ -178,7 +196,7 @@ var incidents = []incident{
 		{"shop", "db", 200, func(x *second, _ int) { x.rtMs = 40 }},
 		{"shop", "home", 203, func(x *second, _ int) { x.rtMs = 45 }},
 	}, 0, "db rt_avg_ms+200 < home rt_avg_ms+203"},
-	{"nobody comes any more", []step{
+	{"clients stop calling", []step{
 		{"shop", "home", 50, func(x *second, _ int) { x.pass = 0 }},
 		{"shop", "search", 50, func(x *second, _ int) { x.pass = 0 }},
 		{"shop", "db", 52, func(x *second, _ int) { x.pass = 5 }},
@@ -186,33 +204,36 @@ var incidents = []incident{
 	{"orders fail", []step{
 		{"shop", "orders", 10, func(x *second, _ int) { x.exception = 18 }},
 	}, 0, "orders exception+10"},
-	{"a crowd comes", []step{
+	{"traffic rises fivefold", []step{
 		{"shop", "search", 300, func(x *second, _ int) { x.pass *= 5 }},
 		{"shop", "db", 305, func(x *second, _ int) { x.rtMs = 30 }},
 		{"shop", "orders", 310, func(x *second, _ int) { x.block = 15 }},
 	}, 0, "search pass+300 < db rt_avg_ms+305 < orders block+310"},
-	{"another host bends first", []step{
+	{"another host changes first", []step{
 		{"bank", "ledger", 100, func(x *second, _ int) { x.rtMs = 90 }},
 		{"shop", "pay", 103, func(x *second, _ int) { x.rtMs = 110 }},
 	}, 50 * time.Millisecond, "ledger rt_avg_ms+100 < pay rt_avg_ms+103"},
-	{"clocks cannot tell which host bends first", []step{
+	{"the clocks do not show which host changes first", []step{
 		{"bank", "ledger", 101, func(x *second, _ int) { x.rtMs = 90 }},
 		{"shop", "pay", 103, func(x *second, _ int) { x.rtMs = 110 }},
 	}, 1500 * time.Millisecond, "ledger rt_avg_ms+101 = pay rt_avg_ms+103"},
-	{"what never was comes, and a job stays away", []step{
+	{"a rare resource gets calls, and a job stops", []step{
 		{"shop", "rare", 120, func(x *second, _ int) { x.pass = 60 }},
 		{"bank", "transfer", 180, func(x *second, _ int) { x.pass = 0 }},
 	}, 50 * time.Millisecond, "rare pass+120 < transfer pass+180"},
 }
 
-// made writes the logs of both services with an incident; the directories are those of the hosts.
-func (i *incident) made(t testing.TB, seconds int, seed uint64) (dirs []string) {
-	bank := &service{app: "bank", resources: []string{"transfer", "ledger"}, usual: map[string]second{"transfer": {25, 0, 0.1, 30, 0}, "ledger": {60, 0, 0, 8, 0}}}
+// write writes the logs of both services with the incident, and returns a directory for each host.
+func (i *incident) write(t testing.TB, seconds int, seed uint64) (dirs []string) {
+	bank := &service{
+		app: "bank", resources: []string{"transfer", "ledger"},
+		usual: map[string]second{"transfer": {25, 0, 0.1, 30, 0}, "ledger": {60, 0, 0, 8, 0}},
+	}
 	for _, s := range []*service{shop(), bank} {
 		s.change = func(at int, name string, x *second) {
 			for _, step := range i.steps {
 				if step.host == s.app && step.resource == name && at >= step.at {
-					step.does(x, at-step.at)
+					step.apply(x, at-step.at)
 				}
 			}
 		}
@@ -223,20 +244,20 @@ func (i *incident) made(t testing.TB, seconds int, seed uint64) (dirs []string) 
 	return dirs
 }
 
-// Made incidents have their onsets in the order in which they were made, to the second, and hours in which nothing happens have none:
-// with long tails, a job in each minute and bursts.
+// Onsets finds the changes of synthetic incidents in the right order and second. It finds no onset in hours without
+// changes, which have response times with long tails, a job in each minute, and bursts.
 func TestOnsets(t *testing.T) {
 	for _, i := range incidents {
-		if got := order(read(t, 600, i.made(t, 600, 1)...).Onsets(i.offset)); got != i.want {
+		if got := order(read(t, 600, i.write(t, 600, 1)...).Onsets(i.offset)); got != i.want {
 			t.Errorf("%s:\n%s\nwant\n%s", i.name, got, i.want)
 		}
 	}
-	// A range may end with the second in which something leaves: what is behind it shows that it lasts.
-	if got := order(read(t, 101, incidents[0].made(t, 600, 1)...).Onsets(0)); got != "db in_flight_max+100" {
+	// A range may end with the second of a change. The seconds after it confirm the change.
+	if got := order(read(t, 101, incidents[0].write(t, 600, 1)...).Onsets(0)); got != "db in_flight_max+100" {
 		t.Errorf("at the end of a range: %s", got)
 	}
 	for seed := range uint64(3) {
-		if all := read(t, 3600, (&incident{}).made(t, 3600, seed)...).Onsets(0); len(all) > 0 {
+		if all := read(t, 3600, (&incident{}).write(t, 3600, seed)...).Onsets(0); len(all) > 0 {
 			t.Errorf("calm hour %d: %s", seed, order(all))
 		}
 	}

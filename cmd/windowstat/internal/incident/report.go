@@ -17,46 +17,50 @@ import (
 // MaxRange is the longest range of a report.
 const MaxRange = 6 * time.Hour
 
-// maxCells is how many seconds of resources a report has at most, so that it stays below two megabytes; minShown is how many resources
-// it has in any case.
+// Bounds of the size of a report. With maxCells it stays below two megabytes.
 const (
-	maxCells  = 250_000
-	minShown  = 10
-	maxListed = 200 // rows of a table
+	maxCells  = 250_000 // maximum number of resources times seconds
+	minShown  = 10      // resources that are shown in any case
+	maxListed = 200     // maximum number of rows of a table
 )
 
-// Report is one file for a browser.
+// Report is an HTML page about an incident, in one file.
 type Report struct {
 	Title   string
 	Answers *Answers
 	Limits  []collector.Limit // drawn in the charts of their resources
-	Alerts  []verify.Alert    // nil if no database was asked
+	Alerts  []verify.Alert    // nil without a database
 }
 
-// page is what stands above the charts: tables, of which short ones are open at first. The template escapes names, which may be a
-// stranger's.
-var page = template.Must(template.New("").Parse(`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}<span>: {{len .Rows}}</span></h2></summary>
+// page is the template of the tables above the charts. Tables with less than 20 rows are open at first. The template
+// escapes names, which may come from untrusted clients.
+var page = template.Must(
+	template.New("").
+		Parse(`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}<span>: {{len .Rows}}</span></h2></summary>
 <p class="hint">{{.Hint}}</p>
 {{if .Rows}}<div class="scroll"><table><thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>{{else}}<p>{{.Empty}}</p>{{end}}</details>
-{{end}}`))
+{{end}}`),
+)
 
-// Write writes the report of the seconds, those before the range included. It shows the resources that left what they were first, then
-// those with most exceptions and refusals, and says how many it leaves out.
+// Write writes a report of s, including the seconds before the range. It shows the resources that changed first, and
+// then those with the most blocked calls and exceptions. A note states how many resources are omitted. Write adds it to
+// Answers.
 func (r *Report) Write(w io.Writer, s *Seconds) error {
 	first, last := s.To, s.From
-	for _, l := range s.logs { // before the first log begins and behind the end of the last one, nothing is known
+	for _, l := range s.logs { // no data before the first log begins and after the last log ends
 		first, last = min(first, l.first), max(last, min(l.last, s.To))
 	}
 	rec := live.Recording{Title: r.Title, First: first, Seconds: int(last - first + 1)}
 	_, offset := s.time(s.From).Zone()
 	rec.Offset = time.Duration(offset) * time.Second
-	// A report is mailed and attached, so its size is bounded: what nobody would look at first is left out, and that is said.
+	// Reports are sent by mail, so their size is bounded.
 	shown := s.ranked(r.Answers.Onsets)
-	if most := max(maxCells/rec.Seconds, minShown); len(shown) > most {
-		r.Answers.Notes = append(r.Answers.Notes, fmt.Sprintf("the charts and the table of resources have %d of %d resources", most, len(shown)))
-		shown = shown[:most]
+	if n := max(maxCells/rec.Seconds, minShown); len(shown) > n {
+		r.Answers.Notes = append(r.Answers.Notes,
+			fmt.Sprintf("the charts and the table of resources have %d of %d resources", n, len(shown)))
+		shown = shown[:n]
 	}
 	totals := []*resource{}
 	for _, l := range s.logs {
@@ -85,7 +89,7 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 	return rec.WriteHTML(w)
 }
 
-// ranked are the resources of all logs, in the order in which a report shows them.
+// ranked returns the resources of all logs in the order of a report.
 func (s *Seconds) ranked(onsets []Onset) []*resource {
 	rank := map[*resource]int{} // below 0 for an onset
 	for i, o := range onsets {
@@ -93,12 +97,12 @@ func (s *Seconds) ranked(onsets []Onset) []*resource {
 	}
 	all := s.resources()
 	slices.SortStableFunc(all, func(a, b *resource) int {
-		return cmp.Or(rank[a]-rank[b], cmp.Compare(b.harmed, a.harmed), cmp.Compare(b.passed, a.passed))
+		return cmp.Or(rank[a]-rank[b], cmp.Compare(b.failed, a.failed), cmp.Compare(b.passed, a.passed))
 	})
 	return all
 }
 
-// recorded is the seconds of resources, added up.
+// recorded returns the sums over the resources for each second.
 func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 	var lists [columns][]int64
 	for i := range lists {
@@ -112,7 +116,7 @@ func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 					if k == rtMs {
 						v *= 1000 * int64(x.v[complete]) // microseconds of all calls
 					}
-					// Averages do not add up; each counts with its calls here, and is divided by all of them below.
+					// Averages do not add up. Sum the response times of all calls, and divide by the calls below.
 					lists[k][i] += v
 				}
 			}
@@ -124,18 +128,25 @@ func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 		}
 	}
 	return live.Recorded{
-		Pass: lists[pass], Block: lists[block], Complete: lists[complete], Exception: lists[exception], RT: lists[rtMs], InFlightMax: lists[inFlight],
+		Pass: lists[pass], Block: lists[block], Complete: lists[complete], Exception: lists[exception],
+		RT: lists[rtMs], InFlightMax: lists[inFlight],
 	}
 }
 
-// tables are what stands above the charts, each with its first rows.
+// tables returns the tables above the charts, with at most maxListed rows each.
 func (r *Report) tables(s *Seconds) []table {
-	all := []table{r.Answers.onsets(), s.refusals()}
+	all := []table{r.Answers.onsets(), s.blocks()}
 	if len(r.Answers.Trials) > 0 {
 		all = append(all, r.Answers.trials())
 	}
 	if r.Alerts != nil {
-		t := table{Title: "Alerts", Hint: fmt.Sprintf("That fired, as the database has them: to within %s, and one that fired for less may be missing.", verify.AlertStep), Empty: "None fired.", Head: []string{"Alert", "Labels", "From", "To"}}
+		t := table{
+			Title: "Alerts", Empty: "No alert fired.", Head: []string{"Alert", "Labels", "From", "To"},
+			Hint: fmt.Sprintf(
+				"Alerts that fired, from the database. Times are accurate to %s. A shorter alert may be absent.",
+				verify.AlertStep,
+			),
+		}
 		for _, x := range r.Alerts {
 			t.add(x.Name, x.Labels, x.From.In(s.Zone), x.To.In(s.Zone))
 		}
@@ -146,19 +157,22 @@ func (r *Report) tables(s *Seconds) []table {
 	}
 	for i := range all {
 		if t := &all[i]; len(t.Rows) > maxListed {
-			t.Hint += fmt.Sprintf(" These are the first %d of %d.", maxListed, len(t.Rows))
+			t.Hint += fmt.Sprintf(" The table has the first %d of %d rows.", maxListed, len(t.Rows))
 			t.Rows = t.Rows[:maxListed]
 		}
 	}
 	return all
 }
 
-// refusals are the resources of which calls were refused in the range, the most first.
-func (s *Seconds) refusals() table {
-	t := table{Title: "Refusals", Empty: "No call was refused.", Head: []string{"Resource", "Refused", "Of calls", "In seconds", "First", "Last", "Most in a second", "Log"}}
+// blocks returns a table of the resources with blocked calls in the range, the most first.
+func (s *Seconds) blocks() table {
+	t := table{
+		Title: "Blocked calls", Empty: "No call was blocked.",
+		Head: []string{"Resource", "Blocked", "Calls", "Seconds", "First", "Last", "Highest second", "Log"},
+	}
 	var all []Trial
 	for _, r := range s.resources() {
-		all = append(all, s.over(r, (*row).refused, 0, sum))
+		all = append(all, s.excess(r, (*row).blocked, 0, sum))
 	}
 	slices.SortStableFunc(all, func(a, b Trial) int { return cmp.Compare(b.Refused, a.Refused) })
 	for _, x := range all {

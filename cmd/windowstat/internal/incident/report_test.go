@@ -13,9 +13,13 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// An hour of fifty busy resources is at most two megabytes, with everything in it.
+// A report of an hour with fifty busy resources has at most two megabytes, and omits nothing.
 func TestSizeOfAReport(t *testing.T) {
-	busy := &service{app: "shop", usual: map[string]second{}, noise: func(r *rand.Rand, _ int, _ string, x *second) { x.rtMs *= .5 + r.Float64() }}
+	busy := &service{
+		app:   "shop",
+		usual: map[string]second{},
+		noise: func(r *rand.Rand, _ int, _ string, x *second) { x.rtMs *= .5 + r.Float64() },
+	}
 	for i := range 50 {
 		name := fmt.Sprintf("GET /api/v1/resource-%d", i)
 		busy.resources = append(busy.resources, name)
@@ -35,10 +39,14 @@ func TestSizeOfAReport(t *testing.T) {
 	}
 }
 
-// What strangers can send stands in the file as text: it ends no script and no element, in the tables or in the numbers.
+// Names from untrusted clients appear as text in the file. They end no script and no element.
 func TestNamesInAReport(t *testing.T) {
 	const evil, lines = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`, "a\u2028b\u2029c\u202e"
-	x := &service{app: "shop", resources: []string{evil, lines}, usual: map[string]second{evil: {20, 0, 0, 5, 0}, lines: {20, 0, 0, 5, 0}}}
+	x := &service{
+		app:       "shop",
+		resources: []string{evil, lines},
+		usual:     map[string]second{evil: {20, 0, 0, 5, 0}, lines: {20, 0, 0, 5, 0}},
+	}
 	x.change = func(at int, _ string, x *second) {
 		if at > 20 {
 			x.block = 40
@@ -49,21 +57,27 @@ func TestNamesInAReport(t *testing.T) {
 	s := read(t, 60, dir)
 	r := Report{
 		Title: "</title><script>", Limits: []collector.Limit{{Resource: "*", Count: 10}},
-		Answers: &Answers{Onsets: s.Onsets(0), Trials: s.Backtest(collector.Limit{Resource: "*", Count: 10}), Notes: []string{"<script>"}},
-		Alerts:  []verify.Alert{{Name: "<script>", Labels: `a="<script>"`, From: epoch, To: epoch.Add(time.Minute)}},
+		Answers: &Answers{
+			Onsets: s.Onsets(0),
+			Trials: s.Backtest(collector.Limit{Resource: "*", Count: 10}),
+			Notes:  []string{"<script>"},
+		},
+		Alerts: []verify.Alert{{Name: "<script>", Labels: `a="<script>"`, From: epoch, To: epoch.Add(time.Minute)}},
 	}
 	var b bytes.Buffer
 	if err := r.Write(&b, s); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	if n := strings.Count(page, "<script>"); n != 6 { // those of the page
+	if n := strings.Count(page, "<script>"); n != 6 { // the scripts of the page itself
 		t.Errorf("%d scripts", n)
 	}
-	if len(r.Answers.Onsets) != 2 || strings.Contains(page, "<img") || strings.ContainsAny(page, "\u2028\u2029\u202e") || !strings.Contains(page, "&lt;/script&gt;&lt;script&gt;alert") {
+	if len(r.Answers.Onsets) != 2 || strings.Contains(page, "<img") ||
+		strings.ContainsAny(page, "\u2028\u2029\u202e") ||
+		!strings.Contains(page, "&lt;/script&gt;&lt;script&gt;alert") {
 		t.Error(page[strings.Index(page, "<main>"):])
 	}
 	if outside := regexp.MustCompile(`(?:src|href)="[^d]|https?://`).FindString(regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(page, "")); outside != "" {
-		t.Errorf("it loads %s", outside)
+		t.Errorf("the page loads %s", outside)
 	}
 }

@@ -1,6 +1,6 @@
-// Package incident reads what metric logs have of an incident: which resources left their usual numbers, and in what order
-// ([Seconds.Onsets]), what a limit would have refused ([Seconds.Backtest]), and a page for a browser that has both and the seconds
-// themselves ([Report]).
+// Package incident evaluates the metric logs of an incident. [Read] reads the seconds. [Seconds.Onsets] finds the
+// resources that changed, in the order of their changes. [Seconds.Backtest] counts the calls that a limit would have
+// refused. [Report] writes a page for a browser with the results of both and charts of the seconds.
 package incident
 
 import (
@@ -16,48 +16,49 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Before is how many seconds before the range say what is usual.
+// Before is the number of seconds before the range that the range is compared with.
 const Before = 600
 
-// after is how many seconds behind the range are read, to see whether what began in it lasted.
-const after = steady - 1
+// after is the number of seconds after the range that are read. A change in the last second of the range needs them.
+const after = runSeconds - 1
 
-// maxRows bounds the memory, some 30 bytes for each.
+// maxRows bounds the memory. A row takes about 30 bytes.
 const maxRows = 5_000_000
 
-// Seconds are the rows of a range, and of the ten minutes before it, in memory.
+// Seconds has the rows of a range and of the ten minutes before it, in memory.
 type Seconds struct {
 	From, To int64          // Unix times of the first and the last second
-	Zone     *time.Location // of times that are shown, with the offset of From
+	Zone     *time.Location // for output, with the offset of From
 	logs     []*log
 }
 
-// log is one log of a directory.
+// log has the rows of one log of a directory.
 type log struct {
-	name        string // shop, or shop.pid12; with its directory if another one has the name, too
-	host        int    // its directory: clocks of several may differ
-	first, last int64  // seconds that it has, within what was read
+	name        string // shop or shop.pid12, with its directory if another log has the same name
+	host        int    // index of its directory; clocks of hosts may differ
+	first, last int64  // Unix times of its first and last second, within the seconds that were read
 	resources   []*resource
-	byName      map[string]*resource // these, and the total of inbound calls
+	byName      map[string]*resource // resources, and the total of inbound calls
 }
 
-// resource is the rows of a resource in a log, ascending. A second without calls has none.
+// resource has the rows of a resource in a log, in ascending order. A second without calls has no row.
 type resource struct {
-	name           string
-	log            *log
-	rows           []row
-	passed, harmed int64 // calls that passed, and that were refused or failed
+	name   string
+	log    *log
+	rows   []row
+	passed int64
+	failed int64 // blocked calls and exceptions
 }
 
-// row is a second: its Unix time, and the numbers of the log, cut at two billion.
+// row has the Unix time of a second and its numbers in the log, at most 2^31-1.
 type row struct {
 	at int64
 	v  [columns]int32
 }
 
-// offered are the calls of a second: those that passed, and those that were refused.
-func (x *row) offered() int64  { return x.refused() + int64(x.v[pass]) }
-func (x *row) refused() int64  { return int64(x.v[block]) }
+// offered returns the calls of a second, passed and blocked.
+func (x *row) offered() int64  { return x.blocked() + int64(x.v[pass]) }
+func (x *row) blocked() int64  { return int64(x.v[block]) }
 func (x *row) inFlight() int64 { return int64(x.v[inFlight]) }
 
 // The columns of a row.
@@ -71,11 +72,12 @@ const (
 	columns
 )
 
-// names are those of the columns, as windowstat log has them, but for the unit of response times.
+// names has the names of the columns. windowstat log prints the same names, but without the unit of the response time.
 var names = [columns]string{"pass", "block", "complete", "exception", "rt_avg_ms", "in_flight_max"}
 
-// Read reads the rows that the selections choose, whose ranges are the same. Each selection is a directory, taken for a host. What
-// was left out is printed to stderr. The error says what could not be read, or that there is too much of it.
+// Read reads the selected rows. All selections must have the same range. Each selection is a directory, the log of a
+// host. Read prints the number of omitted lines to stderr. It returns an error if a directory cannot be read, if there
+// are no rows, or if there are more than maxRows.
 func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Seconds, error) {
 	name, offset := all[0].From.In(all[0].Zone).Zone()
 	s := &Seconds{From: all[0].From.Unix(), To: all[0].To.Unix(), Zone: time.FixedZone(name, offset)}
@@ -93,7 +95,7 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 		logs := map[metriclog.Log]*log{}
 		err = rows.Each(ctx, func(r *metriclog.Row) error {
 			if n++; n > maxRows {
-				return fmt.Errorf("there are more than %d rows; a shorter range, or --resource, is needed", maxRows)
+				return fmt.Errorf("more than %d rows; select fewer with --from, --to or --resource", maxRows)
 			}
 			id := metriclog.Log{App: r.App, PID: r.PID}
 			l := logs[id]
@@ -113,7 +115,7 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 		}
 	}
 	if n == 0 {
-		return nil, errors.New("there is nothing to look at")
+		return nil, errors.New("no rows in the range or in the ten minutes before")
 	}
 	return s, nil
 }
@@ -122,7 +124,7 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log {
 	l := &log{name: id.String(), host: host, byName: map[string]*resource{}}
 	own := metriclog.Searcher{Dir: sel.Searcher.Dir, App: id.App}
-	first, last, _ := own.Span(id.PID) // it has just been read
+	first, last, _ := own.Span(id.PID) // an error is impossible here: the log was read just now
 	l.first, l.last = max(first.Unix(), s.From-Before), min(last.Unix(), s.To+after)
 	for _, other := range s.logs {
 		if other.name == l.name {
@@ -133,7 +135,7 @@ func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log
 	return l
 }
 
-// add adds a row. Rows come by second, so those of a resource ascend.
+// add adds a row. Rows arrive in the order of their seconds.
 func (l *log) add(r *metriclog.Row) {
 	x := l.byName[r.Resource]
 	if x == nil {
@@ -149,7 +151,7 @@ func (l *log) add(r *metriclog.Row) {
 	}
 	x.rows = append(x.rows, next)
 	x.passed += int64(next.v[pass])
-	x.harmed += int64(next.v[block]) + int64(next.v[exception])
+	x.failed += int64(next.v[block]) + int64(next.v[exception])
 }
 
 // resources returns the resources of all logs.
@@ -160,17 +162,22 @@ func (s *Seconds) resources() (all []*resource) {
 	return all
 }
 
-// time returns a second, in the zone.
+// time returns the time of a second in the zone of s.
 func (s *Seconds) time(at int64) time.Time { return time.Unix(at, 0).In(s.Zone) }
 
-// Notes are what limits the answers: logs that end before the range does, and for onsets those that hardly say what is usual.
+// Notes returns notes about incomplete data: logs that end before the range, and, for onsets, logs with less than a
+// minute before the range.
 func (s *Seconds) Notes(onsets bool) (notes []string) {
 	for _, l := range s.logs {
 		if n := max(0, s.From-l.first); onsets && n < 60 {
-			notes = append(notes, fmt.Sprintf("the log %s has only %d seconds before %s to say what is usual", l.name, n, s.time(s.From).Format(logquery.TimeLayout)))
+			notes = append(notes, fmt.Sprintf("the log %s has only %d seconds before %s to compare with",
+				l.name, n, s.time(s.From).Format(logquery.TimeLayout)))
 		}
-		if l.last < s.To-steady {
-			notes = append(notes, fmt.Sprintf("the log %s ends at %s", l.name, s.time(l.last).Format(logquery.TimeLayout)))
+		if l.last < s.To-runSeconds {
+			notes = append(
+				notes,
+				fmt.Sprintf("the log %s ends at %s", l.name, s.time(l.last).Format(logquery.TimeLayout)),
+			)
 		}
 	}
 	return notes

@@ -36,8 +36,6 @@ type Options struct {
 	Summary bool
 	// By is the column of Top and of the busiest second.
 	By *Column
-	// Tail is how many rows are printed, the last ones; all if 0.
-	Tail int
 	// Output is one of [Formats].
 	Output string
 }
@@ -54,7 +52,7 @@ type Query struct {
 func New(o Options, now time.Time, stderr io.Writer) (*Query, error) {
 	all, err := Select(o.Source, now)
 	if len(all) > 1 {
-		err = errors.Join(err, errors.New("--dir: several are for --onset and --backtest only"))
+		err = errors.Join(err, errors.New("--dir: only one directory can be searched"))
 	}
 	return &Query{Options: o, Selection: all[0], stderr: stderr}, errors.Join(err, o.check())
 }
@@ -69,7 +67,6 @@ func (o *Options) check() error {
 	}
 	wrong(o.Step != 0 && (o.Step < time.Second || o.Step > 24*time.Hour || o.Step%time.Second != 0), "--step", "%s is not whole seconds, from 1s to 24h", o.Step)
 	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
-	wrong(o.Tail < 0, "-n", "%d is not at least 1", o.Tail)
 	// What an output can show decides which options go with it.
 	wrong(o.sums() && formats[o.Output].time == "", "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
 	return errors.Join(errs...)
@@ -103,9 +100,6 @@ func (q *Query) search(ctx context.Context, write func(iter.Seq[*row]) error) er
 	all := w.rows(ctx, q, rows)
 	if q.sums() {
 		all = added(all, q)
-	}
-	if q.Tail > 0 {
-		all = last(all, q.Tail)
 	}
 	err = write(all)
 	q.Malformed(q.stderr, rows.Malformed())

@@ -156,7 +156,7 @@ func apps(logs []metriclog.Log) (names []string) {
 // Malformed prints how many lines were left out, if any.
 func (s *Selection) Malformed(stderr io.Writer, n int64) {
 	if n > 0 {
-		fmt.Fprintf(stderr, "windowstat: lines that were left out, because they are malformed or out of place: %d\n", n)
+		fmt.Fprintf(stderr, "windowstat: lines omitted because they are malformed or out of order: %d\n", n)
 	}
 }
 

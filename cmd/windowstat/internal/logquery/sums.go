@@ -185,27 +185,6 @@ func stepOf(second time.Time, step time.Duration, zone *time.Location) (begin, e
 	return begin, end
 }
 
-// last yields the last rows, as tail -n prints the last lines. It keeps copies of so many.
-func last(rows iter.Seq[*row], most int) iter.Seq[*row] {
-	return func(yield func(*row) bool) {
-		var ring []row
-		n := 0
-		for r := range rows {
-			if len(ring) < most {
-				ring = append(ring, row{Row: new(metriclog.Row)})
-			}
-			k := &ring[n%most]
-			*k.Row, k.line, k.sums = *r.Row, append(k.line[:0], r.line...), r.sums
-			n++
-		}
-		for i := max(0, n-most); i < n; i++ {
-			if !yield(&ring[i%most]) {
-				return
-			}
-		}
-	}
-}
-
 // writeSummary writes the sums of a range for reading: with rates, shares, and the second with the worst average response time.
 // Averages are over all seconds from the first with a row to the last. Times have a date if these are of several days.
 func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {

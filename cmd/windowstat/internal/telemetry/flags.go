@@ -113,13 +113,10 @@ func (o *Options) logFlags() flags.Set {
 			Usage: "`DIRECTORY` of the metric log",
 		},
 		{
-			Name: "metric-log.max-files", Value: flags.Number(&log.MaxFiles, 0), Of: "Log.MaxFiles", Needs: needs,
-			Usage:   "maximum `NUMBER` of files of the log",
-			Default: fmt.Sprintf("%d, or no limit with one of the two flags below", metriclog.DefaultMaxFiles),
-		},
-		{
 			Name: "metric-log.max-bytes", Value: flags.Number(&log.MaxBytes, 0), Of: "Log.MaxBytes", Needs: needs,
-			Usage: "maximum `NUMBER` of bytes of all files together", Default: "no limit",
+			Usage: "maximum `NUMBER` of bytes of all files together",
+			Default: fmt.Sprintf("%d, or no limit with --metric-log.max-age",
+				metriclog.DefaultMaxFiles*metriclog.DefaultMaxFileSize),
 		},
 		{
 			Name: "metric-log.max-age", Value: flags.Number(&log.MaxAge, 0), Of: "Log.MaxAge", Needs: needs,
@@ -129,14 +126,10 @@ func (o *Options) logFlags() flags.Set {
 			Name: "metric-log.sync", Value: flags.Number(&log.Sync, 0), Of: "Log.Sync", Needs: needs,
 			Usage: "`DURATION` between calls of fsync, in whole seconds", Default: "left to the operating system",
 		},
-		{
-			Name: "metric-log.zero-rows", Value: flags.Bool(&log.ZeroRows), Needs: needs,
-			Usage: "also write rows for idle seconds",
-		},
 	}.Under("Metric log")
 }
 
-// pushFlags returns the flags of the pushes. Each kind has the same five flags, for one server. Programs can push to
+// pushFlags returns the flags of the pushes. Each kind has the same four flags, for one server. Programs can push to
 // several servers of a kind, with exporter.Options.
 func (o *Options) pushFlags() (all flags.Set) {
 	o.Exporter.Push = make([]push.Options, len(pushKinds))
@@ -159,10 +152,6 @@ func (o *Options) pushFlags() (all flags.Set) {
 			{
 				Name: kind.prefix + "interval", Value: flags.Number(&p.Interval, push.DefaultInterval),
 				Of: kind.prefix + ".Interval", Needs: needs, Usage: "`DURATION` between two requests",
-			},
-			{
-				Name: kind.prefix + "timeout", Value: flags.Number(&p.Timeout, push.DefaultTimeout),
-				Of: kind.prefix + ".Timeout", Needs: needs, Usage: "maximum `DURATION` of a request",
 			},
 		}...)
 	}

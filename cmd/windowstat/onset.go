@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/incident"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
+	"github.com/windowstat/windowstat/collector"
+)
+
+// hosts is the usage of several directories in commands about an incident.
+const hosts = "one for each host"
+
+// onsetCommand is windowstat onset. Package incident finds the changes.
+func onsetCommand() *cli.Command {
+	a := analysis{onset: true}
+	return a.command(&cli.Command{
+		Name:  "onset",
+		Usage: "print the resources that changed first in an incident",
+		Description: `Compares the passes, blocks, exceptions, average response time and calls in flight of each
+resource, from --from to --to, with the ten minutes before --from. It prints the resources that changed, the earliest
+first, and for each number the median before and after.
+
+An onset is the first second from which four of five seconds are all above or all below the median. Their distance
+from it is more than three times that of any four of five seconds before, more than half of the median, and more than
+four calls or 5ms. Bursts of up to three seconds are not onsets. Onsets in the same second are tied, as are onsets of
+different directories within --clock-offset. A tied onset has an = after its rank.
+
+` + rangeHelp,
+	}, a.clockOffset())
+}
+
+// backtestCommand is windowstat backtest. Package incident applies the limits to the log.
+func backtestCommand() *cli.Command {
+	var a analysis
+	return a.command(&cli.Command{
+		Name:  "backtest",
+		Usage: "print the calls that a limit would have refused",
+		Description: `Applies the limits to the seconds of the log from --from to --to. For each limit and resource
+it prints the calls, the blocked calls, the calls that the limit would have refused at least, and the seconds of these.
+The number is a lower bound, because the log has calendar seconds, and the window of the limit slides.
+
+` + rangeHelp,
+	}, flags.Flag{
+		Name: "limit", Value: flags.List(&a.limits, incident.ParseLimit),
+		Usage: "`LIMIT` to test (required): " + incident.LimitHelp + "; repeatable",
+	})
+}
+
+const rangeHelp = `Without --from and --to, the range is the last 15 minutes. windowstat log --help explains times and
+resources.
+
+Exit status 1 means that a file could not be read, 2 that the arguments are wrong.`
+
+// analysis has the options of the commands onset, backtest and report. The range is the same in each directory. Each
+// directory is the log of a host.
+type analysis struct {
+	onset    bool // find onsets
+	limits   []collector.Limit
+	offset   time.Duration // maximum difference between the clocks of hosts
+	maxRange time.Duration // 0 for no limit
+}
+
+// clockOffset returns the flag for a.offset.
+func (a *analysis) clockOffset() flags.Flag {
+	return flags.Flag{
+		Name: "clock-offset", Value: flags.Number(&a.offset, 50*time.Millisecond), Zero: true,
+		Usage: "maximum `DURATION` between the clocks of different --dir",
+	}
+}
+
+// command returns c with flags for the source and the format, an additional flag, and an action that prints the
+// findings.
+func (a *analysis) command(c *cli.Command, own flags.Flag) *cli.Command {
+	var source logquery.Source
+	var format string
+	set := append(sourceFlags(&source, hosts), own, flags.Flag{
+		Name: "format", Value: flags.OneOf(&format, "table", "table", "json"),
+		Usage: "`FORMAT` of the output: table or json",
+	})
+	c.Action = func(ctx *cli.Context) error {
+		var missing error
+		if !a.onset && !set.IsSet("limit") {
+			missing = errors.New("--limit: a limit is needed")
+		}
+		s, err := a.read(ctx, set, source, missing)
+		if err != nil {
+			return err
+		}
+		var write func(io.Writer) error
+		if answers := a.answers(s); format == "json" {
+			write = answers.WriteJSON
+		} else {
+			write = answers.WriteTable
+		}
+		return write(ctx.App.Writer)
+	}
+	return set.Command(c)
+}
+
+// read checks all options and reads the selected rows of each directory. check is an error in other options, or nil.
+func (a *analysis) read(
+	c *cli.Context, set flags.Set, source logquery.Source, check error,
+) (*incident.Seconds, error) {
+	errs := []error{check}
+	if a.offset < 0 {
+		errs = append(errs, fmt.Errorf("--clock-offset: %v is negative", a.offset))
+	}
+	all, err := logquery.Select(source, time.Now())
+	errs = append(errs, err)
+	if a.maxRange > 0 && all[0].To.Sub(all[0].From) >= a.maxRange {
+		errs = append(errs, fmt.Errorf("--from: more than %v before --to", a.maxRange))
+	}
+	if err := set.Check(c, errors.Join(errs...)); err != nil {
+		return nil, err
+	}
+	return incident.Read(c.Context, all, c.App.ErrWriter)
+}
+
+// answers finds onsets and tests the limits.
+func (a *analysis) answers(s *incident.Seconds) *incident.Answers {
+	found := &incident.Answers{Notes: s.Notes(a.onset)}
+	if a.onset {
+		found.Onsets = s.Onsets(a.offset)
+	}
+	for _, l := range a.limits {
+		trials := s.Backtest(l)
+		if found.Trials = append(found.Trials, trials...); len(trials) == 0 {
+			found.Notes = append(found.Notes, fmt.Sprintf("the log has no resource for the limit %s", l))
+		}
+	}
+	return found
+}
