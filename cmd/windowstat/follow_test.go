@@ -257,7 +257,7 @@ func TestFollowBeforeTheLogIsThere(t *testing.T) {
 		if want := []string{"{shop a 1 1}", "{shop __total_inbound_traffic__ 0 0}", "{shop a 2 2}", "{shop __total_inbound_traffic__ 0 0}"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, dir+" is not there; waiting for it") {
+		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "waiting for the directory "+dir) {
 			t.Errorf("said:\n%s", said)
 		}
 	})
@@ -267,8 +267,8 @@ func TestFollowBeforeTheLogIsThere(t *testing.T) {
 func TestFollowWhatIsNotThere(t *testing.T) {
 	dir := aLog(t)
 	for args, want := range map[string]string{
-		"--app=shpo":           "windowstat: waiting for a log that is not there yet; in " + dir + " there is shop, till-v2.pid12, till-v2.pid34\n",
-		"--app=shop  --pid=12": "windowstat: waiting for a log that is not there yet; in " + dir + " there is shop, till-v2.pid12, till-v2.pid34\n",
+		"--app=shpo":           "windowstat: waiting for a log; " + dir + " has logs of shop, till-v2.pid12, till-v2.pid34\n",
+		"--app=shop  --pid=12": "windowstat: waiting for a log; " + dir + " has logs of shop, till-v2.pid12, till-v2.pid34\n",
 		"--pid=12":             "",
 		"--app=shop":           "",
 		"--format=csv":         "",

@@ -83,7 +83,7 @@ func TestLog(t *testing.T) {
 		},
 		{
 			"--app=shop  --resource=CHECKOUTS" + day, 0, "",
-			"--resource 'CHECKOUTS'; this time has 3 resources, the nearest are __total_inbound_traffic__, " +
+			"--resource 'CHECKOUTS'; the range has 3 resources, the most similar are __total_inbound_traffic__, " +
 				"cart|\\\\1, checkout; ",
 		},
 		{
@@ -93,8 +93,8 @@ func TestLog(t *testing.T) {
 		},
 		{
 			"--app=shop  --resource=nothing" + day, 0, "",
-			"no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'nothing'; this " +
-				"time has 3 resources, the nearest are ",
+			"no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'nothing'; the " +
+				"range has 3 resources, the most similar are ",
 		},
 	} {
 		status, stdout, stderr := loggedRun(t, "--dir="+dir+"  "+tc.args)
@@ -144,10 +144,10 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "/shop-metrics.log.2026-01-02", []string{"--dir: "}},
 		{"--dir=" + dir + "  --dir=" + dir, []string{"--dir: only one directory can be searched"}},
 		{"--dir=" + t.TempDir(), []string{"--dir: there are no metric logs"}},
-		{"--dir=" + dir + "  --app=bank", []string{`--app: there is no log of "bank"`, "but of shop, till-v2"}},
+		{"--dir=" + dir + "  --app=bank", []string{`--app: there is no log of "bank"`, "there are logs of shop, till-v2"}},
 		{
 			"--dir=" + dir + "  --app=till-v2  --pid=13",
-			[]string{"--pid: there is no log of process 13, but till-v2.pid12, till-v2.pid34"},
+			[]string{"--pid: there is no log of process 13; there are till-v2.pid12, till-v2.pid34"},
 		},
 		{"--dir=" + dir + "  --from=now  --to=-5m", []string{"--from: ", " is after --to, "}},
 		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{
@@ -167,7 +167,7 @@ func TestLogBadArguments(t *testing.T) {
 				"--where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  " +
 				"--format=sentinel",
 			[]string{
-				`--from: "soon" is no time; these are: now, `, `--to: "+1x" is not a time away`, "--step: 1.5s " +
+				`--from: "soon" is not a time; valid times are: now, `, `--to: "+1x" is not a relative time`, "--step: 1.5s " +
 					"is not whole seconds, from 1s to 24h", "--top: -2 is not",
 				`--by: "rt_avg" is not one of the columns that add up: pass, block, complete, exception, occupied_pass`,
 				`--where: "block" is not a column, one of > >= < <= = !=`,
@@ -179,8 +179,8 @@ func TestLogBadArguments(t *testing.T) {
 				"--format: sentinel has the lines of the log, and no sums",
 			},
 		},
-		{"--dir=" + dir + "  --to=+5m", []string{`--to: "+5m" is counted from --from`}},
-		{"--dir=" + dir + "  --from=+5m", []string{`--from: "+5m" is counted from --from, and only in --to`}},
+		{"--dir=" + dir + "  --to=+5m", []string{`--to: "+5m" is relative to --from`}},
+		{"--dir=" + dir + "  --from=+5m", []string{`--from: "+5m" is relative to --from, and only valid in --to`}},
 		{"--dir=" + dir + "  --by=pass", []string{"--by: needs --top or --step or --summary"}},
 		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
 		// In the same order each time.

@@ -8,10 +8,12 @@ import (
 
 // A number of a resource changes in the first second that meets these conditions:
 //   - Four of the five seconds from it on, and the second itself, are all above or all below the median of the ten
+//
 // minutes
-//     before the range.
-//   - Their distance from the median is more than three times the distance of any four of five seconds before.
-//   - It is also more than half of the median, and more than a floor: four calls or five milliseconds.
+//
+//	  before the range.
+//	- Their distance from the median is more than three times the distance of any four of five seconds before.
+//	- It is also more than half of the median, and more than a floor: four calls or five milliseconds.
 //
 // So a burst of up to three seconds is not a change. A longer variation that the ten minutes have, too, such as a job
 // in each minute, is not a change either. Errors in the ten minutes hide later changes, so the range should begin well

@@ -12,28 +12,35 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Column is a column of numbers, of rows in all formats.
+// Column is a column of numbers. All formats have the same columns.
 type Column struct {
 	name  string // in --where and --by
 	key   string // in JSON and CSV
 	title string // in a table
-	adds  bool   // up, over seconds
-	time  bool   // in nanoseconds
+	adds  bool   // values are added up over seconds
+	time  bool   // values are in nanoseconds
 	of    func(*metriclog.Row) int64
 }
 
-// columns are those of all formats, in their order.
+// columns has the columns of all formats, in their order.
 var columns = []Column{
 	{"pass", "pass", "pass", true, false, func(r *metriclog.Row) int64 { return r.Pass }},
 	{"block", "block", "block", true, false, func(r *metriclog.Row) int64 { return r.Block }},
 	{"complete", "complete", "complete", true, false, func(r *metriclog.Row) int64 { return r.Success }},
 	{"exception", "exception", "exception", true, false, func(r *metriclog.Row) int64 { return r.Exception }},
 	{"occupied_pass", "occupied_pass", "occupied", true, false, func(r *metriclog.Row) int64 { return r.OccupiedPass }},
-	{"in_flight_max", "in_flight_max", "in flight", false, false, func(r *metriclog.Row) int64 { return r.Concurrency }},
+	{
+		"in_flight_max",
+		"in_flight_max",
+		"in flight",
+		false,
+		false,
+		func(r *metriclog.Row) int64 { return r.Concurrency },
+	},
 	{"rt_avg", "rt_avg_seconds", "rt ms", false, true, func(r *metriclog.Row) int64 { return int64(r.RT) }},
 }
 
-// append appends the column of a row as in JSON and CSV.
+// append appends the value of a row in the syntax of JSON and CSV.
 func (c *Column) append(b []byte, r *metriclog.Row) []byte {
 	if v := c.of(r); c.time {
 		return strconv.AppendFloat(b, time.Duration(v).Seconds(), 'f', -1, 64)
@@ -42,7 +49,7 @@ func (c *Column) append(b []byte, r *metriclog.Row) []byte {
 	}
 }
 
-// parseColumn finds a column; with adds only one that adds up.
+// parseColumn returns the column with a name. With adds, the column must be additive.
 func parseColumn(name string, adds bool) (*Column, error) {
 	for i := range columns {
 		if c := &columns[i]; c.name == name && (c.adds || !adds) {
@@ -56,10 +63,10 @@ func parseColumn(name string, adds bool) (*Column, error) {
 	return nil, fmt.Errorf("%q is not one of the %s: %s", name, what, ColumnNames(adds))
 }
 
-// ParseBy finds a column that adds up.
+// ParseBy returns the additive column with a name.
 func ParseBy(name string) (*Column, error) { return parseColumn(name, true) }
 
-// ColumnNames are the names of columns; with adds only of those that add up.
+// ColumnNames returns the names of columns. With adds, it returns only the names of additive columns.
 func ColumnNames(adds bool) string {
 	var names []string
 	for _, c := range columns {
@@ -70,16 +77,16 @@ func ColumnNames(adds bool) string {
 	return strings.Join(names, ", ")
 }
 
-// WhereHelp is what a condition may look like.
+// WhereHelp describes the syntax of a condition.
 const WhereHelp = "a column, one of > >= < <= = !=, and a number, such as block>0, or a duration, such as rt_avg>100ms"
 
-// condition is a column, an operator and a value.
+// condition matches a column, an operator and a value.
 var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
 
-// operators are what [cmp.Compare] says of a number and of the one behind the operator if the condition is met.
+// operators has the results of [cmp.Compare] that satisfy an operator.
 var operators = map[string][]int{">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}, "=": {0}, "!=": {-1, 1}}
 
-// Condition is what a row may meet.
+// Condition is a condition on a row.
 type Condition struct {
 	text  string
 	meets func(*metriclog.Row) bool
@@ -105,6 +112,9 @@ func ParseCondition(text string) (Condition, error) {
 	} else if want, err = strconv.ParseInt(m[3], 10, 64); err != nil {
 		return Condition{}, fmt.Errorf("%q: %s is a whole number, not %q", text, c.name, m[3])
 	}
-	meant := operators[m[2]]
-	return Condition{text, func(r *metriclog.Row) bool { return slices.Contains(meant, cmp.Compare(c.of(r), want)) }}, nil
+	results := operators[m[2]]
+	return Condition{
+		text,
+		func(r *metriclog.Row) bool { return slices.Contains(results, cmp.Compare(c.of(r), want)) },
+	}, nil
 }

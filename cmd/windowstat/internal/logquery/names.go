@@ -13,10 +13,10 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// PatternHelp is what a pattern of resources may look like.
-const PatternHelp = "NAME, in which * stands for any characters, / too, or ~ and a regular expression for the whole name"
+// PatternHelp describes the syntax of a pattern.
+const PatternHelp = "NAME, where * matches any characters, / included, or ~ and a regular expression for the whole name"
 
-// Pattern is one of names of resources.
+// Pattern matches names of resources.
 type Pattern struct {
 	text    string
 	matches func(name string) bool
@@ -25,7 +25,7 @@ type Pattern struct {
 // ParsePattern parses a pattern, see [PatternHelp].
 func ParsePattern(p string) (Pattern, error) {
 	if p == "" {
-		return Pattern{}, errors.New("is empty; " + PatternHelp + " is needed")
+		return Pattern{}, errors.New("is empty; a pattern is " + PatternHelp)
 	}
 	if expression, ok := strings.CutPrefix(p, "~"); ok {
 		if _, err := regexp.Compile(expression); err != nil {
@@ -33,16 +33,16 @@ func ParsePattern(p string) (Pattern, error) {
 		}
 		return Pattern{p, regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString}, nil
 	}
-	return Pattern{p, collector.Limit{Resource: p}.Matches}, nil // limits have the same patterns
+	return Pattern{p, collector.Limit{Resource: p}.Matches}, nil // patterns of limits have the same syntax
 }
 
-// Visible returns a name with what cannot be printed, or would change how the rest is shown, escaped as in Go: \x1b or \u202e. A
-// backslash beside such a character is two.
+// Visible returns a name for output. It escapes characters that are unprintable or change the output after them, as in
+// Go: \x1b or \u202e. If a name has such a character, its backslashes are doubled.
 func Visible(name string) string {
 	if plain(name) {
 		return name
 	}
-	// Most names that are not plain are letters of other alphabets, which are shown as they are.
+	// Most other names have letters of other alphabets, which stay unchanged.
 	quoted := strconv.Quote(name)
 	if len(quoted) == len(name)+len(`""`) {
 		return name
@@ -50,13 +50,13 @@ func Visible(name string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// quoted returns a name as a JSON string. DEL and the control characters from U+0080 on, which JSON allows and a terminal may
-// obey, are escaped, too.
+// quoted returns a name as a JSON string. It also escapes DEL and the control characters from U+0080 on, which JSON
+// allows and a terminal may obey.
 func quoted(name string) string {
 	if plain(name) {
 		return `"` + name + `"`
 	}
-	b, _ := json.Marshal(name) // which a string cannot make fail
+	b, _ := json.Marshal(name) // a string causes no error
 	var out strings.Builder
 	for _, r := range string(b) {
 		if r >= 0x7f && r < 0xa0 {
@@ -68,7 +68,7 @@ func quoted(name string) string {
 	return out.String()
 }
 
-// plain reports whether a name is shown as it is everywhere, which is faster found than another text made.
+// plain reports whether all formats show a name unchanged. Most names are plain, and the check is faster than escaping.
 func plain(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c > '~' || c == '\\' || c == '"' || c == '<' || c == '>' || c == '&' {
@@ -78,13 +78,13 @@ func plain(name string) bool {
 	return true
 }
 
-// List returns the first of some things, for a message.
+// List joins the first 20 elements for a message.
 func List[T any](things []T) string {
-	const most = 20
+	const limit = 20
 	var names []string
 	for i, x := range things {
-		if i == most {
-			names = append(names, fmt.Sprintf("%d more", len(things)-most))
+		if i == limit {
+			names = append(names, fmt.Sprintf("%d more", len(things)-limit))
 			break
 		}
 		names = append(names, Visible(fmt.Sprint(x)))
@@ -92,13 +92,13 @@ func List[T any](things []T) string {
 	return strings.Join(names, ", ")
 }
 
-// nearest returns the names that stand beside a pattern in the order of the alphabet, without regard to case.
+// nearest returns up to five names around the position of a pattern in alphabetical order. It ignores case.
 func nearest(names map[string]bool, pattern string) []string {
 	fold := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
 	all := slices.SortedFunc(maps.Keys(names), fold)
 	at, _ := slices.BinarySearchFunc(all, strings.Trim(pattern, "~*"), fold)
-	// Half of them before the pattern, and half behind it.
-	const most = 5
-	from := max(0, min(at-most/2, len(all)-most))
-	return all[from:min(len(all), from+most)]
+	// Half of the names are before the pattern, half after it.
+	const limit = 5
+	from := max(0, min(at-limit/2, len(all)-limit))
+	return all[from:min(len(all), from+limit)]
 }

@@ -20,7 +20,7 @@ func TestPatterns(t *testing.T) {
 		{[]string{"*/a*i"}, "GET /api,get /api"},
 		{[]string{"*api/*s"}, "GET /api/users"},
 		{[]string{"*/"}, "/a/"},
-		{[]string{"/a*a/"}, ""}, // nothing stands for two
+		{[]string{"/a*a/"}, ""}, // an empty text for two stars
 		{[]string{"a*x*b", "*\n*"}, "axb,new\nline"},
 		{[]string{"**a**p**i**"}, "GET /api,GET /api/users,get /api"},
 		{[]string{"*"}, strings.Join(names, ",")},
@@ -62,7 +62,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// A pattern with * is a regular expression in which that is .*, on random names.
+// A pattern with * matches the same random names as a regular expression with .* instead.
 func TestPatternsBesideRegexp(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func(letters string, most int) string {

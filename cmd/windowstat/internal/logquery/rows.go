@@ -14,29 +14,29 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// row is what is printed: a row of the log, or sums of several.
+// row is a row of the output: a row of the log, or sums of rows.
 type row struct {
 	*metriclog.Row
-	line []byte // as in the log; nil for sums
+	line []byte // line of the log; nil for sums
 	sums *sums  // nil for a row of the log
 }
 
-// layout is what is shown besides the columns.
+// layout has the properties of the output that depend on the query.
 type layout struct {
 	zone    *time.Location
-	several bool // logs; a table says which
+	several bool // there are several logs, so a table names the log of each row
 	sums    bool // rows are sums, with the busiest second
 }
 
-// format is how rows are written: a line for each.
+// format describes the line of a row.
 type format struct {
-	time  string // how times are written; empty for the lines of the log, which have no sums
+	time  string // layout of times; empty for the lines of the log, which exclude sums
 	line  func(b []byte, at string, r *row, l *layout) []byte
-	head  func(b []byte, l *layout) []byte // what stands above the rows; nil if nothing does
-	alone bool                             // the head is written without rows, too
+	head  func(b []byte, l *layout) []byte // header; nil without one
+	alone bool                             // write the header even without rows
 }
 
-// formats are those of [Options].Output.
+// formats has the values of [Options].Output.
 var formats = map[string]*format{
 	"table":    {time: TimeLayout, line: appendTable, head: appendTitles},
 	"json":     {time: time.RFC3339, line: appendJSON},
@@ -44,10 +44,10 @@ var formats = map[string]*format{
 	"sentinel": {line: func(b []byte, _ string, r *row, _ *layout) []byte { return append(b, r.line...) }},
 }
 
-// Formats are the values of --format.
+// Formats returns the values of --format.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// lines writes rows in a format. Those of one second come together, so the text of its time is made once.
+// lines writes rows in a format. Rows of one second follow each other, so it formats their time once.
 type lines struct {
 	*bufio.Writer
 	*format
@@ -58,14 +58,14 @@ type lines struct {
 	line   []byte
 }
 
-// newLines makes what writes rows in a format.
+// newLines returns lines that write to w.
 func newLines(w io.Writer, f *format, l layout) *lines {
 	return &lines{Writer: bufio.NewWriterSize(w, 64<<10), format: f, layout: l}
 }
 
-// write writes rows, and what of them was held back. It may be called again with more rows.
+// write writes rows and flushes them. It may be called repeatedly.
 func (p *lines) write(rows iter.Seq[*row]) error {
-	// Programs that read the header need it also where there are no rows.
+	// CSV readers need the header even without rows.
 	if p.alone {
 		p.begin()
 	}
@@ -82,7 +82,7 @@ func (p *lines) write(rows iter.Seq[*row]) error {
 	return p.Flush()
 }
 
-// begin writes the head, once. The next Write or Flush has its error.
+// begin writes the header before the first row. The next Write or Flush returns its error.
 func (p *lines) begin() {
 	if !p.begun && p.head != nil {
 		_, _ = p.Write(append(p.head(nil, &p.layout), '\n'))
@@ -90,7 +90,7 @@ func (p *lines) begin() {
 	p.begun = true
 }
 
-// appendJSON appends an object. Counts have the names of the metrics of single seconds.
+// appendJSON appends an object. Counts have the names of the per-second metrics.
 func appendJSON(b []byte, at string, r *row, l *layout) []byte {
 	b = strconv.AppendInt(append(b, `{"ts":`...), r.Start.UnixMilli(), 10)
 	b = append(append(append(b, `,"time":"`...), at...), `","app":`...)
@@ -105,14 +105,14 @@ func appendJSON(b []byte, at string, r *row, l *layout) []byte {
 	}
 	if l.sums {
 		b = strconv.AppendInt(append(b, `,"peak":`...), r.sums.peak, 10)
-		if at := shown(r.sums.peakAt, l.zone, time.RFC3339, ""); at != "" {
+		if at := formatTime(r.sums.peakAt, l.zone, time.RFC3339, ""); at != "" {
 			b = append(append(append(b, `,"peak_time":"`...), at...), '"')
 		}
 	}
 	return append(b, '}')
 }
 
-// appendKeys appends the header of values separated by commas.
+// appendKeys appends the header of CSV.
 func appendKeys(b []byte, l *layout) []byte {
 	b = append(b, "time,app,pid,resource"...)
 	for _, c := range columns {
@@ -124,8 +124,8 @@ func appendKeys(b []byte, l *layout) []byte {
 	return b
 }
 
-// appendCSV appends values separated by commas, as in RFC 4180 but for the end of a line, which is a newline alone. Names are shown as
-// [Visible] does.
+// appendCSV appends a line of CSV as in RFC 4180, except that lines end with a newline alone. Names are escaped with
+// [Visible].
 func appendCSV(b []byte, at string, r *row, l *layout) []byte {
 	b = append(appendField(append(append(b, at...), ','), r.App), ',')
 	if r.PID != 0 {
@@ -137,13 +137,13 @@ func appendCSV(b []byte, at string, r *row, l *layout) []byte {
 	}
 	if l.sums {
 		b = strconv.AppendInt(append(b, ','), r.sums.peak, 10)
-		b = append(append(b, ','), shown(r.sums.peakAt, l.zone, time.RFC3339, "")...)
+		b = append(append(b, ','), formatTime(r.sums.peakAt, l.zone, time.RFC3339, "")...)
 	}
 	return b
 }
 
-// appendField appends a name as a value, quoted if it could be taken for more than one, and with an apostrophe before it if a spreadsheet
-// would calculate it as a formula.
+// appendField appends a name as a field. It quotes a name that contains separators or begins with a space. An
+// apostrophe precedes a name that a spreadsheet would evaluate as a formula.
 func appendField(b []byte, name string) []byte {
 	s := Visible(name)
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
@@ -155,10 +155,10 @@ func appendField(b []byte, name string) []byte {
 	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
 }
 
-// TimeLayout is how times are shown. They can be given to --from and --to.
+// TimeLayout is the layout of times in the output. --from and --to accept such times.
 const TimeLayout = "2006-01-02 15:04:05-07:00"
 
-// appendTitles appends the titles of the columns of a table.
+// appendTitles appends the header of a table.
 func appendTitles(b []byte, l *layout) []byte {
 	b = fmt.Appendf(b, "%-*s", len(TimeLayout), "time")
 	for _, c := range columns {
@@ -173,7 +173,7 @@ func appendTitles(b []byte, l *layout) []byte {
 	return append(b, "  resource"...)
 }
 
-// appendTable appends a line of a table, for reading. The names are behind the numbers, so that no name is too long for its column.
+// appendTable appends a line of a table. Names are the last columns, so they may have any length.
 func appendTable(b []byte, at string, r *row, l *layout) []byte {
 	b = append(b, at...)
 	for i := range columns {
@@ -186,7 +186,7 @@ func appendTable(b []byte, at string, r *row, l *layout) []byte {
 	}
 	if l.sums {
 		b = appendNumber(b, "peak", r.sums.peak)
-		b = fmt.Appendf(b, "  %-*s", len(TimeLayout), shown(r.sums.peakAt, l.zone, TimeLayout, "-"))
+		b = fmt.Appendf(b, "  %-*s", len(TimeLayout), formatTime(r.sums.peakAt, l.zone, TimeLayout, "-"))
 	}
 	if l.several {
 		b = fmt.Appendf(b, "  %-12s", Visible(metriclog.Log{App: r.App, PID: r.PID}.String()))
@@ -194,15 +194,15 @@ func appendTable(b []byte, at string, r *row, l *layout) []byte {
 	return append(append(b, "  "...), Visible(r.Resource)...)
 }
 
-// shown is a time in a zone, or what stands for one that is not known.
-func shown(t time.Time, zone *time.Location, layout, unknown string) string {
+// formatTime returns a time in a zone, or unknown for the zero time.
+func formatTime(t time.Time, zone *time.Location, layout, unknown string) string {
 	if t.IsZero() {
 		return unknown
 	}
 	return t.In(zone).Format(layout)
 }
 
-// appendNumber appends a number in its column.
+// appendNumber appends a number, aligned to the right in its column.
 func appendNumber(b []byte, title string, v int64) []byte {
 	var buf [20]byte
 	digits := strconv.AppendInt(buf[:0], v, 10)
@@ -212,5 +212,5 @@ func appendNumber(b []byte, title string, v int64) []byte {
 	return append(b, digits...)
 }
 
-// width is that of a column of numbers, which holds its title, and six digits at least.
+// width returns the width of a column of numbers: its title, but at least six digits.
 func width(title string) int { return max(len(title), 6) }

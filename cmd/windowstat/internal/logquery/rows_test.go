@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// hostile are names that a stranger may have chosen.
+// hostile has names that an untrusted client may choose.
 var hostile = []string{
 	"\x1b[2J\x1b]0;owned\x07", "\u009b31m", "\x7f\x00\r\n\t", "\u202egnp.exe", "a|b\\c\\x1b", `=cmd|' /C calc'!A0`, "+1", "-1", "@SUM(A1)",
 	"a,\"b\"\nc", "\xff\xfe", "</script>\u2028", "'", "",
@@ -22,13 +22,15 @@ func hostileRows() (rows []metriclog.Row) {
 	for i, name := range hostile {
 		rows = append(rows, metriclog.Row{
 			Start: at.Add(time.Duration(i) * time.Second), App: "shop", PID: i % 2 * 77, Resource: name,
-			Pass: int64(i), Block: 1, Success: 1_000_000, Exception: 3, OccupiedPass: 4, RT: 1500 * time.Millisecond, Concurrency: 12_345_678_901,
+			Pass: int64(
+				i,
+			), Block: 1, Success: 1_000_000, Exception: 3, OccupiedPass: 4, RT: 1500 * time.Millisecond, Concurrency: 12_345_678_901,
 		})
 	}
 	return rows
 }
 
-// sentinelLine is a row as it stands in a log, which keeps names from ending a field or a line.
+// sentinelLine returns a row as a line of the log. The log escapes characters that end a field or a line.
 func sentinelLine(r *metriclog.Row) []byte {
 	name := strings.ReplaceAll(r.Resource, `\`, `\\`)
 	for c := range byte(0x80) {
@@ -40,7 +42,7 @@ func sentinelLine(r *metriclog.Row) []byte {
 		r.Pass, r.Block, r.Success, r.Exception, r.RT.Milliseconds(), r.OccupiedPass, r.Concurrency)
 }
 
-// printed is some rows in a format.
+// printed returns rows in a format.
 func printed(t *testing.T, format string, several bool, rows []metriclog.Row) string {
 	t.Helper()
 	var b strings.Builder
@@ -61,7 +63,18 @@ func printed(t *testing.T, format string, several bool, rows []metriclog.Row) st
 func TestFormats(t *testing.T) {
 	at := time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC)
 	rows := []metriclog.Row{
-		{Start: at, App: "shop", Resource: "GET /", Pass: 10, Block: 2, Success: 9, Exception: 1, OccupiedPass: 3, RT: 7 * time.Millisecond, Concurrency: 4},
+		{
+			Start:        at,
+			App:          "shop",
+			Resource:     "GET /",
+			Pass:         10,
+			Block:        2,
+			Success:      9,
+			Exception:    1,
+			OccupiedPass: 3,
+			RT:           7 * time.Millisecond,
+			Concurrency:  4,
+		},
 		{Start: at.Add(time.Second), App: "till", PID: 12, Resource: `a "b"`, Pass: 1_234_567},
 	}
 	for format, want := range map[string]string{
@@ -89,13 +102,14 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// Whatever a name is, no format has anything in it that a terminal obeys, a line for each row, and the name.
+// For any name, each format has one line per row, contains the name, and has no control characters for a terminal.
 func TestHostileNames(t *testing.T) {
 	rows := hostileRows()
 	for _, format := range []string{"table", "json", "csv", "sentinel"} {
 		got := printed(t, format, true, rows)
 		for _, r := range strings.ReplaceAll(got, "\n", "") {
-			if r < ' ' || r >= 0x7f && r < 0xa0 && format != "sentinel" || r == '\u202e' && (format == "table" || format == "csv") {
+			if r < ' ' || r >= 0x7f && r < 0xa0 && format != "sentinel" ||
+				r == '\u202e' && (format == "table" || format == "csv") {
 				t.Errorf("%s: %q in\n%q", format, r, got)
 				break
 			}
@@ -116,7 +130,8 @@ func TestHostileNames(t *testing.T) {
 					t.Errorf("%s: %v", line, err)
 				}
 				name = row.Resource
-				if want := strings.ToValidUTF8(rows[i].Resource, "\uFFFD"); name != want && rows[i].Resource != "\xff\xfe" {
+				if want := strings.ToValidUTF8(rows[i].Resource, "\uFFFD"); name != want &&
+					rows[i].Resource != "\xff\xfe" {
 					t.Errorf("json: %q, want %q", name, want)
 				}
 				continue
@@ -125,7 +140,9 @@ func TestHostileNames(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if row.Resource != rows[i].Resource || row.Pass != rows[i].Pass || row.RT != rows[i].RT || row.Concurrency != rows[i].Concurrency || !row.Start.Equal(rows[i].Start) {
+				if row.Resource != rows[i].Resource || row.Pass != rows[i].Pass || row.RT != rows[i].RT ||
+					row.Concurrency != rows[i].Concurrency ||
+					!row.Start.Equal(rows[i].Start) {
 					t.Errorf("sentinel: %+v, want %+v", row, rows[i])
 				}
 				continue
@@ -143,7 +160,7 @@ func TestHostileNames(t *testing.T) {
 					name = "'"
 				}
 			case "table":
-				name = line[strings.Index(line, "  shop")+len("  shop.pid77    "):] // behind the column of the log
+				name = line[strings.Index(line, "  shop")+len("  shop.pid77    "):] // after the column of the log
 			}
 			if want := Visible(rows[i].Resource); name != want {
 				t.Errorf("%s: %q, want %q", format, name, want)
@@ -159,11 +176,14 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// Sums have the most of a second besides, and when that was.
+// Sums also have the value and time of the busiest second.
 func TestFormatsOfSums(t *testing.T) {
 	at := time.Date(2026, 1, 2, 23, 59, 0, 0, time.UTC)
 	rows := []row{
-		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "a", Pass: 10, RT: 7500 * time.Microsecond}, sums: &sums{peak: 9, peakAt: at.Add(30 * time.Second)}},
+		{
+			Row:  &metriclog.Row{Start: at, App: "shop", Resource: "a", Pass: 10, RT: 7500 * time.Microsecond},
+			sums: &sums{peak: 9, peakAt: at.Add(30 * time.Second)},
+		},
 		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "b"}, sums: &sums{}},
 	}
 	for format, want := range map[string]string{

@@ -13,48 +13,50 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Source says which rows of which logs are wanted, in the words of a user.
+// Source selects rows of one or more logs. The flags of a command set its fields.
 type Source struct {
-	// Dirs are the directories of the logs, App the application, all if empty, and PIDs are processes, all if empty.
+	// Dirs has the directories of the logs. App is an application, and PIDs has processes; without them, all are
+	// selected.
 	Dirs []string
 	App  string
 	PIDs []int
-	// From and To are times, see [TimeHelp], both included: by default a quarter of an hour before To, and now.
+	// From and To are the first and the last second, see [TimeHelp]. The default of To is now, and the default of From
+	// is 15 minutes before To.
 	From, To string
-	// Zone is the time zone of times that are given and printed.
+	// Zone is the time zone of times in flags and output.
 	Zone *time.Location
-	// Resources are patterns: a name must match one of them. All match if there are none.
+	// Resources has patterns. A name must match one of them. Without patterns, all names match.
 	Resources []Pattern
-	// Follow goes on with rows as they are logged, from now on unless From is given. The logs need not exist yet.
+	// Follow selects new rows when they are logged, from now on unless From is set. The logs need not exist yet.
 	Follow bool
 	// OneApp makes logs of several applications an error.
 	OneApp bool
 }
 
-// defaultRange is how long a range is if only its end is known.
+// defaultRange is the length of a range without From.
 const defaultRange = 15 * time.Minute
 
-// Selection is a directory of a Source that was read: what [metriclog.Searcher] needs to find the rows, and what a user is told about them. The commands
-// log, report and verify choose rows by the same flags, and so by the same Selection.
+// Selection is the parsed Source for one directory. It has the searcher and the query for the rows, and prints messages
+// about the result. The commands log, onset, backtest, report and verify use it.
 type Selection struct {
 	Searcher metriclog.Searcher
-	// Query has the range, whose end is zero with Follow. Its Match is made of Resources, and is not safe for concurrent use.
+	// Query has the range. With Follow its end is zero. Its Match uses Resources, and is not safe for concurrent use.
 	metriclog.Query
 	Zone      *time.Location
 	Resources []Pattern
 
-	seen    map[string]bool // names that Match was asked about
-	several bool            // there may be rows of several logs
+	seen    map[string]bool // names that were passed to Match
+	several bool            // the rows may be of several logs
 }
 
-// maxSeen bounds the names that are remembered.
+// maxSeen bounds seen.
 const maxSeen = 10_000
 
-// Select reads a Source at a time: a Selection for each directory, and one at least. The error has everything that is wrong with the
-// Source; the Selections have what could be read.
+// Select parses a Source. It returns a Selection for each directory, and at least one. The error has all errors in the
+// Source. With an error, the Selections have the valid parts.
 func Select(o Source, now time.Time) (all []*Selection, err error) {
 	if len(o.Dirs) == 0 {
-		o.Dirs = []string{""} // which is an error
+		o.Dirs = []string{""} // reported by checkLogs
 	}
 	for _, dir := range o.Dirs {
 		s := &Selection{
@@ -74,7 +76,7 @@ func Select(o Source, now time.Time) (all []*Selection, err error) {
 	return all, err
 }
 
-// setRange reads from when to when. Of what can mean several seconds, the first is the beginning and the last the end.
+// setRange parses From and To. If a text means several seconds, From is the first of them and To the last.
 func (s *Selection) setRange(o Source, now time.Time) error {
 	var errs []error
 	var from, to ends
@@ -82,10 +84,10 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 	if o.From != "" {
 		if from, err = parseTime(o.From, now, time.Time{}, s.Zone); err != nil {
 			errs = append(errs, fmt.Errorf("--from: %w", err))
-			from.first = now // to see what else is wrong
+			from.first = now // to find more errors
 		}
 	}
-	// The end is known before the beginning, as that may be counted from it.
+	// Parse --to without the default of --from, because that default depends on --to.
 	if to, err = parseTime(cmp.Or(o.To, "now"), now, from.first, s.Zone); err != nil {
 		errs = append(errs, fmt.Errorf("--to: %w", err))
 	}
@@ -96,7 +98,7 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 	default:
 		from.first = to.last.Add(-defaultRange)
 	}
-	// It is said only if both could be read.
+	// Compare valid times only.
 	if len(errs) == 0 && from.first.After(to.last) {
 		errs = append(errs, fmt.Errorf("--from: %s is after --to, %s", s.Time(from.first), s.Time(to.last)))
 	}
@@ -106,10 +108,10 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// Time shows a time in the selection's zone.
+// Time formats a time in the zone of the selection.
 func (s *Selection) Time(t time.Time) string { return t.In(s.Zone).Format(TimeLayout) }
 
-// checkLogs checks that there is something to search, or may be.
+// checkLogs checks that the directory has logs of the application and the processes. With Follow they may be absent.
 func (s *Selection) checkLogs(o Source) error {
 	s.several = o.Follow && o.App == ""
 	dir := s.Searcher.Dir
@@ -126,26 +128,26 @@ func (s *Selection) checkLogs(o Source) error {
 		return fmt.Errorf("--dir: %w", err)
 	}
 	if len(logs) == 0 && !o.Follow {
-		all, _ := metriclog.Searcher{Dir: dir}.Logs() // it could be read just now
+		all, _ := metriclog.Searcher{Dir: dir}.Logs() // the directory was readable just now
 		if len(all) == 0 {
 			return fmt.Errorf("--dir: there are no metric logs in %s", dir)
 		}
-		return fmt.Errorf("--app: there is no log of %q in %s, but of %s", o.App, dir, List(apps(all)))
+		return fmt.Errorf("--app: there is no log of %q in %s; there are logs of %s", o.App, dir, List(apps(all)))
 	}
 	s.several = s.several || len(logs) > 1
-	// A process may start after the command that follows its log.
+	// With Follow, a process may start later.
 	for _, pid := range o.PIDs {
 		if !o.Follow && !slices.ContainsFunc(logs, func(l metriclog.Log) bool { return l.PID == pid }) {
-			return fmt.Errorf("--pid: there is no log of process %d, but %s", pid, List(logs))
+			return fmt.Errorf("--pid: there is no log of process %d; there are %s", pid, List(logs))
 		}
 	}
 	if names := apps(logs); o.OneApp && len(names) > 1 {
-		return fmt.Errorf("--app: needed to fill a gap, as there are logs of %s", List(names))
+		return fmt.Errorf("--app: required, because there are logs of %s", List(names))
 	}
 	return nil
 }
 
-// apps returns the applications of logs, sorted.
+// apps returns the names of the applications, sorted.
 func apps(logs []metriclog.Log) (names []string) {
 	for _, l := range logs {
 		names = append(names, l.App)
@@ -153,15 +155,15 @@ func apps(logs []metriclog.Log) (names []string) {
 	return slices.Compact(names)
 }
 
-// Malformed prints how many lines were left out, if any.
+// Malformed prints the number of omitted lines, if any.
 func (s *Selection) Malformed(stderr io.Writer, n int64) {
 	if n > 0 {
 		fmt.Fprintf(stderr, "windowstat: lines omitted because they are malformed or out of order: %d\n", n)
 	}
 }
 
-// Empty prints that there were no rows of what was asked for, and what there is instead: rows that did not meet the conditions of
-// --where, names that are near, and the first and the last second of the logs.
+// Empty prints that no row was found, and hints: the number of rows without --where, similar names, and the first and
+// last second of the logs.
 func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 	given := ""
 	for _, p := range s.Resources {
@@ -170,15 +172,15 @@ func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 	for _, c := range where {
 		given += fmt.Sprintf(" --where '%s'", Visible(c.text))
 	}
-	says := []string{fmt.Sprintf("no rows from %s to %s%s", s.Time(s.From), s.Time(s.To), given)}
-	// The reason that is nearest to what was asked for comes first.
+	text := []string{fmt.Sprintf("no rows from %s to %s%s", s.Time(s.From), s.Time(s.To), given)}
+	// The most specific hint comes first.
 	if rows > 0 {
-		says = append(says, fmt.Sprintf("without --where there are %d", rows))
+		text = append(text, fmt.Sprintf("without --where there are %d", rows))
 	} else if n := len(s.seen); n > 0 {
-		says = append(says, fmt.Sprintf("this time has %d resources, the nearest are %s", n, List(nearest(s.seen, s.Resources[0].text))))
+		text = append(text, fmt.Sprintf("the range has %d resources, the most similar are %s", n, List(nearest(s.seen, s.Resources[0].text))))
 	}
 	if first, last, err := s.Searcher.Span(s.PIDs...); err == nil && !first.IsZero() {
-		says = append(says, fmt.Sprintf("the log is from %s to %s", s.Time(first), s.Time(last)))
+		text = append(text, fmt.Sprintf("the log is from %s to %s", s.Time(first), s.Time(last)))
 	}
-	fmt.Fprintf(stderr, "windowstat: %s\n", strings.Join(says, "; "))
+	fmt.Fprintf(stderr, "windowstat: %s\n", strings.Join(text, "; "))
 }

@@ -22,7 +22,7 @@ func TestSummary(t *testing.T) {
 	row(0, 1, "a\x1b", 10, 0, 10, 0, 5)
 	row(0, 1, collector.InboundTotal, 1000, 0, 10, 0, 5)
 	row(1, 1, "a\x1b", 6, 2, 6, 3, 9)
-	row(1, 2, "a\x1b", 7, 0, 7, 0, 2) // another process, in the same second: 13
+	row(1, 2, "a\x1b", 7, 0, 7, 0, 2) // another process in the same second: 13 in all
 	row(1, 2, "quiet", 0, 1, 0, 0, 0)
 	row(3, 1, "a\x1b", 12, 0, 12, 0, 1)
 	row(3, 1, "busy", 400, 0, 399, 0, 1)

@@ -14,41 +14,42 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Summary adds rows up, by application and resource; the processes of an application count together. Only what adds up is added:
-// the average response time is that of all calls, each counted with the average of its row, which the log has in whole
-// milliseconds, rounded down. Its memory is that of the names. Commands that have rows of their own make one with [NewSummary].
+// Summary adds up rows by application and resource. The processes of an application are added up, too. The average
+// response time is the average of all calls. A call counts with the average of its row, which the log rounds down to
+// whole milliseconds. Memory depends on the number of names only. Commands with their own rows use [NewSummary].
 type Summary struct {
 	zone        *time.Location
-	by          *Column                     // of the busiest second
+	by          *Column                     // for the busiest second
 	of          map[string]map[string]*sums // by application and resource
-	n           int                         // of them
-	first, last time.Time                   // seconds
-	latest      *sums                       // to which a row was added last
+	n           int                         // number of sums
+	first, last time.Time                   // seconds with rows
+	latest      *sums                       // sums of the last row
 }
 
-// NewSummary makes a Summary that shows times in a zone.
+// NewSummary returns a Summary by passes that prints times in a zone.
 func NewSummary(zone *time.Location) *Summary { return &Summary{zone: zone, by: &columns[0]} }
 
-// sums are what one resource did: what adds up, the busiest second, which is that of all processes together, and the worst average of a second.
+// sums has the sums of one resource, its busiest second over all processes, and its second with the worst average
+// response time.
 type sums struct {
-	metriclog.Row // Start and RT are not set, and Concurrency is the most of a second and process
+	metriclog.Row // Start and RT are set by rows; Concurrency is the maximum of any second and process
 	of            *Summary
-	rt            float64 // of all calls, in nanoseconds
+	rt            float64 // sum over all calls, in nanoseconds
 
 	now     time.Time // the second of the last row
-	current int64     // what there was in it so far
+	current int64     // value of by in the second now, so far
 	peak    int64
 	peakAt  time.Time
 	worst   time.Duration // highest average response time of a second
 	worstAt time.Time
 
-	next *sums // what followed the last time, and mostly does again
+	next *sums // sums of the row that followed last time, a guess for the next row
 }
 
-// maxSummed bounds the resources that are kept apart. What comes later counts as [collector.Other].
+// maxSummed bounds the number of sums. Further resources count as [collector.Other].
 const maxSummed = 100_000
 
-// Add adds a row. Rows must ascend by second.
+// Add adds a row. Rows must be in the order of their seconds.
 func (t *Summary) Add(r *metriclog.Row) {
 	if t.first.IsZero() {
 		t.first = r.Start
@@ -73,10 +74,9 @@ func (t *Summary) Add(r *metriclog.Row) {
 	}
 }
 
-// find returns the sums that a row is added to. Beyond maxSummed resources these are those of all others.
+// find returns the sums for a row. Beyond maxSummed sums, it returns the sums of [collector.Other].
 func (t *Summary) find(r *metriclog.Row) *sums {
-	// Seconds have mostly the same resources in the same order, so the next one is mostly known without a look at the map, which would be a
-	// twentieth of a replay.
+	// Most seconds have the same resources in the same order. The guess saves a map lookup, which takes 5% of a replay.
 	if t.latest != nil {
 		if x := t.latest.next; x != nil && x.Resource == r.Resource && x.App == r.App {
 			t.latest = x
@@ -85,7 +85,7 @@ func (t *Summary) find(r *metriclog.Row) *sums {
 	}
 	of, name := t.of[r.App], r.Resource
 	x := of[name]
-	// Names may be those of a scanner. The total is kept apart whatever happens.
+	// A scanner may have caused many names. The total is always tracked separately.
 	if x == nil && t.n >= maxSummed && name != collector.InboundTotal {
 		name = collector.Other
 		x = of[name]
@@ -109,7 +109,8 @@ func (t *Summary) find(r *metriclog.Row) *sums {
 	return x
 }
 
-// rows yields the sums of a step that begins at a time, those with the most of a column first. All inbound traffic, which is no resource, comes last.
+// rows yields the sums of a step, in descending order of a column. All inbound traffic is not a resource and comes
+// last.
 func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 	inbound := func(x *sums) int {
 		if x.Resource == collector.InboundTotal {
@@ -122,7 +123,12 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 		all = slices.AppendSeq(all, maps.Values(of))
 	}
 	slices.SortFunc(all, func(a, b *sums) int {
-		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.of(&b.Row), t.by.of(&a.Row)), cmp.Compare(a.App, b.App), cmp.Compare(a.Resource, b.Resource))
+		return cmp.Or(
+			inbound(a)-inbound(b),
+			cmp.Compare(t.by.of(&b.Row), t.by.of(&a.Row)),
+			cmp.Compare(a.App, b.App),
+			cmp.Compare(a.Resource, b.Resource),
+		)
 	})
 	return func(yield func(*row) bool) {
 		for _, x := range all {
@@ -137,8 +143,8 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 	}
 }
 
-// added yields rows added up: those of each step of the clock, or of all of the range, which is one step. With Top there are only so many of a step, and
-// no total of inbound calls.
+// added yields the sums of rows: for each step, or without Step for the range. With Top it yields at most Top resources
+// of a step and no inbound total.
 func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		t, begin, end := &Summary{by: q.By}, q.From, time.Time{}
@@ -155,7 +161,7 @@ func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 			return true
 		}
 		for r := range rows {
-			// A step without rows is none: nothing is printed of it.
+			// A step without rows is omitted.
 			if q.Step > 0 && !r.Start.Before(end) {
 				if !step() {
 					return
@@ -169,8 +175,8 @@ func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 	}
 }
 
-// stepOf is the step that a second is in. Steps are counted from midnight, and the last one ends there: on a day that is longer
-// or shorter, too.
+// stepOf returns the step of a second. Steps begin at midnight. The last step of a day ends at midnight, even if the
+// day is longer or shorter than 24 hours.
 func stepOf(second time.Time, step time.Duration, zone *time.Location) (begin, end time.Time) {
 	y, m, d := second.In(zone).Date()
 	midnight, next := dayStart(y, m, d, zone), dayStart(y, m, d+1, zone)
@@ -185,8 +191,9 @@ func stepOf(second time.Time, step time.Duration, zone *time.Location) (begin, e
 	return begin, end
 }
 
-// writeSummary writes the sums of a range for reading: with rates, shares, and the second with the worst average response time.
-// Averages are over all seconds from the first with a row to the last. Times have a date if these are of several days.
+// writeSummary writes the sums of a range as a table with rates, shares, and the second with the worst average response
+// time. Rates are averages from the first second with a row to the last. Times have a date if the range has several
+// days.
 func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	format, seconds := "", 0.0
@@ -198,28 +205,44 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 			if format = time.TimeOnly; first.Format(day) != last.Format(day) {
 				format = TimeLayout
 			}
-			// Rates are those of the seconds that the log has, not of a range that may be longer.
+			// The log may cover only a part of the range. Rates are for the covered part.
 			seconds = last.Sub(first).Seconds() + 1
 			if _, err := fmt.Fprintf(w, "%.0f seconds, from %s to %s\n\n", seconds, first.Format(TimeLayout), last.Format(TimeLayout)); err != nil {
 				return err
 			}
-			fmt.Fprintln(columns, "pass\tper second\tpeak\tat\tblock\tshare\tcomplete\texception\tshare\tworst rt\tat\t  resource")
+			fmt.Fprintln(
+				columns,
+				"pass\tper second\tpeak\tat\tblock\tshare\tcomplete\texception\tshare\tworst rt\tat\t  resource",
+			)
 		}
 		name := Visible(x.Resource)
-		if len(x.of.of) > 1 { // applications
+		if len(x.of.of) > 1 { // several applications
 			name = Visible(x.App) + ": " + name
 		}
-		fmt.Fprintf(columns, "%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",
-			x.Pass, rate(float64(x.Pass)/seconds), x.peak, shown(x.peakAt, zone, format, "-"), x.Block, share(x.Block, x.Pass+x.Block),
-			x.Success, x.Exception, share(x.Exception, x.Success), x.worstRT(), shown(x.worstAt, zone, format, "-"), name)
+		fmt.Fprintf(
+			columns,
+			"%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",
+			x.Pass,
+			rate(float64(x.Pass)/seconds),
+			x.peak,
+			formatTime(x.peakAt, zone, format, "-"),
+			x.Block,
+			share(x.Block, x.Pass+x.Block),
+			x.Success,
+			x.Exception,
+			share(x.Exception, x.Success),
+			x.worstRT(),
+			formatTime(x.worstAt, zone, format, "-"),
+			name,
+		)
 	}
-	if format == "" { // there are no rows
+	if format == "" { // no rows
 		return nil
 	}
 	return columns.Flush()
 }
 
-// rate is a number a second, with three digits at least.
+// rate formats a number per second with three significant digits or more.
 func rate(v float64) string {
 	switch {
 	case v >= 100 || v == 0:
@@ -230,7 +253,7 @@ func rate(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// worstRT is the highest average response time of a second, if any is known.
+// worstRT returns the highest average response time of a second, or - without one.
 func (x *sums) worstRT() string {
 	if x.worstAt.IsZero() {
 		return "-"
@@ -238,7 +261,7 @@ func (x *sums) worstRT() string {
 	return x.worst.Round(time.Microsecond).String()
 }
 
-// share is a part of a whole, in percent.
+// share formats a part as a percentage of the whole.
 func share(part, whole int64) string {
 	if whole == 0 {
 		return "-"
@@ -246,5 +269,5 @@ func share(part, whole int64) string {
 	return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(whole))
 }
 
-// Write writes the table that [Options].Summary prints, or nothing if there were no rows.
+// Write writes the table that [Options].Summary prints. It writes nothing without rows.
 func (t *Summary) Write(w io.Writer) error { return writeSummary(w, t.zone, t.rows(time.Time{})) }

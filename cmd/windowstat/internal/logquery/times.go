@@ -9,11 +9,12 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
-// TimeHelp is what a time may look like.
+// TimeHelp describes the syntax of a time.
 const TimeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, today, yesterday, 2026-01-02, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, " +
-	"Unix seconds or milliseconds, or in --to +5m, which is counted from --from"
+	"Unix seconds or milliseconds, or in --to +5m, relative to --from"
 
-// ends are the first and the last second that a text can mean: those of a day, and where a clock was set back and shows a time twice.
+// ends has the first and the last second of a text. They differ for a day, and for a time that clocks showed twice
+// because they were set back.
 type ends struct{ first, last time.Time }
 
 var (
@@ -28,7 +29,8 @@ var (
 	todayLayouts  = []string{time.TimeOnly, "15:04"}
 )
 
-// parseTime reads a time, see [TimeHelp], to the second. What begins with + is counted from a time, if that is not zero.
+// parseTime parses a time, see [TimeHelp], and truncates it to the second. A time that begins with + is relative to
+// from, and an error if from is zero.
 func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error) {
 	at := func(t time.Time) (ends, error) {
 		t = t.Truncate(time.Second)
@@ -43,24 +45,24 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 	case "yesterday":
 		return dayOf(y, month, d-1, zone), nil
 	}
-	// Days are those of clocks, of 23 to 25 hours; hours are always as long.
+	// A day is a day of the calendar, of 23 to 25 hours. An hour has 60 minutes.
 	if m := distance.FindStringSubmatch(s); m != nil && len(s) > 1 {
-		days, _ := strconv.Atoi(m[2]) // 0 if there are none
+		days, _ := strconv.Atoi(m[2]) // 0 without days
 		rest, err := time.ParseDuration("0s" + m[3])
 		switch {
 		case err != nil:
-			return ends{}, fmt.Errorf("%q is not a time away, such as -90s, -15m or -1d12h", s)
+			return ends{}, fmt.Errorf("%q is not a relative time, such as -90s, -15m or -1d12h", s)
 		case m[1] == "-":
 			return at(addDays(now, -days, zone).Add(-rest))
 		case from.IsZero():
-			return ends{}, fmt.Errorf("%q is counted from --from, and only in --to", s)
+			return ends{}, fmt.Errorf("%q is relative to --from, and only valid in --to", s)
 		}
 		return at(addDays(from, days, zone).Add(rest))
 	}
-	// So many digits are no other time.
+	// No other time has 9 to 15 digits and nothing else.
 	if unixTime.MatchString(s) {
 		n, _ := strconv.ParseInt(s, 10, 64)
-		const milliseconds = 100_000_000_000 // these, since 1973
+		const milliseconds = 100_000_000_000 // smaller numbers are seconds; as milliseconds they would be before 1973
 		if n < milliseconds {
 			return at(time.Unix(n, 0))
 		}
@@ -84,10 +86,10 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 			return inZone(time.Date(y, month, d, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC), zone)
 		}
 	}
-	return ends{}, fmt.Errorf("%q is no time; these are: %s", s, TimeHelp)
+	return ends{}, fmt.Errorf("%q is not a time; valid times are: %s", s, TimeHelp)
 }
 
-// inZone is when clocks in a zone show what one in UTC shows at wall.
+// inZone returns the times at which clocks in a zone show the date and time of wall.
 func inZone(wall time.Time, zone *time.Location) (ends, error) {
 	found := wallclock.Times(wall.Truncate(time.Second), zone)
 	if len(found) == 0 {
@@ -96,20 +98,20 @@ func inZone(wall time.Time, zone *time.Location) (ends, error) {
 	return ends{found[0], found[len(found)-1]}, nil
 }
 
-// addDays is the same time of another day on clocks in a zone.
+// addDays returns the same time of another day on clocks in a zone.
 func addDays(t time.Time, days int, zone *time.Location) time.Time {
 	if days == 0 {
-		return t // AddDate may return the other time that clocks show alike
+		return t // AddDate may return the other time that clocks show
 	}
 	return t.In(zone).AddDate(0, 0, days)
 }
 
-// dayOf is a day in a zone, whatever clocks did in it.
+// dayOf returns the first and the last second of a day in a zone.
 func dayOf(y int, m time.Month, d int, zone *time.Location) ends {
 	return ends{dayStart(y, m, d, zone), dayStart(y, m, d+1, zone).Add(-time.Second)}
 }
 
-// dayStart is the first second of a day in a zone: midnight, or where clocks are set forward over it.
+// dayStart returns the first second of a day in a zone. It is midnight, unless clocks were set forward over midnight.
 func dayStart(y int, m time.Month, d int, zone *time.Location) time.Time {
 	midnight := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 	if e, err := inZone(midnight, zone); err == nil {

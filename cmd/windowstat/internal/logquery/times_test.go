@@ -13,7 +13,7 @@ func TestTimes(t *testing.T) {
 	}
 	now := time.Date(2026, 10, 20, 22, 30, 15, 900e6, time.UTC) // the 21st in Berlin
 	for _, tc := range []struct {
-		text, first, last string // last is empty if it is first
+		text, first, last string // an empty last equals first
 	}{
 		{"now", "2026-10-20T22:30:15Z", ""},
 		{"-15m", "2026-10-20T22:15:15Z", ""},
@@ -31,7 +31,7 @@ func TestTimes(t *testing.T) {
 		{"2026-01-02 03:04:05-08:00", "2026-01-02T11:04:05Z", ""},
 		{"1767323045", "2026-01-02T03:04:05Z", ""},
 		{"1767323045999", "2026-01-02T03:04:05Z", ""},
-		// Clocks in Berlin show this twice.
+		// Clocks in Berlin show this time twice.
 		{"2026-10-25 02:30", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
 		{"2026-10-25 01:59:59", "2026-10-24T23:59:59Z", ""},
 		{"2026-10-25 03:00", "2026-10-25T02:00:00Z", ""},
@@ -46,24 +46,25 @@ func TestTimes(t *testing.T) {
 		if tc.last == "" {
 			tc.last = tc.first
 		}
-		if first, last := got.first.UTC().Format(time.RFC3339Nano), got.last.UTC().Format(time.RFC3339Nano); first != tc.first || last != tc.last {
+		if first, last := got.first.UTC().Format(time.RFC3339Nano), got.last.UTC().Format(time.RFC3339Nano); first != tc.first ||
+			last != tc.last {
 			t.Errorf("%s: %s and %s, want %s and %s", tc.text, first, last, tc.first, tc.last)
 		}
 	}
 	for text, part := range map[string]string{
 		"2026-03-29 02:30":    "set forward over 2026-03-29 02:30:00",
-		"":                    "is no time",
-		"tomorrow":            "is no time",
-		"-":                   "is no time",
-		"-15":                 "is not a time away",
-		"-m":                  "is no time",
-		"+15m":                "is counted from --from",
-		"15m":                 "is no time",
-		"1767":                "is no time",
-		"24:00":               "is no time",
-		"03:04:60":            "is no time",
-		"2026-02-30 00:00:00": "is no time",
-		"17673230450000000":   "is no time",
+		"":                    "is not a time",
+		"tomorrow":            "is not a time",
+		"-":                   "is not a time",
+		"-15":                 "is not a relative time",
+		"-m":                  "is not a time",
+		"+15m":                "is relative to --from",
+		"15m":                 "is not a time",
+		"1767":                "is not a time",
+		"24:00":               "is not a time",
+		"03:04:60":            "is not a time",
+		"2026-02-30 00:00:00": "is not a time",
+		"17673230450000000":   "is not a time",
 	} {
 		if got, err := parseTime(text, now, time.Time{}, berlin); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %v, %v; want %s", text, got, err, part)
@@ -71,21 +72,25 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Days are those of clocks, whatever is done to them, and times away are counted in seconds.
+// Days are days of the calendar, also if clocks change. Relative times of hours and minutes are in real time.
 func TestTimesAroundChangesOfClocks(t *testing.T) {
 	for _, tc := range []struct {
-		zone, now, from, text, first, last string // now, from and what is wanted in UTC; from may be empty, and last, if it is first
+		// Now, from and the results are in UTC; from may be empty; an empty last equals first.
+		zone, now, from, text, first, last string
 	}{
 		{"America/New_York", "2026-03-09 12:00", "", "today", "2026-03-09 04:00:00", "2026-03-10 03:59:59"},
-		{"America/New_York", "2026-03-09 12:00", "", "yesterday", "2026-03-08 05:00:00", "2026-03-09 03:59:59"}, // 23 hours
-		{"America/New_York", "2026-03-09 03:30", "", "today", "2026-03-08 05:00:00", "2026-03-09 03:59:59"},     // still the 8th
-		{"America/New_York", "2026-11-02 12:00", "", "yesterday", "2026-11-01 04:00:00", "2026-11-02 04:59:59"}, // 25 hours
+		// 23 hours.
+		{"America/New_York", "2026-03-09 12:00", "", "yesterday", "2026-03-08 05:00:00", "2026-03-09 03:59:59"},
+		// It is the 8th there.
+		{"America/New_York", "2026-03-09 03:30", "", "today", "2026-03-08 05:00:00", "2026-03-09 03:59:59"},
+		// 25 hours.
+		{"America/New_York", "2026-11-02 12:00", "", "yesterday", "2026-11-01 04:00:00", "2026-11-02 04:59:59"},
 		{"America/New_York", "2026-03-01 12:00", "", "yesterday", "2026-02-28 05:00:00", "2026-03-01 04:59:59"},
 		{"America/New_York", "2026-11-02 12:00", "", "2026-11-01", "2026-11-01 04:00:00", "2026-11-02 04:59:59"},
 		{"America/New_York", "2026-03-09 12:00", "", "-1d", "2026-03-08 12:00:00", ""},
 		{"America/New_York", "2026-03-08 12:00", "", "-1d", "2026-03-07 13:00:00", ""},   // 08:00 on both
-		{"America/New_York", "2026-11-01 13:00", "", "-1d1h", "2026-10-31 11:00:00", ""}, // 08:00 is an hour before that
-		{"America/New_York", "2026-03-09 06:30", "", "-1d", "2026-03-08 06:30:00", ""},   // 02:30 was not on clocks: 01:30
+		{"America/New_York", "2026-11-01 13:00", "", "-1d1h", "2026-10-31 11:00:00", ""}, // 08:00, less one hour
+		{"America/New_York", "2026-03-09 06:30", "", "-1d", "2026-03-08 06:30:00", ""},   // clocks did not show 02:30
 		{"Europe/Berlin", "2026-10-25 00:30", "", "-15m", "2026-10-25 00:15:00", ""},     // the first 02:30
 		{"Europe/Berlin", "2026-10-25 01:30", "", "-15m", "2026-10-25 01:15:00", ""},     // the second
 		{"Europe/Berlin", "2026-10-25 01:30", "", "-0d15m", "2026-10-25 01:15:00", ""},
@@ -95,8 +100,10 @@ func TestTimesAroundChangesOfClocks(t *testing.T) {
 		{"Europe/Berlin", "2026-10-25 12:00", "2026-10-24 10:00", "+1d", "2026-10-25 11:00:00", ""},
 		{"Europe/Berlin", "2026-10-25 12:00", "2026-10-24 10:00", "+24h", "2026-10-25 10:00:00", ""},
 		{"Europe/Berlin", "2026-10-25 12:00", "2026-10-24 10:00", "+1d30s", "2026-10-25 11:00:30", ""},
-		{"Africa/Cairo", "2026-04-25 12:00", "", "2026-04-24", "2026-04-23 22:00:00", "2026-04-24 20:59:59"},  // has no midnight
-		{"America/Havana", "2026-11-02 12:00", "", "yesterday", "2026-11-01 04:00:00", "2026-11-02 04:59:59"}, // has two
+		// Has no midnight.
+		{"Africa/Cairo", "2026-04-25 12:00", "", "2026-04-24", "2026-04-23 22:00:00", "2026-04-24 20:59:59"},
+		// Has midnight twice.
+		{"America/Havana", "2026-11-02 12:00", "", "yesterday", "2026-11-01 04:00:00", "2026-11-02 04:59:59"},
 		{"UTC", "2026-01-01 00:00", "", "yesterday", "2025-12-31 00:00:00", "2025-12-31 23:59:59"},
 	} {
 		zone, err := time.LoadLocation(tc.zone)
@@ -104,20 +111,32 @@ func TestTimesAroundChangesOfClocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := func(text string) time.Time {
-			u, _ := time.Parse("2006-01-02 15:04", text) // the zero Time if it is empty
+			u, _ := time.Parse("2006-01-02 15:04", text) // the zero Time for an empty text
 			return u
 		}
 		got, err := parseTime(tc.text, at(tc.now), at(tc.from), zone)
 		if tc.last == "" {
 			tc.last = tc.first
 		}
-		if first, last := got.first.UTC().Format(time.DateTime), got.last.UTC().Format(time.DateTime); err != nil || first != tc.first || last != tc.last {
-			t.Errorf("%s at %s in %s: %s to %s, want %s to %s: %v", tc.text, tc.now, tc.zone, first, last, tc.first, tc.last, err)
+		if first, last := got.first.UTC().Format(time.DateTime), got.last.UTC().Format(time.DateTime); err != nil ||
+			first != tc.first ||
+			last != tc.last {
+			t.Errorf(
+				"%s at %s in %s: %s to %s, want %s to %s: %v",
+				tc.text,
+				tc.now,
+				tc.zone,
+				first,
+				last,
+				tc.first,
+				tc.last,
+				err,
+			)
 		}
 	}
 }
 
-// Steps are counted from midnight on clocks, and none goes over the next one.
+// Steps begin at midnight, and no step continues after the next midnight.
 func TestSteps(t *testing.T) {
 	for _, tc := range []struct {
 		zone, second string // in UTC
@@ -128,7 +147,8 @@ func TestSteps(t *testing.T) {
 		{"UTC", "2026-01-02 03:04:00", time.Second, "2026-01-02 03:04:00", "2026-01-02 03:04:01"},
 		{"UTC", "2026-01-02 23:59:59", 7 * time.Hour, "2026-01-02 21:00:00", "2026-01-03 00:00:00"},
 		{"Asia/Kolkata", "2026-01-02 03:04:05", time.Hour, "2026-01-02 02:30:00", "2026-01-02 03:30:00"},
-		{"Europe/Berlin", "2026-10-25 00:30:00", time.Hour, "2026-10-25 00:00:00", "2026-10-25 01:00:00"}, // the first 02:30
+		// The first 02:30.
+		{"Europe/Berlin", "2026-10-25 00:30:00", time.Hour, "2026-10-25 00:00:00", "2026-10-25 01:00:00"},
 		{"Europe/Berlin", "2026-10-25 01:30:00", time.Hour, "2026-10-25 01:00:00", "2026-10-25 02:00:00"}, // the second
 		{"Europe/Berlin", "2026-10-25 22:30:00", 24 * time.Hour, "2026-10-24 22:00:00", "2026-10-25 23:00:00"},
 		{"Europe/Berlin", "2026-03-29 21:30:00", 24 * time.Hour, "2026-03-28 23:00:00", "2026-03-29 22:00:00"},
