@@ -209,7 +209,7 @@ func TestFollowADirectoryThatGoes(t *testing.T) {
 		if n := strings.Count(out.String(), ",shop,,a,"); n != 2 {
 			t.Errorf("%d rows:\n%s", n, out.String())
 		}
-		if n := strings.Count(stderr.String(), "is not there"); n != 1 {
+		if n := strings.Count(stderr.String(), "waiting for the directory"); n != 1 {
 			t.Errorf("said %d times:\n%s", n, stderr.String())
 		}
 	})

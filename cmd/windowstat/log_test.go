@@ -156,7 +156,7 @@ func TestLogBadArguments(t *testing.T) {
 		}},
 		{
 			"--dir=" + dir + "  --summary  --format=sentinel",
-			[]string{"--format: sentinel has the lines of the log, and no sums"},
+			[]string{"--format: sentinel has lines of the log, and no sums"},
 		},
 		{"--dir=" + dir + "  --from=  --to=  --zone=", []string{
 			"--from: is empty", "--to: is empty",
@@ -176,7 +176,7 @@ func TestLogBadArguments(t *testing.T) {
 				`--where: "block>1.5": block is a whole number, not "1.5"`,
 				`--where: "rt_avg>100": rt_avg is a duration, such as 100ms or 1.5s, not "100"`,
 				`--where: "pass==1": pass is a whole number, not "=1"`,
-				"--format: sentinel has the lines of the log, and no sums",
+				"--format: sentinel has lines of the log, and no sums",
 			},
 		},
 		{"--dir=" + dir + "  --to=+5m", []string{`--to: "+5m" is relative to --from`}},

@@ -17,19 +17,19 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Options are those of the demo.
+// Options has the options of the demo.
 type Options struct {
 	Telemetry telemetry.Options
-	Rate      float64       // requests a second, over all routes
-	Duration  time.Duration // how long to run; 0 is until ctx ends
-	Incident  string        // one of [Incidents]; none if empty
-	After     time.Duration // how long before the incident
+	Rate      float64       // requests per second, over all routes
+	Duration  time.Duration // length of the run; 0 until ctx ends
+	Incident  string        // one of [Incidents], or empty
+	After     time.Duration // time before the incident
 }
 
-// maxRate is more than one machine can send itself.
+// maxRate is above the rate that one machine can send to itself.
 const maxRate = 100_000
 
-// Check returns what is wrong with the options.
+// Check returns all errors in the options.
 func (o *Options) Check() error {
 	var errs []error
 	wrong := func(field, format string, args ...any) {
@@ -48,13 +48,14 @@ func (o *Options) Check() error {
 		wrong("After", "%v is negative", o.After)
 	}
 	if o.Incident == lowLimit && o.Telemetry.Exporter.LimitsFile != "" {
-		wrong("Incident", "%s sets limits of its own, and there is a file of limits", o.Incident)
+		wrong("Incident", "%s sets limits, and so excludes a file of limits", o.Incident)
 	}
 	return errors.Join(append(errs, o.Telemetry.Check())...)
 }
 
-// Run runs the service under load until ctx ends or the duration is over, and compares what was sent with what was counted, scraped
-// and logged; see [ErrDifferent]. A temporary metric log is deleted, unless there is a difference to be found in it.
+// Run runs the service under load until ctx ends or the duration is over. Then it compares the sent calls with the
+// counted, scraped and logged ones, and returns [ErrDifferent] if they differ. It deletes a temporary metric log,
+// unless the log is needed to investigate a difference.
 func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := &o.Telemetry.Exporter.Log
 	if log.Dir == "" {
@@ -71,24 +72,27 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	// The pages stay up until the counts are compared, as people may still look at them.
+	// The pages are available until the end of the comparison.
 	defer func() { err = errors.Join(err, t.Pages.Stop()) }()
 	shop, from, err := o.runShop(ctx, t, stdout)
 	if err := errors.Join(err, t.Finish()); err != nil {
 		return err
 	}
-	// The page may be behind TLS or a password, so the same handler is read on a listener of its own.
+	// The page may require TLS or a password. Serve the same handler on a separate listener.
 	own, err := server.Listen("127.0.0.1:0", t.Metrics, t.Logger, server.Own())
 	if err != nil {
 		return err
 	}
-	err = shop.Reconcile(stdout, "http://"+own.Address(), metriclog.Searcher{Dir: log.Dir, App: o.Telemetry.Exporter.App}, from)
+	search := metriclog.Searcher{Dir: log.Dir, App: o.Telemetry.Exporter.App}
+	err = shop.Reconcile(stdout, "http://"+own.Address(), search, from)
 	return errors.Join(err, own.Stop())
 }
 
-// runShop runs the service under load; its counts begin with the second from.
-func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
-	// The log may have seconds of an earlier demo; only those from here on are compared.
+// runShop runs the service under load. from is the first second of its counts.
+func (o *Options) runShop(
+	ctx context.Context, t *telemetry.Telemetry, stdout io.Writer,
+) (shop *Shop, from time.Time, err error) {
+	// The log may have seconds of an earlier demo. Later seconds are compared only.
 	line := t.Collector.Timeline()
 	from, _ = line.WallTime(line.At(line.Now()).Index)
 	shop = NewShop(t.Collector, o.Rate, o.Incident, from.Add(o.After))
@@ -108,7 +112,7 @@ func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io
 		ctx, cancel = context.WithTimeout(ctx, o.Duration)
 		defer cancel()
 	}
-	fmt.Fprintf(stdout, "service     http://%s  under %g requests a second\n%srunning %s\n",
+	fmt.Fprintf(stdout, "service     http://%s  under %g requests per second\n%srunning %s\n",
 		service.Address(), o.Rate, t.Banner, until)
 	if i := shop.breaks; o.Incident != "" {
 		fmt.Fprintf(stdout, "incident    %s from %s on, for %v\n", i.name, i.from.Format(time.RFC3339), incidentLength)
@@ -116,9 +120,9 @@ func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io
 	ctx = t.Ready(ctx, service)
 	unanswered := shop.Load(ctx, "http://"+service.Address(), &http.Transport{MaxIdleConnsPerHost: maxInFlight})
 	if unanswered > 0 {
-		fmt.Fprintf(stdout, "%d requests got no answer\n", unanswered)
+		fmt.Fprintf(stdout, "%d requests received no response\n", unanswered)
 	}
-	// A client has its answer a little before the handler has returned; Stop waits for the handlers.
+	// A client may receive its response before the handler returns. Stop waits for the handlers.
 	if err := service.Stop(); err != nil {
 		return nil, from, fmt.Errorf("service: %w", err)
 	}

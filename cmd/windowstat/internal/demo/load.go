@@ -26,17 +26,18 @@ type load struct {
 	unanswered atomic.Int64
 }
 
-// maxInFlight is how many requests the generator has in flight at most; beyond it, it waits.
+// maxInFlight is the maximum number of requests in flight. At the maximum, the generator waits.
 const maxInFlight = 1000
 
-// Bursts last a second, and come in the fifth of every ten.
+// A burst takes the fifth of every ten seconds.
 const (
 	burstEvery = 10 * time.Second
 	burstAt    = 4 * time.Second
 )
 
-// Load sends HTTP requests to the shop at base, http://host:port, at a rate that does not depend on how fast it answers, until
-// ctx ends; meanwhile the shop has its incident. It returns when every one was answered: how many were not.
+// Load runs the incident and sends HTTP requests to the shop at base, http://host:port, until ctx ends. The rate does
+// not depend on the response times. Load returns when all requests have ended, with the number of requests without a
+// response.
 func (s *Shop) Load(ctx context.Context, base string, transport http.RoundTripper) (unanswered int64) {
 	l := &load{
 		Shop: s, base: base, slots: semaphore.NewWeighted(maxInFlight),
@@ -51,8 +52,8 @@ func (s *Shop) Load(ctx context.Context, base string, transport http.RoundTrippe
 	return l.unanswered.Load()
 }
 
-// run sends the requests of a route until ctx ends. One that is behind catches up with a tenth of a second at most: the rate was more
-// than the machine can do.
+// run sends the requests of a route until ctx ends. If the machine cannot reach the rate, at most a tenth of a second
+// of delayed requests is sent later.
 func (l *load) run(ctx context.Context, r route) {
 	perSecond := l.rate * r.share
 	if r.burst {
@@ -64,7 +65,7 @@ func (l *load) run(ctx context.Context, r route) {
 			if !sleep((burstAt-at+burstEvery)%burstEvery, ctx.Done()) {
 				return
 			}
-			due.AllowN(time.Now(), due.Burst()) // what was not sent meanwhile is not due
+			due.AllowN(time.Now(), due.Burst()) // requests between bursts are not due
 		}
 		if due.Wait(ctx) != nil || l.slots.Acquire(ctx, 1) != nil {
 			return
@@ -73,22 +74,22 @@ func (l *load) run(ctx context.Context, r route) {
 	}
 }
 
-// clients are who the generator pretends to be.
+// clients has the values of clientHeader in requests, by frequency.
 var clients = []string{"web", "web", "web", "mobile", "mobile", "partner"}
 
-// clientHeader is where it says so.
+// clientHeader is the header with the name of the client.
 const clientHeader = "X-Client"
 
-// send sends a request, in an incident again as often as clients do while it fails, and counts what the answers say.
+// send sends a request and counts the response. In the incident retries, it repeats a failed request three times.
 func (l *load) send(r route) {
 	attempts := 1
-	if l.breaks.now(retries) {
+	if l.breaks.active(retries) {
 		attempts = 4
 	}
 	for range attempts {
 		status, err := l.request(r)
 		if err != nil {
-			l.unanswered.Add(1) // whether the service counted it, nobody knows
+			l.unanswered.Add(1) // the service may have counted it
 			return
 		}
 		failed := status >= http.StatusInternalServerError
@@ -99,7 +100,7 @@ func (l *load) send(r route) {
 	}
 }
 
-// request sends a request and reads all of the answer, so that its connection serves the next one.
+// request sends a request and reads the complete response. Otherwise the connection could not be reused.
 func (l *load) request(r route) (status int, err error) {
 	req, err := http.NewRequest(r.method, l.base+r.path(), http.NoBody)
 	if err != nil {

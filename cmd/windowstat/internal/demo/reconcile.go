@@ -18,7 +18,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// counts are those of one observer for one resource.
+// counts has the counts of one observer for one resource.
 type counts struct{ pass, block, complete, exception int64 }
 
 // reconciliation compares the counts of all observers, by resource.
@@ -26,13 +26,13 @@ type reconciliation struct {
 	sent, counted, scraped, logged map[string]counts
 }
 
-// observer counts calls as they are answered. It is safe for concurrent use.
+// observer counts calls by their responses. It is safe for concurrent use.
 type observer struct {
 	mu   sync.Mutex
 	seen map[string]counts
 }
 
-// count counts a call that was answered. One that failed has passed as well, as with the SDK.
+// count counts a call. A failed call passed, too, as in the SDK.
 func (o *observer) count(name string, blocked, failed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,11 +50,12 @@ func (o *observer) count(name string, blocked, failed bool) {
 	o.seen[name] = t
 }
 
-// ErrDifferent is the verdict that the counts differ.
+// ErrDifferent means that the counts of two observers differ.
 var ErrDifferent = errors.New("the counts differ")
 
-// Reconcile compares, for each resource, what was sent with what the Collector counted, with the metrics page and with the log from
-// a second on, and prints all. The error is [ErrDifferent], or says what could not be read.
+// Reconcile compares the sent calls of each resource with the counts of the Collector, of the metrics page, and of the
+// log from a second on, and prints all of them. It returns [ErrDifferent], or an error if the page or the log cannot be
+// read.
 func (s *Shop) Reconcile(w io.Writer, page string, log metriclog.Searcher, from time.Time) (err error) {
 	r := reconciliation{sent: s.sent.seen, counted: counted(s.stats)}
 	if r.scraped, err = scraped(page); err != nil {
@@ -69,18 +70,21 @@ func (s *Shop) Reconcile(w io.Writer, page string, log metriclog.Searcher, from 
 	return nil
 }
 
-// counted asks the SDK.
+// counted returns the counts of the Collector.
 func counted(c *collector.Collector) map[string]counts {
-	// Sealing comes first: the log and the per-second page have sealed seconds only, so the last one is over for all observers.
+	// Seal first, because the log has sealed seconds only. All observers then have the same last second.
 	all := map[string]counts{}
 	for _, r := range c.Seal().Resources {
-		t := r.View().Node().Snapshot(c.Timeline().Now(), nil).Total // also if it has just been retired
+		t := r.View().
+			Node().
+			Snapshot(c.Timeline().Now(), nil).
+			Total // also valid for a resource that was retired just now
 		all[r.Name()] = counts{t.Pass, t.Block, t.Complete, t.Exception}
 	}
 	return all
 }
 
-// scraped reads a metrics page over HTTP, as a server would.
+// scraped reads the counts of a metrics page over HTTP, as Prometheus does.
 func scraped(url string) (map[string]counts, error) {
 	resp, err := http.Get(url)
 	if err != nil {
@@ -118,17 +122,19 @@ func scraped(url string) (map[string]counts, error) {
 
 // logged sums the rows of an application's metric log from a second on.
 func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
-	const own = 0 // its name has no process id
+	const own = 0 // the file name of the demo has no process id
 	rows, err := log.Search(metriclog.Query{From: from, PIDs: []int{own}})
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // they were only read
+	defer rows.Close() //nolint:errcheck // closing after reading loses nothing
 	all := map[string]counts{}
 	for row := range rows.All() {
-		if row.Resource != collector.InboundTotal { // which has been counted already
+		if row.Resource != collector.InboundTotal { // the sum of other resources
 			t := all[row.Resource]
-			all[row.Resource] = counts{t.pass + row.Pass, t.block + row.Block, t.complete + row.Success, t.exception + row.Exception}
+			all[row.Resource] = counts{
+				t.pass + row.Pass, t.block + row.Block, t.complete + row.Success, t.exception + row.Exception,
+			}
 		}
 	}
 	if n := rows.Malformed(); n > 0 {
@@ -137,7 +143,7 @@ func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
 	return all, rows.Err()
 }
 
-// print shows all counts, and reports whether the observers agree.
+// print prints all counts, and reports whether the observers agree.
 func (r reconciliation) print(w io.Writer) bool {
 	seen := map[string]bool{}
 	width := len("resource")
@@ -148,17 +154,45 @@ func (r reconciliation) print(w io.Writer) bool {
 		}
 	}
 	agree := true
-	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s %9s %9s\n", width, "resource", "sent", "counted", "scraped", "logged", "failed", "blocked")
+	fmt.Fprintf(
+		w,
+		"\n%-*s %9s %9s %9s %9s %9s %9s\n",
+		width,
+		"resource",
+		"sent",
+		"counted",
+		"scraped",
+		"logged",
+		"failed",
+		"blocked",
+	)
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		sent, counted, scraped, logged := r.sent[name], r.counted[name], r.scraped[name], r.logged[name]
 		verdict := "equal"
 		if counted != sent || scraped != sent || logged != sent {
 			// The table does not show all counts.
-			verdict = fmt.Sprintf("DIFFERENT: sent %+v, counted %+v, scraped %+v, logged %+v", sent, counted, scraped, logged)
+			verdict = fmt.Sprintf(
+				"DIFFERENT: sent %+v, counted %+v, scraped %+v, logged %+v",
+				sent,
+				counted,
+				scraped,
+				logged,
+			)
 			agree = false
 		}
-		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %9d %9d  %s\n",
-			width, name, sent.complete, counted.complete, scraped.complete, logged.complete, sent.exception, sent.block, verdict)
+		fmt.Fprintf(
+			w,
+			"%-*s %9d %9d %9d %9d %9d %9d  %s\n",
+			width,
+			name,
+			sent.complete,
+			counted.complete,
+			scraped.complete,
+			logged.complete,
+			sent.exception,
+			sent.block,
+			verdict,
+		)
 	}
 	return agree
 }

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// Any observer that differs from what was sent, in any count, must be noticed.
-func TestBooksThatDiffer(t *testing.T) {
+// A difference of any observer in any count is found.
+func TestDifferentCounts(t *testing.T) {
 	right := func() map[string]counts { return map[string]counts{"a": {10, 2, 9, 3}, "b": {1, 0, 1, 0}} }
 	agree := reconciliation{sent: right(), counted: right(), scraped: right(), logged: right()}
 	var out strings.Builder
 	if !agree.print(&out) || strings.Contains(out.String(), "DIFFERENT") {
-		t.Errorf("equal reconciliation differ:\n%s", out.String())
+		t.Errorf("equal counts differ:\n%s", out.String())
 	}
 	for name, wrong := range map[string]map[string]counts{
 		"pass":           {"a": {11, 2, 9, 3}, "b": {1, 0, 1, 0}},

@@ -1,13 +1,13 @@
-// Package demo is what windowstat demo runs: a shop, a generator of requests to it, and a comparison of what was sent with what
-// was counted, scraped and logged.
+// Package demo implements windowstat demo: a shop, a generator of requests to it, and a comparison of the sent calls
+// with the counted, scraped and logged ones.
 //
-// The shop is instrumented as any service is: by httpstat around its routes, by Entries around its database, and by limits. The generator
-// sends real requests over the loopback interface, at a rate that does not depend on the answers, and counts what it got. At the end
-// all observers must have the same numbers for each resource, or the exit status is 1. So the demo is also a test of the installed
-// binary on the machine where it runs.
+// The shop is instrumented like any service: with httpstat for its routes, with Entries for its database, and with
+// limits. The generator sends real requests over the loopback interface, at a rate that does not depend on the
+// responses, and counts the responses. At the end all observers must have the same numbers for each resource, or the
+// exit status is 1. So the demo also tests the installed binary on a machine.
 //
-// An incident breaks the shop for half a minute in one of three known ways. What each looks like, second by second, is told in
-// docs/incidents.md, and is what dashboards, alerts, the onset of windowstat log and the report can be tried on.
+// An incident breaks the shop for half a minute in one of three ways. docs/incidents.md describes each of them second
+// by second. Dashboards, alerts, windowstat onset and windowstat report can be tried with them.
 package demo
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Shop is an HTTP service whose routes are of different character, and the load on it. It must be made with [NewShop].
+// Shop is an HTTP service with different kinds of routes, and the load on it. Create it with [NewShop].
 type Shop struct {
 	stats  *collector.Collector
 	routes []route
 	rate   float64
-	sent   observer // what was sent, as it was answered, and what was asked of the database
+	sent   observer // sent requests by their responses, and queries of the database
 	breaks *incident
 }
 
-// NewShop makes a shop that counts with a Collector, for so many requests a second over all routes. One of [Incidents] begins with the
-// second of a time; none if it is empty.
+// NewShop returns a shop that counts with c. rate is the number of requests per second over all routes. The incident
+// with the name, one of [Incidents], begins in the second of from. Without a name there is no incident.
 func NewShop(c *collector.Collector, rate float64, incidentName string, from time.Time) *Shop {
 	from = from.Truncate(time.Second)
 	breaks := &incident{incidentName, from, from.Add(incidentLength), make(chan struct{})}
@@ -40,7 +40,7 @@ func NewShop(c *collector.Collector, rate float64, incidentName string, from tim
 	return s
 }
 
-// Handler serves the routes. They differ in what they do to the views: some are quick, some slow, some fail, and some come in bursts.
+// Handler serves the routes. Some are fast, some are slow, some fail, and some have bursts.
 func (s *Shop) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes {
@@ -51,26 +51,26 @@ func (s *Shop) Handler() http.Handler {
 	return httpstat.Mux(s.stats, mux, httpstat.OriginHeader(clientHeader))
 }
 
-// Limits are those of the shop if there are no others: the flash sale's burst, half the rate in one second, is a little too much
-// for it.
+// Limits returns the default limits of the shop. They refuse a fifth of each burst of the flash sale, which is half of
+// the rate in one second.
 func (s *Shop) Limits() []collector.Limit {
 	return []collector.Limit{{Resource: "GET /flash-sale", Count: max(int64(s.rate*0.4), 1)}}
 }
 
-// productsShare is the share of the rate that products have, which a limit may be too low for.
+// productsShare is the share of products in the rate. The incident lowLimit needs it.
 const productsShare = 0.30
 
-// route is one of the demo service's routes: what it is like, and how it is called.
+// route is a route of the shop, and the load on it.
 type route struct {
-	pattern string // in the mux, and so the resource
+	pattern string // in the mux, and the name of the resource
 	method  string
 	path    func() string
 	share   float64 // of the generator's rate
-	burst   bool    // its share of ten seconds comes in one of them
+	burst   bool    // all requests of ten seconds are sent in one of them
 	handler http.HandlerFunc
 }
 
-// allRoutes returns routes of as many characters as services have.
+// allRoutes returns routes of the kinds that services have.
 func (s *Shop) allRoutes() []route {
 	fixed := func(path string) func() string { return func() string { return path } }
 	return []route{
@@ -85,9 +85,13 @@ func (s *Shop) allRoutes() []route {
 		},
 		{
 			pattern: "GET /search", method: "GET", path: fixed("/search?q=shoes"), share: 0.13,
-			handler: s.query("db: products", func() time.Duration { // long-tailed: half below 8 ms, one in a hundred above 80
-				return min(time.Duration(8e6*math.Exp(rand.NormFloat64())), time.Second)
-			}, takes(between(1, 1))),
+			handler: s.query(
+				"db: products",
+				func() time.Duration { // a long tail: half below 8 ms, one percent above 80 ms
+					return min(time.Duration(8e6*math.Exp(rand.NormFloat64())), time.Second)
+				},
+				takes(between(1, 1)),
+			),
 		},
 		{
 			pattern: "POST /orders", method: "POST", path: fixed("/orders"), share: 0.10,
@@ -96,8 +100,8 @@ func (s *Shop) allRoutes() []route {
 		{
 			pattern: "POST /payments", method: "POST", path: fixed("/payments"), share: 0.10,
 			handler: func(w http.ResponseWriter, r *http.Request) { // failing
-				if s.breaks.now(retries) || rand.IntN(10) == 0 {
-					http.Error(w, "the bank does not answer", http.StatusServiceUnavailable)
+				if s.breaks.active(retries) || rand.IntN(10) == 0 {
+					http.Error(w, "the bank does not respond", http.StatusServiceUnavailable)
 					return
 				}
 				takes(between(10, 30))(w, r)
@@ -111,7 +115,7 @@ func (s *Shop) allRoutes() []route {
 	}
 }
 
-// takes is a handler that takes its time and answers.
+// takes returns a handler that responds after a duration.
 func takes(d func() time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(d())
@@ -119,7 +123,8 @@ func takes(d func() time.Duration) http.HandlerFunc {
 	}
 }
 
-// query is a handler that queries the database, which takes its time, before it does the rest. The query is a call below that of the route.
+// query returns a handler that queries the database, which takes a duration, and then calls rest. The query is an
+// outbound call within the call of the route.
 func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, e, err := s.stats.Enter(r.Context(), name, collector.Outbound())
@@ -129,7 +134,7 @@ func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc)
 			return
 		}
 		time.Sleep(d())
-		if name == "db: products" && s.breaks.now(hang) {
+		if name == "db: products" && s.breaks.active(hang) {
 			sleep(time.Until(s.breaks.to), s.breaks.over)
 		}
 		e.Exit(nil)
@@ -137,7 +142,7 @@ func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc)
 	}
 }
 
-// between tells random times between two numbers of milliseconds.
+// between returns a function that returns random durations between lo and hi milliseconds.
 func between(lo, hi time.Duration) func() time.Duration {
 	return func() time.Duration { return lo*time.Millisecond + rand.N((hi-lo)*time.Millisecond+1) }
 }

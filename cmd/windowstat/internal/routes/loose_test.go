@@ -8,20 +8,31 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Services that do not care how a path is spelled took all of these for a route with a limit, which they got past.
+// Tolerant services treat all these paths as a route with a limit. Clients could use them to bypass the limit.
 func TestLoosePaths(t *testing.T) {
-	n := Naming{Patterns: []string{"POST /checkout", "GET /Users/{id}", "/static/", "Shop.test/Only", "/{$}"}, Loose: true, Depth: 4, MaxValues: 10}
+	n := Naming{
+		Patterns:  []string{"POST /checkout", "GET /Users/{id}", "/static/", "Shop.test/Only", "/{$}"},
+		Loose:     true,
+		Depth:     4,
+		MaxValues: 10,
+	}
 	if err := n.Check(); err != nil {
 		t.Fatal(err)
 	}
 	name := n.Name()
 	for request, want := range map[string]string{
-		"POST /checkout": "POST /checkout", "POST /checkout/": "POST /checkout", "POST /Checkout//": "POST /checkout", "POST /checkout;x=1": "POST /checkout",
-		"POST /checkout%20": "POST /checkout", "post /checkout": "POST /checkout", "POST /CHECKOUT%3BX/%20/;y": "POST /checkout",
-		"POST /static/..;/checkout": "POST /checkout", "POST /static/..%20/checkout/": "POST /checkout", "POST /%63heckout/.": "POST /checkout",
-		"GET /users/5/": "GET /Users/{id}", "get /USERS/5": "GET /Users/{id}", "HEAD /users/5": "GET /Users/{id}", "GET /users/a%2fb": "GET /Users/{id}",
-		"GET /users;v=2/5": "GET /Users/{id}", "GET /users/5/x": "GET /users/:id/x", "GET /users/": "GET /users", "GET /users/a%2f%2e%2e%2fb": "GET /Users/{id}",
-		"GET /static": "/static/", "GET /Static/": "/static/", "GET /static/a/B": "/static/", "GET /": "/{$}", "GET /;x": "/{$}", "OPTIONS *": "OPTIONS /*",
+		"POST /checkout": "POST /checkout", "POST /checkout/": "POST /checkout", "POST /Checkout//": "POST /checkout",
+		"POST /checkout;x=1": "POST /checkout",
+		"POST /checkout%20":  "POST /checkout", "post /checkout": "POST /checkout",
+		"POST /CHECKOUT%3BX/%20/;y": "POST /checkout",
+		"POST /static/..;/checkout": "POST /checkout", "POST /static/..%20/checkout/": "POST /checkout",
+		"POST /%63heckout/.": "POST /checkout",
+		"GET /users/5/":      "GET /Users/{id}", "get /USERS/5": "GET /Users/{id}", "HEAD /users/5": "GET /Users/{id}",
+		"GET /users/a%2fb": "GET /Users/{id}",
+		"GET /users;v=2/5": "GET /Users/{id}", "GET /users/5/x": "GET /users/:id/x", "GET /users/": "GET /users",
+		"GET /users/a%2f%2e%2e%2fb": "GET /Users/{id}",
+		"GET /static":               "/static/", "GET /Static/": "/static/", "GET /static/a/B": "/static/", "GET /": "/{$}",
+		"GET /;x": "/{$}", "OPTIONS *": "OPTIONS /*",
 		"GET http://SHOP.test/only": "Shop.test/Only", "GET /Other/Words/": "GET /other/words",
 	} {
 		method, target, _ := strings.Cut(request, " ")
@@ -38,14 +49,18 @@ func TestLoosePaths(t *testing.T) {
 	}
 }
 
-// Patterns that a loose service takes for one are one, and errors have them as they were written.
+// Patterns that differ only in case are equal for a tolerant service. Errors show them as they were written.
 func TestLoosePatternsConflict(t *testing.T) {
 	r := New(true)
 	r.Add("a", "GET /Users/{id}")
 	r.Add("b", "GET /users/{id}")
 	r.Add("c", "GET /users/{Name}")
 	err := r.Err()
-	if err == nil || !strings.HasPrefix(err.Error(), `b: "GET /users/{id}" is in a already`+"\n"+`c: "GET /users/{Name}" conflicts with "GET /Users/{id}", a: `) {
+	if err == nil ||
+		!strings.HasPrefix(
+			err.Error(),
+			`b: "GET /users/{id}" is in a already`+"\n"+`c: "GET /users/{Name}" conflicts with "GET /Users/{id}", a: `,
+		) {
 		t.Error(err)
 	}
 }

@@ -1,9 +1,9 @@
-// Package routes has patterns of requests as http.ServeMux has them, from a command line and from files: [Routes] name requests, and
-// [Set] is some requests.
+// Package routes matches requests with patterns of http.ServeMux from the command line and from files. [Routes] names
+// requests, and [Set] selects requests.
 //
-// [Naming] is how the commands that see only requests name resources. A route that is given is a name from the start. Without a route the
-// name is made of the method and the path, and has to be earned by answers of the service, see httpstat.Names, so that strangers who try
-// paths make no resources.
+// [Naming] names resources for the commands that see only requests. A given route is a name from the start. The name of
+// any other request consists of the method and the path. It becomes a resource only after a successful response of the
+// service (see httpstat.Names), so clients cannot create resources with made-up paths.
 package routes
 
 import (
@@ -19,26 +19,27 @@ import (
 	"strings"
 )
 
-// Routes are patterns. A request has one of them at most. It must be made with [New]. Reading them is safe for concurrent use.
+// Routes names requests by patterns. At most one pattern matches a request. Create it with [New]. [Routes.Name] is safe
+// for concurrent use after the last [Routes.Add].
 type Routes struct {
-	// Patterns are those that were added.
+	// Patterns has the added patterns.
 	Patterns []string
 
-	loose bool // patterns are for requests as [Loose] makes them
+	loose bool // requests are changed by [Loose] before
 	mux   *http.ServeMux
-	added map[string]route // by the pattern as the mux has it
+	added map[string]route // by the pattern in the mux
 	errs  []error
 }
 
-// route is a pattern that was added: as it was written, and where.
+// route is an added pattern: its original text and its source.
 type route struct{ pattern, from string }
 
-// New makes Routes without a pattern. Loose ones are for requests that [Loose] has made.
+// New returns Routes without a pattern. With loose, the requests for Name must be results of [Loose].
 func New(loose bool) *Routes {
 	return &Routes{loose: loose, mux: http.NewServeMux(), added: map[string]route{}}
 }
 
-// Read adds the patterns of a file, one a line. Empty lines, and those that begin with #, are none.
+// Read adds the patterns of a file, one per line. It ignores empty lines and lines that begin with #.
 func (r *Routes) Read(path string) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -54,7 +55,8 @@ func (r *Routes) Read(path string) {
 	}
 }
 
-// Add adds a pattern, or what is wrong with it. The text from says where it stands, in errors.
+// Add adds a pattern. If it is invalid, Add adds an error for [Routes.Err]. from is the source of the pattern in
+// errors.
 func (r *Routes) Add(from, pattern string) {
 	key := r.key(pattern)
 	if first, twice := r.added[key]; twice {
@@ -68,11 +70,11 @@ func (r *Routes) Add(from, pattern string) {
 	r.Patterns, r.added[key] = append(r.Patterns, pattern), route{pattern, from}
 }
 
-// key is a pattern as the mux has it: its host in lower case, and if the routes are loose its path.
+// key returns the pattern for the mux: with the host in lower case, and for loose routes also the path.
 func (r *Routes) key(pattern string) string {
 	path := strings.IndexByte(pattern, '/')
 	if path < 0 {
-		return pattern // which is none
+		return pattern // invalid
 	}
 	host := strings.LastIndexAny(pattern[:path], " \t") + 1
 	if r.loose {
@@ -81,7 +83,7 @@ func (r *Routes) key(pattern string) string {
 	return pattern[:host] + strings.ToLower(pattern[host:path]) + pattern[path:]
 }
 
-// register adds a pattern to a mux, which panics if it cannot have that.
+// register adds a pattern to a mux. It returns the panic of the mux for an invalid pattern as an error.
 func register(mux *http.ServeMux, pattern string) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -92,20 +94,23 @@ func register(mux *http.ServeMux, pattern string) (err error) {
 	return nil
 }
 
-// conflict finds the other pattern in what a ServeMux says of a conflict, and why.
+// conflict matches the message of a ServeMux about a conflict: the other pattern and the reason.
 var conflict = regexp.MustCompile(`(?s)conflicts with pattern "(.*?)" \(registered at [^\n]*\):\n(.*)$`)
 
-// reason is why a ServeMux refuses a pattern.
+// reason returns the reason why a ServeMux refused a pattern, without positions in Go files.
 func (r *Routes) reason(pattern, message string) string {
 	if m := conflict.FindStringSubmatch(message); m != nil {
 		other := r.added[m[1]]
-		return fmt.Sprintf("%q conflicts with %q, %s: %s", pattern, other.pattern, other.from, strings.Join(strings.Fields(m[2]), " "))
+		why := strings.Join(strings.Fields(m[2]), " ")
+		return fmt.Sprintf("%q conflicts with %q, %s: %s", pattern, other.pattern, other.from, why)
 	}
-	return fmt.Sprintf("%q is not a pattern such as GET /users/{id}: %s", pattern, strings.TrimPrefix(message, fmt.Sprintf("parsing %q: ", r.key(pattern))))
+	message = strings.TrimPrefix(message, fmt.Sprintf("parsing %q: ", r.key(pattern)))
+	return fmt.Sprintf("%q is not a pattern such as GET /users/{id}: %s", pattern, message)
 }
 
-// Name returns the pattern that a request matches, empty if there is none. "." and ".." are resolved as the service behind may,
-// written with %2e or %2f, too, and a host has no case: so nobody reaches a path by what stands for another one.
+// Name returns the pattern that matches a request, or an empty text. It resolves "." and "..", also if they are written
+// with %2e or %2f, because the service may do so, too. The case of the host is ignored. So a client cannot call a route
+// under the name of another one.
 func (r *Routes) Name(req *http.Request) string {
 	u := req.URL
 	if p := u.Path; strings.Contains(p+"/", "/./") || strings.Contains(p+"/", "/../") {
@@ -119,11 +124,11 @@ func (r *Routes) Name(req *http.Request) string {
 	return r.added[key].pattern
 }
 
-// Err returns everything that is wrong with what was added.
+// Err returns the errors of all added patterns and files.
 func (r *Routes) Err() error { return errors.Join(r.errs...) }
 
-// Set is the requests that match any of some patterns: an http.ServeMux for each, because some that may stand side by side here, such
-// as /healthz and OPTIONS /, are a conflict in one.
+// Set selects requests that match any of its patterns. Each pattern has its own http.ServeMux, because patterns such as
+// /healthz and OPTIONS / would conflict in one ServeMux.
 type Set []*http.ServeMux
 
 // ParsePattern parses a pattern of a [Set].
@@ -135,8 +140,9 @@ func ParsePattern(p string) (*http.ServeMux, error) {
 	return mux, nil
 }
 
-// Match reports whether a request is one of them. What a service may take for a path that leads up is none, however it is written,
-// such as /static/..;/checkout or, encoded twice, /static/%252e%252e/checkout: what leaves a directory would be there, too.
+// Match reports whether the set selects a request. It reports false for paths that a service may resolve to a parent
+// directory, such as /static/..;/checkout or, encoded twice, /static/%252e%252e/checkout. Otherwise a client could call
+// /checkout as a selected request.
 func (s Set) Match(r *http.Request) bool {
 	if strings.Contains(r.URL.Path, "..") || strings.Contains(r.URL.Path, "%") {
 		return false
@@ -147,13 +153,13 @@ func (s Set) Match(r *http.Request) bool {
 	})
 }
 
-// Loose returns a request as a service sees it that does not care how a path is spelled: letters in lower case, without slashes
-// and spaces at the end, and without what follows a semicolon in a segment; its method is in upper case. An encoded slash remains part
-// of its segment.
+// Loose returns the request that a tolerant service sees: the path in lower case, without slashes and spaces at its
+// end, without the rest of a segment after a semicolon, and the method in upper case. An encoded slash remains part of
+// its segment.
 func Loose(r *http.Request) *http.Request {
 	segments := strings.Split(r.URL.EscapedPath(), "/")
 	for i, s := range segments {
-		s, _ = url.PathUnescape(s) // which cannot fail
+		s, _ = url.PathUnescape(s) // EscapedPath is valid
 		s, _, _ = strings.Cut(s, ";")
 		segments[i] = url.PathEscape(strings.ToLower(strings.TrimRight(s, " ")))
 	}

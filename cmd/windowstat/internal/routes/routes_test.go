@@ -21,9 +21,13 @@ func routesOf(t *testing.T, text string) (*Routes, string) {
 	return r, path
 }
 
-// A file of routes is written by anybody's editor, and names requests as the mux of a service would.
+// A file of routes may have a byte order mark and any line ends. It names requests like the mux of a service.
 func TestRoutes(t *testing.T) {
-	r, _ := routesOf(t, "\uFEFF# the shop\r\n\r\nGET /users/{id}\r\n  POST /checkout  \r\n/static/\nshop.test/\n#/commented\nGET /files/{path...}")
+	r, _ := routesOf(
+		t,
+		"\uFEFF# the shop\r\n\r\nGET /users/{id}\r\n  POST /checkout  \r\n/static/\nshop.test/\n#/commented\n"+
+			"GET /files/{path...}",
+	)
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +48,15 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s is %q, want %q", request, got, want)
 		}
 	}
-	if got := fmt.Sprint(r.Patterns); got != "[GET /users/{id} POST /checkout /static/ shop.test/ GET /files/{path...}]" {
+	const want = "[GET /users/{id} POST /checkout /static/ shop.test/ GET /files/{path...}]"
+	if got := fmt.Sprint(r.Patterns); got != want {
 		t.Error(got)
 	}
 }
 
-// Passwords were guessed by way of /static/%2e%2e/login, which was not counted, nor limited, and which the service took for /login.
-func TestNoWayAroundARoute(t *testing.T) {
+// Clients could guess passwords with requests to /static/%2e%2e/login, which the service resolved to /login. These
+// requests were neither counted nor limited.
+func TestRoutesCannotBeBypassed(t *testing.T) {
 	r, _ := routesOf(t, "/static/\nPOST /login\nGET /users/{id}\n/{$}")
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
@@ -63,8 +69,10 @@ func TestNoWayAroundARoute(t *testing.T) {
 	for target, want := range map[string]string{
 		"/static/../login": "POST /login", "/static/%2e%2e/login": "POST /login", "/static/..%2flogin": "POST /login",
 		"/static/%2e%2e/%2e/x/../login": "POST /login", "/%2e/login": "POST /login", "//login": "POST /login",
-		"/login/%2e%2e/static/a": "/static/", "/login/..%2fstatic%2f": "/static/", "/static/%2e%2e": "/{$}", "/static/%2e%2e/": "/{$}",
-		"/static/a%2fb": "/static/", "/static/.../login": "/static/", "/static/.login": "/static/", "/static/a..": "/static/",
+		"/login/%2e%2e/static/a": "/static/", "/login/..%2fstatic%2f": "/static/", "/static/%2e%2e": "/{$}",
+		"/static/%2e%2e/": "/{$}",
+		"/static/a%2fb":   "/static/", "/static/.../login": "/static/", "/static/.login": "/static/",
+		"/static/a..": "/static/",
 	} {
 		req := httptest.NewRequest("POST", target, nil)
 		if got := r.Name(req); got != want {
@@ -74,11 +82,13 @@ func TestNoWayAroundARoute(t *testing.T) {
 			t.Errorf("%s is skipped", target)
 		}
 	}
-	// What some services take for a path that leads up is not skipped, and neither is what only looks like one.
+	// Set does not select paths that some services resolve to a parent directory, or paths that resemble them.
 	for target, want := range map[string]bool{
 		"/static/a": true, "/static/a%2fb": true, "/static/.login": true, "/static/./a;b": true,
-		"/static/..;/login": false, "/static/..%3bx/login": false, "/static/..%5clogin": false, "/static/..%20/login": false, "/static/%252e%252e/login": false,
-		"/static/%25252e%25252e/login": false, "/static/%2e%2e": false, "/login/%2e%2e/static/a": false, "/static/a..b": false,
+		"/static/..;/login": false, "/static/..%3bx/login": false, "/static/..%5clogin": false,
+		"/static/..%20/login": false, "/static/%252e%252e/login": false,
+		"/static/%25252e%25252e/login": false, "/static/%2e%2e": false, "/login/%2e%2e/static/a": false,
+		"/static/a..b": false,
 	} {
 		if got := skip.Match(httptest.NewRequest("POST", target, nil)); got != want {
 			t.Errorf("%s is skipped: %v", target, got)
@@ -89,13 +99,16 @@ func TestNoWayAroundARoute(t *testing.T) {
 	}
 }
 
-// What is wrong with a file of routes is said all at once, with its lines, and not by a panic.
+// All errors in a file of routes are reported together, with their lines.
 func TestBadRoutes(t *testing.T) {
-	r, path := routesOf(t, "GET /a/{id}\n\nGET /a/{id}\nGET /a/{name}\nGET /{x}/b\nGET a\nGET /{\n/a/{x}/{x}\nPOST  /fine\n")
+	r, path := routesOf(
+		t,
+		"GET /a/{id}\n\nGET /a/{id}\nGET /a/{name}\nGET /{x}/b\nGET a\nGET /{\n/a/{x}/{x}\nPOST  /fine\n",
+	)
 	r.Add("--route", "GET /a/{other}")
 	err := r.Err()
 	if err == nil {
-		t.Fatal("nothing is wrong")
+		t.Fatal("no error")
 	}
 	want := []string{
 		path + `:3: "GET /a/{id}" is in ` + path + ":1 already",
@@ -117,7 +130,7 @@ func TestBadRoutes(t *testing.T) {
 	}
 }
 
-// Thousands of routes are nothing special.
+// Thousands of routes are supported.
 func TestManyRoutes(t *testing.T) {
 	var b strings.Builder
 	for i := range 5000 {

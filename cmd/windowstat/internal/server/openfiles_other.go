@@ -4,5 +4,5 @@ package server
 
 import "math"
 
-// OpenFiles is how many files the process may have open: as many as there is memory for.
+// OpenFiles returns the maximum number of open files of the process. Only memory limits it here.
 func OpenFiles() int { return math.MaxInt32 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// OpenFiles is how many files the process may have open.
+// OpenFiles returns the maximum number of open files of the process.
 func OpenFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

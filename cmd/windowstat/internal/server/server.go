@@ -1,8 +1,9 @@
-// Package server runs HTTP servers beside other work: clients cannot hold what they need, and they end well.
+// Package server runs the HTTP servers of the commands. It bounds the resources of clients, and shuts down gracefully.
 //
-// [Bounds] say how many connections a server has, how many of one host, and how long each step of a request may take. A process has
-// a number of files that it may open, and shares it out at its start: so many for pages, two for each client of a proxy, and some for
-// logs and pushes. So a flood of clients cannot keep the scraper out, nor the log from its next file.
+// [Bounds] limits the connections of a server, the connections of one host, and the time of each step of a request. The
+// number of open files of a process is limited. It is divided at the start: some files for connections of the pages,
+// two for each client of a proxy, and some for logs and pushes. Therefore a flood of clients does not prevent a scrape,
+// or the next file of the log.
 package server
 
 import (
@@ -23,22 +24,22 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// Server is a running HTTP server, on one listener or on several.
+// Server is a running HTTP server with one or more listeners.
 type Server struct {
-	Ended context.Context // until it serves no more
+	Ended context.Context // ends when the server has stopped
 
 	http    *http.Server
-	at      net.Addr       // of the first listener
-	serving errgroup.Group // its error is why the server ended by itself
+	at      net.Addr       // address of the first listener
+	serving errgroup.Group // goroutine for each listener, with the errors of Serve
 }
 
-// shutdownTimeout is how long requests may take to finish when a server stops.
+// shutdownTimeout is the maximum time for running requests when a server stops.
 const shutdownTimeout = 10 * time.Second
 
-// headerSlop is how much more of a request's headers net/http reads than http.Server.MaxHeaderBytes says.
+// headerSlop is the number of bytes that net/http reads in addition to http.Server.MaxHeaderBytes.
 const headerSlop = 4 << 10
 
-// Listen starts a server of a handler on an address, host:port.
+// Listen starts a server with the handler h on an address, host:port.
 func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Server, error) {
 	listeners, err := b.Listen(logger, address)
 	if err != nil {
@@ -56,11 +57,12 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 		MaxHeaderBytes:    b.HeaderBytes - headerSlop,
 		ErrorLog:          logonce.Server(logger),
 
-		DisableGeneralOptionsHandler: true, // OPTIONS * is for the handler to answer
+		DisableGeneralOptionsHandler: true, // the handler responds to OPTIONS *
 	}, listeners...), nil
 }
 
-// Start starts a server on listeners, with TLS if it has a configuration for it. It has ended when it serves on none of them.
+// Start starts a server on listeners, with TLS if h has a TLS configuration. The server has ended when it has stopped
+// on all listeners.
 func Start(h *http.Server, listeners ...net.Listener) *Server {
 	ended, end := context.WithCancel(context.Background())
 	s := &Server{Ended: ended, http: h, at: listeners[0].Addr()}
@@ -83,31 +85,35 @@ func Start(h *http.Server, listeners ...net.Listener) *Server {
 	return s
 }
 
-// Address is where it listens.
+// Address returns the address of the first listener.
 func (s *Server) Address() string { return s.at.String() }
 
-// Stop waits for running requests, but not for hijacked connections, and ends the server. The error is also that of a server that
-// ended by itself.
+// Stop waits for running requests, but not for hijacked connections, and ends the server. It also returns the error of
+// a server that ended by itself.
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = errors.Join(fmt.Errorf("requests were running %v after the signal to stop", shutdownTimeout), s.http.Close())
+		err = errors.Join(
+			fmt.Errorf("requests were still running %v after the signal to stop", shutdownTimeout),
+			s.http.Close(),
+		)
 	}
 	return errors.Join(err, s.serving.Wait())
 }
 
-// Bounds are what a server allows those who connect to it. They must come from [Pages], [Own] or [Bounds.Fit].
+// Bounds limits the resources of clients. Create it with [Pages] or [Own], or complete it with [Bounds.Fit].
 type Bounds struct {
-	// Of connections. Stall is also how long a body may make no progress while its sender or receiver does nothing.
+	// Bounds limits connections. Stall also limits the time without progress of a body whose sender or receiver is
+	// idle.
 	netlimit.Bounds
-	Header time.Duration // how long the header of a request may take
-	Idle   time.Duration // how long a connection may wait for its next request
-	// HeaderBytes is how long the headers of a request may be, its first line included; more is refused with 431. A byte of tiny
-	// headers takes thirty of memory for as long as the request lasts.
+	Header time.Duration // maximum time for the headers of a request
+	Idle   time.Duration // maximum time between two requests of a connection
+	// HeaderBytes is the maximum number of bytes of the headers of a request, including its first line. Longer headers
+	// receive a 431. Very short headers take thirty bytes of memory for each byte until the request ends.
 	HeaderBytes int
-	HTTP2       bool // is spoken, too, without TLS, as gRPC does
+	HTTP2       bool // also serve HTTP/2 without TLS, for gRPC
 }
 
 // Defaults of [Bounds].
@@ -115,41 +121,42 @@ const (
 	DefaultHeader = 10 * time.Second
 	DefaultStall  = time.Minute
 	DefaultIdle   = 2 * time.Minute
-	DefaultConns  = 8192 // if as many files may be open
+	DefaultConns  = 8192 // or less, depending on the number of open files
 
-	DefaultHeaderBytes = 16 << 10 // as Node.js takes; Tomcat takes 8 KiB, and nginx 32
+	DefaultHeaderBytes = 16 << 10 // like Node.js; Tomcat accepts 8 KiB, nginx 32 KiB
 )
 
 const (
 	maxPageConns  = 256
-	reservedFiles = 64 // for logs, pushes and what the runtime has open
+	reservedFiles = 64 // for logs, pushes and the runtime
 
 	minHeaderBytes = 8 << 10
-	maxHeaderBytes = 1 << 20 // which net/http takes by default
+	maxHeaderBytes = 1 << 20 // default of net/http
 )
 
-// Pages are the bounds of the pages, whose connections have files that a proxy leaves for them.
+// Pages returns the bounds of the pages. A proxy does not use the files of their connections.
 func Pages() Bounds {
 	conns := netlimit.Bounds{Conns: PageConns(OpenFiles()), Stall: DefaultStall}
 	return Bounds{Bounds: conns, Header: DefaultHeader, Idle: DefaultIdle, HeaderBytes: DefaultHeaderBytes}
 }
 
-// Own are those of a server whose only client is the process itself.
+// Own returns the bounds of a server that only the process itself uses.
 func Own() Bounds {
 	b := Pages()
 	b.Conns = 0
 	return b
 }
 
-// PageConns is how many connections of the pages there are, if so many files may be open: an eighth of them, but not more than
-// maxPageConns. A proxy that gave all of its files to clients could not be watched.
+// PageConns returns the maximum number of connections of the pages: an eighth of the open files, at most maxPageConns.
+// If clients of a proxy could use all files, scrapes would fail.
 func PageConns(files int) int { return max(1, min(maxPageConns, files/8)) }
 
-// maxConns is how many clients a proxy may have, each with a connection to the upstream.
+// maxConns returns the maximum number of clients of a proxy. Each client also needs a connection to the upstream.
 func maxConns(files int) int { return max(0, (files-reservedFiles-PageConns(files))/2) }
 
-// Fit fits the bounds of a proxy into the files that may be open, and checks them: without Conns there are as many as fit, without
-// ConnsPerHost half of them. Errors are [collector.OptionError]s.
+// Fit checks the bounds of a proxy and sets defaults for a number of open files. The default of Conns is the maximum
+// that the files allow, at most [DefaultConns]. The default of ConnsPerHost is half of Conns. Errors are
+// [collector.OptionError]s.
 func (b *Bounds) Fit(files int) error {
 	var errs []error
 	wrong := func(field, format string, args ...any) {
@@ -166,14 +173,14 @@ func (b *Bounds) Fit(files int) error {
 	if b.HeaderBytes < minHeaderBytes || b.HeaderBytes > maxHeaderBytes {
 		wrong("HeaderBytes", "%d is not between %d and %d", b.HeaderBytes, minHeaderBytes, maxHeaderBytes)
 	}
-	most := maxConns(files)
+	limit := maxConns(files)
 	switch {
 	case b.Conns < 0:
 		wrong("Conns", "%d is negative", b.Conns)
-	case b.Conns > most || most == 0:
-		wrong("Conns", "%d is more than %d, for which %d open files suffice (ulimit -n)", b.Conns, most, files)
+	case b.Conns > limit || limit == 0:
+		wrong("Conns", "%d is more than %d, the maximum for %d open files (ulimit -n)", b.Conns, limit, files)
 	}
-	b.Conns = cmp.Or(b.Conns, min(most, DefaultConns))
+	b.Conns = cmp.Or(b.Conns, min(limit, DefaultConns))
 	if b.ConnsPerHost < 0 {
 		wrong("ConnsPerHost", "%d is negative", b.ConnsPerHost)
 	}
@@ -181,8 +188,8 @@ func (b *Bounds) Fit(files int) error {
 	return errors.Join(errs...)
 }
 
-// Listen listens on all addresses, or on none: a process whose ports are taken in part has not started. Each listener keeps to the bounds,
-// and logs when a connection is closed in favour of another.
+// Listen listens on all addresses, or on none if one of them is in use. Each listener enforces the bounds. It logs
+// a warning when it closes a connection to accept another one.
 func (b Bounds) Listen(logger *slog.Logger, addresses ...string) (all []net.Listener, err error) {
 	for _, address := range addresses {
 		l, err := net.Listen("tcp", address)
@@ -191,14 +198,15 @@ func (b Bounds) Listen(logger *slog.Logger, addresses ...string) (all []net.List
 		}
 		once := logonce.Logger{To: logger}
 		b.OnEvict = func(host netip.Prefix) {
-			once.Log(slog.LevelWarn, "too many connections: the longest idle one of a host was closed", "host", host, "address", l.Addr())
+			once.Log(slog.LevelWarn, "too many connections: closed the longest idle one of a host",
+				"host", host, "address", l.Addr())
 		}
 		all = append(all, netlimit.Listen(l, b.Bounds))
 	}
 	return all, nil
 }
 
-// Close closes listeners that nothing serves on.
+// Close closes listeners without a server.
 func Close(listeners []net.Listener) (err error) {
 	for _, l := range listeners {
 		err = errors.Join(err, l.Close())

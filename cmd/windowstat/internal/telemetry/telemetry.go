@@ -1,9 +1,9 @@
-// Package telemetry runs the statistics of commands that serve: the ways out, a server of their pages, which may have TLS and
-// passwords, and the flags of both.
+// Package telemetry runs the exporters and the pages of commands that serve. The pages may require TLS and passwords.
 //
-// proxy, replay --follow, otlp and demo count calls from different sources, and share all else. [Options].Flags are the flags that
-// they have in common, which fill the options of package exporter and are checked by it; an error names the flag in the place of the
-// field. [Telemetry] owns the Collector, the exporter and the server of the pages, and knows the order in which they begin and end.
+// The commands proxy, replay --follow, otlp and demo count calls of different sources, and share the rest.
+// [Options.Flags] returns their common flags. The flags set the options of package exporter, and that package checks
+// them. An error names the flag instead of the field. [Telemetry] owns the Collector, the exporter and the server of
+// the pages, and starts and ends them in the right order.
 package telemetry
 
 import (
@@ -29,32 +29,38 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 )
 
-// Telemetry is what runs. It must be made with [Start], and ended with [Telemetry.Stop].
+// Telemetry has the running exporters and pages. Create it with [Start], and end it with [Telemetry.Stop].
 //
-// A command that serves does all in this order: it checks its options; it starts the telemetry, whose ports are bound first; it keeps
-// names, if it has any that are earned; it listens for what it counts; it is ready. At the end it is not ready any more, takes in no more,
-// and only then ends the telemetry: the last second is in every way out before the pages, on which it can be read, end.
+// A command that serves takes these steps:
+//
+//  1. It checks its options.
+//  2. It calls Start, which first binds the ports.
+//  3. If it has earned names, it calls [Telemetry.KeepNames].
+//  4. It listens for the calls that it counts.
+//  5. It calls [Telemetry.Ready] and serves until the returned context ends.
+//  6. It stops the sources of calls.
+//  7. It calls [Telemetry.Stop]. All exporters receive the last second before the pages end.
 type Telemetry struct {
 	*exporter.Exporter
 	// Pages is the server of the pages.
 	Pages *server.Server
-	// Logger is for messages of the command.
+	// Logger logs messages of the command.
 	Logger *slog.Logger
-	// Banner is the lines that say where the metrics page, on the first address, and the metric log are.
+	// Banner has lines with the address of the metrics page, the first one, and the directory of the metric log.
 	Banner string
 
 	ready   atomic.Bool
-	working context.Context // of what ends before the ways out, and is waited for
+	working context.Context // ends work, which must end before the exporters
 	end     context.CancelFunc
 	work    sync.WaitGroup
 	finish  func() error
 }
 
-// Start listens, makes the Collector, and starts the ways out. On an error nothing is left running. The pages say that they are not
-// ready, until [Telemetry.Ready].
+// Start listens, creates the Collector, and starts the exporters and the pages. After an error nothing is running.
+// /-/ready returns 503 until [Telemetry.Ready] is called.
 func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	logger := o.Logger(stderr)
-	// The ports first: a second process with the same flags fails here, before it touches the log's files.
+	// Bind the ports first: a second process with the same flags then fails before it opens the files of the log.
 	addresses := o.Listen
 	if len(addresses) == 0 {
 		addresses = []string{DefaultListen}
@@ -97,7 +103,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	return t, nil
 }
 
-// nameInstance gives pushes without a label instance that of this process: host and port.
+// nameInstance adds the label instance, host and port of this process, to pushes without it.
 func nameInstance(o *exporter.Options, listening net.Addr) {
 	host, err := os.Hostname()
 	_, port, errPort := net.SplitHostPort(listening.String())
@@ -111,18 +117,18 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 	}
 }
 
-// handler serves the pages. /-/ready says 503 until the command listens wherever it serves, and again from the moment that it is told to
-// end: who balances load looks elsewhere then, while what has begun is finished.
+// handler serves the pages. /-/ready returns 503 until the command listens on all its addresses, and again after the
+// signal to end. Load balancers then select other instances while running requests are completed.
 //
-// Go's profiles are nowhere else: the default mux of net/http, where importing net/http/pprof puts them, is not served. The command line
-// is left out: a URL with a token may be on it.
+// The profiles of Go are served here only. Importing net/http/pprof adds them to the default mux of net/http, which is
+// not served. The profile with the command line is omitted, because the command line may have a URL with a token.
 func (t *Telemetry) handler(pages http.Handler, profiles bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	// Not by the mux: the pages refuse bodies before anything else.
+	// The pages bypass the mux, because they refuse bodies before anything else.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/-/ready" && !t.ready.Load():
@@ -144,7 +150,7 @@ func (t *Telemetry) reloadOnHangup() {
 		for {
 			select {
 			case <-hangup:
-				_ = t.Limits.Reload() // it has been logged
+				_ = t.Limits.Reload() // Reload logs errors
 			case <-t.working.Done():
 				return
 			}
@@ -152,18 +158,18 @@ func (t *Telemetry) reloadOnHangup() {
 	})
 }
 
-// Finish ends the ways out, with the last second in them. The pages go on until [Telemetry.Stop].
+// Finish ends the exporters after the last second. The pages continue until [Telemetry.Stop].
 func (t *Telemetry) Finish() error {
 	t.end()
 	t.work.Wait()
 	return t.finish()
 }
 
-// Stop ends the ways out, unless [Telemetry.Finish] has, and then the pages.
+// Stop ends the exporters, unless [Telemetry.Finish] did, and then the pages.
 func (t *Telemetry) Stop() error { return errors.Join(t.Finish(), t.Pages.Stop()) }
 
-// Ready says that the command is ready, until the context that it returns ends: when ctx does, or the pages or another server that
-// the command needs, or the ways out. All that it serves must listen, with what it needs.
+// Ready makes /-/ready return 200 until the returned context ends. The context ends with ctx, with the pages or one of
+// servers, or with the exporters. All addresses of the command must listen already.
 func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	context.AfterFunc(t.working, cancel)
@@ -175,14 +181,15 @@ func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) contex
 	return ctx
 }
 
-// namesFile is the state file of the metric log with the names that are earned.
+// namesFile is the state file with the earned names, in the directory of the metric log.
 const namesFile = "names.json"
 
-// saveNamesInterval is how often they are saved: what is earned later must be earned again after a crash.
+// saveNamesInterval is the time between two saves. After a crash, later names must be earned again.
 const saveNamesInterval = time.Minute
 
-// KeepNames keeps earned names beyond the end of the process, if there is a metric log: they are saved every minute, and when the ways out
-// end. Failures are logged: the names must be earned again then.
+// KeepNames loads the earned names of an earlier process, and saves them every minute and when the exporters end.
+// Without a metric log it only publishes the metrics of names. It logs failures; after one, the names must be earned
+// again.
 func (t *Telemetry) KeepNames(names *httpstat.Names) {
 	t.Collector.Publish(names.Metrics()...)
 	if t.Log == nil {
@@ -209,7 +216,7 @@ func (t *Telemetry) KeepNames(names *httpstat.Names) {
 			}
 			err := names.Save(path)
 			if err != nil && !failing {
-				t.Logger.Error("cannot save the names that were earned", "err", err)
+				t.Logger.Error("cannot save earned names", "err", err)
 			}
 			failing = err != nil
 		}

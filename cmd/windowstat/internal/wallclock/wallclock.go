@@ -1,4 +1,4 @@
-// Package wallclock has times as clocks of a time zone show them.
+// Package wallclock converts between instants and the dates and times that clocks in a time zone show.
 package wallclock
 
 import (
@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // where the system has no time zones, as in small containers
+	_ "time/tzdata" // for systems without time zones, such as small containers
 )
 
-// Zone returns the time zone of a name: local, UTC or z in any case, or one of the IANA database, such as Europe/Berlin.
+// Zone returns the time zone with a name: local, UTC or z in any case, or a name of the IANA database, such as
+// Europe/Berlin.
 func Zone(name string) (*time.Location, error) {
 	switch strings.ToLower(name) {
 	case "local":
@@ -19,17 +20,18 @@ func Zone(name string) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" {
-		return nil, fmt.Errorf("%q is no time zone; local, UTC and names such as Europe/Berlin are allowed", name)
+		return nil, fmt.Errorf("%q is not a time zone such as local, UTC or Europe/Berlin", name)
 	}
 	return zone, nil
 }
 
-// Times returns when clocks in a zone show what one in UTC shows at wall, ascending: never, if they are set forward over it, and
-// twice, if they are set back over it.
+// Times returns the instants at which clocks in zone show the date and time that a clock in UTC shows at wall, in
+// ascending order. The result is empty if clocks are set forward over that time, and has two instants if they are set
+// back over it.
 func Times(wall time.Time, zone *time.Location) (all []time.Time) {
-	const far = 24 * time.Hour // before and behind any change of the offset
-	for _, near := range []time.Duration{-far, far} {
-		_, offset := wall.Add(near).In(zone).Zone()
+	const day = 24 * time.Hour // reaches beyond any change of the offset
+	for _, shift := range []time.Duration{-day, day} {
+		_, offset := wall.Add(shift).In(zone).Zone()
 		at := wall.Add(-time.Duration(offset) * time.Second)
 		if _, own := at.In(zone).Zone(); own == offset && !slices.ContainsFunc(all, at.Equal) {
 			all = append(all, at)

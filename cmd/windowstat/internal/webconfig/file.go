@@ -1,6 +1,6 @@
-// Package webconfig serves with the TLS, the headers and the passwords of a file in the web configuration format of Prometheus's
-// exporters; their toolkit reads and validates it. Passwords are checked here: a client that guesses waits for itself, and does not delay
-// clients that know one.
+// Package webconfig adds the TLS settings, headers and passwords of a web configuration file to a server. The file has
+// the format of Prometheus's exporters, whose toolkit reads and validates it. This package checks the passwords itself:
+// a client that guesses passwords delays only itself, and not clients with a right password.
 package webconfig
 
 import (
@@ -24,23 +24,23 @@ import (
 	"github.com/windowstat/windowstat/internal/logonce"
 )
 
-// File is a web configuration file. It is looked at for each request and each handshake, so that changes hold at once; one with
-// a mistake is logged, and what it said before stays. It must be made with [Open], and is safe for concurrent use
-// once it protects a server.
+// File is a web configuration file. Each request and each handshake reads it, so changes take effect immediately.
+// An invalid file is logged, and the previous configuration stays in effect. Create a File with [Open]. It is safe for
+// concurrent use after [File.Protect].
 type File struct {
 	path string
 	log  logonce.Logger
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	last    *state
-	refused []byte    // what the file has, if that is a mistake
-	again   time.Time // when it is read again, as it may name other files that were mended
+	invalid []byte    // content of the file that was refused last
+	again   time.Time // earliest time to validate invalid again; files that it names may have been fixed
 }
 
-// retryAfter is how long a file with a mistake is not read again unless it changes. Reading it takes a while, for all requests.
+// retryAfter is the time between two validations of an unchanged invalid file. A validation delays all requests.
 const retryAfter = time.Second
 
-// state is what a file says.
+// state is a valid configuration.
 type state struct {
 	web.Config
 	content   []byte
@@ -48,7 +48,7 @@ type state struct {
 	limiter   *rate.Limiter // of all requests
 }
 
-// Open reads a file. The error names it.
+// Open reads a file. Its errors contain the path.
 func Open(path string) (*File, error) {
 	s, err := read(path)
 	if err != nil {
@@ -63,8 +63,9 @@ func read(path string) (*state, error) {
 	if err == nil {
 		err = web.Validate(path)
 	}
-	// Unlike with other exporters, HTTP/2 is off unless the file says so.
-	s := &state{content: content, Config: web.Config{TLSConfig: web.TLSConfig{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS13}}}
+	// HTTP/2 is off by default. Other exporters enable it by default.
+	versions := web.TLSConfig{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS13}
+	s := &state{content: content, Config: web.Config{TLSConfig: versions}}
 	if err == nil {
 		err = yaml.Unmarshal(content, &s.Config)
 	}
@@ -73,40 +74,42 @@ func read(path string) (*state, error) {
 	}
 	s.TLSConfig.SetDirectory(filepath.Dir(path))
 	s.passwords = newPasswords(s.Users)
-	s.limiter = rate.NewLimiter(rate.Every(s.RateLimiterConfig.Interval), s.RateLimiterConfig.Burst) // of any rate without an interval
+	s.limiter = rate.NewLimiter(rate.Every(s.RateLimiterConfig.Interval), s.RateLimiterConfig.Burst) // 0 means no limit
 	return s, nil
 }
 
-// current returns what the file says now, or what it said last before a mistake.
+// current returns the configuration in the file, or the last valid one.
 func (f *File) current() *state {
-	// The contents are compared and not the time of the last change: files are replaced by links, as in Kubernetes, and mended within a
-	// second.
+	// Compare contents. The time of the last change is not sufficient: Kubernetes replaces files by links, and a file
+	// may change twice in a second.
 	content, err := os.ReadFile(f.path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err == nil && (bytes.Equal(content, f.last.content) || bytes.Equal(content, f.refused) && time.Now().Before(f.again)) {
+	isInvalid := bytes.Equal(content, f.invalid) && time.Now().Before(f.again)
+	if err == nil && (bytes.Equal(content, f.last.content) || isInvalid) {
 		return f.last
 	}
 	next, err := read(f.path)
 	if err == nil && len(next.content) == 0 {
-		err = errors.New("the file is empty") // it is being written, and must not open what it protects
+		err = errors.New("the file is empty") // an editor may be writing it; do not drop the passwords
 	}
 	if err != nil {
-		f.refused, f.again = content, time.Now().Add(retryAfter)
-		f.log.Log(slog.LevelError, "the web configuration was not read again; what it said before stays", "file", f.path, "err", err)
+		f.invalid, f.again = content, time.Now().Add(retryAfter)
+		f.log.Log(slog.LevelError, "cannot load the web configuration; the previous one stays in effect",
+			"file", f.path, "err", err)
 		return f.last
 	}
 	f.last = next
 	return next
 }
 
-// Protect gives a server the TLS, the headers and the passwords of the file. The server is then to be served with
-// [http.Server.ServeTLS] if it has a TLSConfig. The networks are those of proxies whose X-Forwarded-For is trusted. It is called once.
+// Protect adds TLS, headers and passwords to a server. If the server has a TLSConfig afterwards, the caller must use
+// [http.Server.ServeTLS]. X-Forwarded-For headers from the networks proxies are trusted. Call Protect once.
 func (f *File) Protect(server *http.Server, proxies []netip.Prefix, logger *slog.Logger) {
 	f.log.To = logger
 	first := f.current()
 	server.Protocols.SetHTTP2(first.HTTPConfig.HTTP2)
-	server.Handler = &guard{file: f, next: server.Handler, proxies: proxies, turns: newTurns()}
+	server.Handler = &guard{file: f, next: server.Handler, proxies: proxies, queue: newFairQueue()}
 	if !first.TLSConfig.IsEnabled() {
 		return
 	}
@@ -114,10 +117,10 @@ func (f *File) Protect(server *http.Server, proxies []netip.Prefix, logger *slog
 	if first.HTTPConfig.HTTP2 {
 		protocols = []string{"h2", "http/1.1"}
 	}
-	// The configuration is made for each handshake, so that certificates are renewed without a restart.
+	// Create the configuration for each handshake, to load renewed certificates without a restart.
 	server.TLSConfig = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		s := f.current()
-		config, err := web.ConfigToTLSConfig(&s.TLSConfig) // it reads the certificates again
+		config, err := web.ConfigToTLSConfig(&s.TLSConfig) // reads the certificates
 		if err == nil {
 			config.NextProtos = protocols
 		}
@@ -125,15 +128,15 @@ func (f *File) Protect(server *http.Server, proxies []netip.Prefix, logger *slog
 	}}
 }
 
-// guard serves requests with a right password, and refuses others.
+// guard serves requests with a right password and refuses all others.
 type guard struct {
 	file    *File
 	next    http.Handler
 	proxies []netip.Prefix
-	turns   *turns
+	queue   *fairQueue
 }
 
-// open are the paths of probes, which have no passwords, and say nothing but that the process is there.
+// open has the paths of probes. They need no password, and only report the state of the process.
 var open = map[string]bool{"/-/healthy": true, "/-/ready": true}
 
 // ServeHTTP implements http.Handler.
@@ -144,7 +147,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	status := http.StatusOK
 	if !open[r.URL.Path] {
-		if status = g.admit(s, r); status == http.StatusOK && !s.limiter.Allow() { // guesses take nothing of it
+		if status = g.admit(s, r); status == http.StatusOK &&
+			!s.limiter.Allow() { // wrong passwords do not use up the limit
 			status = http.StatusTooManyRequests
 		}
 	}
@@ -160,7 +164,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, http.StatusText(status), status)
 }
 
-// admit returns 200 for a request that has a right password or needs none, and otherwise the status of its refusal.
+// admit returns 200 if a request has a right password or needs none, and otherwise the status for the refusal.
 func (g *guard) admit(s *state, r *http.Request) int {
 	if len(s.Users) == 0 {
 		return http.StatusOK
@@ -169,14 +173,14 @@ func (g *guard) admit(s *state, r *http.Request) int {
 	if !ok {
 		return http.StatusUnauthorized
 	}
-	// A password that was right before takes no turn: guesses of others do not delay it.
-	if s.passwords.remembered(user, password) {
+	// A verified password does not wait in the queue, so guesses of other clients do not delay it.
+	if s.passwords.isVerified(user, password) {
 		return http.StatusOK
 	}
 	status := http.StatusUnauthorized
-	if err := g.turns.take(r.Context(), clientip.Of(r, g.proxies), func() {
-		// Another request may have shown meanwhile that it is right.
-		if s.passwords.remembered(user, password) || s.passwords.compare(user, password) {
+	if err := g.queue.do(r.Context(), clientip.Of(r, g.proxies), func() {
+		// Another request may have verified the password while this one waited.
+		if s.passwords.isVerified(user, password) || s.passwords.compare(user, password) {
 			status = http.StatusOK
 		}
 	}); err != nil {

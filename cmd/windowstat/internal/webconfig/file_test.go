@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// hashed is a password as the file has it, with little work.
+// hashed returns the hash of a password for the file, with the minimum cost.
 func hashed(t *testing.T, password string) string {
 	t.Helper()
 	b, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
@@ -31,8 +31,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A mistake is named with the file.
-func TestMistakesNameTheFile(t *testing.T) {
+// Errors contain the path of the file.
+func TestErrorsNameTheFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "web.yml")
 	for text, want := range map[string]string{
@@ -44,7 +44,8 @@ func TestMistakesNameTheFile(t *testing.T) {
 		"tls_server_config: {cert_file: a, key_file: b, client_auth_type: c, cert: xy}": dir,
 	} {
 		write(t, path, text)
-		if _, err := Open(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+		if _, err := Open(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -57,8 +58,8 @@ func TestMistakesNameTheFile(t *testing.T) {
 	}
 }
 
-// A file with a mistake is read once a second, however many requests there are, and at once when it has changed.
-func TestMistakesAreReadOnce(t *testing.T) {
+// An invalid file is validated once a second for any number of requests, and immediately after a change.
+func TestInvalidFileIsReadOnceASecond(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yml")
 	write(t, path, "")
 	f, err := Open(path)
@@ -84,11 +85,14 @@ func TestMistakesAreReadOnce(t *testing.T) {
 	})
 }
 
-// What changes in the file holds at once. A mistake, or a file that is empty because it is being written, changes nothing.
-func TestTheFileIsFollowed(t *testing.T) {
+// Changes of the file take effect immediately. An invalid or empty file has no effect.
+func TestChangesTakeEffect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yml")
 	with := func(password string) string {
-		return "http_server_config: {headers: {X-Frame-Options: deny}}\nbasic_auth_users: {a: " + hashed(t, password) + "}\n"
+		return "http_server_config: {headers: {X-Frame-Options: deny}}\nbasic_auth_users: {a: " + hashed(
+			t,
+			password,
+		) + "}\n"
 	}
 	write(t, path, with("first"))
 	f, err := Open(path)
@@ -107,7 +111,7 @@ func TestTheFileIsFollowed(t *testing.T) {
 			t.Errorf("%s: %s with %q is %d, want %d", when, path, password, w.Code, want)
 		}
 	}
-	for range 2 { // compared, and remembered
+	for range 2 { // compared, then cached
 		expect("first", "/metrics", "first", 404)
 	}
 	expect("first", "/metrics", "", 401)
@@ -117,15 +121,15 @@ func TestTheFileIsFollowed(t *testing.T) {
 	write(t, path, with("second"))
 	expect("changed", "/metrics", "first", 401)
 	expect("changed", "/metrics", "second", 404)
-	for _, mistake := range []string{"nonsense: 1\n", ""} {
-		write(t, path, mistake)
-		expect("with a mistake", "/metrics", "second", 404)
-		expect("with a mistake", "/metrics", "first", 401)
-		expect("with a mistake", "/metrics", "", 401)
+	for _, invalid := range []string{"nonsense: 1\n", ""} {
+		write(t, path, invalid)
+		expect("invalid", "/metrics", "second", 404)
+		expect("invalid", "/metrics", "first", 401)
+		expect("invalid", "/metrics", "", 401)
 	}
 	write(t, path, with("third")+"rate_limit: {burst: 1, interval: 1h}\n")
 	for range 3 {
-		expect("with a limit", "/metrics", "wrong", 401) // takes nothing of it
+		expect("with a limit", "/metrics", "wrong", 401) // does not use up the limit
 		expect("with a limit", "/-/ready", "", 404)
 	}
 	expect("with a limit", "/metrics", "third", 404)

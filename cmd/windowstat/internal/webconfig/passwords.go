@@ -13,35 +13,36 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// passwords are those of the users of a file. A comparison with bcrypt takes some fifty milliseconds of a processor, so a password
-// that was right is remembered: of each user the last one, as a hash that is of no use to who has stolen it without the bcrypt hash.
-// Guesses leave nothing behind.
+// passwords checks the passwords of the users of a file. A comparison with bcrypt takes about fifty milliseconds of CPU
+// time, so the last verified password of each user is cached, as a hash keyed with the bcrypt hash. The cached hash is
+// useless without the bcrypt hash. Wrong passwords are not cached.
 type passwords struct {
 	hashes map[string]config.Secret // by user
-	any    config.Secret            // is compared for a user that does not exist, which takes as long
+	any    config.Secret            // for comparisons of unknown users, which must take as long
 
-	mu    sync.Mutex        // guards what follows
-	right map[string][]byte // by user
+	mu       sync.Mutex        // guards verified
+	verified map[string][]byte // hashes from sum, by user
 }
 
-// newPasswords are those with these hashes. Nothing is remembered of the file before: a password that was changed is wrong at once.
+// newPasswords returns passwords with an empty cache. A password that was removed from the file is therefore wrong
+// immediately.
 func newPasswords(hashes map[string]config.Secret) *passwords {
-	p := &passwords{hashes: hashes, right: map[string][]byte{}}
+	p := &passwords{hashes: hashes, verified: map[string][]byte{}}
 	for _, hash := range hashes {
 		p.any = hash
 	}
 	return p
 }
 
-// remembered reports whether a password was right before, in microseconds.
-func (p *passwords) remembered(user, password string) bool {
+// isVerified reports whether a password was verified before. The check takes microseconds.
+func (p *passwords) isVerified(user, password string) bool {
 	p.mu.Lock()
-	right := p.right[user]
+	cached := p.verified[user]
 	p.mu.Unlock()
-	return hmac.Equal(right, p.sum(user, password))
+	return hmac.Equal(cached, p.sum(user, password))
 }
 
-// compare reports whether a password is right, and remembers one that is.
+// compare reports whether a password is right, and caches a right one.
 func (p *passwords) compare(user, password string) bool {
 	hash, exists := p.hashes[user]
 	if !exists {
@@ -52,67 +53,68 @@ func (p *passwords) compare(user, password string) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.right[user] = p.sum(user, password)
+	p.verified[user] = p.sum(user, password)
 	return true
 }
 
-// sum is what is remembered in the place of a password, with the user's bcrypt hash as the key.
+// sum returns the hash of a password for the cache, keyed with the user's bcrypt hash.
 func (p *passwords) sum(user, password string) []byte {
 	h := hmac.New(sha256.New, []byte(p.hashes[user]))
 	h.Write([]byte(password))
 	return h.Sum(nil)
 }
 
-// maxGuesses is how many passwords of one host may wait for their comparison: more than a balancer has scrapers behind it when all of
-// them come for the first time.
+// maxGuesses is the maximum number of comparisons of one host that run or wait. It is more than the number of scrapers
+// behind a load balancer, which may all need their first comparison at the same time.
 const maxGuesses = 64
 
-// turns has the comparisons of a host wait for each other, and those of all hosts for half of the processors. So hosts take turns,
-// each with one at a time.
-type turns struct {
+// fairQueue runs comparisons. Each host has one running comparison at a time, and all hosts share half of the
+// processors. Hosts therefore alternate, and many guesses of one host do not delay another one.
+type fairQueue struct {
 	all *semaphore.Weighted
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards hosts
 	hosts map[string]*host
 }
 
-// host is one that compares or waits.
+// host is a client host with comparisons that run or wait.
 type host struct {
-	n   int // how many
+	n   int // number of comparisons
 	own *semaphore.Weighted
 }
 
-// newTurns has the other half of the processors left for requests whose passwords are known.
-func newTurns() *turns {
-	return &turns{all: semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/2))), hosts: map[string]*host{}}
+// newFairQueue returns an empty queue. The other half of the processors remains for requests with verified passwords.
+func newFairQueue() *fairQueue {
+	return &fairQueue{all: semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/2))), hosts: map[string]*host{}}
 }
 
-// take waits for the turn of a host, and compares then. The error is at once that too many wait, or later the end of ctx.
-func (t *turns) take(ctx context.Context, name string, compare func()) error {
-	t.mu.Lock()
-	h := t.hosts[name]
+// do waits until the host may compare, and calls compare. It returns an error immediately if the host has maxGuesses
+// comparisons, and when ctx ends before the comparison.
+func (q *fairQueue) do(ctx context.Context, name string, compare func()) error {
+	q.mu.Lock()
+	h := q.hosts[name]
 	if h == nil {
 		h = &host{own: semaphore.NewWeighted(1)}
-		t.hosts[name] = h
+		q.hosts[name] = h
 	}
 	if h.n == maxGuesses {
-		t.mu.Unlock()
-		return errors.New("too many passwords of this host are being compared")
+		q.mu.Unlock()
+		return errors.New("too many passwords of this host are waiting for their comparison")
 	}
 	h.n++
-	t.mu.Unlock()
+	q.mu.Unlock()
 	defer func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
+		q.mu.Lock()
+		defer q.mu.Unlock()
 		if h.n--; h.n == 0 {
-			delete(t.hosts, name)
+			delete(q.hosts, name)
 		}
 	}()
-	for _, turn := range []*semaphore.Weighted{h.own, t.all} {
-		if err := turn.Acquire(ctx, 1); err != nil {
+	for _, s := range []*semaphore.Weighted{h.own, q.all} {
+		if err := s.Acquire(ctx, 1); err != nil {
 			return err
 		}
-		defer turn.Release(1)
+		defer s.Release(1)
 	}
 	compare()
 	return nil
