@@ -15,8 +15,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A load tool's own counts are those of the proxy: what the client got, a 502 and an upgrade included, with the exceptions that
-// were asked for; what is skipped is not counted.
+// The counts of the proxy equal the counts of a load tool, by the status that the client received, including a 502 and
+// an upgrade. Exceptions are the selected statuses, and skipped requests are not counted.
 func TestProxyCodes(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,9 +43,28 @@ func TestProxyCodes(t *testing.T) {
 	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0",
 		"--exception-status=5xx,401", "--skip=/healthz", "--skip=/static/", "--skip", "OPTIONS /")
 	front := p.find(t, `proxy +(http\S+)`)
-	hc := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	hc := &http.Client{
+		Transport:     &http.Transport{},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	defer hc.CloseIdleConnections()
-	ways := []string{"200", "200", "401", "404", "304", "503", "600", "302", "early", "upgrade", "down", "healthz", "static/x", "static", "options"}
+	ways := []string{
+		"200",
+		"200",
+		"401",
+		"404",
+		"304",
+		"503",
+		"600",
+		"302",
+		"early",
+		"upgrade",
+		"down",
+		"healthz",
+		"static/x",
+		"static",
+		"options",
+	}
 	var mu sync.Mutex
 	got, failed, all := map[string]int64{}, int64(0), int64(0)
 	var wg sync.WaitGroup
@@ -87,7 +106,10 @@ func TestProxyCodes(t *testing.T) {
 	wg.Wait()
 	metrics := settled(t, p.find(t, `metrics +(http\S+)`))
 	for code, n := range got {
-		if line := fmt.Sprintf("windowstat_inbound_complete_total{code=%q} %d\n", code, n); !strings.Contains(metrics, line) {
+		if line := fmt.Sprintf("windowstat_inbound_complete_total{code=%q} %d\n", code, n); !strings.Contains(
+			metrics,
+			line,
+		) {
 			t.Errorf("no %q on the page", line)
 		}
 	}
@@ -103,7 +125,8 @@ func TestProxyCodes(t *testing.T) {
 	if n := strings.Count(metrics, "windowstat_inbound_complete_total{"); n != len(got) || n != 10 {
 		t.Errorf("%d codes, want %v", n, got)
 	}
-	if strings.Contains(metrics, "healthz") || strings.Contains(metrics, "static") || strings.Contains(metrics, "OPTIONS") {
+	if strings.Contains(metrics, "healthz") || strings.Contains(metrics, "static") ||
+		strings.Contains(metrics, "OPTIONS") {
 		t.Error("what was skipped is on the page")
 	}
 	if status := p.end(t); status != 0 {

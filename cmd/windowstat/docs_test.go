@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	// A code block, or code within a sentence.
+	// code matches a code block, or code within a sentence.
 	code = regexp.MustCompile("(?ms)^```[a-z]*\n.*?^```$|`[^`\n]+`")
-	// A command in code.
+	// documented matches a command in code.
 	documented = regexp.MustCompile("(?m)^`?(?:windowstat|go run \\./cmd/windowstat) ([^`\n]+)")
-	// A word of a command; quotes may enclose it.
+	// word matches a word of a command, with or without quotes.
 	word = regexp.MustCompile(`'[^']*'|[^\s']+`)
-	// A word after which a shell reads no arguments of the command.
+	// endsCommand matches a word that ends the arguments of a command in a shell.
 	endsCommand = regexp.MustCompile(`^(#|>.*|2>.*|&&|\||&)$`)
 )
 
@@ -111,7 +111,7 @@ func results(t *testing.T, heading string) map[string][]string {
 	return rows
 }
 
-// The figures of the documentation are those of bench/RESULTS.md, rounded.
+// The figures in the documentation equal the ones in bench/RESULTS.md, rounded.
 func TestFiguresOfDocumentation(t *testing.T) {
 	cell := func(row []string, n int) float64 {
 		t.Helper()

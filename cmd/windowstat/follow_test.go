@@ -21,17 +21,24 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// logging is a process that logs.
+// logging is a Collector with a metric log.
 type logging struct {
 	*collector.Collector
 	*metriclog.Writer
 }
 
-// startLogging goes on with an application's log.
+// startLogging continues the log of an application.
 func startLogging(t *testing.T, dir, app string) logging {
 	t.Helper()
-	// Files are so small that a new one begins every few seconds.
-	o := metriclog.Options{Dir: dir, App: app, MaxFileSize: 400, MaxFiles: 1000, Location: time.UTC, Logger: slog.New(slog.DiscardHandler)}
+	// Small files: a new one begins every few seconds.
+	o := metriclog.Options{
+		Dir:         dir,
+		App:         app,
+		MaxFileSize: 400,
+		MaxFiles:    1000,
+		Location:    time.UTC,
+		Logger:      slog.New(slog.DiscardHandler),
+	}
 	last, err := metriclog.Last(o)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +54,7 @@ func startLogging(t *testing.T, dir, app string) logging {
 	return logging{c, w}
 }
 
-// second does something, and logs it when the second is over.
+// second counts n calls and logs them when the second is over.
 func (l logging) second(t *testing.T, resource string, n int) {
 	t.Helper()
 	for range n {
@@ -60,7 +67,7 @@ func (l logging) second(t *testing.T, resource string, n int) {
 	}
 }
 
-// buffer is written to by one goroutine and read by another.
+// buffer is a bytes.Buffer for two goroutines.
 type buffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -72,7 +79,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// following is a windowstat log --follow, and what ends it.
+// following starts windowstat log --follow. end stops it and returns its status.
 func following(t *testing.T, out io.Writer, stderr io.Writer, dir string) (end func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,16 +90,20 @@ func following(t *testing.T, out io.Writer, stderr io.Writer, dir string) (end f
 	return func() int { cancel(); return <-status }
 }
 
-// Rows of all processes come as they are logged, through new files and restarts, each once, and lines that are none are
-// said once.
+// log --follow prints the rows of all processes once, when they are logged, across new files and restarts. It reports
+// malformed lines once.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		time.Sleep(500 * time.Millisecond) // in the middle of a second
 		shop := startLogging(t, dir, "shop")
-		shop.second(t, "a-before", 9) // before it begins
+		shop.second(t, "a-before", 9) // before log --follow starts
 		now := time.Now().UTC()
-		old := fmt.Sprintf("%d|%s|a|5|0|0|0|0|0|0|0\nnonsense\n", now.Truncate(time.Second).UnixMilli(), now.Format(time.DateTime))
+		old := fmt.Sprintf(
+			"%d|%s|a|5|0|0|0|0|0|0|0\nnonsense\n",
+			now.Truncate(time.Second).UnixMilli(),
+			now.Format(time.DateTime),
+		)
 		if err := os.WriteFile(filepath.Join(dir, "old-metrics.log."+now.Format(time.DateOnly)), []byte(old), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -111,12 +122,16 @@ func TestFollow(t *testing.T) {
 				expect("till", "ab", 7)
 				_ = till.Close()
 			}
-			if i == 10 { // a restart, and one of these
+			if i == 10 { // a restart, and a malformed line
 				_ = shop.Close()
 				time.Sleep(3 * time.Second)
 				shop = startLogging(t, dir, "shop")
 				now := time.Now().UTC()
-				other := fmt.Sprintf("%d|%s|a|100|0|0|0|0|0|0|0\n", now.Truncate(time.Second).UnixMilli(), now.Format(time.DateTime))
+				other := fmt.Sprintf(
+					"%d|%s|a|100|0|0|0|0|0|0|0\n",
+					now.Truncate(time.Second).UnixMilli(),
+					now.Format(time.DateTime),
+				)
 				if err := os.WriteFile(filepath.Join(dir, "shop-metrics.log.pid7."+now.Format(time.DateOnly)), []byte(other), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -146,7 +161,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// An index that cannot be read is said once, and costs no rows.
+// An unreadable index is reported once, and causes no missing rows.
 func TestFollowPastAnUnreadableIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -156,7 +171,8 @@ func TestFollowPastAnUnreadableIndex(t *testing.T) {
 		for i := range 4 {
 			time.Sleep(time.Second)
 			if i == 1 {
-				if err := os.Symlink(filepath.Base(name)+".1.idx", name+".1.idx"); err != nil { // which cannot be opened
+				// A loop of links, which cannot be opened.
+				if err := os.Symlink(filepath.Base(name)+".1.idx", name+".1.idx"); err != nil {
 					t.Skip(err)
 				}
 			}
@@ -186,8 +202,8 @@ func TestFollowPastAnUnreadableIndex(t *testing.T) {
 	})
 }
 
-// A directory that goes away and comes back is said once.
-func TestFollowADirectoryThatGoes(t *testing.T) {
+// A directory that disappears and returns is reported once.
+func TestFollowARemovedDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "log")
 		time.Sleep(500 * time.Millisecond)
@@ -215,8 +231,9 @@ func TestFollowADirectoryThatGoes(t *testing.T) {
 	})
 }
 
-// A log shipper that starts before the service waits for its log, and gets every row: by the command in the documentation.
-func TestFollowBeforeTheLogIsThere(t *testing.T) {
+// A log shipper that starts before the service waits for the log, and receives every row. It uses the command of the
+// documentation.
+func TestFollowBeforeTheFirstLog(t *testing.T) {
 	page, err := os.ReadFile("../../docs/log.md")
 	if err != nil {
 		t.Fatal(err)
@@ -254,17 +271,21 @@ func TestFollowBeforeTheLogIsThere(t *testing.T) {
 			}
 			got = append(got, fmt.Sprint(row))
 		}
-		if want := []string{"{shop a 1 1}", "{shop __total_inbound_traffic__ 0 0}", "{shop a 2 2}", "{shop __total_inbound_traffic__ 0 0}"}; !slices.Equal(got, want) {
+		if want := []string{"{shop a 1 1}", "{shop __total_inbound_traffic__ 0 0}", "{shop a 2 2}", "{shop __total_inbound_traffic__ 0 0}"}; !slices.Equal(
+			got,
+			want,
+		) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "waiting for the directory "+dir) {
+		if said := stderr.String(); strings.Count(said, "\n") != 1 ||
+			!strings.Contains(said, "waiting for the directory "+dir) {
 			t.Errorf("said:\n%s", said)
 		}
 	})
 }
 
-// Whoever follows a log that is not there, perhaps by mistake, is told so.
-func TestFollowWhatIsNotThere(t *testing.T) {
+// If the log does not exist, a message names the existing logs, because a name may be misspelled.
+func TestFollowAnAbsentLog(t *testing.T) {
 	dir := aLog(t)
 	for args, want := range map[string]string{
 		"--app=shpo":           "windowstat: waiting for a log; " + dir + " has logs of shop, till-v2.pid12, till-v2.pid34\n",
@@ -276,21 +297,27 @@ func TestFollowWhatIsNotThere(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		var out, stderr strings.Builder
-		status := run(ctx, append([]string{"windowstat", "log", "--follow", "--dir=" + dir}, strings.Split(args, "  ")...), &out, &stderr)
-		if got := stderr.String(); status != 0 || !strings.HasPrefix(got, want) || want == "" && strings.Contains(got, "waiting") {
+		status := run(
+			ctx,
+			append([]string{"windowstat", "log", "--follow", "--dir=" + dir}, strings.Split(args, "  ")...),
+			&out,
+			&stderr,
+		)
+		if got := stderr.String(); status != 0 || !strings.HasPrefix(got, want) ||
+			want == "" && strings.Contains(got, "waiting") {
 			t.Errorf("%s: status %d, said %q, want %q", args, status, stderr.String(), want)
 		}
 	}
 }
 
-// closedPipe is an output that somebody has closed.
+// closedPipe is an output whose reader has closed the pipe.
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
 }
 
-// Whoever has seen enough closes the pipe.
+// A closed pipe ends the command without an error.
 func TestFollowIntoAClosedPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

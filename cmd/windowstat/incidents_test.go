@@ -21,22 +21,24 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// told is a row of a table in docs/incidents.md.
-type told struct {
+// documentedChange is a row of a table in docs/incidents.md.
+type documentedChange struct {
 	resource, number      string
-	earliest, latest      int // seconds
+	earliest, latest      int // seconds after the beginning of the incident
 	before, least, atMost float64
 }
 
-// stories are the tables of docs/incidents.md, by incident.
-func stories(t *testing.T) map[string][]told {
+// documentedChanges returns the tables of docs/incidents.md by incident.
+func documentedChanges(t *testing.T) map[string][]documentedChange {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/incidents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("^\\| (?:([0-9]+) to )?([0-9]+) s \\| `([^`]+)` \\| (\\w+) \\| ([0-9]+) \\| (more than |less than |)([0-9]+) \\|$")
-	all, name := map[string][]told{}, ""
+	row := regexp.MustCompile(
+		"^\\| (?:([0-9]+) to )?([0-9]+) s \\| `([^`]+)` \\| (\\w+) \\| ([0-9]+) \\| (more than |less than |)([0-9]+) \\|$",
+	)
+	all, name := map[string][]documentedChange{}, ""
 	for line := range strings.Lines(string(page)) {
 		line = strings.TrimSpace(line)
 		if title, ok := strings.CutPrefix(line, "### "); ok {
@@ -47,7 +49,14 @@ func stories(t *testing.T) map[string][]told {
 			continue
 		}
 		number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
-		x := told{resource: m[3], number: m[4], latest: int(number(m[2])), before: number(m[5]), least: number(m[7]), atMost: number(m[7])}
+		x := documentedChange{
+			resource: m[3],
+			number:   m[4],
+			latest:   int(number(m[2])),
+			before:   number(m[5]),
+			least:    number(m[7]),
+			atMost:   number(m[7]),
+		}
 		if x.earliest = x.latest; m[1] != "" {
 			x.earliest = int(number(m[1]))
 		}
@@ -62,21 +71,28 @@ func stories(t *testing.T) map[string][]told {
 	return all
 }
 
-// direct is a way to a handler without a network, for which a clock of synctest would not wait.
+// direct calls a handler without a network. A network connection would stop the clock of synctest.
 type direct struct{ http.Handler }
 
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	w, served := httptest.NewRecorder(), httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.RequestURI(), r.Body)
+	w, served := httptest.NewRecorder(), httptest.NewRequestWithContext(
+		r.Context(),
+		r.Method,
+		r.URL.RequestURI(),
+		r.Body,
+	)
 	served.Header = r.Header
 	d.ServeHTTP(w, served)
 	return w.Result(), nil
 }
 
-// rehearse logs the demo's service for so long, with an incident that begins after a while. It must be called within synctest, where
-// each second has what is due in it, however slow the machine is.
+// rehearse logs the service of the demo with an incident, and returns the second of its beginning. It must be called
+// within synctest, so that each second has the due requests on any machine.
 func rehearse(t *testing.T, dir, name string, after, length time.Duration) (from time.Time) {
 	t.Helper()
-	x, err := exporter.New(exporter.Options{App: "demo", Log: metriclog.Options{Dir: dir}, Logger: slog.New(slog.DiscardHandler)})
+	x, err := exporter.New(
+		exporter.Options{App: "demo", Log: metriclog.Options{Dir: dir}, Logger: slog.New(slog.DiscardHandler)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +105,7 @@ func rehearse(t *testing.T, dir, name string, after, length time.Duration) (from
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
 	if unanswered := shop.Load(ctx, "http://shop", direct{shop.Handler()}); unanswered > 0 {
-		t.Errorf("%d requests got no answer", unanswered)
+		t.Errorf("%d requests received no response", unanswered)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
@@ -97,8 +113,8 @@ func rehearse(t *testing.T, dir, name string, after, length time.Duration) (from
 	return from
 }
 
-// The incidents of the demo are as docs/incidents.md tells them: what leaves, in which second, and by how much. The command of
-// the page finds them, and writes the report.
+// The incidents of the demo change the numbers that docs/incidents.md names, in the documented seconds and by the
+// documented amounts. windowstat onset finds the changes, and windowstat report writes the report.
 func TestIncidents(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -107,9 +123,9 @@ func TestIncidents(t *testing.T) {
 	for _, name := range []string{"hang", "limit", "retries"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story := stories(t)[name]
-			if len(story) < 3 {
-				t.Fatalf("%d rows of a story", len(story))
+			changes := documentedChanges(t)[name]
+			if len(changes) < 3 {
+				t.Fatalf("%d documented changes", len(changes))
 			}
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
@@ -134,27 +150,34 @@ func TestIncidents(t *testing.T) {
 				for _, o := range got.Onsets {
 					for _, c := range o.Changes {
 						at := int(c.Time.Sub(begin).Seconds())
-						for _, x := range story {
+						for _, x := range changes {
 							if x.resource == o.Resource && x.number == c.Number {
 								seen[x.resource+x.number] = fmt.Sprintf("+%d from %g to %g", at, c.Before, c.After)
-								if at < x.earliest || at > x.latest || c.After < x.least || c.After > x.atMost || c.Before < x.before/2-3 || c.Before > 2*x.before+3 {
+								if at < x.earliest || at > x.latest || c.After < x.least || c.After > x.atMost ||
+									c.Before < x.before/2-3 ||
+									c.Before > 2*x.before+3 {
 									t.Errorf("%v: %s", x, seen[x.resource+x.number])
 								}
 							}
 						}
 					}
 				}
-				for _, x := range story {
+				for _, x := range changes {
 					if seen[x.resource+x.number] == "" {
 						t.Errorf("%v: not in\n%s", x, out)
 					}
 				}
 				if name == "hang" {
-					_, out, stderr := execute(t, "backtest  --zone=UTC  --dir="+dir+"  --from="+from+"  --limit=db: products concurrency 20")
+					_, out, stderr := execute(
+						t,
+						"backtest  --zone=UTC  --dir="+dir+"  --from="+from+"  --limit=db: products concurrency 20",
+					)
 					page, _ := os.ReadFile("../../docs/incidents.md")
-					said := regexp.MustCompile(`at least ([0-9]+) calls would`).FindSubmatch(page)
-					if found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out); said == nil || found == nil || found[1] != string(said[1]) {
-						t.Errorf("the page says %s:\n%s%s", said, out, stderr)
+					documented := regexp.MustCompile(`at least ([0-9]+) calls would`).FindSubmatch(page)
+					if found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out); documented == nil ||
+						found == nil ||
+						found[1] != string(documented[1]) {
+						t.Errorf("the page has %s:\n%s%s", documented, out, stderr)
 					}
 				}
 				file := filepath.Join(dir, "incident.html")
@@ -162,7 +185,8 @@ func TestIncidents(t *testing.T) {
 				if status := run(t.Context(), []string{"windowstat", "report", "--dir", dir, "--from", from, "-o", file}, &report, &report); status != 0 {
 					t.Errorf("report: %d, %s", status, report.String())
 				}
-				if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), story[0].resource) || len(b) > 200_000 {
+				if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), changes[0].resource) ||
+					len(b) > 200_000 {
 					t.Errorf("report: %d bytes, %v", len(b), err)
 				}
 			})
@@ -170,10 +194,11 @@ func TestIncidents(t *testing.T) {
 	}
 }
 
-// The demo breaks in the second that it prints, and what it sends meanwhile is counted.
+// The incident of the demo begins in the printed second, and its requests are counted.
 func TestDemoBreaks(t *testing.T) {
 	t.Parallel()
-	for name, broken := range map[string]func(value func(metric string) float64) bool{ // by the page, for what is never usual
+	// Checks of metrics that are never true before the incident.
+	for name, broken := range map[string]func(value func(metric string) float64) bool{
 		"hang":  func(value func(string) float64) bool { return value(`in_flight{resource="db: products"}`) > 50 },
 		"limit": func(value func(string) float64) bool { return value("limits") == 2 },
 		"retries": func(value func(string) float64) bool {

@@ -67,7 +67,7 @@ func TestLog(t *testing.T) {
 			"--format=sentinel  --app=shop  --from=1767323046  --to=1767323046000", 0,
 			"cart\\x7c\\\\1,__total_inbound_traffic__", "",
 		},
-		// From 15 minutes before.
+		// The default of --from is 15 minutes before --to.
 		{"--format=sentinel  --app=shop  --to=2026-01-02 03:04:05", 0, "checkout,__total_inbound_traffic__", ""},
 		{"--app=shop", 0, "", "no rows from "},
 		{
@@ -183,7 +183,7 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --from=+5m", []string{`--from: "+5m" is relative to --from, and only valid in --to`}},
 		{"--dir=" + dir + "  --by=pass", []string{"--by: needs --top or --step or --summary"}},
 		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
-		// In the same order each time.
+		// The order of errors is stable.
 		{
 			"--dir=" + dir + "  --step=0s  --top=0",
 			[]string{"--step: 0s would mean the default; leave it out\nwindowstat: --top: 0 would mean the " +

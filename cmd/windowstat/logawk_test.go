@@ -13,13 +13,20 @@ import (
 	"time"
 )
 
-// awkLog writes logs of two minutes: of shop in three files, and of another process of it; of Sentinel, with lines of older
-// versions, and names that it does not escape.
+// awkLog writes logs of two minutes: three files of shop, a file of another process of shop, and a file of Sentinel
+// with lines of older versions and unescaped names.
 func awkLog(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	r := rand.New(rand.NewPCG(1, 2))
-	names := []string{"GET /api/v1/items", "GET /api/v2/items/7", "GET /api/v2/users", `say "a,b"`, "\x1b[2J\\q", "__total_inbound_traffic__"}
+	names := []string{
+		"GET /api/v1/items",
+		"GET /api/v2/items/7",
+		"GET /api/v2/users",
+		`say "a,b"`,
+		"\x1b[2J\\q",
+		"__total_inbound_traffic__",
+	}
 	for _, name := range []string{"shop-metrics.log.2026-01-02", "shop-metrics.log.2026-01-02.1", "shop-metrics.log.2026-01-02.2", "shop-metrics.log.pid7.2026-01-02"} {
 		begin, end := 1767323030, 1767323150
 		switch filepath.Ext(name) {
@@ -37,8 +44,18 @@ func awkLog(t *testing.T) (dir string) {
 				if i < len(names)-1 && r.IntN(3) == 0 {
 					continue
 				}
-				fmt.Fprintf(&b, "%d000|%s|%s|%d|%d|%d|%d|%d", second, time.Unix(int64(second), 0).UTC().Format(time.DateTime), resource,
-					r.IntN(50), r.IntN(4)*r.IntN(2), r.IntN(50), r.IntN(3), r.IntN(200))
+				fmt.Fprintf(
+					&b,
+					"%d000|%s|%s|%d|%d|%d|%d|%d",
+					second,
+					time.Unix(int64(second), 0).UTC().Format(time.DateTime),
+					resource,
+					r.IntN(50),
+					r.IntN(4)*r.IntN(2),
+					r.IntN(50),
+					r.IntN(3),
+					r.IntN(200),
+				)
 				if r.IntN(9) > 0 {
 					fmt.Fprintf(&b, "|%d|%d|0", r.IntN(2), r.IntN(30))
 				}
@@ -67,16 +84,17 @@ func shell(t *testing.T, dir, command string) string {
 	return string(out)
 }
 
-// Lines are those that awk chooses in the files, byte for byte.
+// The lines are the ones that awk selects in the files, byte for byte.
 func TestLogLinesBesideAwk(t *testing.T) {
 	dir := awkLog(t)
-	if err := os.Remove(filepath.Join(dir, "shop-metrics.log.pid7.2026-01-02")); err != nil { // awk does not merge
+	// Awk does not merge processes.
+	if err := os.Remove(filepath.Join(dir, "shop-metrics.log.pid7.2026-01-02")); err != nil {
 		t.Fatal(err)
 	}
 	const files = " shop-metrics.log.2026-01-02 shop-metrics.log.2026-01-02.1 shop-metrics.log.2026-01-02.2"
 	for args, command := range map[string]string{
 		"--from=2026-01-02":                                                       "cat" + files,
-		"--from=2026-01-02  --zone=Asia/Kolkata":                                  "cat" + files, // dates, too
+		"--from=2026-01-02  --zone=Asia/Kolkata":                                  "cat" + files, // also dates
 		"--from=2026-01-02  --where=block>0":                                      `awk -F'|' '$5>0'` + files,
 		"--from=2026-01-02  --where=rt_avg >= 0.1s":                               `awk -F'|' '$8>=100'` + files,
 		"--from=2026-01-02  --where=rt_avg>99999us":                               `awk -F'|' '$8>99.999'` + files,
@@ -97,7 +115,16 @@ func TestLogLinesBesideAwk(t *testing.T) {
 		}
 		status, got, stderr := loggedRun(t, "--format=sentinel  --dir="+dir+"  "+args)
 		if want := shell(t, dir, command); status != 0 || got != want || want == "" {
-			t.Errorf("%s: status %d, %d lines, want %d\n%.400s\nwant\n%.400s\n%s", args, status, strings.Count(got, "\n"), strings.Count(want, "\n"), got, want, stderr)
+			t.Errorf(
+				"%s: status %d, %d lines, want %d\n%.400s\nwant\n%.400s\n%s",
+				args,
+				status,
+				strings.Count(got, "\n"),
+				strings.Count(want, "\n"),
+				got,
+				want,
+				stderr,
+			)
 		}
 	}
 }
@@ -113,7 +140,8 @@ type added struct {
 	PeakTime                               time.Time `json:"peak_time"`
 }
 
-// Sums are those of awk, over both processes: with the most of a second, the first such second, and the average of all calls.
+// The sums over both processes equal the sums of awk, with the first of the busiest seconds and the average of all
+// calls.
 func TestLogSumsBesideAwk(t *testing.T) {
 	dir := awkLog(t)
 	const program = `awk -F'|' -v CONVFMT=%%.0f -v step=%d -v by=%d -v begin=%d '%s {
@@ -148,8 +176,13 @@ func TestLogSumsBesideAwk(t *testing.T) {
 	} {
 		from := int64(1767312000)
 		command := fmt.Sprintf(program, tc.step, tc.by, from*1000, tc.condition) + tc.then
-		if tc.args == "--step=7s" { // counted from midnight, which 7s do not divide the time since 1970 into
-			command = strings.Replace(fmt.Sprintf(program, 7000, tc.by, from*1000, ""), "$1 - $1 % step", "$1 - ($1 - begin) % step", 1)
+		if tc.args == "--step=7s" { // steps begin at midnight, and 7 s do not divide the seconds since 1970
+			command = strings.Replace(
+				fmt.Sprintf(program, 7000, tc.by, from*1000, ""),
+				"$1 - $1 % step",
+				"$1 - ($1 - begin) % step",
+				1,
+			)
 		}
 		want := strings.Split(strings.TrimSpace(shell(t, dir, command)), "\n")
 		_, out, stderr := loggedRun(t, "--format=json  --from=2026-01-02  --to=2026-01-02  --dir="+dir+"  "+tc.args)
@@ -159,10 +192,25 @@ func TestLogSumsBesideAwk(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &a); err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
-			got = append(got, fmt.Sprintf("%d|%s|%d|%d|%d|%d|%d|%d|%.3f|%d|%d", a.TS, a.Resource, a.Pass, a.Block, a.Complete, a.Exception, a.Occupied,
-				a.InFlight, a.RT*1000, a.Peak, max(a.PeakTime.UnixMilli(), 0)))
+			got = append(
+				got,
+				fmt.Sprintf(
+					"%d|%s|%d|%d|%d|%d|%d|%d|%.3f|%d|%d",
+					a.TS,
+					a.Resource,
+					a.Pass,
+					a.Block,
+					a.Complete,
+					a.Exception,
+					a.Occupied,
+					a.InFlight,
+					a.RT*1000,
+					a.Peak,
+					max(a.PeakTime.UnixMilli(), 0),
+				),
+			)
 		}
-		if !strings.Contains(tc.args, "--top") { // the order is of another test
+		if !strings.Contains(tc.args, "--top") { // another test checks the order
 			slices.Sort(got)
 			slices.Sort(want)
 		}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A proxy that is restarted knows the names that it has earned; routes have their series from the start, and what has not been
-// answered with success has none. A state file that cannot be read is set aside, and the proxy starts.
+// A restarted proxy has the names that it earned before. Routes have series from the start. Paths without a successful
+// response have no series. An unreadable state file is renamed, and the proxy starts.
 func TestProxyRemembersNames(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,18 @@ func TestProxyRemembersNames(t *testing.T) {
 		`"POST /checkout" 0, "GET /jobs/nightly" 2, "unmatched" 1`,
 		`"POST /checkout" 0, "GET /jobs/nightly" 1, "unmatched" 2`,
 	} {
-		p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--metric-log.dir", dir, "--routes", routes)
+		p := launch(
+			t,
+			"proxy",
+			anyPort,
+			"--upstream",
+			upstream.URL,
+			"--proxy.listen-address=127.0.0.1:0",
+			"--metric-log.dir",
+			dir,
+			"--routes",
+			routes,
+		)
 		front, page := p.find(t, `proxy +(http\S+)`), p.find(t, `metrics +(http\S+)`)
 		_, metrics := get(t, page)
 		if !strings.Contains(metrics, `windowstat_pass_total{resource="POST /checkout"} 0`+"\n") {
@@ -53,7 +64,7 @@ func TestProxyRemembersNames(t *testing.T) {
 		if status := p.end(t); status != 0 {
 			t.Errorf("status %d:\n%s", status, p.output())
 		}
-		if said := strings.Contains(p.output(), "renamed the file to "+state+".unreadable"); said != (run == 2) {
+		if renamed := strings.Contains(p.output(), "renamed the file to "+state+".unreadable"); renamed != (run == 2) {
 			t.Errorf("run %d: %s", run, p.output())
 		}
 		if run == 1 {
@@ -64,9 +75,9 @@ func TestProxyRemembersNames(t *testing.T) {
 	}
 }
 
-// A limit on a route cannot be passed by another spelling that a loose service takes for the same, and whatever it takes for the
-// same one on unmatched holds.
-func TestNoSpellingPassesALimit(t *testing.T) {
+// Other spellings of a path, which a tolerant service treats as equal, do not bypass the limit of a route. Spellings
+// that count for unmatched do not bypass its limit.
+func TestSpellingsDoNotBypassALimit(t *testing.T) {
 	t.Parallel()
 	upstream, _ := rawUpstream(t, okAnswer)
 	limits := filepath.Join(t.TempDir(), "limits.yml")
@@ -80,23 +91,38 @@ func TestNoSpellingPassesALimit(t *testing.T) {
 	for arg, more := range map[string][]string{"--loose-paths": nil, "--routes-only": {"POST /images\\..\\checkout", "POST /%252e/checkout"}} {
 		p, address := startProxy(t, upstream, "--route=POST /checkout", "--limits.file="+limits, arg, "--skip=/images/")
 		for _, request := range slices.Concat(spellings, more) {
-			if got := send(t, address, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 429 ") {
+			if got := send(t, address, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(
+				got,
+				"HTTP/1.1 429 ",
+			) {
 				t.Errorf("%s, %s: %.100q", arg, request, got)
 			}
 		}
-		if got := send(t, address, "GET /images/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+		if got := send(t, address, "GET /images/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(
+			got,
+			"HTTP/1.1 200 ",
+		) {
 			t.Errorf("%s: what is skipped: %.100q", arg, got)
 		}
 		p.end(t)
 	}
 }
 
-// With --routes-only nothing but routes has a name of its own, whatever the service answers.
+// With --routes-only, only routes have their own names, for any response of the service.
 func TestProxyOfRoutesOnly(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer upstream.Close()
-	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--routes-only", "--route=GET /users/{id}")
+	p := launch(
+		t,
+		"proxy",
+		anyPort,
+		"--upstream",
+		upstream.URL,
+		"--proxy.listen-address=127.0.0.1:0",
+		"--routes-only",
+		"--route=GET /users/{id}",
+	)
 	front := p.find(t, `proxy +(http\S+)`)
 	for _, path := range []string{"/users/jane", "/users/joe", "/a", "/a", "/users/jane%2Fx"} {
 		get(t, front+path)

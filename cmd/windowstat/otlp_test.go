@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A command pushes by OTLP what it is told to, with histograms: cumulative ones, or deltas.
+// The flags of OTLP select a push of histograms and sums, cumulative or as deltas.
 func TestOTLPFlags(t *testing.T) {
 	for _, tc := range []struct {
 		flags    []string
@@ -36,7 +36,11 @@ func TestOTLPFlags(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			p := launch(t, append([]string{"demo", "--duration=2s", anyPort, "--otlp.url=" + server.URL, "--otlp.label=job=shop"}, tc.flags...)...)
+			p := launch(
+				t,
+				append(
+					[]string{"demo", "--duration=2s", anyPort, "--otlp.url=" + server.URL, "--otlp.label=job=shop"},
+					tc.flags...)...)
 			if status := p.wait(t); status != 0 {
 				t.Errorf("status %d:\n%s", status, p.output())
 			}

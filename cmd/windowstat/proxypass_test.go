@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// What a client sends right after an upgrade's request, in the same packet, was lost: websockets of impatient clients hung. Each side
-// ends by itself.
+// Regression: the proxy lost data that a client sent in the packet of an upgrade request, and websockets hung. Both
+// sides can close their direction separately.
 func TestProxyKeepsBytesAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,10 +63,14 @@ func TestProxyKeepsBytesAfterAnUpgrade(t *testing.T) {
 	p.end(t)
 }
 
-// What stands in an answer 304 is about the answer that it stands for, and net/http leaves it out.
+// A 304 response keeps the headers Content-Length and Content-Type, which describe the cached response. net/http would
+// remove them.
 func TestProxyKeepsTheLengthOfNotModified(t *testing.T) {
 	t.Parallel()
-	upstream, _ := rawUpstream(t, "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 1234\r\nContent-Type: text/x\r\n\r\n")
+	upstream, _ := rawUpstream(
+		t,
+		"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 1234\r\nContent-Type: text/x\r\n\r\n",
+	)
 	p, address := startProxy(t, upstream)
 	for _, method := range []string{"GET", "HEAD"} {
 		c, err := net.Dial("tcp", address)
@@ -76,13 +80,15 @@ func TestProxyKeepsTheLengthOfNotModified(t *testing.T) {
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(maxWait))
 		r := bufio.NewReader(c)
-		for range 2 { // on one connection
+		for range 2 { // on the same connection
 			fmt.Fprintf(c, "%s /a HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"x\"\r\n\r\n", method)
 			resp, err := http.ReadResponse(r, &http.Request{Method: method})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if h := resp.Header; resp.StatusCode != 304 || h.Get("Content-Length") != "1234" || h.Get("Content-Type") != "text/x" || resp.Close {
+			if h := resp.Header; resp.StatusCode != 304 || h.Get("Content-Length") != "1234" ||
+				h.Get("Content-Type") != "text/x" ||
+				resp.Close {
 				t.Errorf("%s: %s, %v", method, resp.Status, h)
 			}
 		}
@@ -90,9 +96,9 @@ func TestProxyKeepsTheLengthOfNotModified(t *testing.T) {
 	p.end(t)
 }
 
-// A stranger says nothing of who asks, in trailers neither, nor by names that a service takes for the same. Other trailers pass if they
-// are announced.
-func TestStrangersDoNotSayWhoAsks(t *testing.T) {
+// An untrusted client cannot set headers about itself, in trailers or with names that a service may treat as equal.
+// Other announced trailers pass.
+func TestUntrustedClientsCannotSetForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -122,9 +128,13 @@ func TestStrangersDoNotSayWhoAsks(t *testing.T) {
 	p, address := startProxy(t, l.Addr().String())
 	trusting, trusted := startProxy(t, l.Addr().String(), "--proxy.trusted-proxies=127.0.0.0/8")
 	for _, to := range []string{address, trusted} {
-		got := send(t, to, "POST / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX_Forwarded_For: 192.0.2.7\r\nx-forwarded_Proto: 192.0.2.7\r\nX.Forwarded.Host: 192.0.2.7\r\n"+
-			"X_Other: 1\r\nTrailer: X-Forwarded-For, X-Sum, x_forwarded_for, Forwarded\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"+
-			"X-Forwarded-For: 192.0.2.7\r\nX-Sum: 1\r\nX_forwarded_for: 192.0.2.7\r\nForwarded: for=192.0.2.7\r\nX-Late: 1\r\nContent-Length: 3\r\n\r\n")
+		got := send(
+			t,
+			to,
+			"POST / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX_Forwarded_For: 192.0.2.7\r\nx-forwarded_Proto: 192.0.2.7\r\nX.Forwarded.Host: 192.0.2.7\r\n"+
+				"X_Other: 1\r\nTrailer: X-Forwarded-For, X-Sum, x_forwarded_for, Forwarded\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"+
+				"X-Forwarded-For: 192.0.2.7\r\nX-Sum: 1\r\nX_forwarded_for: 192.0.2.7\r\nForwarded: for=192.0.2.7\r\nX-Late: 1\r\nContent-Length: 3\r\n\r\n",
+		)
 		if !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 			t.Fatalf("%q", got)
 		}
@@ -144,8 +154,8 @@ func TestStrangersDoNotSayWhoAsks(t *testing.T) {
 	trusting.end(t)
 }
 
-// What is for no service does not reach one, and is no exception of it.
-func TestProxyRefusesWhatIsForNoService(t *testing.T) {
+// Requests that no service can handle are refused. They do not count as exceptions.
+func TestProxyRefusesOtherRequests(t *testing.T) {
 	t.Parallel()
 	upstream, requests := rawUpstream(t, okAnswer)
 	p, address := startProxy(t, upstream)
@@ -155,7 +165,8 @@ func TestProxyRefusesWhatIsForNoService(t *testing.T) {
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                                                             "400",
 		"GET * HTTP/1.1\r\nHost: shop\r\n\r\n":                                                         "400",
 	} {
-		if got := send(t, address, request); !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") || strings.Count(got, "HTTP/1.") != 1 {
+		if got := send(t, address, request); !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") ||
+			strings.Count(got, "HTTP/1.") != 1 {
 			t.Errorf("%q: %q", request, got)
 		}
 	}
@@ -164,14 +175,18 @@ func TestProxyRefusesWhatIsForNoService(t *testing.T) {
 		t.Errorf("%q arrives", got)
 	default:
 	}
-	if metrics := settled(t, p.find(t, `metrics +(http\S+)`)); !strings.Contains(metrics, `windowstat_exception_total{resource="unmatched"} 0`+"\n") {
+	if metrics := settled(t, p.find(t, `metrics +(http\S+)`)); !strings.Contains(
+		metrics,
+		`windowstat_exception_total{resource="unmatched"} 0`+"\n",
+	) {
 		t.Error("counted as exceptions")
 	}
-	// Without a Host a request of HTTP/1.0 gets that of the upstream, and nothing is said of one.
+	// A request of HTTP/1.0 without a Host header receives the Host of the upstream, and no X-Forwarded-Host.
 	if got := send(t, address, "GET /a HTTP/1.0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 200 ") {
 		t.Errorf("%q", got)
 	}
-	if got := <-requests; !strings.Contains(got, "\r\nHost: "+upstream+"\r\n") || strings.Contains(got, "X-Forwarded-Host") {
+	if got := <-requests; !strings.Contains(got, "\r\nHost: "+upstream+"\r\n") ||
+		strings.Contains(got, "X-Forwarded-Host") {
 		t.Errorf("%q", got)
 	}
 	p.end(t)

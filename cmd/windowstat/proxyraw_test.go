@@ -82,7 +82,7 @@ func startProxy(t *testing.T, upstream string, args ...string) (p *process, addr
 }
 
 // The upstream receives the path and query of the client unchanged: an empty query, encoded slashes, dots.
-func TestProxyPassesTheTargetAsItCame(t *testing.T) {
+func TestProxyPassesTheTargetUnchanged(t *testing.T) {
 	t.Parallel()
 	upstream, requests := rawUpstream(t, okAnswer)
 	p, address := startProxy(t, upstream)
@@ -172,7 +172,7 @@ func TestProxyBehindAnother(t *testing.T) {
 }
 
 // The server adds nothing to a response: no date, and no content type.
-func TestProxyAddsNothingToAnAnswer(t *testing.T) {
+func TestProxyAddsNothingToAResponse(t *testing.T) {
 	t.Parallel()
 	upstream, _ := rawUpstream(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"+
 		"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: 1\r\nX-A: 2\r\nX-B:\r\n\r\n<html>")
@@ -187,7 +187,7 @@ func TestProxyAddsNothingToAnAnswer(t *testing.T) {
 }
 
 // 400 failures of an upstream for the same reason are one log message with the reason. It contains no token of a URL.
-func TestProxyTellsFaultsOnce(t *testing.T) {
+func TestProxyLogsUpstreamErrorsOnce(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -244,15 +244,15 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 			out := p.output()
 			minutes := int(time.Since(began)/time.Minute) + 1 // on a slow machine
 			if n := strings.Count(out, message); n == 0 || n > minutes {
-				t.Errorf("%q is told %d times", message, n)
+				t.Errorf("%q is logged %d times", message, n)
 			}
 			for _, other := range []string{unreachable, hungUp, unreadable, brokenOff, late} {
 				if other != message && strings.Contains(out, `"`+other+`"`) {
-					t.Errorf("%q is told, too", other)
+					t.Errorf("%q is logged, too", other)
 				}
 			}
 			if strings.Contains(out, secret) || strings.Contains(out, "token") {
-				t.Error("a secret is told")
+				t.Error("a secret is logged")
 			}
 			if lines := strings.Count(out, "\n") - before; lines > 2+minutes || t.Failed() {
 				t.Errorf("%d lines:\n%s", lines, out)
@@ -262,7 +262,7 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 }
 
 // Errors of clients are not logged.
-func TestProxyTellsNothingOfClients(t *testing.T) {
+func TestProxyDoesNotLogClientErrors(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // a response that begins before the end of the body would pass
@@ -405,7 +405,7 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 	p.find(t, `(?s)(too many connections.*too many connections)`)
 	minutes := int(time.Since(began)/time.Minute) + 1 // on a slow machine
 	if n := strings.Count(p.output(), "too many connections"); n > 2*minutes {
-		t.Errorf("told %d times:\n%s", n, p.output())
+		t.Errorf("logged %d times:\n%s", n, p.output())
 	}
 	for _, c := range flood {
 		c.Close()

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// freeAddress is an address on which nobody listens. No other test's connection can take it meanwhile, as those have other hosts.
+// freeAddress returns an address without a listener. Other tests use other hosts, so their connections cannot take it.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.2.1:0")
@@ -34,7 +34,7 @@ func freeAddress(t *testing.T) string {
 // command is a process that serves pages.
 type command struct {
 	*exec.Cmd
-	pages  string // their address
+	pages  string // address of the pages
 	output bytes.Buffer
 }
 
@@ -51,7 +51,7 @@ func start(t *testing.T, args ...string) *command {
 	return c
 }
 
-// ready is the status of /-/ready; 0 if nobody answers.
+// ready returns the status of /-/ready, or 0 without a response.
 func (c *command) ready() int { return statusOf("http://" + c.pages + "/-/ready") }
 
 func statusOf(url string) int {
@@ -67,7 +67,7 @@ func statusOf(url string) int {
 	return resp.StatusCode
 }
 
-// until polls /-/ready until it has a status. Others that are not allowed meanwhile are errors.
+// until polls /-/ready until it has the wanted status. Any status that is neither wanted nor allowed is an error.
 func (c *command) until(t *testing.T, want int, allowed ...int) {
 	t.Helper()
 	for deadline := time.Now().Add(maxWait); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -75,7 +75,7 @@ func (c *command) until(t *testing.T, want int, allowed ...int) {
 		case got == want:
 			return
 		case !slices.Contains(allowed, got):
-			t.Fatalf("/-/ready is %d; %d is waited for:\n%s", got, want, &c.output)
+			t.Fatalf("/-/ready is %d; want %d:\n%s", got, want, &c.output)
 		}
 	}
 	t.Fatalf("/-/ready is not %d", want)
@@ -88,8 +88,9 @@ func (c *command) ends(t *testing.T) {
 	}
 }
 
-// The proxy is not ready before its clients' port is open, which takes as long as many saved names take. When it is told to end it is
-// not ready from that moment on, and serves its clients for the delay; then it finishes what has begun, and its pages end last.
+// The proxy is not ready until the port for clients is open. Loading many saved names delays it. After the signal to
+// end, the proxy is not ready immediately, but serves clients for the delay. Then it completes running requests, and
+// its pages end last.
 func TestReadinessOfTheProxy(t *testing.T) {
 	t.Parallel()
 	slow, arrived := make(chan struct{}), make(chan struct{}, 1)
@@ -118,17 +119,25 @@ func TestReadinessOfTheProxy(t *testing.T) {
 	}
 	const delay = 3 * time.Second
 	front := "http://" + freeAddress(t)
-	c := start(t, "proxy", "--upstream="+upstream.URL, "--proxy.listen-address="+front[len("http://"):], "--metric-log.dir="+dir, "--max-resources=100000", "--shutdown.delay="+delay.String())
+	c := start(
+		t,
+		"proxy",
+		"--upstream="+upstream.URL,
+		"--proxy.listen-address="+front[len("http://"):],
+		"--metric-log.dir="+dir,
+		"--max-resources=100000",
+		"--shutdown.delay="+delay.String(),
+	)
 	c.until(t, http.StatusServiceUnavailable, 0)
 	c.until(t, http.StatusOK, http.StatusServiceUnavailable)
 	if got := statusOf(front + "/"); got != http.StatusOK {
-		t.Errorf("it is ready, and the clients' port says %d", got)
+		t.Errorf("the proxy is ready, and the port for clients returns %d", got)
 	}
 
 	var all sync.WaitGroup
 	all.Go(func() {
 		if got := statusOf(front + "/slow"); got != http.StatusOK {
-			t.Errorf("a request that had begun got %d", got)
+			t.Errorf("a running request received %d", got)
 		}
 	})
 	<-arrived
@@ -137,8 +146,9 @@ func TestReadinessOfTheProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.until(t, http.StatusServiceUnavailable, http.StatusOK)
-	if got := statusOf(front + "/"); got != http.StatusOK && time.Since(signalled) < delay { // on a machine too slow for that the test proves less
-		t.Errorf("within the delay a client gets %d", got)
+	if got := statusOf(front + "/"); got != http.StatusOK &&
+		time.Since(signalled) < delay { // a slow machine may miss the delay
+		t.Errorf("a client receives %d within the delay", got)
 	}
 	for statusOf(front+"/") != 0 { // until the delay is over
 		time.Sleep(10 * time.Millisecond)
@@ -153,7 +163,8 @@ func TestReadinessOfTheProxy(t *testing.T) {
 	c.ends(t)
 }
 
-// A command is ready only after it was not, and not any more when it was told to end; without a delay it ends at once.
+// A command is ready once, after a time in which it is not ready, and is not ready after the signal to end. Without a
+// delay it ends immediately.
 func TestReadinessOfOtherCommands(t *testing.T) {
 	t.Parallel()
 	grows := filepath.Join(t.TempDir(), "access.log")
@@ -172,7 +183,7 @@ func TestReadinessOfOtherCommands(t *testing.T) {
 			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			for was := http.StatusOK; was != 0; { // it may end at once
+			for was := http.StatusOK; was != 0; { // it may end immediately
 				got := c.ready()
 				if got == http.StatusOK && was != got {
 					t.Errorf("/-/ready is %d after %d", got, was)

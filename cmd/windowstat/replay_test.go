@@ -15,12 +15,17 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// accessLine is a line of the format common.
+// accessLine returns a line in the format common.
 func accessLine(at time.Time, path string, status int) string {
-	return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" %d 1\n", at.UTC().Format("02/Jan/2006:15:04:05 -0700"), path, status)
+	return fmt.Sprintf(
+		"::1 - - [%s] \"GET %s HTTP/1.1\" %d 1\n",
+		at.UTC().Format("02/Jan/2006:15:04:05 -0700"),
+		path,
+		status,
+	)
 }
 
-// accessLog is a file of such lines, one each second.
+// accessLog writes a file with one line per second.
 func accessLog(t *testing.T, statuses ...int) string {
 	t.Helper()
 	var b strings.Builder
@@ -56,7 +61,7 @@ func TestReplayCommand(t *testing.T) {
 		t.Errorf("%d rows, want %d: %+v", len(got), want, got)
 	}
 
-	// A second time the seconds are there already, and stay as they are.
+	// A second replay does not change the seconds of the log.
 	before := logRows(t, dir)
 	p = launch(t, "replay", "--metric-log.dir="+dir, path)
 	if status := p.wait(t); status != 1 || strings.Count(p.output(), "has seconds up to") != 1 {
@@ -67,7 +72,8 @@ func TestReplayCommand(t *testing.T) {
 	}
 
 	p = launch(t, "replay", "--exception-status=404", "--block-status=", "--path-depth=1", path)
-	if status := p.wait(t); status != 0 || !regexp.MustCompile(`(?m)^ +4 .* 0 +0\.00% +4 +1 +25\.00% +- +- +GET /a$`).MatchString(p.output()) {
+	if status := p.wait(t); status != 0 ||
+		!regexp.MustCompile(`(?m)^ +4 .* 0 +0\.00% +4 +1 +25\.00% +- +- +GET /a$`).MatchString(p.output()) {
 		t.Errorf("status %d:\n%s", status, p.output())
 	}
 }
@@ -87,7 +93,7 @@ func logRows(t *testing.T, dir string) (all []metriclog.Row) {
 	return all
 }
 
-// A replay names the requests of a loose service as the proxy does, with routes and without.
+// A replay names the requests of a tolerant service like the proxy, with routes and without.
 func TestReplayOfLoosePaths(t *testing.T) {
 	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "access.log")
@@ -105,7 +111,7 @@ func TestReplayOfLoosePaths(t *testing.T) {
 	}
 }
 
-func TestReplayMistakes(t *testing.T) {
+func TestReplayErrors(t *testing.T) {
 	path := accessLog(t, 200)
 	link := path + ".link"
 	if err := os.Symlink(path, link); err != nil {
@@ -151,8 +157,8 @@ func TestReplayMistakes(t *testing.T) {
 	}
 }
 
-// Lines that cannot be read are shown harmless, and too many are a failure.
-func TestReplayOfRubbish(t *testing.T) {
+// Unreadable lines are printed with escaped characters. Too many of them are an error.
+func TestReplayOfUnreadableLines(t *testing.T) {
 	path := accessLog(t, 200, 200, 200, 200)
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -170,7 +176,8 @@ func TestReplayOfRubbish(t *testing.T) {
 			t.Errorf("--fail-above=%s: status %d, want %d", share, status, want)
 		}
 		out := p.output()
-		if !strings.Contains(out, path+":5: ") || !strings.Contains(out, `"\x1b]0;title\a\x00\xff\n"`) || strings.ContainsAny(out, "\x1b\x07\x00") {
+		if !strings.Contains(out, path+":5: ") || !strings.Contains(out, `"\x1b]0;title\a\x00\xff\n"`) ||
+			strings.ContainsAny(out, "\x1b\x07\x00") {
 			t.Errorf("%q", out)
 		}
 		if (want == 1) != strings.Contains(out, "1 of 5 lines are not counted; --fail-above is "+share) {
@@ -179,12 +186,12 @@ func TestReplayOfRubbish(t *testing.T) {
 	}
 }
 
-// A log that grows is served like a service: what the page has of its seconds is what the metric log has.
+// A followed log is served like a service. The page and the metric log have the same counts.
 func TestReplayFollow(t *testing.T) {
 	t.Parallel()
 	path, dir := filepath.Join(t.TempDir(), "access.log"), t.TempDir()
 	p := launch(t, "replay", "--follow", "--format=common", "--tolerance=1s", "--metric-log.dir="+dir, anyPort, path)
-	p.find(t, `following .*, (2s) behind`) // the tolerance and a second more
+	p.find(t, `following .*, (2s) behind`) // the tolerance and one second
 	page := p.find(t, `metrics +(http\S+)`)
 	f, err := os.Create(path)
 	if err != nil {
@@ -198,7 +205,9 @@ func TestReplayFollow(t *testing.T) {
 		}
 		time.Sleep(7 * time.Millisecond)
 	}
-	passed := regexp.MustCompile(`(?m)^windowstat_persecond_(?:pass|block)\{resource="(?:GET /[ab]|unmatched)"\} (\d+) (\d+)$`)
+	passed := regexp.MustCompile(
+		`(?m)^windowstat_persecond_(?:pass|block)\{resource="(?:GET /[ab]|unmatched)"\} (\d+) (\d+)$`,
+	)
 	onPage := map[int64]int64{}
 	for deadline := time.Now().Add(maxWait); ; time.Sleep(50 * time.Millisecond) {
 		status, body := get(t, page+"/seconds?window=60s")
@@ -221,7 +230,8 @@ func TestReplayFollow(t *testing.T) {
 			t.Fatalf("%d of %d calls are on the page:\n%s", sum, calls, body)
 		}
 	}
-	if status, body := get(t, page); status != http.StatusOK || strings.Contains(body, "_rt_") || !strings.Contains(body, `windowstat_pass_total{resource="GET /a"} 99`) {
+	if status, body := get(t, page); status != http.StatusOK || strings.Contains(body, "_rt_") ||
+		!strings.Contains(body, `windowstat_pass_total{resource="GET /a"} 99`) {
 		t.Errorf("%d:\n%s", status, body)
 	}
 	if status := p.end(t); status != 0 {
@@ -241,8 +251,8 @@ func TestReplayFollow(t *testing.T) {
 	}
 }
 
-// A packed log that cannot be read is said to be one, and not printed; and what a format leaves unread is shown.
-func TestReplaySaysWhatItDoesNotRead(t *testing.T) {
+// An unreadable compressed log is named as such and not printed. Fields that a format ignores are listed.
+func TestReplayReportsUnreadParts(t *testing.T) {
 	dir := t.TempDir()
 	line := strings.TrimSpace(accessLine(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC), "/a", 200)) + ` "-" "agent" `
 	for name, c := range map[string]struct {
@@ -264,22 +274,28 @@ func TestReplaySaysWhatItDoesNotRead(t *testing.T) {
 		c.want = strings.Replace(c.want, "a is read", path+" is read", 1)
 		c.want = strings.Replace(c.want, "a has no unit", path+" has no unit", 1)
 		p := launch(t, "replay", path)
-		if status := p.wait(t); status != c.status || strings.Contains(p.output(), "unit") != (name == "json") || !strings.Contains(p.output(), c.want) || strings.Contains(p.output(), "\x1b") {
+		if status := p.wait(t); status != c.status || strings.Contains(p.output(), "unit") != (name == "json") ||
+			!strings.Contains(p.output(), c.want) ||
+			strings.Contains(p.output(), "\x1b") {
 			t.Errorf("%s: status %d, no %s in\n%s", name, status, c.want, p.output())
 		}
 	}
 }
 
-// The unit of durations in JSON that do not tell it is said by the format, and an hour that comes twice is told by nothing.
-func TestReplaySaysWhatItCannotKnow(t *testing.T) {
+// The format states the unit of durations in JSON. The report counts times of an hour that clocks showed twice.
+func TestReplayReportsAssumptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.json")
 	if err := os.WriteFile(path, []byte(`{"time":"2025-10-26 02:30:00","duration":250,"status":200}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for format, want := range map[string]string{"json": "4m10s", "json-ms": "250ms", "json-us": "250µs", "json-ns": "0s"} {
 		p := launch(t, "replay", "--format="+format, "--zone=Europe/Berlin", path)
-		if status := p.wait(t); status != 0 || !strings.Contains(p.output(), " "+want+" ") || strings.Contains(p.output(), "unit") ||
-			!strings.Contains(p.output(), " 1 of an hour that comes twice when clocks are set back: taken for the one nearer") {
+		if status := p.wait(t); status != 0 || !strings.Contains(p.output(), " "+want+" ") ||
+			strings.Contains(p.output(), "unit") ||
+			!strings.Contains(
+				p.output(),
+				" 1 of an hour that comes twice when clocks are set back: taken for the one nearer",
+			) {
 			t.Errorf("%s: status %d\n%s", format, status, p.output())
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A named pipe to which nobody writes, or nobody any more, ends with the command.
+// An interrupt ends the command while it waits for a named pipe without a writer, or with an idle one.
 func TestReplayOfASilentPipe(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"replay"}, {"replay", "--format=common"}, {"replay", "--follow", "--format=common", anyPort}} {
@@ -23,31 +23,41 @@ func TestReplayOfASilentPipe(t *testing.T) {
 				t.Skip(err)
 			}
 			if written != "" {
-				w, err := os.OpenFile(path, os.O_RDWR, 0) // which does not wait for a reader
+				w, err := os.OpenFile(path, os.O_RDWR, 0) // O_RDWR does not wait for a reader
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer w.Close() //nolint:errcheck // it is a pipe
+				defer w.Close() //nolint:errcheck // closing a pipe loses nothing
 				if _, err := io.WriteString(w, written); err != nil {
 					t.Fatal(err)
 				}
 			}
 			p := launch(t, append(args, path)...)
-			time.Sleep(200 * time.Millisecond) // it waits for the pipe; if not yet, the test proves less
+			time.Sleep(200 * time.Millisecond) // usually enough to reach the wait; otherwise the test proves less
 			p.end(t)
 		}
 	}
 }
 
-// A log that was put together out of order is an error that names it, and so are clocks too far apart, though few of all lines are
-// late.
+// A concatenated log in the wrong order is an error that names the log, even if few of all lines are late. Clocks too
+// far apart are an error, too.
 func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 	begin := time.Date(2020, 1, 2, 3, 0, 0, 0, time.UTC)
 	var good, late strings.Builder
 	for i := range 9000 {
 		good.WriteString(accessLine(begin.Add(time.Duration(i)*time.Second), "/a", 200))
 		if i%1000 == 0 {
-			late.WriteString(accessLine(begin.Add(time.Duration(i)*time.Second), "/b", 200) + accessLine(begin.Add(time.Duration(i)*time.Second-time.Hour), "/b", 200))
+			late.WriteString(
+				accessLine(
+					begin.Add(time.Duration(i)*time.Second),
+					"/b",
+					200,
+				) + accessLine(
+					begin.Add(time.Duration(i)*time.Second-time.Hour),
+					"/b",
+					200,
+				),
+			)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "good.log")
@@ -56,7 +66,11 @@ func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 	}
 	pipe := pipeOf(t, late.String())
 	p := launch(t, "replay", path, pipe)
-	if status := p.wait(t); status != 1 || !strings.Contains(p.output(), "pipe: 8 of 18 lines are later than the tolerance; logs that were put together") ||
+	if status := p.wait(t); status != 1 ||
+		!strings.Contains(
+			p.output(),
+			"pipe: 8 of 18 lines are later than the tolerance; logs that were put together",
+		) ||
 		!strings.Contains(p.output(), "8 of these are among the 18 of "+pipe) {
 		t.Errorf("status %d:\n%s", status, p.output())
 	}
@@ -65,7 +79,9 @@ func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 	}
 	var mixed strings.Builder
 	for i := range 2000 {
-		mixed.WriteString(accessLine(begin.Add(time.Duration(i)*time.Second+time.Duration(i%2)*24*time.Hour), "/a", 200))
+		mixed.WriteString(
+			accessLine(begin.Add(time.Duration(i)*time.Second+time.Duration(i%2)*24*time.Hour), "/a", 200),
+		)
 	}
 	p = launch(t, "replay", pipeOf(t, mixed.String()))
 	if status := p.wait(t); status != 1 || !strings.Contains(p.output(), "lines are not counted; --fail-above is 0.1") {
@@ -73,7 +89,8 @@ func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 	}
 }
 
-// More than a thousandth of the lines of a log that are late are an error, also of one that was followed; buffers of servers explain fewer.
+// If more than a thousandth of the lines of a log are late, the command fails, also after --follow. Buffers of servers
+// may cause fewer late lines.
 func TestReplayOfALogWithFewLateLines(t *testing.T) {
 	t.Parallel()
 	const lines = 4000
@@ -91,14 +108,15 @@ func TestReplayOfALogWithFewLateLines(t *testing.T) {
 			p := launch(t, append(args, pipe)...)
 			status := p.wait(t)
 			told := fmt.Sprintf("%s: %d of %d lines are later than the tolerance", pipe, late, lines)
-			if status != want || strings.Contains(p.output(), told) != (want != 0) || !strings.Contains(p.output(), fmt.Sprintf("%d of these are among the %d of", late, lines)) {
+			if status != want || strings.Contains(p.output(), told) != (want != 0) ||
+				!strings.Contains(p.output(), fmt.Sprintf("%d of these are among the %d of", late, lines)) {
 				t.Errorf("%s, %d late: status %d, want %d:\n%s", args, late, status, want, p.output())
 			}
 		}
 	}
 }
 
-// pipeOf is a named pipe that has a text.
+// pipeOf returns a named pipe with a text.
 func pipeOf(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe")

@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// reportCommand is windowstat report. It writes the findings of windowstat onset and windowstat backtest to a file, with
-// charts.
+// reportCommand is windowstat report. It writes the findings of windowstat onset and windowstat backtest to a file,
+// with charts.
 func reportCommand() *cli.Command {
 	a := analysis{onset: true, maxRange: incident.MaxRange}
 	var source logquery.Source

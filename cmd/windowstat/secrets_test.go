@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A URL with a token, a user or a password is in no message and on no page, whatever goes wrong.
+// The token, user or password of a URL is in no message and on no page after any error.
 func TestSecretsOfURLs(t *testing.T) {
 	t.Parallel()
 	const hush = "hunter2"
@@ -35,14 +35,51 @@ func TestSecretsOfURLs(t *testing.T) {
 		{"top", "--once", "http://" + hush + "@127.0.0.1:1"},
 		{"top", "--once", nobody + "/?token=" + hush},
 		{"top", "--once", "ftp://" + hush + ":" + hush + "@127.0.0.1:1/#" + hush},
-		{"verify", "--new", "--dir=" + dir, "--app=demo", "--from=-1h", "--label=job=a", "--label=instance=b", "--url=" + nobody, "--remote-write=" + refuses.URL + "/redirect?token=" + hush},
-		{"verify", "--new", "--dir=" + dir, "--app=demo", "--from=-1h", "--label=job=a", "--label=instance=b", "--url=" + nobody, "--remote-write=ftp://" + hush + "@x/?token=" + hush},
-		{"verify", "--new", "--dir=" + dir, "--app=demo", "--from=-1h", "--label=job=a", "--label=instance=b", "--url=" + nobody, "--remote-write=http://x:y/?token=" + hush},
-		{"demo", "--log.level=debug", "--web.enable-pprof", anyPort, "--remote-write.url=" + nobody + "/?token=" + hush, "--vm.push-url=" + refuses.URL + "/?token=" + hush},
+		{
+			"verify",
+			"--new",
+			"--dir=" + dir,
+			"--app=demo",
+			"--from=-1h",
+			"--label=job=a",
+			"--label=instance=b",
+			"--url=" + nobody,
+			"--remote-write=" + refuses.URL + "/redirect?token=" + hush,
+		},
+		{
+			"verify",
+			"--new",
+			"--dir=" + dir,
+			"--app=demo",
+			"--from=-1h",
+			"--label=job=a",
+			"--label=instance=b",
+			"--url=" + nobody,
+			"--remote-write=ftp://" + hush + "@x/?token=" + hush,
+		},
+		{
+			"verify",
+			"--new",
+			"--dir=" + dir,
+			"--app=demo",
+			"--from=-1h",
+			"--label=job=a",
+			"--label=instance=b",
+			"--url=" + nobody,
+			"--remote-write=http://x:y/?token=" + hush,
+		},
+		{
+			"demo",
+			"--log.level=debug",
+			"--web.enable-pprof",
+			anyPort,
+			"--remote-write.url=" + nobody + "/?token=" + hush,
+			"--vm.push-url=" + refuses.URL + "/?token=" + hush,
+		},
 		{"demo", anyPort, "--remote-write.url=http://a:" + hush + "@x/"},
 		{"demo", anyPort, "--vm.push-url=http:///?token=" + hush},
 	}
-	var asking []*process // all at once, as some of them ask several times
+	var asking []*process // concurrently, because some of them retry
 	for _, args := range all {
 		asking = append(asking, launch(t, args...))
 	}
@@ -50,7 +87,7 @@ func TestSecretsOfURLs(t *testing.T) {
 		args := all[i]
 		if slices.Contains(args, "--web.enable-pprof") {
 			base := strings.TrimSuffix(p.find(t, `metrics +(http\S+)`), "/metrics")
-			p.find(t, `(?s)(err=.* err=)`) // of both pushes
+			p.find(t, `(?s)(err=.* err=)`) // errors of both pushes
 			for _, path := range []string{"/", "/metrics", "/metrics/seconds", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2"} {
 				if _, body := get(t, base+path); strings.Contains(body, hush) {
 					t.Errorf("%s has the secret", path)
@@ -76,9 +113,9 @@ func TestSecretsOfURLs(t *testing.T) {
 	}
 }
 
-// A receiver that repeats a request, in its response's body or in the words of its status, or that does not speak HTTP, puts
-// nothing of it into a message: no token, no header, no password, and nothing of the query.
-func TestSecretsThatAReceiverRepeats(t *testing.T) {
+// A receiver may repeat a request in its body or in the text of its status, or may not speak HTTP. No message then
+// contains a token, a header, a password or a part of the query.
+func TestSecretsInResponses(t *testing.T) {
 	t.Parallel()
 	const hush = "hunter2"
 	log := aLog(t)
@@ -116,7 +153,7 @@ func TestSecretsThatAReceiverRepeats(t *testing.T) {
 				}
 			}
 			for i, p := range asking {
-				if i%4 >= 2 && name != "a body that is no response" { // a push says so once, and goes on
+				if i%4 >= 2 && name != "a body that is no response" { // a push logs the error once and continues
 					p.find(t, "(err=)")
 					p.cancel()
 				}
@@ -135,8 +172,8 @@ func TestSecretsThatAReceiverRepeats(t *testing.T) {
 	}
 }
 
-// What a server sends beyond its response is not written anywhere: net/http would.
-func TestSecretsThatAReceiverSendsUnasked(t *testing.T) {
+// Data that a server sends after its response is not logged. net/http would log it.
+func TestSecretsAfterAResponse(t *testing.T) {
 	t.Parallel()
 	const hush = "hunter2"
 	file := filepath.Join(t.TempDir(), "client.yml")
@@ -144,14 +181,23 @@ func TestSecretsThatAReceiverSendsUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := echo(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n%[2]q\r\n")
-	c := exec.Command(os.Args[0], "demo", "--duration=2s", anyPort, "--rate=1", "--remote-write.url="+at, "--remote-write.config.file="+file)
+	c := exec.Command(
+		os.Args[0],
+		"demo",
+		"--duration=2s",
+		anyPort,
+		"--rate=1",
+		"--remote-write.url="+at,
+		"--remote-write.config.file="+file,
+	)
 	c.Env = append(os.Environ(), asCommand+"=1")
 	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), hush) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// echo is a server that answers a request with the request, by a format that has the length and the text. It returns its URL.
+// echo returns the URL of a server that responds with the request. format receives the length and the text of the
+// request.
 func echo(t *testing.T, format string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -184,7 +230,7 @@ func echo(t *testing.T, format string) string {
 	return "http://" + l.Addr().String()
 }
 
-// Profiles are where they were asked for, and nowhere else; the telemetry of every command tells whether it is ready.
+// Profiles are served only with --web.enable-pprof. The pages of a command report its health.
 func TestProfilesAndHealth(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

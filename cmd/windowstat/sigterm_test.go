@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// A process that is sent SIGTERM, whenever, ends soon: with status 0 if it serves until then, and otherwise as one that was
-// interrupted before it was done.
+// SIGTERM ends a process soon, at any time. The status is 0 for a command that serves, and 1 for an interrupted
+// command.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and does not respond
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +79,12 @@ func TestSIGTERM(t *testing.T) {
 					t.Fatalf("%v after its start it does not end:\n%s", after, &stderr)
 				}
 				var exit *exec.ExitError
-				if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGTERM && stderr.Len() == 0 {
-					continue // it had not begun
+				if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGTERM &&
+					stderr.Len() == 0 {
+					continue // it was not running yet
 				}
-				if status := c.ProcessState.ExitCode(); status != tc.status || (status == 1) != strings.Contains(stderr.String(), "interrupted") {
+				if status := c.ProcessState.ExitCode(); status != tc.status ||
+					(status == 1) != strings.Contains(stderr.String(), "interrupted") {
 					t.Errorf("%v after its start: status %d, want %d:\n%s", after, status, tc.status, &stderr)
 				}
 			}

@@ -14,12 +14,17 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// sendSpan sends a span that ended at a time, and returns the answer.
+// sendSpan sends a span that ended at a time, and returns the response.
 func sendSpan(t *testing.T, url string, id int, end time.Time) string {
 	t.Helper()
-	body := fmt.Sprintf(`{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":[`+
-		`{"traceId":"%032x","spanId":"%016x","name":"process orders","kind":5,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"}]}]}]}`,
-		id, id, end.Add(-time.Millisecond).UnixNano(), end.UnixNano())
+	body := fmt.Sprintf(
+		`{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":[`+
+			`{"traceId":"%032x","spanId":"%016x","name":"process orders","kind":5,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"}]}]}]}`,
+		id,
+		id,
+		end.Add(-time.Millisecond).UnixNano(),
+		end.UnixNano(),
+	)
 	r, err := http.Post(url+"/v1/traces", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -32,11 +37,19 @@ func sendSpan(t *testing.T, url string, id int, end time.Time) string {
 	return string(bytes.TrimSpace(answer))
 }
 
-// What a process has received is in its metric log when it has ended, in its seconds. The next one adds nothing to these.
-func TestOTLPGoesOnWithItsLog(t *testing.T) {
+// When a process ends, its metric log has all received spans, in their seconds. The next process adds nothing to these
+// seconds.
+func TestOTLPContinuesItsLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	args := []string{"otlp", anyPort, "--spans.http-listen-address=127.0.0.1:0", "--spans.grpc-listen-address=127.0.0.1:0", "--metric-log.dir", dir}
+	args := []string{
+		"otlp",
+		anyPort,
+		"--spans.http-listen-address=127.0.0.1:0",
+		"--spans.grpc-listen-address=127.0.0.1:0",
+		"--metric-log.dir",
+		dir,
+	}
 	p := launch(t, args...)
 	url := p.find(t, `otlp +(http://\S+) and gRPC`)
 	middle := time.Now().Truncate(time.Second).Add(-3500 * time.Millisecond)
@@ -45,7 +58,8 @@ func TestOTLPGoesOnWithItsLog(t *testing.T) {
 			t.Error(answer)
 		}
 	}
-	if answer := sendSpan(t, url, 5, middle.Add(-time.Minute)); !strings.Contains(answer, `"rejectedSpans":"1"`) || !strings.Contains(answer, "1 later than the tolerance of 30s") {
+	if answer := sendSpan(t, url, 5, middle.Add(-time.Minute)); !strings.Contains(answer, `"rejectedSpans":"1"`) ||
+		!strings.Contains(answer, "1 later than the tolerance of 30s") {
 		t.Error(answer)
 	}
 	if status := p.end(t); status != 0 {
@@ -71,7 +85,11 @@ func TestOTLPGoesOnWithItsLog(t *testing.T) {
 		t.Fatalf("status %d:\n%s", status, p.output())
 	}
 
-	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{Match: func(resource string) bool { return resource == "shop: process orders" }})
+	rows, err := metriclog.Searcher{
+		Dir: dir,
+	}.Search(
+		metriclog.Query{Match: func(resource string) bool { return resource == "shop: process orders" }},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +105,7 @@ func TestOTLPGoesOnWithItsLog(t *testing.T) {
 	}
 }
 
-func TestMistakesInOTLPsArguments(t *testing.T) {
+func TestOTLPBadArguments(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -23,20 +23,21 @@ import (
 
 var stormSize = flag.Int("storm", 50_000, "how many requests TestStorm sends with made-up paths")
 
-// What a storm may cost: bytes that the heap grows by after its first fifth, bytes of a page, and resources.
+// Limits of the test: growth of the heap after the first fifth of the requests, size of a page in bytes, and number of
+// resources.
 const (
 	stormHeap      = 8 << 20
 	stormPage      = 512 << 10
 	stormResources = 100
 )
 
-// storm is made-up requests from some hosts, and the services that they meet.
+// storm generates random requests of several hosts.
 type storm struct {
 	*rand.Rand
 	sent int
 }
 
-// request makes up a request: one to four segments of words, now and then something worse.
+// request returns a random request. Its path has one to four words, and sometimes invalid or very long parts.
 func (s *storm) request() *http.Request {
 	s.sent++
 	word := func() string {
@@ -52,7 +53,7 @@ func (s *storm) request() *http.Request {
 	}
 	switch s.IntN(50) {
 	case 0:
-		path += "/" + strings.Repeat(word(), 800) // some 8 kB
+		path += "/" + strings.Repeat(word(), 800) // about 8 kB
 	case 1:
 		path += "/\xff\xfe" + word()
 	case 2:
@@ -72,10 +73,10 @@ func (s *storm) request() *http.Request {
 	return r
 }
 
-// Random paths filled the table: all calls of the checkout were in _other, and the page had 1.8 MB. Under a storm from several
-// hosts, before services that answer 200, 302 or 404 to everything, what a route names is exact, a real path that no route
-// names has its series within ten calls, memory and pages stay small, and no scrape, every five seconds, fails or lacks
-// a second.
+// Regression: random paths filled the table, all calls of the checkout counted for _other, and a page had 1.8 MB. The
+// test sends random requests of several hosts to services that respond to everything with 200, 302 or 404. Counts of
+// routes are exact, a real path without a route has a series within ten calls, memory and pages stay small, and each
+// scrape, every five seconds, succeeds and has all seconds.
 func TestStorm(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusFound, http.StatusNotFound} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) { testStorm(t, status) })
@@ -86,7 +87,11 @@ func testStorm(t *testing.T, status int) {
 	var now atomic.Int64
 	now.Store(1_700_000_000 * int64(time.Second))
 	clock := func() time.Time { return time.Unix(0, now.Load()) }
-	naming := routes.Naming{Patterns: []string{"POST /checkout", "GET /users/{id}"}, Depth: httpstat.DefaultDepth, MaxValues: httpstat.DefaultMaxValues}
+	naming := routes.Naming{
+		Patterns:  []string{"POST /checkout", "GET /users/{id}"},
+		Depth:     httpstat.DefaultDepth,
+		MaxValues: httpstat.DefaultMaxValues,
+	}
 	if err := naming.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +101,9 @@ func testStorm(t *testing.T, status int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := exporter.New(exporter.Options{Collector: collector.Options{Given: naming.Given(), MaxResources: 1000, Now: clock}})
+	x, err := exporter.New(
+		exporter.Options{Collector: collector.Options{Given: naming.Given(), MaxResources: 1000, Now: clock}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +120,7 @@ func testStorm(t *testing.T, status int) {
 	send := func(r *http.Request) { front.ServeHTTP(httptest.NewRecorder(), r) }
 	heap := func() int64 {
 		runtime.GC()
-		runtime.GC() // what is pooled goes with the second
+		runtime.GC() // the second run frees pooled objects
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
@@ -127,15 +134,15 @@ func testStorm(t *testing.T, status int) {
 		return w.Body.String()
 	}
 	perSecond := regexp.MustCompile(`(?m)^windowstat_persecond_pass\{resource="POST /checkout"\} (\d+) (\d+)$`)
-	handedOut := map[string]int{}
+	delivered := map[string]int{}
 	largest := 0
 	scrape := func() string {
 		seconds := page("/metrics/seconds?cursor=storm")
 		for _, m := range perSecond.FindAllStringSubmatch(seconds, -1) {
-			if n, _ := strconv.Atoi(m[1]); handedOut[m[2]] == 0 {
-				handedOut[strings.Clone(m[2])] = n
+			if n, _ := strconv.Atoi(m[1]); delivered[m[2]] == 0 {
+				delivered[strings.Clone(m[2])] = n
 			} else {
-				t.Errorf("second %s is handed out twice", m[2])
+				t.Errorf("second %s is delivered twice", m[2])
 			}
 		}
 		all := page("/metrics")
@@ -149,7 +156,7 @@ func testStorm(t *testing.T, status int) {
 	var before int64
 	for s.sent < *stormSize {
 		send(s.request())
-		if s.sent%1000 == 3 { // a burst, the first of which is the first that the service ever sees
+		if s.sent%1000 == 3 { // a burst, which begins with the first call of the service
 			for range 7 {
 				checkouts++
 				send(httptest.NewRequest("POST", "/checkout", nil))
@@ -189,7 +196,7 @@ func testStorm(t *testing.T, status int) {
 			t.Errorf("no %q on the page", line)
 		}
 	}
-	ended := 0 // with any code
+	ended := 0 // calls with any code
 	for _, m := range regexp.MustCompile(`(?m)^windowstat_inbound_complete_total\S* (\d+)$`).FindAllStringSubmatch(last, -1) {
 		n, _ := strconv.Atoi(m[1])
 		ended += n
@@ -198,11 +205,11 @@ func testStorm(t *testing.T, status int) {
 		t.Errorf("%d of %d calls ended", ended, all)
 	}
 	sum := 0
-	for _, n := range handedOut {
+	for _, n := range delivered {
 		sum += n
 	}
 	if sum != checkouts {
-		t.Errorf("%d of %d checkouts were handed out by seconds", sum, checkouts)
+		t.Errorf("%d of %d checkouts were delivered by seconds", sum, checkouts)
 	}
 	resources := strings.Count(last, "windowstat_pass_total{")
 	if resources > stormResources || status != http.StatusOK && resources != 4 {
@@ -215,7 +222,8 @@ func testStorm(t *testing.T, status int) {
 // scrapeSeries fails if the page has no series of the resource with at least one call.
 func scrapeSeries(t *testing.T, page, resource string) {
 	t.Helper()
-	if !regexp.MustCompile(`(?m)^windowstat_pass_total\{resource="` + regexp.QuoteMeta(resource) + `"\} [1-9]`).MatchString(page) {
+	if !regexp.MustCompile(`(?m)^windowstat_pass_total\{resource="` + regexp.QuoteMeta(resource) + `"\} [1-9]`).
+		MatchString(page) {
 		t.Errorf("%s has no series after ten calls", resource)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// An endpoint behind TLS and a password is read with the client's configuration, and not without.
+// top reads an endpoint with TLS and a password if it has the client configuration, and fails without.
 func TestTop(t *testing.T) {
 	t.Parallel()
 	c, err := collector.New(collector.Options{})
@@ -58,13 +58,14 @@ func TestTop(t *testing.T) {
 		{[]string{"http" + strings.TrimPrefix(server.URL, "https")}, 1, "400 Bad Request: Client sent an HTTP request to an HTTPS server."},
 	} {
 		p := launch(t, append([]string{"top", "--once"}, tc.args...)...)
-		if status := p.wait(t); status != tc.status || !strings.Contains(p.output(), tc.want) || status == 0 && p.output() != tc.want {
+		if status := p.wait(t); status != tc.status || !strings.Contains(p.output(), tc.want) ||
+			status == 0 && p.output() != tc.want {
 			t.Errorf("%q: status %d\n%s", tc.args, status, p.output())
 		}
 	}
 }
 
-// What demo serves can be read, wherever one looks for it.
+// top reads the pages of demo, with any form of the address.
 func TestTopOfDemo(t *testing.T) {
 	t.Parallel()
 	demo := launch(t, "demo", anyPort, "--rate=100", "--web.telemetry-path=/stats")
@@ -81,7 +82,7 @@ func TestTopOfDemo(t *testing.T) {
 	}
 }
 
-// Mistakes in the arguments are told all at once; what cannot be done ends with 1.
+// All errors in the arguments are reported together with status 2. Other errors have status 1.
 func TestTopBadArguments(t *testing.T) {
 	t.Parallel()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -123,7 +124,8 @@ func TestTopBadArguments(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(p.output()) {
-			if len([]rune(line)) > 81 && tc.status != 0 && !strings.Contains(line, "http.config.file") { // what is wrong with a file, others say
+			if len([]rune(line)) > 81 && tc.status != 0 &&
+				!strings.Contains(line, "http.config.file") { // other packages word the errors in files
 				t.Errorf("%s: a line of %d characters: %s", tc.args, len([]rune(line)), line)
 			}
 		}

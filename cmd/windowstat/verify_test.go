@@ -19,8 +19,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// The status of verify is for scripts, and so is its JSON; the table is for people, and has the commands for what is old. What
-// the server says cannot do anything to a terminal.
+// Scripts use the status and the JSON of verify, people the table with its commands for old samples. Text from the
+// server is escaped.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	begin := time.Now().Add(-5 * time.Hour).Truncate(time.Second)
@@ -45,20 +45,26 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	lacks, page := false, false
-	var ends []string // of the queries
+	var ends []string // end times of the queries
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case page:
 			_, _ = io.WriteString(w, "<html>\x1b[2J")
 		case r.URL.Path == "/api/v1/write":
 			lacks = false
-			time.Sleep(time.Second) // meanwhile another second is old enough
+			time.Sleep(time.Second) // now the next second is old enough to be compared
 		case r.URL.Path == "/api/v1/series":
-			_, _ = io.WriteString(w, `{"status":"success","data":[{"__name__":"windowstat_persecond_pass","job":"it's","instance":"i","resource":"x"}]}`)
+			_, _ = io.WriteString(
+				w,
+				`{"status":"success","data":[{"__name__":"windowstat_persecond_pass","job":"it's","instance":"i","resource":"x"}]}`,
+			)
 		case r.URL.Path == "/api/v1/label/resource/values":
 			_, _ = io.WriteString(w, `{"status":"success","data":["a b\u001b"]}`)
 		case strings.HasPrefix(r.FormValue("query"), "last_over_time"):
-			_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"it's","instance":"i"}}]}}`)
+			_, _ = io.WriteString(
+				w,
+				`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"it's","instance":"i"}}]}}`,
+			)
 		case r.URL.Path == "/api/v1/query":
 			var list []string
 			for name, value := range map[string]int64{`"windowstat_persecond_pass","resource":"a b\u001b"`: 1, `"windowstat_persecond_run"`: c.RunID()} {
@@ -71,12 +77,23 @@ func TestVerify(t *testing.T) {
 						values = append(values, fmt.Sprintf(`[%d,"%d"]`, begin.Unix()+i, value))
 					}
 				}
-				list = append(list, fmt.Sprintf(`{"metric":{"__name__":%s,"job":"it's","instance":"i"},"values":[%s]}`, name, strings.Join(values, ",")))
+				list = append(
+					list,
+					fmt.Sprintf(
+						`{"metric":{"__name__":%s,"job":"it's","instance":"i"},"values":[%s]}`,
+						name,
+						strings.Join(values, ","),
+					),
+				)
 			}
 			if strings.Contains(r.FormValue("query"), "pass") {
 				ends = append(ends, r.FormValue("time"))
 			}
-			_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[%s]}}`, strings.Join(list, ","))
+			_, _ = fmt.Fprintf(
+				w,
+				`{"status":"success","data":{"resultType":"matrix","result":[%s]}}`,
+				strings.Join(list, ","),
+			)
 		default:
 			_, _ = io.WriteString(w, `{"status":"success","data":[]}`)
 		}
@@ -106,14 +123,20 @@ func TestVerify(t *testing.T) {
 	}
 	says(verified(0), "5 samples of 5 seconds compared", "no sample is missing")
 	lacks = true
-	says(verified(1), `a b\x1b`, "seconds missing: 2", fmt.Sprintf("--from %d --to %d --heal --openmetrics gap-", begin.Unix()+2, begin.Unix()+3))
+	says(
+		verified(1),
+		`a b\x1b`,
+		"seconds missing: 2",
+		fmt.Sprintf("--from %d --to %d --heal --openmetrics gap-", begin.Unix()+2, begin.Unix()+3),
+	)
 	var report struct {
 		Missing  int64 `json:"missing_seconds"`
 		Findings []struct {
 			Missing []struct{ From time.Time }
 		}
 	}
-	if err := json.NewDecoder(strings.NewReader(verified(1, "--format", "json"))).Decode(&report); err != nil || report.Missing != 2 ||
+	if err := json.NewDecoder(strings.NewReader(verified(1, "--format", "json"))).Decode(&report); err != nil ||
+		report.Missing != 2 ||
 		!report.Findings[0].Missing[0].From.Equal(begin.Add(2*time.Second)) {
 		t.Errorf("%v: %+v", err, report)
 	}
@@ -123,13 +146,13 @@ func TestVerify(t *testing.T) {
 	if len(ends) != 2 || ends[0] != ends[1] {
 		t.Errorf("compared to %v: what is looked at after healing is what was healed", ends)
 	}
-	// A fleet is a line for each log, and one status.
+	// With several logs the report has a line for each, and the command one status.
 	lacks = true
 	both := verified(1, "--dir", dir)
 	if strings.Count(both, dir+": compared 5 seconds: 2 missing,") != 2 {
 		t.Errorf("no two lines in %s", both)
 	}
-	// Text for promtool, of what is missing, or of all.
+	// --openmetrics writes the missing samples, or all with --new, for promtool.
 	file := filepath.Join(t.TempDir(), "gap.om")
 	for _, tc := range []struct {
 		flag    string
@@ -137,11 +160,12 @@ func TestVerify(t *testing.T) {
 	}{{"--heal", 4}, {"--new", 30 + 5}} {
 		verified(0, tc.flag, "--openmetrics", file)
 		b, err := os.ReadFile(file)
-		if n := strings.Count(string(b), "\nwindowstat_persecond_"); err != nil || n != tc.samples || !strings.HasSuffix(string(b), "# EOF\n") {
+		if n := strings.Count(string(b), "\nwindowstat_persecond_"); err != nil || n != tc.samples ||
+			!strings.HasSuffix(string(b), "# EOF\n") {
 			t.Errorf("%s: %d samples, want %d: %v\n%s", tc.flag, n, tc.samples, err, b)
 		}
 	}
-	// Seconds of an unknown run are written by decision only: rows of older versions, without a file of runs.
+	// Seconds of an unknown run are written only with --run. Older versions wrote rows without a file of runs.
 	if err := os.Remove(filepath.Join(dir, "shop-runs.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +176,11 @@ func TestVerify(t *testing.T) {
 	for _, name := range rows {
 		b, err := os.ReadFile(name)
 		if err == nil {
-			err = os.WriteFile(name, regexp.MustCompile(`(?m)(__total_inbound_traffic__(\|\d+){8})\|\d+$`).ReplaceAll(b, []byte("$1")), 0o600)
+			err = os.WriteFile(
+				name,
+				regexp.MustCompile(`(?m)(__total_inbound_traffic__(\|\d+){8})\|\d+$`).ReplaceAll(b, []byte("$1")),
+				0o600,
+			)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -163,10 +191,28 @@ func TestVerify(t *testing.T) {
 	says(verified(2, "--heal", "--run", "-3", "--run", "x"), `--run: "-3" is not a run`, `--run: "x" is not a run`)
 	says(verified(2, "--run=7", "--openmetrics=x"), "--run: needs --heal", "--openmetrics: needs --heal")
 	says(verified(2, "--new", "--heal"), "--new: not with --heal")
-	says(verified(2, "--new", "--openmetrics=x", "--dir", dir), "--dir: --new and --openmetrics allow only one directory")
+	says(
+		verified(2, "--new", "--openmetrics=x", "--dir", dir),
+		"--dir: --new and --openmetrics allow only one directory",
+	)
 	page = true
 	says(verified(1), "check the URL", "the comparison is incomplete")
-	says(verified(2, "--url=ftp://x", "--label=resource=a", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
-		`--url: "ftp://x"`, `--label: "resource"`, "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
+	says(
+		verified(
+			2,
+			"--url=ftp://x",
+			"--label=resource=a",
+			"--delay=0s",
+			"--format=xml",
+			"--remote-write=http://x",
+			"--app=till",
+		),
+		`--url: "ftp://x"`,
+		`--label: "resource"`,
+		"--delay: 0",
+		"--format:",
+		"--remote-write: needs --heal",
+		"--app: there is no log",
+	)
 	says(verified(2, "--heal", "--remote-write=ftp://x"), `--remote-write: "ftp://x"`)
 }

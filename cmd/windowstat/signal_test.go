@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A command that runs until it is told to end ends well, also when it is told so while it starts.
-func TestCommandsThatAreToldToEndWhileTheyStart(t *testing.T) {
+// A command that serves until the signal to end returns status 0, even if the signal arrives while the command starts.
+func TestSignalDuringTheStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	grows := filepath.Join(dir, "access.log")
 	if err := os.WriteFile(grows, []byte(accessLine(time.Now(), "/a", 200)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	empty := filepath.Join(dir, "empty.log") // it waits for a line that tells the format
+	empty := filepath.Join(dir, "empty.log") // the command waits for a line to detect the format
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestCommandsThatAreToldToEndWhileTheyStart(t *testing.T) {
 				go func() { p.status <- run(ctx, append([]string{"windowstat"}, args...), p, p) }()
 				time.Sleep(after)
 				if status := p.end(t); status != 0 {
-					t.Errorf("told to end after %v: status %d:\n%s", after, status, p.output())
+					t.Errorf("signal after %v: status %d:\n%s", after, status, p.output())
 				}
 			}
 		})
