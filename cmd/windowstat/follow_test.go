@@ -85,7 +85,10 @@ func following(t *testing.T, out io.Writer, stderr io.Writer, dir string) (end f
 	ctx, cancel := context.WithCancel(t.Context())
 	status := make(chan int, 1)
 	go func() {
-		status <- run(ctx, []string{"windowstat", "log", "--dir", dir, "--follow", "--zone=UTC", "--format=csv", "--resource=~a.*"}, out, stderr)
+		status <- run(ctx, []string{
+			"windowstat", "log", "--dir", dir, "--follow", "--zone=UTC", "--format=csv",
+			"--resource=~a.*",
+		}, out, stderr)
 	}()
 	return func() int { cancel(); return <-status }
 }
@@ -104,7 +107,8 @@ func TestFollow(t *testing.T) {
 			now.Truncate(time.Second).UnixMilli(),
 			now.Format(time.DateTime),
 		)
-		if err := os.WriteFile(filepath.Join(dir, "old-metrics.log."+now.Format(time.DateOnly)), []byte(old), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "old-metrics.log."+now.Format(time.DateOnly)), []byte(old),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		var out, stderr buffer
@@ -132,7 +136,8 @@ func TestFollow(t *testing.T) {
 					now.Truncate(time.Second).UnixMilli(),
 					now.Format(time.DateTime),
 				)
-				if err := os.WriteFile(filepath.Join(dir, "shop-metrics.log.pid7."+now.Format(time.DateOnly)), []byte(other), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "shop-metrics.log.pid7."+now.Format(time.DateOnly)),
+					[]byte(other), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				expect("shop", "a", 100)
@@ -271,7 +276,10 @@ func TestFollowBeforeTheFirstLog(t *testing.T) {
 			}
 			got = append(got, fmt.Sprint(row))
 		}
-		if want := []string{"{shop a 1 1}", "{shop __total_inbound_traffic__ 0 0}", "{shop a 2 2}", "{shop __total_inbound_traffic__ 0 0}"}; !slices.Equal(
+		if want := []string{
+			"{shop a 1 1}", "{shop __total_inbound_traffic__ 0 0}", "{shop a 2 2}",
+			"{shop __total_inbound_traffic__ 0 0}",
+		}; !slices.Equal(
 			got,
 			want,
 		) {
@@ -288,11 +296,13 @@ func TestFollowBeforeTheFirstLog(t *testing.T) {
 func TestFollowAnAbsentLog(t *testing.T) {
 	dir := aLog(t)
 	for args, want := range map[string]string{
-		"--app=shpo":           "windowstat: waiting for a log; " + dir + " has logs of shop, till-v2.pid12, till-v2.pid34\n",
-		"--app=shop  --pid=12": "windowstat: waiting for a log; " + dir + " has logs of shop, till-v2.pid12, till-v2.pid34\n",
-		"--pid=12":             "",
-		"--app=shop":           "",
-		"--format=csv":         "",
+		"--app=shpo": "windowstat: waiting for a log; " + dir + " has logs of shop, till-v2.pid12, " +
+			"till-v2.pid34\n",
+		"--app=shop  --pid=12": "windowstat: waiting for a log; " + dir + " has logs of shop, till-v2.pid12, " +
+			"till-v2.pid34\n",
+		"--pid=12":     "",
+		"--app=shop":   "",
+		"--format=csv": "",
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

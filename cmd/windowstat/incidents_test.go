@@ -36,7 +36,8 @@ func documentedChanges(t *testing.T) map[string][]documentedChange {
 		t.Fatal(err)
 	}
 	row := regexp.MustCompile(
-		"^\\| (?:([0-9]+) to )?([0-9]+) s \\| `([^`]+)` \\| (\\w+) \\| ([0-9]+) \\| (more than |less than |)([0-9]+) \\|$",
+		"^\\| (?:([0-9]+) to )?([0-9]+) s \\| `([^`]+)` \\| (\\w+) \\| ([0-9]+) \\| (more than |less than |" +
+			")([0-9]+) \\|$",
 	)
 	all, name := map[string][]documentedChange{}, ""
 	for line := range strings.Lines(string(page)) {
@@ -168,21 +169,21 @@ func TestIncidents(t *testing.T) {
 					}
 				}
 				if name == "hang" {
-					_, out, stderr := execute(
-						t,
-						"backtest  --zone=UTC  --dir="+dir+"  --from="+from+"  --limit=db: products concurrency 20",
-					)
+					const limit = "db: products concurrency 20"
+					_, out, stderr := execute(t, "backtest  --dir="+dir+"  --from="+from+"  --limit="+limit)
 					page, _ := os.ReadFile("../../docs/incidents.md")
 					documented := regexp.MustCompile(`at least ([0-9]+) calls would`).FindSubmatch(page)
-					if found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out); documented == nil ||
-						found == nil ||
-						found[1] != string(documented[1]) {
+					found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out)
+					if documented == nil || found == nil || found[1] != string(documented[1]) {
 						t.Errorf("the page has %s:\n%s%s", documented, out, stderr)
 					}
 				}
 				file := filepath.Join(dir, "incident.html")
 				var report strings.Builder
-				if status := run(t.Context(), []string{"windowstat", "report", "--dir", dir, "--from", from, "-o", file}, &report, &report); status != 0 {
+				if status := run(t.Context(), []string{
+					"windowstat", "report", "--dir", dir, "--from", from, "-o",
+					file,
+				}, &report, &report); status != 0 {
 					t.Errorf("report: %d, %s", status, report.String())
 				}
 				if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), changes[0].resource) ||

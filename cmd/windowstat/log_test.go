@@ -144,7 +144,10 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "/shop-metrics.log.2026-01-02", []string{"--dir: "}},
 		{"--dir=" + dir + "  --dir=" + dir, []string{"--dir: only one directory can be searched"}},
 		{"--dir=" + t.TempDir(), []string{"--dir: there are no metric logs"}},
-		{"--dir=" + dir + "  --app=bank", []string{`--app: there is no log of "bank"`, "there are logs of shop, till-v2"}},
+		{"--dir=" + dir + "  --app=bank", []string{
+			`--app: there is no log of "bank"`,
+			"there are logs of shop, till-v2",
+		}},
 		{
 			"--dir=" + dir + "  --app=till-v2  --pid=13",
 			[]string{"--pid: there is no log of process 13; there are till-v2.pid12, till-v2.pid34"},
@@ -167,7 +170,8 @@ func TestLogBadArguments(t *testing.T) {
 				"--where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  " +
 				"--format=sentinel",
 			[]string{
-				`--from: "soon" is not a time; valid times are: now, `, `--to: "+1x" is not a relative time`, "--step: 1.5s " +
+				`--from: "soon" is not a time; valid times are: now, `, `--to: "+1x" is not a relative time`,
+				"--step: 1.5s " +
 					"is not whole seconds, from 1s to 24h", "--top: -2 is not",
 				`--by: "rt_avg" is not one of the columns that add up: pass, block, complete, exception, occupied_pass`,
 				`--where: "block" is not a column, one of > >= < <= = !=`,

@@ -27,7 +27,10 @@ func awkLog(t *testing.T) (dir string) {
 		"\x1b[2J\\q",
 		"__total_inbound_traffic__",
 	}
-	for _, name := range []string{"shop-metrics.log.2026-01-02", "shop-metrics.log.2026-01-02.1", "shop-metrics.log.2026-01-02.2", "shop-metrics.log.pid7.2026-01-02"} {
+	for _, name := range []string{
+		"shop-metrics.log.2026-01-02", "shop-metrics.log.2026-01-02.1",
+		"shop-metrics.log.2026-01-02.2", "shop-metrics.log.pid7.2026-01-02",
+	} {
 		begin, end := 1767323030, 1767323150
 		switch filepath.Ext(name) {
 		case ".1":
@@ -93,22 +96,26 @@ func TestLogLinesBesideAwk(t *testing.T) {
 	}
 	const files = " shop-metrics.log.2026-01-02 shop-metrics.log.2026-01-02.1 shop-metrics.log.2026-01-02.2"
 	for args, command := range map[string]string{
-		"--from=2026-01-02":                                                       "cat" + files,
-		"--from=2026-01-02  --zone=Asia/Kolkata":                                  "cat" + files, // also dates
-		"--from=2026-01-02  --where=block>0":                                      `awk -F'|' '$5>0'` + files,
-		"--from=2026-01-02  --where=rt_avg >= 0.1s":                               `awk -F'|' '$8>=100'` + files,
-		"--from=2026-01-02  --where=rt_avg>99999us":                               `awk -F'|' '$8>99.999'` + files,
-		"--from=2026-01-02  --where=in_flight_max=7":                              `awk -F'|' '$10==7'` + files,
-		"--from=2026-01-02  --where=complete!=0":                                  `awk -F'|' '$6!=0'` + files,
-		"--from=2026-01-02  --where=occupied_pass<=0":                             `awk -F'|' '$9<=0'` + files,
-		"--from=2026-01-02  --where=pass<5  --where=exception>1  --where=block=0": `awk -F'|' '$4<5 && $7>1 && $5==0'` + files,
-		"--from=2026-01-02  --follow=false  --summary=false":                      "cat" + files,
-		"--from=2026-01-02 03:04:40  --to=+31s":                                   `awk -F'|' '$1>=1767323080000 && $1<=1767323111000'` + files,
-		"--from=1767323080  --to=1767323111000":                                   `awk -F'|' '$1>=1767323080000 && $1<=1767323111000'` + files,
-		"--from=2026-01-02  --resource=GET /api/*/items*":                         `awk -F'|' '$3 ~ /^GET \/api\/.*\/items/'` + files,
-		"--from=2026-01-02  --resource=*user*  --resource=*v1*":                   `awk -F'|' '$3 ~ /user|v1/'` + files,
-		"--from=2026-01-02  --resource=*  --where=block>1":                        `awk -F'|' '$5>1'` + files,
-		"--from=2026-01-02  --to=2026-01-02  --resource=*v2*s*":                   `awk -F'|' '$3 ~ /v2.*s/'` + files,
+		"--from=2026-01-02":                           "cat" + files,
+		"--from=2026-01-02  --zone=Asia/Kolkata":      "cat" + files, // also dates
+		"--from=2026-01-02  --where=block>0":          `awk -F'|' '$5>0'` + files,
+		"--from=2026-01-02  --where=rt_avg >= 0.1s":   `awk -F'|' '$8>=100'` + files,
+		"--from=2026-01-02  --where=rt_avg>99999us":   `awk -F'|' '$8>99.999'` + files,
+		"--from=2026-01-02  --where=in_flight_max=7":  `awk -F'|' '$10==7'` + files,
+		"--from=2026-01-02  --where=complete!=0":      `awk -F'|' '$6!=0'` + files,
+		"--from=2026-01-02  --where=occupied_pass<=0": `awk -F'|' '$9<=0'` + files,
+		"--from=2026-01-02  --where=pass<5  --where=exception>1  --where=block=0": `awk -F'|' '$4<5 && $7>1 && ` +
+			`$5==0'` + files,
+		"--from=2026-01-02  --follow=false  --summary=false": "cat" + files,
+		"--from=2026-01-02 03:04:40  --to=+31s": `awk -F'|' '$1>=1767323080000 && ` +
+			`$1<=1767323111000'` + files,
+		"--from=1767323080  --to=1767323111000": `awk -F'|' '$1>=1767323080000 && ` +
+			`$1<=1767323111000'` + files,
+		"--from=2026-01-02  --resource=GET /api/*/items*": `awk -F'|' '$3 ~ /^GET ` +
+			`\/api\/.*\/items/'` + files,
+		"--from=2026-01-02  --resource=*user*  --resource=*v1*": `awk -F'|' '$3 ~ /user|v1/'` + files,
+		"--from=2026-01-02  --resource=*  --where=block>1":      `awk -F'|' '$5>1'` + files,
+		"--from=2026-01-02  --to=2026-01-02  --resource=*v2*s*": `awk -F'|' '$3 ~ /v2.*s/'` + files,
 	} {
 		if !strings.Contains(args, "--to") {
 			args += "  --to=2026-01-02"
@@ -152,9 +159,11 @@ func TestLogSumsBesideAwk(t *testing.T) {
 } END {
 	for (s in now) {
 		split(s, x, "|"); k = x[1] "|" x[2]
-		if (now[s] > 0 && (now[s] > peak[k] || now[s] == peak[k] && x[3] + 0 < at[k])) { peak[k] = now[s]; at[k] = x[3] + 0 }
+		if (now[s] > 0 && (now[s] > peak[k] || now[s] == peak[k] && x[3] + 0 < at[k])) { peak[k] = now[s]; at[k] ` +
+		`= x[3] + 0 }
 	}
-	for (k in p) printf "%%s|%%d|%%d|%%d|%%d|%%d|%%d|%%.3f|%%d|%%.0f\n", k, p[k], b[k], c[k], e[k], o[k], f[k], c[k] ? w[k] / c[k] : 0, peak[k], at[k]
+	for (k in p) printf "%%s|%%d|%%d|%%d|%%d|%%d|%%d|%%.3f|%%d|%%.0f\n", k, p[k], b[k], c[k], e[k], o[k], f[k], ` +
+		`c[k] ? w[k] / c[k] : 0, peak[k], at[k]
 }' shop*`
 	for _, tc := range []struct {
 		args      string
@@ -169,7 +178,10 @@ func TestLogSumsBesideAwk(t *testing.T) {
 		{"--top=3  --by=exception", 0, 7, `$3 !~ /^__/`, " | sort -t'|' -k6,6nr -k2,2 | head -n 3"},
 		{"--top=2", 0, 4, `$3 !~ /^__/`, " | sort -t'|' -k3,3nr -k2,2 | head -n 2"},
 		{"--top=100", 0, 4, `$3 !~ /^__/`, " | sort -t'|' -k3,3nr -k2,2"},
-		{"--top=2  --step=20s  --by=block", 20_000, 5, `$3 !~ /^__/`, " | sort -t'|' -k1,1 -k4,4nr -k2,2 | awk -F'|' 'n[$1]++ < 2'"},
+		{
+			"--top=2  --step=20s  --by=block", 20_000, 5, `$3 !~ /^__/`,
+			" | sort -t'|' -k1,1 -k4,4nr -k2,2 | awk -F'|' 'n[$1]++ < 2'",
+		},
 		{"--summary", 0, 4, "", ""},
 		{"--summary  --by=exception  --top=3", 0, 7, `$3 !~ /^__/`, " | sort -t'|' -k6,6nr -k2,2 | head -n 3"},
 		{"--top=100  --by=complete  --resource=GET*", 0, 6, `$3 ~ /^GET/`, " | sort -t'|' -k5,5nr -k2,2"},

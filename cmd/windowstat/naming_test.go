@@ -81,24 +81,31 @@ func TestSpellingsDoNotBypassALimit(t *testing.T) {
 	t.Parallel()
 	upstream, _ := rawUpstream(t, okAnswer)
 	limits := filepath.Join(t.TempDir(), "limits.yml")
-	if err := os.WriteFile(limits, []byte("limits:\n- {resource: POST /checkout, qps: 0}\n- {resource: unmatched, qps: 0}\n"), 0o600); err != nil {
+	if err := os.WriteFile(limits, []byte("limits:\n- {resource: POST /checkout, qps: 0}\n- {resource: unmatched, "+
+		"qps: 0}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	spellings := []string{
-		"POST /checkout", "POST /checkout/", "POST /Checkout", "POST /checkout;x=1", "POST /checkout%20", "post /checkout", "POST /images/..;/checkout",
+		"POST /checkout", "POST /checkout/", "POST /Checkout", "POST /checkout;x=1", "POST /checkout%20",
+		"post /checkout", "POST /images/..;/checkout",
 		"POST /images/%2e%2e/checkout", "POST //checkout",
 	}
-	for arg, more := range map[string][]string{"--loose-paths": nil, "--routes-only": {"POST /images\\..\\checkout", "POST /%252e/checkout"}} {
+	for arg, more := range map[string][]string{"--loose-paths": nil, "--routes-only": {
+		"POST /images\\..\\checkout",
+		"POST /%252e/checkout",
+	}} {
 		p, address := startProxy(t, upstream, "--route=POST /checkout", "--limits.file="+limits, arg, "--skip=/images/")
 		for _, request := range slices.Concat(spellings, more) {
-			if got := send(t, address, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(
+			if got := send(t, address, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n"+
+				"\r\n"); !strings.HasPrefix(
 				got,
 				"HTTP/1.1 429 ",
 			) {
 				t.Errorf("%s, %s: %.100q", arg, request, got)
 			}
 		}
-		if got := send(t, address, "GET /images/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(
+		if got := send(t, address, "GET /images/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
+			"\r\n"); !strings.HasPrefix(
 			got,
 			"HTTP/1.1 200 ",
 		) {
@@ -128,7 +135,10 @@ func TestProxyOfRoutesOnly(t *testing.T) {
 		get(t, front+path)
 	}
 	metrics := settled(t, p.find(t, `metrics +(http\S+)`))
-	for _, line := range []string{`windowstat_pass_total{resource="GET /users/{id}"} 3`, `windowstat_pass_total{resource="unmatched"} 2`, "windowstat_unearned_events_total 0"} {
+	for _, line := range []string{
+		`windowstat_pass_total{resource="GET /users/{id}"} 3`,
+		`windowstat_pass_total{resource="unmatched"} 2`, "windowstat_unearned_events_total 0",
+	} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("no %q on the page", line)
 		}

@@ -23,8 +23,8 @@ func TestOnsetAndBacktest(t *testing.T) {
 		"backtest" + source + span + "  --limit=check* qps 60  --limit=nothing qps 1": {
 			"qps check* 60  checkout  157    7        47                  1        107      " +
 				"2026-01-02 03:04:05+00:00  shop\n",
-			"2026-01-02 03:04:05+00:00  2026-01-02 03:04:05+00:00  47                  107      qps check* 60  checkout  " +
-				"shop\n",
+			"2026-01-02 03:04:05+00:00  2026-01-02 03:04:05+00:00  47                  107      qps check* 60  " +
+				"checkout  shop\n",
 			"\nThese are lower bounds: the log has calendar seconds",
 			"\nthe log has no resource for the limit qps nothing\n",
 		},

@@ -44,7 +44,10 @@ func TestOTLPFlags(t *testing.T) {
 			if status := p.wait(t); status != 0 {
 				t.Errorf("status %d:\n%s", status, p.output())
 			}
-			for text, want := range map[string]bool{tc.has: true, tc.not: false, "service.name": true, "shop": true, "windowstat_persecond_pass_total": true} {
+			for text, want := range map[string]bool{
+				tc.has: true, tc.not: false, "service.name": true, "shop": true,
+				"windowstat_persecond_pass_total": true,
+			} {
 				if bytes.Contains(all.Bytes(), []byte(text)) != want {
 					t.Errorf("%s is there: %t, want %t, in %d bytes", text, !want, want, all.Len())
 				}

@@ -124,7 +124,8 @@ func TestWrongPasswordsDelayNoClient(t *testing.T) {
 				t.Fatalf("before the guesses, status %d", status)
 			}
 			g := guess(t, strings.TrimPrefix(base, "http://"), connections, hosts)
-			for deadline := time.Now().Add(maxWait); g.compared() < 3 || hosts == 1 && g.refused() == 0; time.Sleep(10 * time.Millisecond) {
+			waiting := func() bool { return g.compared() < 3 || hosts == 1 && g.refused() == 0 }
+			for deadline := time.Now().Add(maxWait); waiting(); time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("no guesses")
 				}

@@ -131,9 +131,12 @@ func TestUntrustedClientsCannotSetForwardedHeaders(t *testing.T) {
 		got := send(
 			t,
 			to,
-			"POST / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX_Forwarded_For: 192.0.2.7\r\nx-forwarded_Proto: 192.0.2.7\r\nX.Forwarded.Host: 192.0.2.7\r\n"+
-				"X_Other: 1\r\nTrailer: X-Forwarded-For, X-Sum, x_forwarded_for, Forwarded\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"+
-				"X-Forwarded-For: 192.0.2.7\r\nX-Sum: 1\r\nX_forwarded_for: 192.0.2.7\r\nForwarded: for=192.0.2.7\r\nX-Late: 1\r\nContent-Length: 3\r\n\r\n",
+			"POST / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX_Forwarded_For: 192.0.2.7\r\n"+
+				"x-forwarded_Proto: 192.0.2.7\r\nX.Forwarded.Host: 192.0.2.7\r\n"+
+				"X_Other: 1\r\nTrailer: X-Forwarded-For, X-Sum, x_forwarded_for, Forwarded\r\nTransfer-Encoding: "+
+				"chunked\r\n\r\n5\r\nhello\r\n0\r\n"+
+				"X-Forwarded-For: 192.0.2.7\r\nX-Sum: 1\r\nX_forwarded_for: 192.0.2.7\r\nForwarded: "+
+				"for=192.0.2.7\r\nX-Late: 1\r\nContent-Length: 3\r\n\r\n",
 		)
 		if !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 			t.Fatalf("%q", got)
@@ -144,7 +147,10 @@ func TestUntrustedClientsCannotSetForwardedHeaders(t *testing.T) {
 				t.Errorf("%s passes: %q", word, request)
 			}
 		}
-		for _, line := range []string{"X-Forwarded-For: 127.0.0.1", "X_other: 1", "Trailer: X-Sum", "0\r\nX-Sum: 1\r\n"} {
+		for _, line := range []string{
+			"X-Forwarded-For: 127.0.0.1", "X_other: 1", "Trailer: X-Sum",
+			"0\r\nX-Sum: 1\r\n",
+		} {
 			if !strings.Contains(request, line+"\r\n") {
 				t.Errorf("no %q in %q", line, request)
 			}

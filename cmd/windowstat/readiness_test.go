@@ -153,7 +153,10 @@ func TestReadinessOfTheProxy(t *testing.T) {
 	for statusOf(front+"/") != 0 { // until the delay is over
 		time.Sleep(10 * time.Millisecond)
 	}
-	for path, want := range map[string]int{"/-/ready": http.StatusServiceUnavailable, "/-/healthy": http.StatusOK, "/metrics": http.StatusOK} {
+	for path, want := range map[string]int{
+		"/-/ready": http.StatusServiceUnavailable, "/-/healthy": http.StatusOK,
+		"/metrics": http.StatusOK,
+	} {
 		if got := statusOf("http://" + c.pages + path); got != want {
 			t.Errorf("while a request is finished %s is %d, want %d", path, got, want)
 		}

@@ -46,7 +46,8 @@ func TestReplayCommand(t *testing.T) {
 		t.Fatalf("status %d:\n%s", status, p.output())
 	}
 	for _, want := range []string{
-		`(?m)^ +5 lines$`, `(?m)^ +2 with status 200$`, `(?m)^ +1 with status 429$`, `no durations in the log, as its format is read`,
+		`(?m)^ +5 lines$`, `(?m)^ +2 with status 200$`, `(?m)^ +1 with status 429$`,
+		`no durations in the log, as its format is read`,
 		`5 seconds, from 2020-01-02 03:04:00\+00:00 to 2020-01-02 03:04:04`,
 		`(?m)^ +3 +0\.6 +1 +03:04:01 +1 +25\.00% +3 +1 +33\.33% +- +- +GET /a$`, `(?m)^ +1 for unmatched, because`,
 	} {
@@ -97,7 +98,8 @@ func logRows(t *testing.T, dir string) (all []metriclog.Row) {
 func TestReplayOfLoosePaths(t *testing.T) {
 	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "access.log")
-	if err := os.WriteFile(path, []byte(accessLine(at, "/Users/jane/", 200)+accessLine(at, "/users/joe;x=1", 200)+accessLine(at, "/A%20", 200)+accessLine(at, "/a/", 200)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(accessLine(at, "/Users/jane/", 200)+accessLine(at, "/users/joe;x=1",
+		200)+accessLine(at, "/A%20", 200)+accessLine(at, "/a/", 200)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	p := launch(t, "replay", "--loose-paths", "--route=GET /Users/{id}", path)
@@ -124,24 +126,34 @@ func TestReplayErrors(t *testing.T) {
 	}{
 		{[]string{}, 2, []string{"which access log?"}},
 		{[]string{
-			"--format=x", "--nginx-format=x", "--zone=Nowhere", "--tolerance=1500ms", "--exception-status=5xx,6", "--block-status=429,x",
-			"--path-depth=0", "--max-resources=0", "--fail-above=2", "--metric-log.app=x", "--web.listen-address=:1", "--limits.file=x", "-", "-",
+			"--format=x", "--nginx-format=x", "--zone=Nowhere", "--tolerance=1500ms", "--exception-status=5xx,6",
+			"--block-status=429,x",
+			"--path-depth=0", "--max-resources=0", "--fail-above=2", "--metric-log.app=x", "--web.listen-address=:1",
+			"--limits.file=x", "-", "-",
 		}, 2, []string{
-			"--format: ", "--nginx-format: ", "--format: not with --nginx-format", "--zone: \"Nowhere\"", "--tolerance: 1.5s", "--exception-status: \"6\"",
-			"--block-status: \"x\"", "--path-depth: 0", "--max-resources: 0", "--fail-above: 2", "--metric-log.app: needs", "--web.listen-address: needs --follow",
+			"--format: ", "--nginx-format: ", "--format: not with --nginx-format", "--zone: \"Nowhere\"",
+			"--tolerance: 1.5s", "--exception-status: \"6\"",
+			"--block-status: \"x\"", "--path-depth: 0", "--max-resources: 0", "--fail-above: 2",
+			"--metric-log.app: needs", "--web.listen-address: needs --follow",
 			"--limits.file: needs --follow", "- is given twice",
 		}},
 		{[]string{"--block-status=429,503", path}, 2, []string{"--block-status: 503 is in --exception-status, too"}},
 		{[]string{path, path}, 2, []string{path + " is given twice"}},
 		{[]string{path, link}, 2, []string{path + " and " + link + " are the same file"}},
-		{[]string{"--follow", path + "[", path + "1"}, 2, []string{path + "[: syntax error in pattern, such as a [ without a ]"}},
+		{[]string{"--follow", path + "[", path + "1"}, 2, []string{path + "[: syntax error in pattern, such as a " +
+			"[ without a ]"}},
 		{[]string{"--follow", path + "1", path + "?"}, 1, []string{path + "1: no such file"}},
-		{[]string{"--follow", path + "?"}, 1, []string{"no file matches [\"" + path + "?\"] yet; with a format it can be waited for"}},
+		{[]string{"--follow", path + "?"}, 1, []string{"no file matches [\"" + path + "?\"] yet; with a format it " +
+			"can be waited for"}},
 		{[]string{"--tolerance=25h", path}, 2, []string{"--tolerance: 25h"}},
 		{[]string{"--fail-above=NaN", path}, 2, []string{"--fail-above: NaN"}},
 		{[]string{"--metric-log.dir=", path}, 2, []string{"--metric-log.dir: is empty"}},
 		{[]string{"--metric-log.dir=" + path, path}, 1, []string{"--metric-log.dir: ", "not a directory"}},
-		{[]string{"--metric-log.dir=" + t.TempDir(), "--metric-log.app=a/b", path}, 2, []string{"--metric-log.app: \"a/b\""}},
+		{
+			[]string{"--metric-log.dir=" + t.TempDir(), "--metric-log.app=a/b", path},
+			2,
+			[]string{"--metric-log.app: \"a/b\""},
+		},
 		{[]string{path + "1", path, path + "2"}, 1, []string{path + "1: no such file", path + "2: no such file"}},
 		{[]string{"--follow", path + "1"}, 1, []string{path + "1: no such file"}},
 	} {
@@ -200,7 +212,8 @@ func TestReplayFollow(t *testing.T) {
 	defer f.Close()
 	const calls = 300
 	for i := range calls {
-		if _, err := f.WriteString(accessLine(time.Now(), []string{"/a", "/b"}[i%2], []int{200, 500, 429}[i%3])); err != nil {
+		if _, err := f.WriteString(accessLine(time.Now(), []string{"/a", "/b"}[i%2],
+			[]int{200, 500, 429}[i%3])); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(7 * time.Millisecond)
@@ -259,11 +272,17 @@ func TestReplayReportsUnreadParts(t *testing.T) {
 		text, want string
 		status     int
 	}{
-		"a.bz2":    {"BZh91AY&SY\x00\x01\x1b[2J", "packed with bzip2: decompress it first", 1},
-		"a.xz":     {"\xfd7zXZ\x00\x1b[2J", "packed with xz: decompress it first", 1},
-		"extra":    {line + "\"10.0.0.1\"\n", `a is read as combined, without the rest of its lines: "\"10.0.0.1\""`, 0},
-		"json":     {`{"time":"2020-01-02T03:04:05Z","duration":250,"status":200}` + "\n", `a has no unit for its durations, which are read as seconds: "{\"time`, 0},
-		"caddy":    {`{"ts":1577934245,"duration":0.25,"status":200,"request":{"uri":"/a","method":"GET"}}` + "\n", " 250ms ", 0},
+		"a.bz2": {"BZh91AY&SY\x00\x01\x1b[2J", "packed with bzip2: decompress it first", 1},
+		"a.xz":  {"\xfd7zXZ\x00\x1b[2J", "packed with xz: decompress it first", 1},
+		"extra": {line + "\"10.0.0.1\"\n", `a is read as combined, without the rest of its lines: "\"10.0.0.1\""`, 0},
+		"json": {
+			`{"time":"2020-01-02T03:04:05Z","duration":250,"status":200}` + "\n",
+			`a has no unit for its durations, which are read as seconds: "{\"time`, 0,
+		},
+		"caddy": {
+			`{"ts":1577934245,"duration":0.25,"status":200,"request":{"uri":"/a","method":"GET"}}` + "\n",
+			" 250ms ", 0,
+		},
 		"timed":    {line + "rt=0.250\n", " 250ms ", 0},
 		"upstream": {line + "0.250 0.200\n", " 250ms ", 0},
 	} {
@@ -285,10 +304,14 @@ func TestReplayReportsUnreadParts(t *testing.T) {
 // The format states the unit of durations in JSON. The report counts times of an hour that clocks showed twice.
 func TestReplayReportsAssumptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.json")
-	if err := os.WriteFile(path, []byte(`{"time":"2025-10-26 02:30:00","duration":250,"status":200}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"time":"2025-10-26 02:30:00","duration":250,"status":200}`+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	for format, want := range map[string]string{"json": "4m10s", "json-ms": "250ms", "json-us": "250µs", "json-ns": "0s"} {
+	for format, want := range map[string]string{
+		"json": "4m10s", "json-ms": "250ms", "json-us": "250µs",
+		"json-ns": "0s",
+	} {
 		p := launch(t, "replay", "--format="+format, "--zone=Europe/Berlin", path)
 		if status := p.wait(t); status != 0 || !strings.Contains(p.output(), " "+want+" ") ||
 			strings.Contains(p.output(), "unit") ||

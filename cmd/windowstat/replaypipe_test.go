@@ -16,7 +16,11 @@ import (
 // An interrupt ends the command while it waits for a named pipe without a writer, or with an idle one.
 func TestReplayOfASilentPipe(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"replay"}, {"replay", "--format=common"}, {"replay", "--follow", "--format=common", anyPort}} {
+	for _, args := range [][]string{
+		{"replay"},
+		{"replay", "--format=common"},
+		{"replay", "--follow", "--format=common", anyPort},
+	} {
 		for _, written := range []string{"", accessLine(time.Now(), "/a", 200)} {
 			path := filepath.Join(t.TempDir(), "pipe")
 			if err := syscall.Mkfifo(path, 0o600); err != nil {

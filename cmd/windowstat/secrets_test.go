@@ -88,7 +88,10 @@ func TestSecretsOfURLs(t *testing.T) {
 		if slices.Contains(args, "--web.enable-pprof") {
 			base := strings.TrimSuffix(p.find(t, `metrics +(http\S+)`), "/metrics")
 			p.find(t, `(?s)(err=.* err=)`) // errors of both pushes
-			for _, path := range []string{"/", "/metrics", "/metrics/seconds", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2"} {
+			for _, path := range []string{
+				"/", "/metrics", "/metrics/seconds", "/debug/pprof/", "/debug/pprof/cmdline",
+				"/debug/pprof/goroutine?debug=2",
+			} {
 				if _, body := get(t, base+path); strings.Contains(body, hush) {
 					t.Errorf("%s has the secret", path)
 				}
@@ -122,7 +125,8 @@ func TestSecretsInResponses(t *testing.T) {
 	var config []string
 	for _, text := range []string{
 		"authorization: {credentials: " + hush + "}\n",
-		"basic_auth: {username: reader-" + hush + ", password: " + hush + "}\nhttp_headers: {X-Key: {secrets: [" + hush + "]}}\n",
+		"basic_auth: {username: reader-" + hush + ", password: " + hush + "}\nhttp_headers: {X-Key: {secrets: " +
+			"[" + hush + "]}}\n",
 	} {
 		file := filepath.Join(t.TempDir(), "client.yml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -131,7 +135,8 @@ func TestSecretsInResponses(t *testing.T) {
 		config = append(config, file)
 	}
 	for name, answer := range map[string]string{
-		"the body":                   "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
+		"the body": "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: " +
+			"%d\r\n\r\n%s",
 		"the body of a teapot":       "HTTP/1.1 418 I am\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
 		"a body that is no response": "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
 		"the status":                 "HTTP/1.1 400 %[2]q\r\nContent-Length: 0\r\n\r\n",
@@ -144,10 +149,20 @@ func TestSecretsInResponses(t *testing.T) {
 			var asking []*process
 			for _, file := range config {
 				for _, args := range [][]string{
-					{"verify", "--dir=" + log, "--app=shop", "--from=2026-01-02", "--to=2026-01-02", "--label=job=a", "--label=instance=b", "--url=" + at + "/?token=" + hush, "--config.file=" + file},
+					{
+						"verify", "--dir=" + log, "--app=shop", "--from=2026-01-02", "--to=2026-01-02", "--label=job=a",
+						"--label=instance=b", "--url=" + at + "/?token=" + hush, "--config.file=" + file,
+					},
 					{"top", "--once", "--http.config.file=" + file, at},
-					{"demo", "--rate=1", anyPort, "--log.level=debug", "--remote-write.url=" + at + "/?token=" + hush, "--remote-write.config.file=" + file},
-					{"demo", "--rate=1", anyPort, "--log.level=debug", "--vm.push-url=" + at + "/?token=" + hush, "--vm.push-config.file=" + file},
+					{
+						"demo", "--rate=1", anyPort, "--log.level=debug",
+						"--remote-write.url=" + at + "/?token=" + hush,
+						"--remote-write.config.file=" + file,
+					},
+					{
+						"demo", "--rate=1", anyPort, "--log.level=debug", "--vm.push-url=" + at + "/?token=" + hush,
+						"--vm.push-config.file=" + file,
+					},
 				} {
 					asking = append(asking, launch(t, args...))
 				}

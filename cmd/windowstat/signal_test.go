@@ -21,15 +21,24 @@ func TestSignalDuringTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, args := range map[string][]string{
-		"replay":             {"replay", "--follow", anyPort, grows},
-		"replay, no line":    {"replay", "--follow", anyPort, empty},
-		"replay, with a log": {"replay", "--follow", anyPort, "--metric-log.dir", filepath.Join(dir, "replayed"), grows},
-		"demo":               {"demo", anyPort, "--rate=100"},
-		"demo, for a while":  {"demo", anyPort, "--rate=100", "--duration=1h"},
-		"proxy":              {"proxy", anyPort, "--proxy.listen-address=127.0.0.1:0", "--upstream=http://127.0.0.1:1"},
-		"proxy, with a log":  {"proxy", anyPort, "--proxy.listen-address=127.0.0.1:0", "--upstream=http://127.0.0.1:1", "--metric-log.dir", filepath.Join(dir, "proxied")},
-		"otlp":               {"otlp", anyPort, "--spans.http-listen-address=127.0.0.1:0", "--spans.grpc-listen-address=127.0.0.1:0", "--metric-log.dir", filepath.Join(dir, "received")},
-		"log":                {"log", "--follow", "--dir", dir},
+		"replay":          {"replay", "--follow", anyPort, grows},
+		"replay, no line": {"replay", "--follow", anyPort, empty},
+		"replay, with a log": {
+			"replay", "--follow", anyPort, "--metric-log.dir", filepath.Join(dir, "replayed"),
+			grows,
+		},
+		"demo":              {"demo", anyPort, "--rate=100"},
+		"demo, for a while": {"demo", anyPort, "--rate=100", "--duration=1h"},
+		"proxy":             {"proxy", anyPort, "--proxy.listen-address=127.0.0.1:0", "--upstream=http://127.0.0.1:1"},
+		"proxy, with a log": {
+			"proxy", anyPort, "--proxy.listen-address=127.0.0.1:0", "--upstream=http://127.0.0.1:1",
+			"--metric-log.dir", filepath.Join(dir, "proxied"),
+		},
+		"otlp": {
+			"otlp", anyPort, "--spans.http-listen-address=127.0.0.1:0",
+			"--spans.grpc-listen-address=127.0.0.1:0", "--metric-log.dir", filepath.Join(dir, "received"),
+		},
+		"log": {"log", "--follow", "--dir", dir},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

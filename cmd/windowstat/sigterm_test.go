@@ -36,18 +36,30 @@ func TestSIGTERM(t *testing.T) {
 		status int
 		args   []string
 	}{
-		"demo":                    {0, []string{"demo", anyPort, "--rate=100"}},
-		"proxy":                   {0, []string{"proxy", anyPort, "--proxy.listen-address=127.0.0.1:0", "--upstream=http://" + silent.Addr().String()}},
-		"replay --follow":         {0, []string{"replay", "--follow", anyPort, "--metric-log.dir=" + filepath.Join(dir, "log"), grows}},
+		"demo": {0, []string{"demo", anyPort, "--rate=100"}},
+		"proxy": {0, []string{
+			"proxy", anyPort, "--proxy.listen-address=127.0.0.1:0",
+			"--upstream=http://" + silent.Addr().String(),
+		}},
+		"replay --follow": {0, []string{
+			"replay", "--follow", anyPort,
+			"--metric-log.dir=" + filepath.Join(dir, "log"), grows,
+		}},
 		"log --follow":            {0, []string{"log", "--follow", "--dir=" + log}},
 		"log --follow, no log":    {0, []string{"log", "--follow", "--dir=" + nowhere}},
 		"replay of a silent pipe": {1, []string{"replay", "-"}},
 		"top --once":              {1, []string{"top", "--once", silent.Addr().String()}},
-		"verify":                  {1, []string{"verify", "--dir=" + log, "--app=shop", "--from=2026-01-02", "--to=2026-01-02", "--url=http://" + silent.Addr().String(), "--label=job=a", "--label=instance=b"}},
+		"verify": {1, []string{
+			"verify", "--dir=" + log, "--app=shop", "--from=2026-01-02",
+			"--to=2026-01-02", "--url=http://" + silent.Addr().String(), "--label=job=a", "--label=instance=b",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, after := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+			for _, after := range []time.Duration{
+				time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond,
+				time.Second,
+			} {
 				c := exec.Command(os.Args[0], tc.args...)
 				c.Env = append(os.Environ(), asCommand+"=1")
 				var stderr bytes.Buffer

@@ -18,8 +18,10 @@ import (
 func sendSpan(t *testing.T, url string, id int, end time.Time) string {
 	t.Helper()
 	body := fmt.Sprintf(
-		`{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":[`+
-			`{"traceId":"%032x","spanId":"%016x","name":"process orders","kind":5,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"}]}]}]}`,
+		`{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},`+
+			`"scopeSpans":[{"spans":[`+
+			`{"traceId":"%032x","spanId":"%016x","name":"process orders","kind":5,"startTimeUnixNano":"%d",`+
+			`"endTimeUnixNano":"%d"}]}]}]}`,
 		id,
 		id,
 		end.Add(-time.Millisecond).UnixNano(),
@@ -76,7 +78,10 @@ func TestOTLPContinuesItsLog(t *testing.T) {
 	}
 	page := strings.TrimSpace(p.find(t, `metrics +(http://\S+)`))
 	_, metrics := get(t, page)
-	for _, want := range []string{`windowstat_otlp_spans_total{result="late"} 1`, `windowstat_otlp_spans_total{result="counted"} 1`, "windowstat_otlp_sampled_spans_total 0"} {
+	for _, want := range []string{
+		`windowstat_otlp_spans_total{result="late"} 1`,
+		`windowstat_otlp_spans_total{result="counted"} 1`, "windowstat_otlp_sampled_spans_total 0",
+	} {
 		if !strings.Contains(metrics, want+"\n") {
 			t.Errorf("/metrics lacks %s", want)
 		}
@@ -117,11 +122,22 @@ func TestOTLPBadArguments(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{[]string{"--tolerance=1500ms", "--max-spans=10", "--spans.http-listen-address=nowhere", "x"}, 2, []string{"--tolerance: 1.5s is not whole seconds", "--max-spans: 10 is less", "--spans.http-listen-address", "takes no arguments"}},
+		{
+			[]string{"--tolerance=1500ms", "--max-spans=10", "--spans.http-listen-address=nowhere", "x"},
+			2,
+			[]string{
+				"--tolerance: 1.5s is not whole seconds", "--max-spans: 10 is less",
+				"--spans.http-listen-address", "takes no arguments",
+			},
+		},
 		{[]string{"--tolerance=1h"}, 2, []string{"--tolerance: 1h0m0s is not whole seconds from 1s to 4m0s"}},
 		{[]string{"--tolerance=0s", "--max-resources=-1"}, 2, []string{"--tolerance: 0s", "--max-resources: -1"}},
 		{[]string{"--metric-log.app=x"}, 2, []string{"--metric-log.app: needs --metric-log.dir"}},
-		{[]string{"--spans.http-listen-address=127.0.0.1:0", "--spans.grpc-listen-address=" + taken.Addr().String()}, 1, []string{"--spans.grpc-listen-address: listen tcp"}},
+		{
+			[]string{"--spans.http-listen-address=127.0.0.1:0", "--spans.grpc-listen-address=" + taken.Addr().String()},
+			1,
+			[]string{"--spans.grpc-listen-address: listen tcp"},
+		},
 	} {
 		p := launch(t, append([]string{"otlp", anyPort}, tc.args...)...)
 		status := p.wait(t)

@@ -197,7 +197,8 @@ func testStorm(t *testing.T, status int) {
 		}
 	}
 	ended := 0 // calls with any code
-	for _, m := range regexp.MustCompile(`(?m)^windowstat_inbound_complete_total\S* (\d+)$`).FindAllStringSubmatch(last, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^windowstat_inbound_complete_total\S* `+
+		`(\d+)$`).FindAllStringSubmatch(last, -1) {
 		n, _ := strconv.Atoi(m[1])
 		ended += n
 	}

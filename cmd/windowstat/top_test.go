@@ -52,10 +52,19 @@ func TestTop(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"--http.config.file", good, server.URL}, 0, "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight_avg\tpeak\tkind\tresource\n"},
-		{[]string{"--http.config.file", bad, server.URL}, 1, "windowstat: " + server.URL + " cannot be read:\nwindowstat: " + server.URL + "/metrics/seconds: 401 Unauthorized: who are you?\n"},
+		{
+			[]string{"--http.config.file", good, server.URL},
+			0,
+			"second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight_avg\tpeak\tkind\tresource\n",
+		},
+		{[]string{"--http.config.file", bad, server.URL}, 1, "windowstat: " + server.URL + " cannot be read:\n" +
+			"windowstat: " + server.URL + "/metrics/seconds: 401 Unauthorized: who are you?\n"},
 		{[]string{server.URL}, 1, "certificate"},
-		{[]string{"http" + strings.TrimPrefix(server.URL, "https")}, 1, "400 Bad Request: Client sent an HTTP request to an HTTPS server."},
+		{
+			[]string{"http" + strings.TrimPrefix(server.URL, "https")},
+			1,
+			"400 Bad Request: Client sent an HTTP request to an HTTPS server.",
+		},
 	} {
 		p := launch(t, append([]string{"top", "--once"}, tc.args...)...)
 		if status := p.wait(t); status != tc.status || !strings.Contains(p.output(), tc.want) ||
@@ -104,12 +113,21 @@ func TestTopBadArguments(t *testing.T) {
 		{"top --nonsense", 2, []string{"-nonsense"}},
 		{
 			"top --sort=size --http.config.file=" + file + " ftp://x", 2,
-			[]string{`--sort: "size" is not one of`, "resource, pass, block", "--http.config.file:", "nonsense", `"ftp://x" is not host:port`},
+			[]string{
+				`--sort: "size" is not one of`, "resource, pass, block", "--http.config.file:", "nonsense",
+				`"ftp://x" is not host:port`,
+			},
 		},
-		{"top --http.config.file= --sort= http://x:99999", 2, []string{"--http.config.file: is empty", "--sort: is empty", `port "99999"`}},
+		{
+			"top --http.config.file= --sort= http://x:99999", 2,
+			[]string{"--http.config.file: is empty", "--sort: is empty", `port "99999"`},
+		},
 		{"top --http.config.file=" + file + ".missing", 2, []string{"--http.config.file:", "no such file"}},
 		{"top a:1 http://a:1", 2, []string{"a:1 is given twice"}},
-		{"top a:1 a:1/metrics/seconds http://b/metrics B:80", 2, []string{"a:1/metrics/seconds is given twice", "B:80 is given twice"}},
+		{
+			"top a:1 a:1/metrics/seconds http://b/metrics B:80", 2,
+			[]string{"a:1/metrics/seconds is given twice", "B:80 is given twice"},
+		},
 		{"top nonsense x:y", 2, []string{`"nonsense" is not host:port`, "invalid port"}},
 		{"top http://user:secret@x", 2, []string{"--http.config.file"}},
 		{"top --once http://" + free.Addr().String(), 1, []string{"cannot be read", "connection refused"}},

@@ -56,18 +56,23 @@ func TestVerify(t *testing.T) {
 		case r.URL.Path == "/api/v1/series":
 			_, _ = io.WriteString(
 				w,
-				`{"status":"success","data":[{"__name__":"windowstat_persecond_pass","job":"it's","instance":"i","resource":"x"}]}`,
+				`{"status":"success","data":[{"__name__":"windowstat_persecond_pass","job":"it's","instance":"i",`+
+					`"resource":"x"}]}`,
 			)
 		case r.URL.Path == "/api/v1/label/resource/values":
 			_, _ = io.WriteString(w, `{"status":"success","data":["a b\u001b"]}`)
 		case strings.HasPrefix(r.FormValue("query"), "last_over_time"):
 			_, _ = io.WriteString(
 				w,
-				`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"it's","instance":"i"}}]}}`,
+				`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"it's",`+
+					`"instance":"i"}}]}}`,
 			)
 		case r.URL.Path == "/api/v1/query":
 			var list []string
-			for name, value := range map[string]int64{`"windowstat_persecond_pass","resource":"a b\u001b"`: 1, `"windowstat_persecond_run"`: c.RunID()} {
+			for name, value := range map[string]int64{
+				`"windowstat_persecond_pass","resource":"a b\u001b"`: 1,
+				`"windowstat_persecond_run"`:                         c.RunID(),
+			} {
 				if metric, _, _ := strings.Cut(name[1:], `"`); !strings.Contains(r.FormValue("query"), metric) {
 					continue
 				}
@@ -103,7 +108,8 @@ func TestVerify(t *testing.T) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
 		args := []string{
-			"windowstat", "verify", "--dir", dir, "--from", fmt.Sprint(begin.Unix()), "--url", server.URL, "--label", "job=it's", "--label", "instance=i",
+			"windowstat", "verify", "--dir", dir, "--from", fmt.Sprint(begin.Unix()), "--url", server.URL, "--label",
+			"job=it's", "--label", "instance=i",
 		}
 		if got := run(t.Context(), append(args, more...), &stdout, &stderr); got != status {
 			t.Errorf("status %d, want %d: %s%s", got, status, &stdout, &stderr)

@@ -20,10 +20,10 @@ type Answers struct {
 }
 
 // boundHint explains why a backtest has lower bounds.
-const boundHint = "These are lower bounds: the log has calendar seconds, and the window of a limit slides. Calls that " +
-	"the limit refuses in a burst across two seconds appear in neither second. A call may be in flight in many " +
-	"seconds, so for concurrency only the highest second counts. Prioritized calls would have waited first. Clients " +
-	"that retry would have called more often."
+const boundHint = "These are lower bounds: the log has calendar seconds, and the window of a limit slides. " +
+	"Calls that the limit refuses in a burst across two seconds appear in neither second. A call may be in flight " +
+	"in many seconds, so for concurrency only the highest second counts. Prioritized calls would have waited first. " +
+	"Clients that retry would have called more often."
 
 // table has the findings of one kind.
 type table struct {
@@ -52,8 +52,8 @@ func (t *table) add(cells ...any) {
 func (a *Answers) onsets() table {
 	t := table{
 		Title: "Onsets",
-		Hint: "Resources that changed in comparison with the ten minutes before, the earliest first. The order of ranks " +
-			"with = is unknown.",
+		Hint: "Resources that changed in comparison with the ten minutes before, the earliest first. " +
+			"The order of ranks with = is unknown.",
 		Empty: "No resource changed in comparison with the ten minutes before.",
 		Head:  []string{"Rank", "Second", "Resource", "Changes", "Log"},
 	}

@@ -54,7 +54,10 @@ func (l *logging) trials(t *testing.T, limit collector.Limit) []Trial {
 // same calls and the same lower bound of refused calls. The bound is below the number that the limit refused, and above
 // two thirds of it.
 func TestBacktestBesideALimit(t *testing.T) {
-	for _, limit := range []collector.Limit{{Resource: "GET /search", Count: 20}, {Resource: "GET /*", Count: 20, Strict: true}} {
+	for _, limit := range []collector.Limit{
+		{Resource: "GET /search", Count: 20},
+		{Resource: "GET /*", Count: 20, Strict: true},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			limited, free := newLogging(t), newLogging(t)
 			if err := limited.c.SetLimits([]collector.Limit{limit}); err != nil {

@@ -36,7 +36,8 @@ type Report struct {
 // escapes names, which may come from untrusted clients.
 var page = template.Must(
 	template.New("").
-		Parse(`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}<span>: {{len .Rows}}</span></h2></summary>
+		Parse(`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}` +
+			`<span>: {{len .Rows}}</span></h2></summary>
 <p class="hint">{{.Hint}}</p>
 {{if .Rows}}<div class="scroll"><table><thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>

@@ -13,7 +13,8 @@ import (
 
 // hostile has names that an untrusted client may choose.
 var hostile = []string{
-	"\x1b[2J\x1b]0;owned\x07", "\u009b31m", "\x7f\x00\r\n\t", "\u202egnp.exe", "a|b\\c\\x1b", `=cmd|' /C calc'!A0`, "+1", "-1", "@SUM(A1)",
+	"\x1b[2J\x1b]0;owned\x07", "\u009b31m", "\x7f\x00\r\n\t", "\u202egnp.exe", "a|b\\c\\x1b",
+	`=cmd|' /C calc'!A0`, "+1", "-1", "@SUM(A1)",
 	"a,\"b\"\nc", "\xff\xfe", "</script>\u2028", "'", "",
 }
 
@@ -24,7 +25,8 @@ func hostileRows() (rows []metriclog.Row) {
 			Start: at.Add(time.Duration(i) * time.Second), App: "shop", PID: i % 2 * 77, Resource: name,
 			Pass: int64(
 				i,
-			), Block: 1, Success: 1_000_000, Exception: 3, OccupiedPass: 4, RT: 1500 * time.Millisecond, Concurrency: 12_345_678_901,
+			), Block: 1, Success: 1_000_000, Exception: 3, OccupiedPass: 4,
+			RT: 1500 * time.Millisecond, Concurrency: 12_345_678_901,
 		})
 	}
 	return rows
@@ -78,12 +80,15 @@ func TestFormats(t *testing.T) {
 		{Start: at.Add(time.Second), App: "till", PID: 12, Resource: `a "b"`, Pass: 1_234_567},
 	}
 	for format, want := range map[string]string{
-		"table": `time                         pass   block  complete  exception  occupied  in flight   rt ms  log           resource
+		"table": `time                         pass   block  complete  exception  occupied  in flight   rt ms  ` +
+			`log           resource
 2026-01-03 00:59:59+01:00      10       2         9          1         3          4       7  shop          GET /
 2026-01-03 01:00:00+01:00  1234567       0         0          0         0          0       0  till.pid12    a "b"
 `,
-		"json": `{"ts":1767398399000,"time":"2026-01-03T00:59:59+01:00","app":"shop","resource":"GET /","pass":10,"block":2,"complete":9,"exception":1,"occupied_pass":3,"in_flight_max":4,"rt_avg_seconds":0.007}
-{"ts":1767398400000,"time":"2026-01-03T01:00:00+01:00","app":"till","pid":12,"resource":"a \"b\"","pass":1234567,"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0}
+		"json": `{"ts":1767398399000,"time":"2026-01-03T00:59:59+01:00","app":"shop","resource":"GET /","pass":10,` +
+			`"block":2,"complete":9,"exception":1,"occupied_pass":3,"in_flight_max":4,"rt_avg_seconds":0.007}
+{"ts":1767398400000,"time":"2026-01-03T01:00:00+01:00","app":"till","pid":12,"resource":"a \"b\"","pass":1234567,` +
+			`"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0}
 `,
 		"csv": `time,app,pid,resource,pass,block,complete,exception,occupied_pass,in_flight_max,rt_avg_seconds
 2026-01-03T00:59:59+01:00,shop,,GET /,10,2,9,1,3,4,0.007
@@ -187,14 +192,21 @@ func TestFormatsOfSums(t *testing.T) {
 		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "b"}, sums: &sums{}},
 	}
 	for format, want := range map[string]string{
-		"table": `time                         pass   block  complete  exception  occupied  in flight   rt ms    peak  at                         resource
-2026-01-02 23:59:00+00:00      10       0         0          0         0          0       7       9  2026-01-02 23:59:30+00:00  a
-2026-01-02 23:59:00+00:00       0       0         0          0         0          0       0       0  -                          b
+		"table": `time                         pass   block  complete  exception  occupied  in flight   rt ms    ` +
+			`peak  at                         resource
+2026-01-02 23:59:00+00:00      10       0         0          0         0          0       7       9  2026-01-02 ` +
+			`23:59:30+00:00  a
+2026-01-02 23:59:00+00:00       0       0         0          0         0          0       0       0  -            ` +
+			`              b
 `,
-		"json": `{"ts":1767398340000,"time":"2026-01-02T23:59:00Z","app":"shop","resource":"a","pass":10,"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0.0075,"peak":9,"peak_time":"2026-01-02T23:59:30Z"}
-{"ts":1767398340000,"time":"2026-01-02T23:59:00Z","app":"shop","resource":"b","pass":0,"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0,"peak":0}
+		"json": `{"ts":1767398340000,"time":"2026-01-02T23:59:00Z","app":"shop","resource":"a","pass":10,` +
+			`"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0.0075,` +
+			`"peak":9,"peak_time":"2026-01-02T23:59:30Z"}
+{"ts":1767398340000,"time":"2026-01-02T23:59:00Z","app":"shop","resource":"b","pass":0,"block":0,"complete":0,` +
+			`"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0,"peak":0}
 `,
-		"csv": `time,app,pid,resource,pass,block,complete,exception,occupied_pass,in_flight_max,rt_avg_seconds,peak,peak_time
+		"csv": `time,app,pid,resource,pass,block,complete,exception,occupied_pass,in_flight_max,rt_avg_seconds,` +
+			`peak,peak_time
 2026-01-02T23:59:00Z,shop,,a,10,0,0,0,0,0,0.0075,9,2026-01-02T23:59:30Z
 2026-01-02T23:59:00Z,shop,,b,0,0,0,0,0,0,0,0,
 `,

@@ -177,7 +177,8 @@ func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 	if rows > 0 {
 		text = append(text, fmt.Sprintf("without --where there are %d", rows))
 	} else if n := len(s.seen); n > 0 {
-		text = append(text, fmt.Sprintf("the range has %d resources, the most similar are %s", n, List(nearest(s.seen, s.Resources[0].text))))
+		text = append(text, fmt.Sprintf("the range has %d resources, the most similar are %s", n, List(nearest(s.seen,
+			s.Resources[0].text))))
 	}
 	if first, last, err := s.Searcher.Span(s.PIDs...); err == nil && !first.IsZero() {
 		text = append(text, fmt.Sprintf("the log is from %s to %s", s.Time(first), s.Time(last)))

@@ -36,7 +36,8 @@ func TestSummary(t *testing.T) {
    400         100   400  01:00:01      0    0.00%       399          0  0.00%       1ms  01:00:01  busy
     35        8.75    13  00:59:59      2    5.41%        35          3  8.57%       9ms  00:59:59  a\x1b
      0           0     0         -      1  100.00%         0          0      -         -         -  quiet
-  1000         250  1000  00:59:58      0    0.00%        10          0  0.00%       5ms  00:59:58  __total_inbound_traffic__
+  1000         250  1000  00:59:58      0    0.00%        10          0  0.00%       5ms  00:59:58  ` +
+		`__total_inbound_traffic__
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

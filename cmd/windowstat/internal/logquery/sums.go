@@ -207,7 +207,8 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 			}
 			// The log may cover only a part of the range. Rates are for the covered part.
 			seconds = last.Sub(first).Seconds() + 1
-			if _, err := fmt.Fprintf(w, "%.0f seconds, from %s to %s\n\n", seconds, first.Format(TimeLayout), last.Format(TimeLayout)); err != nil {
+			if _, err := fmt.Fprintf(w, "%.0f seconds, from %s to %s\n\n", seconds, first.Format(TimeLayout),
+				last.Format(TimeLayout)); err != nil {
 				return err
 			}
 			fmt.Fprintln(

@@ -10,8 +10,8 @@ import (
 )
 
 // TimeHelp describes the syntax of a time.
-const TimeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, today, yesterday, 2026-01-02, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, " +
-	"Unix seconds or milliseconds, or in --to +5m, relative to --from"
+const TimeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, today, yesterday, 2026-01-02, " +
+	"2026-01-02 03:04:05, 2026-01-02T03:04:05Z, Unix seconds or milliseconds, or in --to +5m, relative to --from"
 
 // ends has the first and the last second of a text. They differ for a day, and for a time that clocks showed twice
 // because they were set back.

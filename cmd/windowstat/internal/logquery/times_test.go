@@ -46,7 +46,8 @@ func TestTimes(t *testing.T) {
 		if tc.last == "" {
 			tc.last = tc.first
 		}
-		if first, last := got.first.UTC().Format(time.RFC3339Nano), got.last.UTC().Format(time.RFC3339Nano); first != tc.first ||
+		first, last := got.first.UTC().Format(time.RFC3339Nano), got.last.UTC().Format(time.RFC3339Nano)
+		if first != tc.first ||
 			last != tc.last {
 			t.Errorf("%s: %s and %s, want %s and %s", tc.text, first, last, tc.first, tc.last)
 		}

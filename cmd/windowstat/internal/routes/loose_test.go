@@ -31,7 +31,8 @@ func TestLoosePaths(t *testing.T) {
 		"GET /users/a%2fb": "GET /Users/{id}",
 		"GET /users;v=2/5": "GET /Users/{id}", "GET /users/5/x": "GET /users/:id/x", "GET /users/": "GET /users",
 		"GET /users/a%2f%2e%2e%2fb": "GET /Users/{id}",
-		"GET /static":               "/static/", "GET /Static/": "/static/", "GET /static/a/B": "/static/", "GET /": "/{$}",
+		"GET /static":               "/static/", "GET /Static/": "/static/", "GET /static/a/B": "/static/",
+		"GET /":   "/{$}",
 		"GET /;x": "/{$}", "OPTIONS *": "OPTIONS /*",
 		"GET http://SHOP.test/only": "Shop.test/Only", "GET /Other/Words/": "GET /other/words",
 	} {

@@ -27,7 +27,10 @@ func TestLinesOfVerify(t *testing.T) {
 	)
 	v := reporter{Verification: &Verification{Namespace: "x"}}
 	lines := fmt.Sprint(v.lines(r))
-	for _, want := range []string{"missing all}:[a b]", "missing inbound_pass}:[(all inbound traffic)]", "extra pass}:[c]"} {
+	for _, want := range []string{
+		"missing all}:[a b]", "missing inbound_pass}:[(all inbound traffic)]",
+		"extra pass}:[c]",
+	} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %q in %s", want, lines)
 		}

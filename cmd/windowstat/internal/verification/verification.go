@@ -252,7 +252,9 @@ func (r reporter) lines(report verify.Report) map[finding][]string {
 		}
 	}
 	lines := map[finding][]string{}
-	for _, k := range slices.SortedFunc(maps.Keys(metrics), func(a, b series) int { return cmp.Compare(a.resource, b.resource) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(metrics), func(a, b series) int {
+		return cmp.Compare(a.resource, b.resource)
+	}) {
 		names := metrics[k]
 		if k.metrics = strings.Join(names, ","); len(names) == logged {
 			k.metrics = "all"
