@@ -68,8 +68,8 @@ func TestReplay(t *testing.T) {
 		t.Errorf("%s lines; wc says %s", got, lines)
 	}
 	for status, n := range counts(t, countStatuses) {
-		if got := reported(printed, " with status "+status); got != strconv.Itoa(n) {
-			t.Errorf("%s lines with status %s; awk says %d", got, status, n)
+		if got := reported(printed, " calls with status "+status); got != strconv.Itoa(n) {
+			t.Errorf("%s calls with status %s; awk counts %d", got, status, n)
 		}
 	}
 

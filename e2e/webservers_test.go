@@ -170,7 +170,7 @@ func TestWebServers(t *testing.T) {
 			}
 		}
 	}
-	statuses := regexp.MustCompile(`(?m)^ +\d+ with status \d+$`)
+	statuses := regexp.MustCompile(`(?m)^ +\d+ calls with status \d+$`)
 	want := ""
 	for _, s := range servers {
 		args := []string{
@@ -203,7 +203,7 @@ func TestWebServers(t *testing.T) {
 		if want == "" {
 			want = said
 		}
-		if said != want || !strings.Contains(said, "with status 503") {
+		if said != want || !strings.Contains(said, "calls with status 503") {
 			t.Errorf("%s:\n%s\nwant\n%s", s.name, out, want)
 		}
 	}

@@ -187,6 +187,7 @@ func TestIncidents(t *testing.T) {
 					t.Errorf("report: %d, %s", status, report.String())
 				}
 				if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), changes[0].resource) ||
+					!strings.Contains(string(b), "<title>Incident of "+begin.Format(time.DateOnly)) ||
 					len(b) > 200_000 {
 					t.Errorf("report: %d bytes, %v", len(b), err)
 				}

@@ -72,9 +72,9 @@ func TestIncidentBadArguments(t *testing.T) {
 		},
 		"backtest  --from=now":            {"--dir: the directory of the log is needed", "--limit: a limit is needed"},
 		"log  --dir=" + dir + "  --onset": {"no flag --onset"},
-		"report  --from=-7h  --label=a=b  --title=": {
+		"report  --from=-7h  --label=a=b": {
 			"-o: a file to write is needed", "--dir: the directory", "--from: more than 6h0m0s before --to",
-			"--label: needs --url", "--title: is empty",
+			"--label: needs --url",
 		},
 		"report  --dir=" + dir + "  --from=2026-01-01  --to=2026-01-01 01:00  -o=" + file: {
 			"no rows in the range or in the ten minutes before",

@@ -46,10 +46,11 @@ func TestReplayCommand(t *testing.T) {
 		t.Fatalf("status %d:\n%s", status, p.output())
 	}
 	for _, want := range []string{
-		`(?m)^ +5 lines$`, `(?m)^ +2 with status 200$`, `(?m)^ +1 with status 429$`,
-		`no durations in the log, as its format is read`,
+		`(?m)^ +5 lines$`, `(?m)^ +2 calls with status 200$`, `(?m)^ +1 calls with status 429$`,
+		`the log has no durations, so response times`,
 		`5 seconds, from 2020-01-02 03:04:00\+00:00 to 2020-01-02 03:04:04`,
-		`(?m)^ +3 +0\.6 +1 +03:04:01 +1 +25\.00% +3 +1 +33\.33% +- +- +GET /a$`, `(?m)^ +1 for unmatched, because`,
+		`(?m)^ +3 +0\.6 +1 +03:04:01 +1 +25\.00% +3 +1 +33\.33% +- +- +GET /a$`,
+		`(?m)^ +1 calls counted for unmatched, because`,
 	} {
 		if !regexp.MustCompile(want).MatchString(p.output()) {
 			t.Errorf("no %s in\n%s", want, p.output())
@@ -317,7 +318,7 @@ func TestReplayReportsAssumptions(t *testing.T) {
 			strings.Contains(p.output(), "unit") ||
 			!strings.Contains(
 				p.output(),
-				" 1 of an hour that comes twice when clocks are set back: taken for the one nearer",
+				" 1 lines in an hour that clocks showed twice, counted in the hour nearer",
 			) {
 			t.Errorf("%s: status %d\n%s", format, status, p.output())
 		}

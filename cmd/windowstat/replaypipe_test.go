@@ -73,9 +73,9 @@ func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 	if status := p.wait(t); status != 1 ||
 		!strings.Contains(
 			p.output(),
-			"pipe: 8 of 18 lines are later than the tolerance; logs that were put together",
+			"pipe: 8 of 18 lines are later than the tolerance; if the file joins several logs",
 		) ||
-		!strings.Contains(p.output(), "8 of these are among the 18 of "+pipe) {
+		!strings.Contains(p.output(), "8 late lines in "+pipe+" (of 18)") {
 		t.Errorf("status %d:\n%s", status, p.output())
 	}
 	if p := launch(t, "replay", "--fail-above=0.5", path, pipeOf(t, late.String())); p.wait(t) != 0 {
@@ -111,9 +111,9 @@ func TestReplayOfALogWithFewLateLines(t *testing.T) {
 			pipe := pipeOf(t, log.String())
 			p := launch(t, append(args, pipe)...)
 			status := p.wait(t)
-			told := fmt.Sprintf("%s: %d of %d lines are later than the tolerance", pipe, late, lines)
-			if status != want || strings.Contains(p.output(), told) != (want != 0) ||
-				!strings.Contains(p.output(), fmt.Sprintf("%d of these are among the %d of", late, lines)) {
+			message := fmt.Sprintf("%s: %d of %d lines are later than the tolerance", pipe, late, lines)
+			if status != want || strings.Contains(p.output(), message) != (want != 0) ||
+				!strings.Contains(p.output(), fmt.Sprintf("%d late lines in %s (of %d)", late, pipe, lines)) {
 				t.Errorf("%s, %d late: status %d, want %d:\n%s", args, late, status, want, p.output())
 			}
 		}

@@ -27,7 +27,6 @@ func reportCommand() *cli.Command {
 	needs := []string{"url"}
 	set := append(sourceFlags(&source, hosts), flags.Set{
 		{Name: "o", Value: flags.String(&out, ""), Usage: "`FILE` to write (required)"},
-		{Name: "title", Value: flags.String(&r.Title, "Incident"), Usage: "`TITLE` of the page"},
 		{
 			Name: "backtest", Value: flags.List(&a.limits, incident.ParseLimit),
 			Usage: "`LIMIT` to draw in the charts and to test: " + incident.LimitHelp + "; repeatable",
@@ -78,6 +77,7 @@ written.`,
 					return err
 				}
 			}
+			r.Title = "Incident of " + time.Unix(s.From, 0).In(s.Zone).Format(logquery.TimeLayout)
 			var b bytes.Buffer
 			if err := r.Write(&b, s); err != nil {
 				return err

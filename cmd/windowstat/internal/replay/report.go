@@ -14,7 +14,7 @@ import (
 
 // Report counts log lines by outcome. Lines counts all of them. A line that is not counted as a call is also in exactly
 // one of Malformed, Late, Future, Outliers and Others, so counted and uncounted lines add up to Lines. The lines in
-// Others cannot be calls, so they are no fault.
+// Others cannot be calls, so they are not errors.
 type Report struct {
 	Lines     int64
 	Malformed int64  // not readable
@@ -96,34 +96,28 @@ func (r *Report) Print(stdout, stderr io.Writer) error {
 		}
 	}
 	fmt.Fprintf(&b, "%12d lines\n", r.Lines)
-	line(r.Others[accesslog.Empty], "empty")
+	line(r.Others[accesslog.Empty], "empty lines")
 	line(r.Others[accesslog.Directive], "directives, which begin with #")
 	line(r.Others[accesslog.Message], "messages of a server or a script, which are not calls")
-	line(r.Malformed, "could not be read, and are not counted")
-	line(r.Late, "later than the tolerance, and are not counted")
+	line(r.Malformed, "malformed lines, not counted")
+	line(r.Late, "late lines, later than the tolerance, not counted")
 	// Name every log with late lines, even if its lines are few among those of the others.
 	for _, x := range r.Behind[:min(len(r.Behind), allExamples)] {
-		line(x.Late, fmt.Sprintf("of these are among the %d of %s", x.Lines, x.Log))
+		line(x.Late, fmt.Sprintf("late lines in %s (of %d)", x.Log, x.Lines))
 	}
-	line(r.Future, "from the future, and are not counted")
-	line(r.Outliers, "far ahead of the lines around them, and are not counted")
-	line(r.Unearned, "for unmatched, because no call of their name had succeeded")
-	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
-	line(r.Truncated, "times the log was truncated: what came between its copy and that is not counted")
-	line(r.Cut, "bytes were cut off before they were read, and their lines are not counted")
-	line(
-		r.Ambiguous,
-		"of an hour that comes twice when clocks are set back: taken for the one nearer to the line before",
-	)
-	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
+	line(r.Future, "lines from the future, not counted")
+	line(r.Outliers, "lines far ahead of the lines around them, not counted")
+	line(r.Unearned, "calls counted for unmatched, because no call of their name had succeeded before")
+	line(r.Clipped, "calls that began before the tolerance, and pass in the oldest open second")
+	line(r.Truncated, "truncations of a log; lines between the copy and the truncation are not counted")
+	line(r.Cut, "bytes removed before they were read; their lines are not counted")
+	line(r.Ambiguous, "lines in an hour that clocks showed twice, counted in the hour nearer to the line before")
+	line(r.Evicted, "seconds ended before the tolerance, because they had too many calls to hold")
 	for status, n := range r.Statuses {
-		line(n, fmt.Sprintf("with status %03d", status))
+		line(n, fmt.Sprintf("calls with status %03d", status))
 	}
 	if r.Lines > 0 && !r.Timed {
-		b.WriteString(
-			"             no durations in the log, as its format is read: " +
-				"response times and concurrency are not known\n",
-		)
+		b.WriteString("             the log has no durations, so response times and calls in flight are unknown\n")
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(stdout, b.String())
@@ -136,16 +130,14 @@ func (r *Report) TooMany(most, mostLate float64) error {
 	var errs []error
 	// Every log has a few malformed lines. Many of them mean that the log is read in a wrong format.
 	if float64(r.Uncounted()) > most*float64(r.calls()) {
-		errs = append(
-			errs,
-			fmt.Errorf("%d of %d lines are not counted; --fail-above is %v", r.Uncounted(), r.calls(), most),
-		)
+		err := fmt.Errorf("%d of %d lines are not counted; --fail-above is %v", r.Uncounted(), r.calls(), most)
+		errs = append(errs, err)
 	}
 	for _, x := range r.Behind {
 		if float64(x.Late) > mostLate*float64(x.Lines) {
 			errs = append(errs, fmt.Errorf("%s: %d of %d lines are later than the tolerance; "+
-				"logs that were put together out of order are given as files of their own, clocks that differ need a longer --tolerance",
-				x.Log, x.Late, x.Lines))
+				"if the file joins several logs, give each log as a separate file; "+
+				"if clocks differ, increase --tolerance", x.Log, x.Late, x.Lines))
 		}
 	}
 	return errors.Join(errs...)
@@ -163,8 +155,10 @@ func (r *Follower) Metrics() []collector.Metric {
 	return []collector.Metric{
 		{
 			Name: "replay_lines_total", Labels: []string{"result"},
-			Help: "Lines of the followed access logs that could be calls: counted, malformed, later than the tolerance (late), " +
-				"far ahead of the lines around them (outlier), or from the future. Only counted lines are calls.",
+			Help: "Lines of the followed access logs that could be calls: counted, malformed, later than the " +
+				"tolerance " +
+				"(late), far ahead of the lines around them (outlier), or from the future. Only counted lines are " +
+				"calls.",
 			Read: func(yield func(float64, ...string)) {
 				r := r.Report()
 				yield(float64(r.calls()-r.Uncounted()), "counted")
@@ -176,7 +170,8 @@ func (r *Follower) Metrics() []collector.Metric {
 		},
 		{
 			Name: "replay_other_lines_total", Labels: []string{"kind"},
-			Help: "Lines of the followed access logs that are not calls: empty lines, directives, which begin with #, " +
+			Help: "Lines of the followed access logs that are not calls: empty lines, directives, which begin " +
+				"with #, " +
 				"and messages of a server or a script.",
 			Read: func(yield func(float64, ...string)) {
 				others := r.Report().Others
@@ -192,7 +187,8 @@ func (r *Follower) Metrics() []collector.Metric {
 		),
 		count(
 			"replay_cut_bytes_total",
-			"Bytes of followed access logs that existed and were removed before they were read. Their lines are not counted.",
+			"Bytes of followed access logs that existed and were removed before they were read. Their lines are not "+
+				"counted.",
 			func(r *Report) int64 { return r.Cut },
 		),
 	}
