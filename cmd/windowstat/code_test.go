@@ -106,10 +106,8 @@ func TestProxyCodes(t *testing.T) {
 	wg.Wait()
 	metrics := settled(t, p.find(t, `metrics +(http\S+)`))
 	for code, n := range got {
-		if line := fmt.Sprintf("windowstat_inbound_complete_total{code=%q} %d\n", code, n); !strings.Contains(
-			metrics,
-			line,
-		) {
+		if line := fmt.Sprintf("windowstat_inbound_complete_total{code=%q} %d\n", code, n); !strings.Contains(metrics,
+			line) {
 			t.Errorf("no %q on the page", line)
 		}
 	}

@@ -102,11 +102,8 @@ func TestFollow(t *testing.T) {
 		shop := startLogging(t, dir, "shop")
 		shop.second(t, "a-before", 9) // before log --follow starts
 		now := time.Now().UTC()
-		old := fmt.Sprintf(
-			"%d|%s|a|5|0|0|0|0|0|0|0\nnonsense\n",
-			now.Truncate(time.Second).UnixMilli(),
-			now.Format(time.DateTime),
-		)
+		old := fmt.Sprintf("%d|%s|a|5|0|0|0|0|0|0|0\nnonsense\n", now.Truncate(time.Second).UnixMilli(),
+			now.Format(time.DateTime))
 		if err := os.WriteFile(filepath.Join(dir, "old-metrics.log."+now.Format(time.DateOnly)), []byte(old),
 			0o600); err != nil {
 			t.Fatal(err)
@@ -131,11 +128,8 @@ func TestFollow(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				shop = startLogging(t, dir, "shop")
 				now := time.Now().UTC()
-				other := fmt.Sprintf(
-					"%d|%s|a|100|0|0|0|0|0|0|0\n",
-					now.Truncate(time.Second).UnixMilli(),
-					now.Format(time.DateTime),
-				)
+				other := fmt.Sprintf("%d|%s|a|100|0|0|0|0|0|0|0\n", now.Truncate(time.Second).UnixMilli(),
+					now.Format(time.DateTime))
 				if err := os.WriteFile(filepath.Join(dir, "shop-metrics.log.pid7."+now.Format(time.DateOnly)),
 					[]byte(other), 0o600); err != nil {
 					t.Fatal(err)
@@ -279,10 +273,7 @@ func TestFollowBeforeTheFirstLog(t *testing.T) {
 		if want := []string{
 			"{shop a 1 1}", "{shop __total_inbound_traffic__ 0 0}", "{shop a 2 2}",
 			"{shop __total_inbound_traffic__ 0 0}",
-		}; !slices.Equal(
-			got,
-			want,
-		) {
+		}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if said := stderr.String(); strings.Count(said, "\n") != 1 ||
@@ -307,12 +298,9 @@ func TestFollowAnAbsentLog(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		var out, stderr strings.Builder
-		status := run(
-			ctx,
-			append([]string{"windowstat", "log", "--follow", "--dir=" + dir}, strings.Split(args, "  ")...),
-			&out,
-			&stderr,
-		)
+		status := run(ctx,
+			append([]string{"windowstat", "log", "--follow", "--dir=" + dir}, strings.Split(args, "  ")...), &out,
+			&stderr)
 		if got := stderr.String(); status != 0 || !strings.HasPrefix(got, want) ||
 			want == "" && strings.Contains(got, "waiting") {
 			t.Errorf("%s: status %d, said %q, want %q", args, status, stderr.String(), want)

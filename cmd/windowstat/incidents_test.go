@@ -76,12 +76,8 @@ func documentedChanges(t *testing.T) map[string][]documentedChange {
 type direct struct{ http.Handler }
 
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	w, served := httptest.NewRecorder(), httptest.NewRequestWithContext(
-		r.Context(),
-		r.Method,
-		r.URL.RequestURI(),
-		r.Body,
-	)
+	w, served := httptest.NewRecorder(), httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.RequestURI(),
+		r.Body)
 	served.Header = r.Header
 	d.ServeHTTP(w, served)
 	return w.Result(), nil

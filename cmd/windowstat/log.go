@@ -106,8 +106,8 @@ func logFlags(o *logquery.Options) flags.Set {
 	}
 }
 
-// sourceFlags returns the flags that select rows of the log. several explains what more than one directory means. It is
-// empty for a command that reads one directory.
+// sourceFlags returns the flags that select rows of the log. several explains what more than one directory means, or
+// is empty for a command that reads one directory.
 func sourceFlags(o *logquery.Source, several string) flags.Set {
 	usage := "`DIRECTORY` of the log (required)"
 	if several != "" {

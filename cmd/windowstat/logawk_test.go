@@ -47,18 +47,9 @@ func awkLog(t *testing.T) (dir string) {
 				if i < len(names)-1 && r.IntN(3) == 0 {
 					continue
 				}
-				fmt.Fprintf(
-					&b,
-					"%d000|%s|%s|%d|%d|%d|%d|%d",
-					second,
-					time.Unix(int64(second), 0).UTC().Format(time.DateTime),
-					resource,
-					r.IntN(50),
-					r.IntN(4)*r.IntN(2),
-					r.IntN(50),
-					r.IntN(3),
-					r.IntN(200),
-				)
+				fmt.Fprintf(&b, "%d000|%s|%s|%d|%d|%d|%d|%d", second,
+					time.Unix(int64(second), 0).UTC().Format(time.DateTime), resource, r.IntN(50), r.IntN(4)*r.IntN(2),
+					r.IntN(50), r.IntN(3), r.IntN(200))
 				if r.IntN(9) > 0 {
 					fmt.Fprintf(&b, "|%d|%d|0", r.IntN(2), r.IntN(30))
 				}
@@ -122,16 +113,8 @@ func TestLogLinesBesideAwk(t *testing.T) {
 		}
 		status, got, stderr := loggedRun(t, "--format=sentinel  --dir="+dir+"  "+args)
 		if want := shell(t, dir, command); status != 0 || got != want || want == "" {
-			t.Errorf(
-				"%s: status %d, %d lines, want %d\n%.400s\nwant\n%.400s\n%s",
-				args,
-				status,
-				strings.Count(got, "\n"),
-				strings.Count(want, "\n"),
-				got,
-				want,
-				stderr,
-			)
+			t.Errorf("%s: status %d, %d lines, want %d\n%.400s\nwant\n%.400s\n%s", args, status,
+				strings.Count(got, "\n"), strings.Count(want, "\n"), got, want, stderr)
 		}
 	}
 }
@@ -189,12 +172,8 @@ func TestLogSumsBesideAwk(t *testing.T) {
 		from := int64(1767312000)
 		command := fmt.Sprintf(program, tc.step, tc.by, from*1000, tc.condition) + tc.then
 		if tc.args == "--step=7s" { // steps begin at midnight, and 7 s do not divide the seconds since 1970
-			command = strings.Replace(
-				fmt.Sprintf(program, 7000, tc.by, from*1000, ""),
-				"$1 - $1 % step",
-				"$1 - ($1 - begin) % step",
-				1,
-			)
+			command = strings.Replace(fmt.Sprintf(program, 7000, tc.by, from*1000, ""), "$1 - $1 % step",
+				"$1 - ($1 - begin) % step", 1)
 		}
 		want := strings.Split(strings.TrimSpace(shell(t, dir, command)), "\n")
 		_, out, stderr := loggedRun(t, "--format=json  --from=2026-01-02  --to=2026-01-02  --dir="+dir+"  "+tc.args)
@@ -206,20 +185,8 @@ func TestLogSumsBesideAwk(t *testing.T) {
 			}
 			got = append(
 				got,
-				fmt.Sprintf(
-					"%d|%s|%d|%d|%d|%d|%d|%d|%.3f|%d|%d",
-					a.TS,
-					a.Resource,
-					a.Pass,
-					a.Block,
-					a.Complete,
-					a.Exception,
-					a.Occupied,
-					a.InFlight,
-					a.RT*1000,
-					a.Peak,
-					max(a.PeakTime.UnixMilli(), 0),
-				),
+				fmt.Sprintf("%d|%s|%d|%d|%d|%d|%d|%d|%.3f|%d|%d", a.TS, a.Resource, a.Pass, a.Block, a.Complete,
+					a.Exception, a.Occupied, a.InFlight, a.RT*1000, a.Peak, max(a.PeakTime.UnixMilli(), 0)),
 			)
 		}
 		if !strings.Contains(tc.args, "--top") { // another test checks the order

@@ -31,18 +31,8 @@ func TestProxyRemembersNames(t *testing.T) {
 		`"POST /checkout" 0, "GET /jobs/nightly" 2, "unmatched" 1`,
 		`"POST /checkout" 0, "GET /jobs/nightly" 1, "unmatched" 2`,
 	} {
-		p := launch(
-			t,
-			"proxy",
-			anyPort,
-			"--upstream",
-			upstream.URL,
-			"--proxy.listen-address=127.0.0.1:0",
-			"--metric-log.dir",
-			dir,
-			"--routes",
-			routes,
-		)
+		p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0",
+			"--metric-log.dir", dir, "--routes", routes)
 		front, page := p.find(t, `proxy +(http\S+)`), p.find(t, `metrics +(http\S+)`)
 		_, metrics := get(t, page)
 		if !strings.Contains(metrics, `windowstat_pass_total{resource="POST /checkout"} 0`+"\n") {
@@ -120,16 +110,8 @@ func TestProxyOfRoutesOnly(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer upstream.Close()
-	p := launch(
-		t,
-		"proxy",
-		anyPort,
-		"--upstream",
-		upstream.URL,
-		"--proxy.listen-address=127.0.0.1:0",
-		"--routes-only",
-		"--route=GET /users/{id}",
-	)
+	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--routes-only",
+		"--route=GET /users/{id}")
 	front := p.find(t, `proxy +(http\S+)`)
 	for _, path := range []string{"/users/jane", "/users/joe", "/a", "/a", "/users/jane%2Fx"} {
 		get(t, front+path)

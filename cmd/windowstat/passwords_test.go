@@ -154,19 +154,11 @@ func TestWrongPasswordsDelayNoClient(t *testing.T) {
 				expect("one that was right", http.StatusUnauthorized, "127.0.0.1", page, "secret")
 			}
 			g.stop()
-			t.Logf(
-				"comparisons during a request: %v; guesses refused with 401: %d, with 429: %d",
-				highest,
-				g.compared(),
-				g.refused(),
-			)
+			t.Logf("comparisons during a request: %v; guesses refused with 401: %d, with 429: %d", highest,
+				g.compared(), g.refused())
 			if g.statuses[http.StatusOK].Load() > 0 || (g.refused() > 0) != (hosts == 1) {
-				t.Errorf(
-					"guesses refused with 401: %d, with 429: %d, admitted: %d",
-					g.compared(),
-					g.refused(),
-					g.statuses[http.StatusOK].Load(),
-				)
+				t.Errorf("guesses refused with 401: %d, with 429: %d, admitted: %d", g.compared(), g.refused(),
+					g.statuses[http.StatusOK].Load())
 			}
 			p.end(t)
 		})

@@ -21,9 +21,7 @@ import (
 func proxyCommand() *cli.Command {
 	var o proxy.Options
 	o.Telemetry.Exporter.App = "proxy"
-	set := slices.Concat(
-		proxyFlags(&o), o.Naming.Flags("proxy.path-depth"), boundFlags(&o.Bounds), o.Telemetry.Flags(),
-	)
+	set := slices.Concat(proxyFlags(&o), o.Naming.Flags("proxy.path-depth"), boundFlags(&o.Bounds), o.Telemetry.Flags())
 	return set.Command(&cli.Command{
 		Name:  "proxy",
 		Usage: "run a reverse proxy that counts the calls of any HTTP service",

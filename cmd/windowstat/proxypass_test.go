@@ -67,10 +67,8 @@ func TestProxyKeepsBytesAfterAnUpgrade(t *testing.T) {
 // remove them.
 func TestProxyKeepsTheLengthOfNotModified(t *testing.T) {
 	t.Parallel()
-	upstream, _ := rawUpstream(
-		t,
-		"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 1234\r\nContent-Type: text/x\r\n\r\n",
-	)
+	upstream, _ := rawUpstream(t,
+		"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 1234\r\nContent-Type: text/x\r\n\r\n")
 	p, address := startProxy(t, upstream)
 	for _, method := range []string{"GET", "HEAD"} {
 		c, err := net.Dial("tcp", address)

@@ -119,15 +119,8 @@ func TestReadinessOfTheProxy(t *testing.T) {
 	}
 	const delay = 3 * time.Second
 	front := "http://" + freeAddress(t)
-	c := start(
-		t,
-		"proxy",
-		"--upstream="+upstream.URL,
-		"--proxy.listen-address="+front[len("http://"):],
-		"--metric-log.dir="+dir,
-		"--max-resources=100000",
-		"--shutdown.delay="+delay.String(),
-	)
+	c := start(t, "proxy", "--upstream="+upstream.URL, "--proxy.listen-address="+front[len("http://"):],
+		"--metric-log.dir="+dir, "--max-resources=100000", "--shutdown.delay="+delay.String())
 	c.until(t, http.StatusServiceUnavailable, 0)
 	c.until(t, http.StatusOK, http.StatusServiceUnavailable)
 	if got := statusOf(front + "/"); got != http.StatusOK {

@@ -17,12 +17,8 @@ import (
 
 // accessLine returns a line in the format common.
 func accessLine(at time.Time, path string, status int) string {
-	return fmt.Sprintf(
-		"::1 - - [%s] \"GET %s HTTP/1.1\" %d 1\n",
-		at.UTC().Format("02/Jan/2006:15:04:05 -0700"),
-		path,
-		status,
-	)
+	return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" %d 1\n", at.UTC().Format("02/Jan/2006:15:04:05 -0700"), path,
+		status)
 }
 
 // accessLog writes a file with one line per second.
@@ -316,10 +312,7 @@ func TestReplayReportsAssumptions(t *testing.T) {
 		p := launch(t, "replay", "--format="+format, "--zone=Europe/Berlin", path)
 		if status := p.wait(t); status != 0 || !strings.Contains(p.output(), " "+want+" ") ||
 			strings.Contains(p.output(), "unit") ||
-			!strings.Contains(
-				p.output(),
-				" 1 lines in an hour that clocks showed twice, counted in the hour nearer",
-			) {
+			!strings.Contains(p.output(), " 1 lines in an hour that clocks showed twice, counted in the hour nearer") {
 			t.Errorf("%s: status %d\n%s", format, status, p.output())
 		}
 	}

@@ -56,11 +56,7 @@ func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 					begin.Add(time.Duration(i)*time.Second),
 					"/b",
 					200,
-				) + accessLine(
-					begin.Add(time.Duration(i)*time.Second-time.Hour),
-					"/b",
-					200,
-				),
+				) + accessLine(begin.Add(time.Duration(i)*time.Second-time.Hour), "/b", 200),
 			)
 		}
 	}
@@ -71,10 +67,8 @@ func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 	pipe := pipeOf(t, late.String())
 	p := launch(t, "replay", path, pipe)
 	if status := p.wait(t); status != 1 ||
-		!strings.Contains(
-			p.output(),
-			"pipe: 8 of 18 lines are later than the tolerance; if the file joins several logs",
-		) ||
+		!strings.Contains(p.output(),
+			"pipe: 8 of 18 lines are later than the tolerance; if the file joins several logs") ||
 		!strings.Contains(p.output(), "8 late lines in "+pipe+" (of 18)") {
 		t.Errorf("status %d:\n%s", status, p.output())
 	}

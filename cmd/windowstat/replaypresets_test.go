@@ -76,12 +76,18 @@ var presets = []struct {
 		`"http://10.0.1.7:80" MILLISms`, awkQuoted, false, false},
 	{"vhost-combined", `shop.example:443 10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" ` +
 		`"Mozilla/5.0 (X11)"`, awkQuoted, false, false},
-	{"combined-usec", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)" MILLIS000`,
-		awkQuoted, false, true},
-	{"combined-time", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)" SECONDS`,
-		awkQuoted, true, false},
-	{"combined", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)"`, awkQuoted,
-		false, false},
+	{
+		"combined-usec", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)" MILLIS000`,
+		awkQuoted, false, true,
+	},
+	{
+		"combined-time", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)" SECONDS`,
+		awkQuoted, true, false,
+	},
+	{
+		"combined", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)"`, awkQuoted,
+		false, false,
+	},
 	{"common", `10.0.0.1 - frank [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 2326`, awkQuoted, false, false},
 	{
 		"w3c", `DATE TIME 10.0.0.1 METHOD PATH x=1 443 - 192.0.2.7 Mozilla/5.0+(X11) - STATUS 0 0 MILLIS`,
@@ -93,12 +99,18 @@ var presets = []struct {
 			`"size":10900,"status":STATUS}`,
 		strings.Replace(awkJSON, "path", "uri", 1), true, false,
 	},
-	{"json-ms", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS}`, awkJSON, true,
-		true},
-	{"json-us", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS000}`, awkJSON,
-		true, true},
-	{"json-ns", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS000000}`, awkJSON,
-		true, true},
+	{
+		"json-ms", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS}`, awkJSON, true,
+		true,
+	},
+	{
+		"json-us", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS000}`, awkJSON,
+		true, true,
+	},
+	{
+		"json-ns", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS000000}`, awkJSON,
+		true, true,
+	},
 }
 
 // For each format, replay and awk count the same calls of each resource in each second, and of each status.

@@ -196,15 +196,8 @@ func TestSecretsAfterAResponse(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := echo(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n%[2]q\r\n")
-	c := exec.Command(
-		os.Args[0],
-		"demo",
-		"--duration=2s",
-		anyPort,
-		"--rate=1",
-		"--remote-write.url="+at,
-		"--remote-write.config.file="+file,
-	)
+	c := exec.Command(os.Args[0], "demo", "--duration=2s", anyPort, "--rate=1", "--remote-write.url="+at,
+		"--remote-write.config.file="+file)
 	c.Env = append(os.Environ(), asCommand+"=1")
 	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), hush) {
 		t.Errorf("%v\n%s", err, out)

@@ -92,9 +92,7 @@ func TestOTLPContinuesItsLog(t *testing.T) {
 
 	rows, err := metriclog.Searcher{
 		Dir: dir,
-	}.Search(
-		metriclog.Query{Match: func(resource string) bool { return resource == "shop: process orders" }},
-	)
+	}.Search(metriclog.Query{Match: func(resource string) bool { return resource == "shop: process orders" }})
 	if err != nil {
 		t.Fatal(err)
 	}

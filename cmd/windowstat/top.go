@@ -93,11 +93,8 @@ func terminal(out io.Writer) (tcell.Screen, error) {
 	}
 	screen, err := tcell.NewScreen()
 	if err != nil {
-		return nil, fmt.Errorf(
-			"the terminal cannot be used: %w (TERM is %q); --once needs none",
-			err,
-			os.Getenv("TERM"),
-		)
+		return nil, fmt.Errorf("the terminal cannot be used: %w (TERM is %q); --once needs none", err,
+			os.Getenv("TERM"))
 	}
 	return screen, nil
 }

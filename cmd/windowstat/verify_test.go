@@ -197,22 +197,13 @@ func TestVerify(t *testing.T) {
 	says(verified(2, "--heal", "--run", "-3", "--run", "x"), `--run: "-3" is not a run`, `--run: "x" is not a run`)
 	says(verified(2, "--run=7", "--openmetrics=x"), "--run: needs --heal", "--openmetrics: needs --heal")
 	says(verified(2, "--new", "--heal"), "--new: not with --heal")
-	says(
-		verified(2, "--new", "--openmetrics=x", "--dir", dir),
-		"--dir: --new and --openmetrics allow only one directory",
-	)
+	says(verified(2, "--new", "--openmetrics=x", "--dir", dir),
+		"--dir: --new and --openmetrics allow only one directory")
 	page = true
 	says(verified(1), "check the URL", "the comparison is incomplete")
 	says(
-		verified(
-			2,
-			"--url=ftp://x",
-			"--label=resource=a",
-			"--delay=0s",
-			"--format=xml",
-			"--remote-write=http://x",
-			"--app=till",
-		),
+		verified(2, "--url=ftp://x", "--label=resource=a", "--delay=0s", "--format=xml", "--remote-write=http://x",
+			"--app=till"),
 		`--url: "ftp://x"`,
 		`--label: "resource"`,
 		"--delay: 0",

@@ -154,45 +154,19 @@ func (r reconciliation) print(w io.Writer) bool {
 		}
 	}
 	agree := true
-	fmt.Fprintf(
-		w,
-		"\n%-*s %9s %9s %9s %9s %9s %9s\n",
-		width,
-		"resource",
-		"sent",
-		"counted",
-		"scraped",
-		"logged",
-		"failed",
-		"blocked",
-	)
+	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s %9s %9s\n", width, "resource", "sent", "counted", "scraped", "logged",
+		"failed", "blocked")
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		sent, counted, scraped, logged := r.sent[name], r.counted[name], r.scraped[name], r.logged[name]
 		verdict := "equal"
 		if counted != sent || scraped != sent || logged != sent {
 			// The table does not show all counts.
-			verdict = fmt.Sprintf(
-				"DIFFERENT: sent %+v, counted %+v, scraped %+v, logged %+v",
-				sent,
-				counted,
-				scraped,
-				logged,
-			)
+			verdict = fmt.Sprintf("DIFFERENT: sent %+v, counted %+v, scraped %+v, logged %+v", sent, counted, scraped,
+				logged)
 			agree = false
 		}
-		fmt.Fprintf(
-			w,
-			"%-*s %9d %9d %9d %9d %9d %9d  %s\n",
-			width,
-			name,
-			sent.complete,
-			counted.complete,
-			scraped.complete,
-			logged.complete,
-			sent.exception,
-			sent.block,
-			verdict,
-		)
+		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %9d %9d  %s\n", width, name, sent.complete, counted.complete,
+			scraped.complete, logged.complete, sent.exception, sent.block, verdict)
 	}
 	return agree
 }

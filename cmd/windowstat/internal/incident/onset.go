@@ -8,12 +8,9 @@ import (
 
 // A number of a resource changes in the first second that meets these conditions:
 //   - Four of the five seconds from it on, and the second itself, are all above or all below the median of the ten
-//
-// minutes
-//
-//	  before the range.
-//	- Their distance from the median is more than three times the distance of any four of five seconds before.
-//	- It is also more than half of the median, and more than a floor: four calls or five milliseconds.
+//     minutes before the range.
+//   - Their distance from the median is more than three times the distance of any four of five seconds before.
+//   - It is also more than half of the median, and more than a floor: four calls or five milliseconds.
 //
 // So a burst of up to three seconds is not a change. A longer variation that the ten minutes have, too, such as a job
 // in each minute, is not a change either. Errors in the ten minutes hide later changes, so the range should begin well
@@ -49,9 +46,9 @@ type Onset struct {
 	of       *resource
 }
 
-// Onsets returns the resources that changed, the earliest first. Two onsets are tied if the time between
-// them is less than a second, because events within a second have no order. Different directories belong to different
-// hosts, so for them it is a second and clockOffset.
+// Onsets returns the resources that changed, the earliest first. Two onsets are tied if the time between them is less
+// than a second, because events within a second have no order. Different directories belong to different hosts, so for
+// them the time is a second and clockOffset.
 func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	all := []Onset{}
 	for _, r := range s.resources() {
@@ -70,6 +67,7 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	slices.SortFunc(all, func(a, b Onset) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Log, b.Log), cmp.Compare(a.Resource, b.Resource))
 	})
+	// Compare each pair. Tied is not transitive: a and b may be tied, b and c, but not a and c.
 	for i := range all {
 		x := &all[i]
 		x.Rank = 1
@@ -122,6 +120,7 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 		return c, false
 	}
 	baseline := median(list[:begin])
+	// Search for a rise and for a fall. The earlier of the two is the change.
 	for _, sign := range []float64{1, -1} {
 		largest := 0.
 		for i := range begin - runSeconds + 1 {
@@ -129,6 +128,7 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 		}
 		limit := max(distanceRatio*largest, baseline/2, floors[column])
 		for i := begin; i+runSeconds <= len(list) && list[i].at <= s.To; i++ {
+			// The first second must be distant itself. Otherwise it could be the second before the change.
 			if sign*(list[i].v-baseline) > limit && distance(list[i:i+runSeconds], baseline, sign) > limit {
 				if at := s.time(list[i].at); !ok || at.Before(c.Time) {
 					c, ok = Change{names[column], at, baseline, median(list[i : i+runSeconds])}, true
@@ -140,7 +140,8 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 	return c, ok
 }
 
-// distance returns the largest distance that four of five seconds have from a value, on the side of sign.
+// distance returns the largest distance from a value that four of five seconds reach or exceed. A sign of 1 selects
+// seconds above the value, -1 seconds below. The result is negative if two or more seconds are on the other side.
 func distance(five []point, from, sign float64) float64 {
 	var all [runSeconds]float64
 	for i, p := range five {

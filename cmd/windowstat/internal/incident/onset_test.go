@@ -77,18 +77,8 @@ func (s *service) write(t testing.TB, dir string, seconds int, seed uint64) {
 			inFlight := max(min(pass, 1), int64(poisson(r, x.inFlight+x.pass*x.rtMs/1000)))
 			total += pass
 			if pass+block+inFlight > 0 {
-				fmt.Fprintf(
-					&b,
-					"%s%s|%d|%d|%d|%d|%d|0|%d|0\n",
-					head,
-					name,
-					pass,
-					block,
-					complete,
-					exception,
-					int64(rt),
-					inFlight,
-				)
+				fmt.Fprintf(&b, "%s%s|%d|%d|%d|%d|%d|0|%d|0\n", head, name, pass, block, complete, exception, int64(rt),
+					inFlight)
 			}
 		}
 		if total > 0 {

@@ -32,18 +32,16 @@ type Report struct {
 	Alerts  []verify.Alert    // nil without a database
 }
 
-// page is the template of the tables above the charts. Tables with less than 20 rows are open at first. The template
+// page is the template of the tables above the charts. Tables with fewer than 20 rows are open at first. The template
 // escapes names, which may come from untrusted clients.
-var page = template.Must(
-	template.New("").
-		Parse(`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}` +
-			`<span>: {{len .Rows}}</span></h2></summary>
+var page = template.Must(template.New("").Parse(
+	`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}` +
+		`<span>: {{len .Rows}}</span></h2></summary>
 <p class="hint">{{.Hint}}</p>
 {{if .Rows}}<div class="scroll"><table><thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>{{else}}<p>{{.Empty}}</p>{{end}}</details>
-{{end}}`),
-)
+{{end}}`))
 
 // Write writes a report of s, including the seconds before the range. It shows the resources that changed first, and
 // then those with the most blocked calls and exceptions. A note states how many resources are omitted. Write adds it to
@@ -92,7 +90,7 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 
 // ranked returns the resources of all logs in the order of a report.
 func (s *Seconds) ranked(onsets []Onset) []*resource {
-	rank := map[*resource]int{} // below 0 for an onset
+	rank := map[*resource]int{} // negative for an onset, so that onsets come first, by rank; 0 for others
 	for i, o := range onsets {
 		rank[o.of] = i - len(onsets)
 	}
@@ -103,7 +101,8 @@ func (s *Seconds) ranked(onsets []Onset) []*resource {
 	return all
 }
 
-// recorded returns the sums over the resources for each second.
+// recorded returns the sums over the resources for each second, for the charts. A second without completed calls has no
+// response time, which a chart shows as a gap; -1 means that.
 func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 	var lists [columns][]int64
 	for i := range lists {
@@ -143,10 +142,8 @@ func (r *Report) tables(s *Seconds) []table {
 	if r.Alerts != nil {
 		t := table{
 			Title: "Alerts", Empty: "No alert fired.", Head: []string{"Alert", "Labels", "From", "To"},
-			Hint: fmt.Sprintf(
-				"Alerts that fired, from the database. Times are accurate to %s. A shorter alert may be absent.",
-				verify.AlertStep,
-			),
+			Hint: "Alerts that fired, from the database. Times are accurate to " + verify.AlertStep.String() +
+				". A shorter alert may be absent.",
 		}
 		for _, x := range r.Alerts {
 			t.add(x.Name, x.Labels, x.From.In(s.Zone), x.To.In(s.Zone))

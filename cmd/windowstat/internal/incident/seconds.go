@@ -86,6 +86,7 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 		query := sel.Query
 		query.From, query.To = sel.From.Add(-Before*time.Second), sel.To.Add(after*time.Second)
 		if sel.Match != nil {
+			// A report needs the total of inbound calls with any selection of resources.
 			query.Match = func(name string) bool { return name == collector.InboundTotal || sel.Match(name) }
 		}
 		rows, err := sel.Searcher.Search(query)
@@ -124,7 +125,7 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log {
 	l := &log{name: id.String(), host: host, byName: map[string]*resource{}}
 	own := metriclog.Searcher{Dir: sel.Searcher.Dir, App: id.App}
-	first, last, _ := own.Span(id.PID) // an error is impossible here: the log was read just now
+	first, last, _ := own.Span(id.PID) // the log was read just now
 	l.first, l.last = max(first.Unix(), s.From-Before), min(last.Unix(), s.To+after)
 	for _, other := range s.logs {
 		if other.name == l.name {
@@ -174,10 +175,8 @@ func (s *Seconds) Notes(onsets bool) (notes []string) {
 				l.name, n, s.time(s.From).Format(logquery.TimeLayout)))
 		}
 		if l.last < s.To-runSeconds {
-			notes = append(
-				notes,
-				fmt.Sprintf("the log %s ends at %s", l.name, s.time(l.last).Format(logquery.TimeLayout)),
-			)
+			last := s.time(l.last).Format(logquery.TimeLayout)
+			notes = append(notes, fmt.Sprintf("the log %s ends at %s", l.name, last))
 		}
 	}
 	return notes

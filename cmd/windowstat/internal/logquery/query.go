@@ -65,20 +65,13 @@ func (o *Options) check() error {
 			errs = append(errs, fmt.Errorf(flag+": "+format, args...))
 		}
 	}
-	wrong(
-		o.Step != 0 && (o.Step < time.Second || o.Step > 24*time.Hour || o.Step%time.Second != 0),
-		"--step",
-		"%s is not whole seconds, from 1s to 24h",
-		o.Step,
-	)
+	step := o.Step
+	wrong(step != 0 && (step < time.Second || step > 24*time.Hour || step%time.Second != 0), "--step",
+		"%s is not whole seconds, from 1s to 24h", step)
 	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
-	// The format sentinel has no sums.
-	wrong(
-		o.sums() && formats[o.Output].time == "",
-		"--format",
-		"%s has lines of the log, and no sums of --step, --top and --summary",
-		o.Output,
-	)
+	// The format sentinel prints lines of the log unchanged. Sums are not lines.
+	wrong(o.sums() && formats[o.Output].time == "", "--format",
+		"%s has lines of the log, and no sums of --step, --top and --summary", o.Output)
 	return errors.Join(errs...)
 }
 

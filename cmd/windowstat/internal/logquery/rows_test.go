@@ -23,9 +23,7 @@ func hostileRows() (rows []metriclog.Row) {
 	for i, name := range hostile {
 		rows = append(rows, metriclog.Row{
 			Start: at.Add(time.Duration(i) * time.Second), App: "shop", PID: i % 2 * 77, Resource: name,
-			Pass: int64(
-				i,
-			), Block: 1, Success: 1_000_000, Exception: 3, OccupiedPass: 4,
+			Pass: int64(i), Block: 1, Success: 1_000_000, Exception: 3, OccupiedPass: 4,
 			RT: 1500 * time.Millisecond, Concurrency: 12_345_678_901,
 		})
 	}

@@ -123,12 +123,8 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 		all = slices.AppendSeq(all, maps.Values(of))
 	}
 	slices.SortFunc(all, func(a, b *sums) int {
-		return cmp.Or(
-			inbound(a)-inbound(b),
-			cmp.Compare(t.by.of(&b.Row), t.by.of(&a.Row)),
-			cmp.Compare(a.App, b.App),
-			cmp.Compare(a.Resource, b.Resource),
-		)
+		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.of(&b.Row), t.by.of(&a.Row)), cmp.Compare(a.App, b.App),
+			cmp.Compare(a.Resource, b.Resource))
 	})
 	return func(yield func(*row) bool) {
 		for _, x := range all {
@@ -211,31 +207,17 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 				last.Format(TimeLayout)); err != nil {
 				return err
 			}
-			fmt.Fprintln(
-				columns,
-				"pass\tper second\tpeak\tat\tblock\tshare\tcomplete\texception\tshare\tworst rt\tat\t  resource",
-			)
+			fmt.Fprintln(columns,
+				"pass\tper second\tpeak\tat\tblock\tshare\tcomplete\texception\tshare\tworst rt\tat\t  resource")
 		}
 		name := Visible(x.Resource)
 		if len(x.of.of) > 1 { // several applications
 			name = Visible(x.App) + ": " + name
 		}
-		fmt.Fprintf(
-			columns,
-			"%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",
-			x.Pass,
-			rate(float64(x.Pass)/seconds),
-			x.peak,
-			formatTime(x.peakAt, zone, format, "-"),
-			x.Block,
-			share(x.Block, x.Pass+x.Block),
-			x.Success,
-			x.Exception,
-			share(x.Exception, x.Success),
-			x.worstRT(),
-			formatTime(x.worstAt, zone, format, "-"),
-			name,
-		)
+		fmt.Fprintf(columns, "%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n", x.Pass,
+			rate(float64(x.Pass)/seconds), x.peak, formatTime(x.peakAt, zone, format, "-"), x.Block,
+			share(x.Block, x.Pass+x.Block), x.Success, x.Exception, share(x.Exception, x.Success), x.worstRT(),
+			formatTime(x.worstAt, zone, format, "-"), name)
 	}
 	if format == "" { // no rows
 		return nil

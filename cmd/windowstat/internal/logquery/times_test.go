@@ -122,17 +122,8 @@ func TestTimesAroundChangesOfClocks(t *testing.T) {
 		if first, last := got.first.UTC().Format(time.DateTime), got.last.UTC().Format(time.DateTime); err != nil ||
 			first != tc.first ||
 			last != tc.last {
-			t.Errorf(
-				"%s at %s in %s: %s to %s, want %s to %s: %v",
-				tc.text,
-				tc.now,
-				tc.zone,
-				first,
-				last,
-				tc.first,
-				tc.last,
-				err,
-			)
+			t.Errorf("%s at %s in %s: %s to %s, want %s to %s: %v", tc.text, tc.now, tc.zone, first, last, tc.first,
+				tc.last, err)
 		}
 	}
 }

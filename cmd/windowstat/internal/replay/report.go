@@ -180,11 +180,9 @@ func (r *Follower) Metrics() []collector.Metric {
 				}
 			},
 		},
-		count(
-			"replay_truncations_total",
+		count("replay_truncations_total",
 			"Truncations of followed access logs. Lines written between the copy and the truncation may be lost.",
-			func(r *Report) int64 { return r.Truncated },
-		),
+			func(r *Report) int64 { return r.Truncated }),
 		count(
 			"replay_cut_bytes_total",
 			"Bytes of followed access logs that existed and were removed before they were read. Their lines are not "+

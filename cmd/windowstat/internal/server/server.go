@@ -95,10 +95,8 @@ func (s *Server) Stop() error {
 	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = errors.Join(
-			fmt.Errorf("requests were still running %v after the signal to stop", shutdownTimeout),
-			s.http.Close(),
-		)
+		err = errors.Join(fmt.Errorf("requests were still running %v after the signal to stop", shutdownTimeout),
+			s.http.Close())
 	}
 	return errors.Join(err, s.serving.Wait())
 }

@@ -14,17 +14,12 @@ func TestLinesOfVerify(t *testing.T) {
 	var r verify.Report
 	for _, name := range []string{"pass", "block", "complete", "exception", "occupied_pass", "in_flight_max"} {
 		for _, resource := range []string{"b", "a"} {
-			r.Findings = append(
-				r.Findings,
-				verify.Finding{Resource: resource, Metric: "x_persecond_" + name, Missing: at},
-			)
+			r.Findings = append(r.Findings,
+				verify.Finding{Resource: resource, Metric: "x_persecond_" + name, Missing: at})
 		}
 	}
-	r.Findings = append(
-		r.Findings,
-		verify.Finding{Metric: "x_persecond_inbound_pass", Missing: at},
-		verify.Finding{Resource: "c", Metric: "x_persecond_pass", Extra: at},
-	)
+	r.Findings = append(r.Findings, verify.Finding{Metric: "x_persecond_inbound_pass", Missing: at},
+		verify.Finding{Resource: "c", Metric: "x_persecond_pass", Extra: at})
 	v := reporter{Verification: &Verification{Namespace: "x"}}
 	lines := fmt.Sprint(v.lines(r))
 	for _, want := range []string{

@@ -156,13 +156,8 @@ func total(list []verify.NotHealed) (n int64) {
 
 // written describes the result of writing samples.
 func written(r push.WriteResult) string {
-	return fmt.Sprintf(
-		"%d samples written, %d refused, %d unconfirmed, %d not sent",
-		r.Written,
-		r.Refused,
-		r.Unconfirmed,
-		r.Left,
-	)
+	return fmt.Sprintf("%d samples written, %d refused, %d unconfirmed, %d not sent", r.Written, r.Refused,
+		r.Unconfirmed, r.Left)
 }
 
 // line prints a line.
@@ -173,13 +168,8 @@ func (r reporter) print(report verify.Report, err error) {
 	line, show := r.line, r.log.Time
 	compared := !report.From.After(report.To)
 	if compared {
-		line(
-			"%s to %s: %d samples of %d seconds compared",
-			show(report.From),
-			show(report.To),
-			report.Samples,
-			report.Seconds,
-		)
+		line("%s to %s: %d samples of %d seconds compared", show(report.From), show(report.To), report.Samples,
+			report.Seconds)
 	}
 	if lines := r.lines(report); len(lines) > 0 {
 		line("")
@@ -238,10 +228,8 @@ func (r reporter) lines(report verify.Report) map[finding][]string {
 		for kind, ranges := range map[string][]verify.Range{"missing": f.Missing, "extra": f.Extra} {
 			for _, x := range ranges {
 				k := series{finding{x.From, x.To, x.Seconds, kind, ""}, resourceOf(f)}
-				metrics[k] = append(
-					metrics[k],
-					logquery.Visible(strings.TrimPrefix(f.Metric, r.Namespace+"_persecond_")),
-				)
+				metrics[k] = append(metrics[k],
+					logquery.Visible(strings.TrimPrefix(f.Metric, r.Namespace+"_persecond_")))
 			}
 		}
 	}

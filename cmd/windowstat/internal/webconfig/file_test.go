@@ -89,10 +89,8 @@ func TestInvalidFileIsReadOnceASecond(t *testing.T) {
 func TestChangesTakeEffect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yml")
 	with := func(password string) string {
-		return "http_server_config: {headers: {X-Frame-Options: deny}}\nbasic_auth_users: {a: " + hashed(
-			t,
-			password,
-		) + "}\n"
+		return "http_server_config: {headers: {X-Frame-Options: deny}}\nbasic_auth_users: {a: " + hashed(t,
+			password) + "}\n"
 	}
 	write(t, path, with("first"))
 	f, err := Open(path)
