@@ -170,9 +170,8 @@ func (r *Follower) Metrics() []collector.Metric {
 		},
 		{
 			Name: "replay_other_lines_total", Labels: []string{"kind"},
-			Help: "Lines of the followed access logs that are not calls: empty lines, directives, which begin " +
-				"with #, " +
-				"and messages of a server or a script.",
+			Help: "Lines of the followed access logs that are not calls: empty lines, directives, which begin with #," +
+				" and messages of a server or a script.",
 			Read: func(yield func(float64, ...string)) {
 				others := r.Report().Others
 				for kind := accesslog.Empty; kind < accesslog.Kinds; kind++ {
