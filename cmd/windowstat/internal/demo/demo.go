@@ -114,7 +114,7 @@ func (o *Options) runShop(
 	}
 	fmt.Fprintf(stdout, "service     http://%s  under %g requests per second\n%srunning %s\n",
 		service.Address(), o.Rate, t.Banner, until)
-	if i := shop.breaks; o.Incident != "" {
+	if i := shop.incident; o.Incident != "" {
 		fmt.Fprintf(stdout, "incident    %s from %s on, for %v\n", i.name, i.from.Format(time.RFC3339), incidentLength)
 	}
 	ctx = t.Ready(ctx, service)

@@ -44,7 +44,7 @@ func (s *Shop) Load(ctx context.Context, base string, transport http.RoundTrippe
 		client: &http.Client{Transport: transport, Timeout: time.Minute},
 	}
 	defer l.client.CloseIdleConnections()
-	l.all.Go(func() { s.breaks.run(ctx, s.stats, s.Limits(), s.rate) })
+	l.all.Go(func() { s.incident.run(ctx, s.stats, s.Limits(), s.rate) })
 	for _, r := range s.routes {
 		l.all.Go(func() { l.run(ctx, r) })
 	}
@@ -83,7 +83,7 @@ const clientHeader = "X-Client"
 // send sends a request and counts the response. In the incident retries, it repeats a failed request three times.
 func (l *load) send(r route) {
 	attempts := 1
-	if l.breaks.active(retries) {
+	if l.incident.active(retries) {
 		attempts = 4
 	}
 	for range attempts {

@@ -23,19 +23,19 @@ import (
 
 // Shop is an HTTP service with different kinds of routes, and the load on it. Create it with [NewShop].
 type Shop struct {
-	stats  *collector.Collector
-	routes []route
-	rate   float64
-	sent   observer // sent requests by their responses, and queries of the database
-	breaks *incident
+	stats    *collector.Collector
+	routes   []route
+	rate     float64
+	sent     observer // sent requests by their responses, and queries of the database
+	incident *incident
 }
 
 // NewShop returns a shop that counts with c. rate is the number of requests per second over all routes. The incident
 // with the name, one of [Incidents], begins in the second of from. Without a name there is no incident.
 func NewShop(c *collector.Collector, rate float64, incidentName string, from time.Time) *Shop {
 	from = from.Truncate(time.Second)
-	breaks := &incident{incidentName, from, from.Add(incidentLength), make(chan struct{})}
-	s := &Shop{stats: c, rate: rate, sent: observer{seen: map[string]counts{}}, breaks: breaks}
+	broken := &incident{incidentName, from, from.Add(incidentLength), make(chan struct{})}
+	s := &Shop{stats: c, rate: rate, sent: observer{seen: map[string]counts{}}, incident: broken}
 	s.routes = s.allRoutes()
 	return s
 }
@@ -100,7 +100,7 @@ func (s *Shop) allRoutes() []route {
 		{
 			pattern: "POST /payments", method: "POST", path: fixed("/payments"), share: 0.10,
 			handler: func(w http.ResponseWriter, r *http.Request) { // failing
-				if s.breaks.active(retries) || rand.IntN(10) == 0 {
+				if s.incident.active(retries) || rand.IntN(10) == 0 {
 					http.Error(w, "the bank does not respond", http.StatusServiceUnavailable)
 					return
 				}
@@ -134,8 +134,8 @@ func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc)
 			return
 		}
 		time.Sleep(d())
-		if name == "db: products" && s.breaks.active(hang) {
-			sleep(time.Until(s.breaks.to), s.breaks.over)
+		if name == "db: products" && s.incident.active(hang) {
+			sleep(time.Until(s.incident.to), s.incident.over)
 		}
 		e.Exit(nil)
 		rest(w, r)

@@ -43,7 +43,7 @@ type Onset struct {
 	Log      string    `json:"log"`
 	Resource string    `json:"resource"`
 	Changes  []Change  `json:"changes"` // by time
-	of       *resource
+	resource *resource
 }
 
 // Onsets returns the resources that changed, the earliest first. Two onsets are tied if the time between them is less
@@ -52,7 +52,7 @@ type Onset struct {
 func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	all := []Onset{}
 	for _, r := range s.resources() {
-		o := Onset{Log: r.log.name, Resource: r.name, of: r}
+		o := Onset{Log: r.log.name, Resource: r.name, resource: r}
 		for column := range columns {
 			if c, changed := s.change(r, column); changed && floors[column] > 0 {
 				o.Changes = append(o.Changes, c)
@@ -74,7 +74,7 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 		for j := range all {
 			apart := x.Time.Sub(all[j].Time)
 			within := time.Second
-			if all[j].of.log.host != x.of.log.host {
+			if all[j].resource.log.host != x.resource.log.host {
 				within += clockOffset
 			}
 			if apart >= within {

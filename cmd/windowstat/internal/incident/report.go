@@ -92,7 +92,7 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 func (s *Seconds) ranked(onsets []Onset) []*resource {
 	rank := map[*resource]int{} // negative for an onset, so that onsets come first, by rank; 0 for others
 	for i, o := range onsets {
-		rank[o.of] = i - len(onsets)
+		rank[o.resource] = i - len(onsets)
 	}
 	all := s.resources()
 	slices.SortStableFunc(all, func(a, b *resource) int {

@@ -19,7 +19,7 @@ type Column struct {
 	title string // in a table
 	adds  bool   // values are added up over seconds
 	time  bool   // values are in nanoseconds
-	of    func(*metriclog.Row) int64
+	value func(*metriclog.Row) int64
 }
 
 // columns has the columns of all formats, in their order.
@@ -42,7 +42,7 @@ var columns = []Column{
 
 // append appends the value of a row in the syntax of JSON and CSV.
 func (c *Column) append(b []byte, r *metriclog.Row) []byte {
-	if v := c.of(r); c.time {
+	if v := c.value(r); c.time {
 		return strconv.AppendFloat(b, time.Duration(v).Seconds(), 'f', -1, 64)
 	} else {
 		return strconv.AppendInt(b, v, 10)
@@ -115,6 +115,6 @@ func ParseCondition(text string) (Condition, error) {
 	results := operators[m[2]]
 	return Condition{
 		text,
-		func(r *metriclog.Row) bool { return slices.Contains(results, cmp.Compare(c.of(r), want)) },
+		func(r *metriclog.Row) bool { return slices.Contains(results, cmp.Compare(c.value(r), want)) },
 	}, nil
 }

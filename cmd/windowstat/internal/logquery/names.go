@@ -36,8 +36,8 @@ func ParsePattern(p string) (Pattern, error) {
 	return Pattern{p, collector.Limit{Resource: p}.Matches}, nil // patterns of limits have the same syntax
 }
 
-// Visible returns a name for output. It escapes characters that are unprintable or change the output after them, as in
-// Go: \x1b or \u202e. If a name has such a character, its backslashes are doubled.
+// Visible returns a name for output. It escapes unprintable characters, characters that change the output after them,
+// and backslashes, as in Go: \x1b, \u202e or \\.
 func Visible(name string) string {
 	if plain(name) {
 		return name

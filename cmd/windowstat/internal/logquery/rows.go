@@ -178,7 +178,7 @@ func appendTable(b []byte, at string, r *row, l *layout) []byte {
 	b = append(b, at...)
 	for i := range columns {
 		c := &columns[i]
-		v := c.of(r.Row)
+		v := c.value(r.Row)
 		if c.time {
 			v /= int64(time.Millisecond)
 		}

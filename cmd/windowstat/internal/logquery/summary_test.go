@@ -61,10 +61,10 @@ func TestSummaryIsBounded(t *testing.T) {
 		s.Add(&metriclog.Row{Start: time.Unix(1, 0), Resource: fmt.Sprint(i), Pass: 1})
 	}
 	s.Add(&metriclog.Row{Start: time.Unix(1, 0), Resource: collector.InboundTotal, Pass: 5})
-	if n := len(s.of[""]); n != maxSummed+2 || n != s.n {
+	if n := len(s.byApp[""]); n != maxSummed+2 || n != s.n {
 		t.Errorf("%d names", n)
 	}
-	if x := s.of[""][collector.Other]; x == nil || x.Pass != 1000 {
+	if x := s.byApp[""][collector.Other]; x == nil || x.Pass != 1000 {
 		t.Errorf("%+v", x)
 	}
 	if err := NewSummary(time.UTC).Write(nil); err != nil {

@@ -20,7 +20,7 @@ import (
 type Summary struct {
 	zone        *time.Location
 	by          *Column                     // for the busiest second
-	of          map[string]map[string]*sums // by application and resource
+	byApp       map[string]map[string]*sums // by application and resource
 	n           int                         // number of sums
 	first, last time.Time                   // seconds with rows
 	latest      *sums                       // sums of the last row
@@ -33,7 +33,7 @@ func NewSummary(zone *time.Location) *Summary { return &Summary{zone: zone, by: 
 // response time.
 type sums struct {
 	metriclog.Row // Start and RT are set by rows; Concurrency is the maximum of any second and process
-	of            *Summary
+	summary       *Summary
 	rt            float64 // sum over all calls, in nanoseconds
 
 	now     time.Time // the second of the last row
@@ -66,7 +66,7 @@ func (t *Summary) Add(r *metriclog.Row) {
 	if !r.Start.Equal(x.now) {
 		x.now, x.current = r.Start, 0
 	}
-	if x.current += t.by.of(r); x.current > x.peak {
+	if x.current += t.by.value(r); x.current > x.peak {
 		x.peak, x.peakAt = x.current, r.Start
 	}
 	if r.RT > x.worst {
@@ -83,23 +83,23 @@ func (t *Summary) find(r *metriclog.Row) *sums {
 			return x
 		}
 	}
-	of, name := t.of[r.App], r.Resource
-	x := of[name]
+	resources, name := t.byApp[r.App], r.Resource
+	x := resources[name]
 	// A scanner may have caused many names. The total is always tracked separately.
 	if x == nil && t.n >= maxSummed && name != collector.InboundTotal {
 		name = collector.Other
-		x = of[name]
+		x = resources[name]
 	}
 	if x == nil {
-		if t.of == nil {
-			t.of = map[string]map[string]*sums{}
+		if t.byApp == nil {
+			t.byApp = map[string]map[string]*sums{}
 		}
-		if of == nil {
-			of = map[string]*sums{}
-			t.of[r.App] = of
+		if resources == nil {
+			resources = map[string]*sums{}
+			t.byApp[r.App] = resources
 		}
-		x = &sums{of: t, Row: metriclog.Row{App: r.App, Resource: name}}
-		of[name] = x
+		x = &sums{summary: t, Row: metriclog.Row{App: r.App, Resource: name}}
+		resources[name] = x
 		t.n++
 	}
 	if t.latest != nil {
@@ -119,11 +119,11 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 		return 0
 	}
 	all := make([]*sums, 0, t.n)
-	for _, of := range t.of {
-		all = slices.AppendSeq(all, maps.Values(of))
+	for _, resources := range t.byApp {
+		all = slices.AppendSeq(all, maps.Values(resources))
 	}
 	slices.SortFunc(all, func(a, b *sums) int {
-		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.of(&b.Row), t.by.of(&a.Row)), cmp.Compare(a.App, b.App),
+		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.value(&b.Row), t.by.value(&a.Row)), cmp.Compare(a.App, b.App),
 			cmp.Compare(a.Resource, b.Resource))
 	})
 	return func(yield func(*row) bool) {
@@ -196,7 +196,7 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 	for r := range rows {
 		x := r.sums
 		if format == "" {
-			first, last := x.of.first.In(zone), x.of.last.In(zone)
+			first, last := x.summary.first.In(zone), x.summary.last.In(zone)
 			const day = "2006-01-02-07:00"
 			if format = time.TimeOnly; first.Format(day) != last.Format(day) {
 				format = TimeLayout
@@ -211,7 +211,7 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 				"pass\tper second\tpeak\tat\tblock\tshare\tcomplete\texception\tshare\tworst rt\tat\t  resource")
 		}
 		name := Visible(x.Resource)
-		if len(x.of.of) > 1 { // several applications
+		if len(x.summary.byApp) > 1 { // several applications
 			name = Visible(x.App) + ": " + name
 		}
 		fmt.Fprintf(columns, "%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n", x.Pass,
