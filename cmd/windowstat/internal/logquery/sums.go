@@ -123,8 +123,8 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 		all = slices.AppendSeq(all, maps.Values(resources))
 	}
 	slices.SortFunc(all, func(a, b *sums) int {
-		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.value(&b.Row), t.by.value(&a.Row)), cmp.Compare(a.App, b.App),
-			cmp.Compare(a.Resource, b.Resource))
+		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.value(&b.Row), t.by.value(&a.Row)),
+			cmp.Compare(a.App, b.App), cmp.Compare(a.Resource, b.Resource))
 	})
 	return func(yield func(*row) bool) {
 		for _, x := range all {

@@ -153,9 +153,9 @@ func (s Set) Match(r *http.Request) bool {
 	})
 }
 
-// Loose returns the request that a tolerant service sees. Its method is in upper case, and its path in lower case without
-// slashes at the end. Each segment of the path ends before a semicolon, and has no spaces at its end. An encoded slash
-// remains part of its segment.
+// Loose returns the request that a tolerant service sees. Its method is in upper case, and its path in lower case
+// without slashes at the end. Each segment of the path ends before a semicolon, and has no spaces at its end. An
+// encoded slash remains part of its segment.
 func Loose(r *http.Request) *http.Request {
 	segments := strings.Split(r.URL.EscapedPath(), "/")
 	for i, s := range segments {
