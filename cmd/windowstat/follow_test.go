@@ -150,8 +150,8 @@ func TestFollow(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), stderr.String())
 		}
-		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "out of order: 1\n") {
-			t.Errorf("said:\n%s", said)
+		if message := stderr.String(); strings.Count(message, "\n") != 1 || !strings.Contains(message, "out of order: 1\n") {
+			t.Errorf("message:\n%s", message)
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "shop-metrics.log.*.idx"))
 		if err != nil || len(files) < 5 {
@@ -195,8 +195,8 @@ func TestFollowPastAnUnreadableIndex(t *testing.T) {
 		if !slices.Equal(got, []string{"0", "1", "2", "3"}) {
 			t.Errorf("rows %q", got)
 		}
-		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, ".1.idx: ") {
-			t.Errorf("said:\n%s", said)
+		if message := stderr.String(); strings.Count(message, "\n") != 1 || !strings.Contains(message, ".1.idx: ") {
+			t.Errorf("message:\n%s", message)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestFollowARemovedDirectory(t *testing.T) {
 			t.Errorf("%d rows:\n%s", n, out.String())
 		}
 		if n := strings.Count(stderr.String(), "waiting for the directory"); n != 1 {
-			t.Errorf("said %d times:\n%s", n, stderr.String())
+			t.Errorf("message %d times:\n%s", n, stderr.String())
 		}
 	})
 }
@@ -276,9 +276,9 @@ func TestFollowBeforeTheFirstLog(t *testing.T) {
 		}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if said := stderr.String(); strings.Count(said, "\n") != 1 ||
-			!strings.Contains(said, "waiting for the directory "+dir) {
-			t.Errorf("said:\n%s", said)
+		if message := stderr.String(); strings.Count(message, "\n") != 1 ||
+			!strings.Contains(message, "waiting for the directory "+dir) {
+			t.Errorf("message:\n%s", message)
 		}
 	})
 }
@@ -303,7 +303,7 @@ func TestFollowAnAbsentLog(t *testing.T) {
 			&stderr)
 		if got := stderr.String(); status != 0 || !strings.HasPrefix(got, want) ||
 			want == "" && strings.Contains(got, "waiting") {
-			t.Errorf("%s: status %d, said %q, want %q", args, status, stderr.String(), want)
+			t.Errorf("%s: status %d, message %q, want %q", args, status, stderr.String(), want)
 		}
 	}
 }

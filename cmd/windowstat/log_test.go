@@ -118,11 +118,11 @@ func TestLog(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var said strings.Builder
+	var message strings.Builder
 	if status := run(ctx, []string{"windowstat", "log", "--dir=" + dir, "--from=2026-01-02"}, io.Discard,
-		&said); status != 1 ||
-		said.String() != "windowstat: interrupted\n" {
-		t.Errorf("interrupted: status %d: %s", status, said.String())
+		&message); status != 1 ||
+		message.String() != "windowstat: interrupted\n" {
+		t.Errorf("interrupted: status %d: %s", status, message.String())
 	}
 }
 

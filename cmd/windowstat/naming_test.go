@@ -99,7 +99,7 @@ func TestSpellingsDoNotBypassALimit(t *testing.T) {
 			got,
 			"HTTP/1.1 200 ",
 		) {
-			t.Errorf("%s: what is skipped: %.100q", arg, got)
+			t.Errorf("%s: a skipped request: %.100q", arg, got)
 		}
 		p.end(t)
 	}

@@ -420,12 +420,12 @@ func TestProxyBoundsAreDocumented(t *testing.T) {
 	}
 	for _, f := range boundFlags(&server.Bounds{}) {
 		if name := f.Name; !strings.Contains(string(page), "`--"+name+"`") {
-			t.Errorf("docs/proxy.md says nothing of --%s", name)
+			t.Errorf("docs/proxy.md does not mention --%s", name)
 		}
 	}
 	for _, n := range []int{server.DefaultConns, 64, 256, server.DefaultHeaderBytes >> 10} {
 		if !strings.Contains(string(page), fmt.Sprint(n)) {
-			t.Errorf("docs/proxy.md says nothing of %d", n)
+			t.Errorf("docs/proxy.md does not mention %d", n)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func TestVerify(t *testing.T) {
 		}
 		return stdout.String() + stderr.String()
 	}
-	says := func(text string, all ...string) {
+	expect := func(text string, all ...string) {
 		t.Helper()
 		for _, want := range all {
 			if !strings.Contains(text, want) {
@@ -127,9 +127,9 @@ func TestVerify(t *testing.T) {
 			}
 		}
 	}
-	says(verified(0), "5 samples of 5 seconds compared", "no sample is missing")
+	expect(verified(0), "5 samples of 5 seconds compared", "no sample is missing")
 	lacks = true
-	says(
+	expect(
 		verified(1),
 		`a b\x1b`,
 		"seconds missing: 2",
@@ -146,11 +146,11 @@ func TestVerify(t *testing.T) {
 		!report.Findings[0].Missing[0].From.Equal(begin.Add(2*time.Second)) {
 		t.Errorf("%v: %+v", err, report)
 	}
-	says(verified(1, "--from=-30s"), "no second was compared")
+	expect(verified(1, "--from=-30s"), "no second was compared")
 	ends = nil
-	says(verified(0, "--heal"), "seconds missing: 2", "healed: 4 samples written", "no sample is missing")
+	expect(verified(0, "--heal"), "seconds missing: 2", "healed: 4 samples written", "no sample is missing")
 	if len(ends) != 2 || ends[0] != ends[1] {
-		t.Errorf("compared to %v: what is looked at after healing is what was healed", ends)
+		t.Errorf("compared to %v: the comparison after healing must have the range of the healing", ends)
 	}
 	// With several logs the report has a line for each, and the command one status.
 	lacks = true
@@ -192,16 +192,16 @@ func TestVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	says(verified(1, "--heal"), "not written with these labels", "the run of these seconds is unknown")
-	says(verified(0, "--heal", "--run", "unknown"), "healed: 2 samples written")
-	says(verified(2, "--heal", "--run", "-3", "--run", "x"), `--run: "-3" is not a run`, `--run: "x" is not a run`)
-	says(verified(2, "--run=7", "--openmetrics=x"), "--run: needs --heal", "--openmetrics: needs --heal")
-	says(verified(2, "--new", "--heal"), "--new: not with --heal")
-	says(verified(2, "--new", "--openmetrics=x", "--dir", dir),
+	expect(verified(1, "--heal"), "not written with these labels", "the run of these seconds is unknown")
+	expect(verified(0, "--heal", "--run", "unknown"), "healed: 2 samples written")
+	expect(verified(2, "--heal", "--run", "-3", "--run", "x"), `--run: "-3" is not a run`, `--run: "x" is not a run`)
+	expect(verified(2, "--run=7", "--openmetrics=x"), "--run: needs --heal", "--openmetrics: needs --heal")
+	expect(verified(2, "--new", "--heal"), "--new: not with --heal")
+	expect(verified(2, "--new", "--openmetrics=x", "--dir", dir),
 		"--dir: --new and --openmetrics allow only one directory")
 	page = true
-	says(verified(1), "check the URL", "the comparison is incomplete")
-	says(
+	expect(verified(1), "check the URL", "the comparison is incomplete")
+	expect(
 		verified(2, "--url=ftp://x", "--label=resource=a", "--delay=0s", "--format=xml", "--remote-write=http://x",
 			"--app=till"),
 		`--url: "ftp://x"`,
@@ -211,5 +211,5 @@ func TestVerify(t *testing.T) {
 		"--remote-write: needs --heal",
 		"--app: there is no log",
 	)
-	says(verified(2, "--heal", "--remote-write=ftp://x"), `--remote-write: "ftp://x"`)
+	expect(verified(2, "--heal", "--remote-write=ftp://x"), `--remote-write: "ftp://x"`)
 }
