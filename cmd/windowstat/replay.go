@@ -95,6 +95,19 @@ func lineFlags(j *replay.Job) flags.Set {
 			Usage: "`STRING` of Apache's LogFormat",
 		},
 		{
+			Name: "json-field", Value: flags.Map(&j.Keys), Of: "Keys", Not: []string{"nginx-format", "apache-format"},
+			Usage: "`FIELD=PATH` of a key in JSON, such as status=http.response.code; fields are time (the end of a " +
+				"call), start, status, grpc, duration, request, method, target, host and client; repeatable",
+		},
+		{
+			Name: "from", Value: flags.String(&j.From, ""), Not: []string{"follow"},
+			Usage: "`TIME` of the first second of lines that count, as in windowstat log (default: no bound)",
+		},
+		{
+			Name: "to", Value: flags.String(&j.To, ""), Not: []string{"follow"},
+			Usage: "`TIME` of the last second of lines that count (default: no bound)",
+		},
+		{
 			Name: "zone", Value: flags.Parsed(&o.Zone, "UTC", wallclock.Zone),
 			Usage: "`ZONE` of times without one, such as Europe/Berlin or Local",
 		},

@@ -68,7 +68,7 @@ func TestReplayOfAPipeOutOfOrder(t *testing.T) {
 	p := launch(t, "replay", path, pipe)
 	if status := p.wait(t); status != 1 ||
 		!strings.Contains(p.output(),
-			"pipe: 8 of 18 lines are later than the tolerance; if the file joins several logs") ||
+			"pipe: 8 of 18 lines are later than the tolerance; if the server buffers its log") ||
 		!strings.Contains(p.output(), "8 late lines in "+pipe+" (of 18)") {
 		t.Errorf("status %d:\n%s", status, p.output())
 	}

@@ -76,6 +76,31 @@ func Select(o Source, now time.Time) (all []*Selection, err error) {
 	return all, err
 }
 
+// ParseRange parses the first and the last second of a range, as --from and --to give them; see [TimeHelp]. An empty text
+// is no bound, and results in the zero Time. If a text means several seconds, from is the first of them and to the last.
+// The error names the flags.
+func ParseRange(from, to string, now time.Time, zone *time.Location) (first, last time.Time, err error) {
+	var errs []error
+	if from != "" {
+		x, err := parseTime(from, now, time.Time{}, zone)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--from: %w", err))
+		}
+		first = x.first
+	}
+	if to != "" {
+		x, err := parseTime(to, now, first, zone)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--to: %w", err))
+		}
+		last = x.last
+	}
+	if len(errs) == 0 && to != "" && first.After(last) {
+		errs = append(errs, fmt.Errorf("--from: %s is after --to, %s", from, to))
+	}
+	return first, last, errors.Join(errs...)
+}
+
 // setRange parses From and To. If a text means several seconds, From is the first of them and To the last.
 func (s *Selection) setRange(o Source, now time.Time) error {
 	var errs []error

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
@@ -27,8 +28,10 @@ type Job struct {
 	Naming    routes.Naming
 	Telemetry telemetry.Options
 	Follow    bool
-	FailAbove float64 // maximum share of all lines that are not counted
-	LateAbove float64 // maximum share of late lines of one log
+	From, To  string            // range of time, see [logquery.TimeHelp]; empty for no bound
+	Keys      map[string]string // keys of JSON by field, see [accesslog.Format.WithKeys]
+	FailAbove float64           // maximum share of all lines that are not counted
+	LateAbove float64           // maximum share of late lines of one log
 }
 
 // DefaultLate is a share of late lines beyond what clocks and buffers of servers explain.
@@ -76,6 +79,15 @@ func (j *Job) Check() error {
 			wrong("RotatedDirs", "%s is not a directory", dir)
 		}
 	}
+	var err error
+	if o.From, o.To, err = logquery.ParseRange(j.From, j.To, time.Now(), o.Zone); err != nil {
+		wrong("", "%w", err)
+	}
+	if len(j.Keys) > 0 {
+		if o.Format, err = withKeys(o.Format, j.Keys); err != nil {
+			wrong("Keys", "%w", err)
+		}
+	}
 	if !(j.FailAbove >= 0 && j.FailAbove <= 1) {
 		wrong("FailAbove", "%v is not between 0 and 1", j.FailAbove)
 	}
@@ -88,6 +100,17 @@ func (j *Job) Check() error {
 	}
 	j.Telemetry.Exporter.Collector.MaxResources = o.MaxResources
 	return errors.Join(append(errs, j.Telemetry.Check())...)
+}
+
+// withKeys returns a JSON format that also reads the given keys. Without a format it is json.
+func withKeys(f *accesslog.Format, keys map[string]string) (*accesslog.Format, error) {
+	if f == nil {
+		var err error
+		if f, err = accesslog.Named("json"); err != nil {
+			return nil, err
+		}
+	}
+	return f.WithKeys(keys)
 }
 
 // sameFile reports whether two names lead to one file.

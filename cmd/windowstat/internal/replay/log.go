@@ -104,6 +104,10 @@ func (r *Follower) parse(l *log, x block) {
 			stamp: nanosOf(rec.Time), duration: timeline.Unknown, status: int16(rec.Status),
 			end: rec.Stamp == accesslog.End, coarse: rec.Coarse,
 		}
+		if r.outside(rec.Time) {
+			r.counts.Outside++
+			continue
+		}
 		if rec.HasGRPC {
 			it.grpc = int8(rec.GRPC) + 1 // at most two digits
 		}
@@ -170,6 +174,11 @@ func (r *Follower) impossible(rec *accesslog.Record) error {
 		return errTooLong
 	}
 	return nil
+}
+
+// outside reports whether a time is outside of the range of [Options].
+func (o *Options) outside(t time.Time) bool {
+	return t.Before(o.From) || !o.To.IsZero() && t.Unix() > o.To.Unix()
 }
 
 // nanosOf returns Unix nanoseconds. A time beyond their range becomes the last one in the range.

@@ -24,6 +24,8 @@ type Options struct {
 	RotatedDirs []string
 	// Format is the format of all files. Nil means that the format of each file is detected.
 	Format *accesslog.Format
+	// From and To are the first and the last second of the lines that count; zero means no bound.
+	From, To time.Time
 	// Zone is the time zone of times that do not state one.
 	Zone *time.Location
 	// Tolerance is the time by which lines may be out of order, in whole seconds.

@@ -22,6 +22,7 @@ type Report struct {
 	Future    int64  // from the future
 	Outliers  int64  // far ahead of the lines around them
 	Others    Others // not calls
+	Outside   int64  // outside of the range of time
 	Clipped   int64  // their calls started in a second that had ended, and pass in the oldest open one
 	Unearned  int64  // counted as unmatched, because their name was not earned
 	Truncated int64  // truncations of followed logs; lines written between the copy and the truncation may be lost
@@ -67,7 +68,7 @@ const (
 )
 
 // calls returns the number of lines that could be calls.
-func (r *Report) calls() int64 { return r.Lines - sum(r.Others) }
+func (r *Report) calls() int64 { return r.Lines - sum(r.Others) - r.Outside }
 
 // Uncounted returns the number of lines that could be calls and are not counted.
 func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
@@ -99,6 +100,7 @@ func (r *Report) Print(stdout, stderr io.Writer) error {
 	line(r.Others[accesslog.Empty], "empty lines")
 	line(r.Others[accesslog.Directive], "directives, which begin with #")
 	line(r.Others[accesslog.Message], "messages of a server or a script, which are not calls")
+	line(r.Outside, "lines outside of --from and --to")
 	line(r.Malformed, "malformed lines, not counted")
 	line(r.Late, "late lines, later than the tolerance, not counted")
 	// Name every log with late lines, even if its lines are few among those of the others.
@@ -136,8 +138,8 @@ func (r *Report) TooMany(most, mostLate float64) error {
 	for _, x := range r.Behind {
 		if float64(x.Late) > mostLate*float64(x.Lines) {
 			errs = append(errs, fmt.Errorf("%s: %d of %d lines are later than the tolerance; "+
-				"if the file joins several logs, give each log as a separate file; "+
-				"if clocks differ, increase --tolerance", x.Log, x.Late, x.Lines))
+				"if the server buffers its log (buffer=, flush=) or clocks differ, increase --tolerance; "+
+				"if the file joins several logs, give each log as a separate file", x.Log, x.Late, x.Lines))
 		}
 	}
 	return errors.Join(errs...)
