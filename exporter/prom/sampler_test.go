@@ -43,7 +43,8 @@ func newSampling(t *testing.T, g prometheus.Gatherer, o sampler.Options) samplin
 	if g == nil {
 		g = registry
 	}
-	o.Gatherer, o.Logger = g, slog.New(slog.DiscardHandler)
+	// The maximum delay, because gathering takes real time, and the machine may be busy.
+	o.Gatherer, o.Logger, o.MaxDelay = g, slog.New(slog.DiscardHandler), 500*ms
 	s, err := sampler.New(c, o)
 	if err != nil {
 		t.Fatal(err)
