@@ -58,7 +58,7 @@ func (p *Collector) desc(f *table.Family) *prometheus.Desc {
 	if d := p.descs[f]; d != nil {
 		return d
 	}
-	return prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
+	return prometheus.V2.NewDesc(f.Name, f.Help, prometheus.UnconstrainedLabels(f.Labels), nil, prometheus.WithUnit(f.Unit))
 }
 
 // Describe implements prometheus.Collector.

@@ -558,14 +558,20 @@ func checkOpenMetrics(t *testing.T, body string) {
 	if !ok {
 		t.Errorf("the page does not end with # EOF:\n%s", body)
 	}
-	what := regexp.MustCompile(`^# (HELP|TYPE) ([a-z0-9_]+) (.+)$`)
+	what := regexp.MustCompile(`^# (HELP|TYPE|UNIT) ([a-z0-9_]+) (.+)$`)
 	sample := regexp.MustCompile(`^([a-z0-9_]+)(?:\{[^{}]*\})? (?:[-+]?[0-9.e+-]+|NaN|[-+]Inf)(?: ([0-9.]+))?$`)
 	told, family, kind := map[string]bool{}, "", ""
 	for line := range strings.Lines(rest) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := what.FindStringSubmatch(line); m != nil {
-			if family, kind = m[2], m[3]; told[m[1]+family] { // TYPE follows HELP, so it sets kind
+			if m[1] == "UNIT" && (m[2] != family || !strings.HasSuffix(family, "_"+m[3])) {
+				t.Errorf("the unit is not the end of %s: %s", family, line)
+			}
+			if family = m[2]; told[m[1]+family] {
 				t.Errorf("duplicate metadata: %s", line)
+			}
+			if m[1] == "TYPE" {
+				kind = m[3]
 			}
 			told[m[1]+family] = true
 			continue

@@ -11,6 +11,7 @@ import (
 // request is the body of one attempt. It is resent unchanged until it is settled: a server that already has it rejects
 // it as a whole, and would also reject new samples in it.
 type request struct {
+	format   Format
 	group    group
 	body     []byte
 	samples  int
@@ -77,10 +78,16 @@ func (p *sender) selection(stream int) *seconds.Selection {
 		return new(seconds.Selection)
 	}
 	s := &seconds.Selection{Metrics: p.opts.Metrics, Resources: p.opts.Resources}
-	if s.Sums, s.Histogram = p.opts.Format.temporality(); !p.opts.Histogram || p.noHistograms.Load() {
+	if s.Sums, s.Histogram = p.format().temporality(); !p.opts.Histogram || p.noHistograms.Load() {
 		s.Histogram = seconds.None
 	}
 	return s
+}
+
+// formatEncoder is an encoder with its format.
+type formatEncoder struct {
+	encoder
+	format Format
 }
 
 // splitter is a Sink that distributes series among requests and adds the common labels. It uses the encoders of the
@@ -119,28 +126,32 @@ func (s *splitter) finish() {
 // has samples; no separate list of incomplete requests exists.
 func (s *splitter) complete(i int) {
 	enc := s.encoders[i]
-	if enc == nil {
+	if enc.encoder == nil {
 		return
 	}
 	if n := enc.Samples(); n > 0 {
-		s.done(&request{group: group(i % int(groups)), samples: n, body: bytes.Clone(enc.Body())})
+		g := group(i % int(groups))
+		s.done(&request{format: enc.format, group: g, samples: n, body: bytes.Clone(enc.Body())})
 	}
-	enc.Reset()
+	if enc.Reset(); enc.format != s.format() { // the server does not accept the format
+		s.encoders[i] = formatEncoder{}
+	}
 }
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	g := s.opts.Format.group(f)
+	format := s.format()
+	g := format.group(f)
 	i := int(g)
 	if g != histograms { // histograms are few and need no division
 		i += s.part(f, values) * int(groups)
 	}
-	if s.encoders[i] == nil {
-		s.encoders[i] = s.opts.Format.encoder()
+	if s.encoders[i].encoder == nil {
+		s.encoders[i] = formatEncoder{format.encoder(), format}
 	}
 	if !s.whole && s.encoders[i].Samples() >= s.opts.MaxSamples {
 		s.complete(i)
 	}
-	s.Sink = s.encoders[i]
+	s.Sink = s.encoders[i].encoder
 	s.Labelled.Series(f, names, values)
 }

@@ -70,9 +70,11 @@ func BenchmarkRemoteWrite(b *testing.B) {
 // BenchmarkFormats encodes a request of one second of a thousand resources in each format.
 func BenchmarkFormats(b *testing.B) {
 	stream, line := twentySeconds(b, 1000, 10)
-	for _, format := range []Format{RemoteWrite, VictoriaMetrics, OTLP, OTLPDelta} {
+	formats := []Format{RemoteWrite, RemoteWrite2, VictoriaMetrics, OTLP, OTLPDelta}
+	for i, name := range []string{"remote_write", "remote_write 2.0", "vm", "otlp", "otlp_delta"} {
+		format := formats[i]
 		for _, histogram := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s, histogram %t", format.name(), histogram), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s, histogram %t", name, histogram), func(b *testing.B) {
 				o := Options{Format: format, Histogram: histogram}
 				selection, open, enc := (&sender{opts: o}).selection(0), line.Open(), format.encoder()
 				sink := NewLabelled(enc, map[string]string{"job": "shop", "instance": "shop:9719"})

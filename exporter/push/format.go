@@ -13,8 +13,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// Format is a protocol with its encoding: [RemoteWrite], [VictoriaMetrics], [OTLP] or [OTLPDelta]. Only this package
-// implements it, with one file for each format.
+// Format is a protocol with its encoding: [RemoteWrite], [RemoteWrite2], [RemoteWrite2Delta], [VictoriaMetrics], [OTLP]
+// or [OTLPDelta]. Only this package implements it, with one file for each format.
 type Format interface {
 	// name returns the value of the label way in the self-metrics. It is also part of the name of the position file.
 	name() string
@@ -28,9 +28,10 @@ type Format interface {
 	// group returns the group of a family. Each group is sent in separate requests, because some servers refuse a whole
 	// request that contains a family of certain types.
 	group(*table.Family) group
-	// refused returns the number of samples that the server dropped, according to the body of a response that accepts
-	// the request, and the message about the request in it.
-	refused(body []byte) (samples int64, message string)
+	// judge returns the verdict for the response to a request, by its status, its headers and the beginning of its body;
+	// see the function judge. For a request that is accepted, it also returns the number of samples that the server
+	// dropped, and the message about them in the response.
+	judge(status int, h http.Header, body []byte, r *request) (v verdict, rejected int64, message string)
 }
 
 // group is a set of families that are sent in the same requests.
@@ -50,7 +51,11 @@ type plain struct{}
 func (plain) temporality() (sums, histograms seconds.Temporality) {
 	return seconds.None, seconds.Single
 }
-func (plain) refused([]byte) (int64, string) { return 0, "" }
+
+func (plain) judge(status int, h http.Header, body []byte, r *request) (verdict, int64, string) {
+	return judge(status, h, body, r.doubt), 0, ""
+}
+
 func (plain) group(f *table.Family) group {
 	if f.Type == table.GaugeHistogram {
 		return histograms

@@ -61,6 +61,13 @@ func (l *Labelled) Start(unix int64) {
 	}
 }
 
+// Exemplars implements seconds.Exemplars, for sinks with exemplars.
+func (l *Labelled) Exemplars(list []collector.Exemplar) {
+	if sink, ok := l.Sink.(seconds.Exemplars); ok {
+		sink.Exemplars(list)
+	}
+}
+
 // Series implements seconds.Sink.
 func (l *Labelled) Series(f *table.Family, names, values []string) {
 	l.names, l.values = l.names[:0], l.values[:0]

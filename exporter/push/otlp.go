@@ -76,8 +76,16 @@ const (
 	partialMessage         = 2
 )
 
-// refused implements Format. It reads the partial success of the response.
-func (otlp) refused(body []byte) (samples int64, message string) {
+// judge implements Format. It reads the partial success of the response.
+func (otlp) judge(status int, h http.Header, body []byte, r *request) (v verdict, rejected int64, message string) {
+	if v = judge(status, h, body, r.doubt); v == accepted {
+		rejected, message = partialSuccess(body)
+	}
+	return v, rejected, message
+}
+
+// partialSuccess returns the number of samples that the server dropped, and the message about the request.
+func partialSuccess(body []byte) (samples int64, message string) {
 	eachField(body, func(no protowire.Number, _ uint64, partial []byte) {
 		if no != responsePartialSuccess {
 			return
@@ -272,8 +280,11 @@ func (e *otlpEncoder) Body() []byte {
 // append appends the metric to the metrics of a scope.
 func (m *otlpMetric) append(b []byte) []byte {
 	unit := ""
-	if strings.HasSuffix(m.Name, "_seconds") {
+	switch {
+	case strings.HasSuffix(strings.TrimSuffix(m.Name, "_total"), "_seconds"):
 		unit = "s"
+	case m.Calls:
+		unit = "{call}"
 	}
 	size := sizeString(metricTitle, m.Name) + sizeString(metricDescription, m.Help) + sizeString(metricUnit, unit)
 	b = appendHead(b, scopeMetrics, size+sizeString(m.kind, m.data))

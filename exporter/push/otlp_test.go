@@ -403,7 +403,7 @@ func TestOTLPPartialSuccess(t *testing.T) {
 		o.Client = &http.Client{Transport: s}
 		o.defaults()
 		p := newSender(o, maxWait)
-		r := request{body: []byte("x"), samples: 10, doubt: tc.doubt}
+		r := request{format: o.Format, body: []byte("x"), samples: 10, doubt: tc.doubt}
 		settled := p.deliver(t.Context(), &r)
 		v, got := r.verdict, p.total
 		if !settled || v != accepted || got.samples != tc.accepted || got.refused != tc.refused ||

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/windowstat/windowstat/exporter/internal/native"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
@@ -16,7 +17,10 @@ import (
 // vmagent, Mimir, Thanos and others. It sends native histograms.
 var RemoteWrite Format = remoteWrite{}
 
-type remoteWrite struct{ plain }
+type remoteWrite struct {
+	plain
+	sums seconds.Temporality // cumulative after a fallback from version 2.0
+}
 
 func (remoteWrite) name() string { return "remote_write" }
 
@@ -27,6 +31,10 @@ func (remoteWrite) prepare(r *http.Request) {
 }
 
 func (remoteWrite) encoder() encoder { return new(remoteWriteEncoder) }
+
+func (f remoteWrite) temporality() (sums, histograms seconds.Temporality) {
+	return f.sums, seconds.Single
+}
 
 // The fields of the messages of remote write 1.0 (prompb/remote.proto and types.proto).
 const (
@@ -48,9 +56,9 @@ type remoteWriteEncoder struct {
 	series  []byte // current series, without its length
 	empty   int    // length of the current series before its first sample
 	samples int
-	message []byte // buffer for a histogram
-	deltas  []byte // buffer for the deltas of its buckets
 	packed  []byte // compressed body
+
+	histogram histogramEncoder
 }
 
 // Reset implements encoder.
@@ -66,19 +74,19 @@ func (e *remoteWriteEncoder) Series(f *table.Family, names, values []string) {
 	e.flush()
 	at, _ := slices.BinarySearch(names, metricName) // upper case sorts before the underscore
 	for i, name := range names[:at] {
-		e.label(name, values[i])
+		e.series = appendLabel(e.series, name, values[i])
 	}
-	e.label(metricName, f.Name)
+	e.series = appendLabel(e.series, metricName, f.Name)
 	for i, name := range names[at:] {
-		e.label(name, values[at+i])
+		e.series = appendLabel(e.series, name, values[at+i])
 	}
 	e.empty = len(e.series)
 }
 
-// label adds a label to the current series.
-func (e *remoteWriteEncoder) label(name, value string) {
-	b := appendHead(e.series, seriesLabels, sizeString(labelName, name)+sizeString(labelValue, value))
-	e.series = appendString(appendString(b, labelName, name), labelValue, value)
+// appendLabel appends a label to a series.
+func appendLabel(b []byte, name, value string) []byte {
+	b = appendHead(b, seriesLabels, sizeString(labelName, name)+sizeString(labelValue, value))
+	return appendString(appendString(b, labelName, name), labelValue, value)
 }
 
 // Value implements seconds.Sink.
@@ -124,6 +132,19 @@ const (
 
 // Histogram implements seconds.Sink. It encodes a gauge histogram.
 func (e *remoteWriteEncoder) Histogram(unix int64, h *node.Histogram) {
+	e.series = appendString(e.series, seriesHistograms, e.histogram.encode(unix, h))
+	e.samples++
+}
+
+// histogramEncoder encodes gauge histograms, which are equal in both versions of remote write. The zero value is ready
+// to use.
+type histogramEncoder struct {
+	message []byte
+	deltas  []byte // packed deltas of the buckets
+}
+
+// encode returns an encoded gauge histogram. It is valid until the next call.
+func (e *histogramEncoder) encode(unix int64, h *node.Histogram) []byte {
 	n := native.Histogram(h)
 	b := appendVarint(e.message[:0], histogramCount, n.GetSampleCount())
 	b = appendDouble(b, histogramSum, n.GetSampleSum())
@@ -144,6 +165,5 @@ func (e *remoteWriteEncoder) Histogram(unix int64, h *node.Histogram) {
 	}
 	b = appendVarint(b, histogramReset, resetGauge)
 	e.message = appendVarint(b, histogramMillis, uint64(unix*1000))
-	e.series = appendString(e.series, seriesHistograms, e.message)
-	e.samples++
+	return e.message
 }

@@ -14,6 +14,7 @@ const (
 	retry       verdict = iota // resend; the server does not have it
 	doubtful                   // resend; the server may have it
 	unreachable                // resend; the URL or the credentials may be wrong
+	noVersion2                 // resend as remote write 1.0; the server does not read version 2.0 and has stored nothing
 	accepted                   // the server has it
 	refused                    // the server will never accept it
 	unconfirmed                // the server may have it from an earlier attempt; the result stays unknown

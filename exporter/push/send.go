@@ -28,10 +28,11 @@ type sender struct {
 	maxBackoff   time.Duration // maximum pause between two attempts
 	failFast     bool          // do not retry after errors of the URL or the credentials
 	noHistograms atomic.Bool   // the server does not accept native histograms
+	useVersion1  atomic.Bool   // the server does not read remote write 2.0
 
 	log logonce.Logger
 	// encoders holds one encoder for each group of families in each part. The encoders keep their memory.
-	encoders [maxParts * int(groups)]encoder
+	encoders [maxParts * int(groups)]formatEncoder
 
 	mu    sync.Mutex // guards the fields below
 	total totals
@@ -97,8 +98,15 @@ func (p *Pusher) send(ctx context.Context) bool {
 // that does not accept them. It returns false if it gave up first.
 func (p *sender) deliver(ctx context.Context, r *request) bool {
 	for wait := minWait; ; wait = min(2*wait, p.maxBackoff) {
+		if p.useVersion1.Load() && !r.toVersion1() {
+			p.settle(r)
+			return true
+		}
 		v, after, err := p.attempt(ctx, r)
-		r.verdict, r.lastErr = v, err
+		if r.verdict, r.lastErr = v, err; v == noVersion2 {
+			p.fallBack(err)
+			continue
+		}
 		if v >= accepted {
 			p.settle(r)
 			return true
@@ -131,7 +139,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	}
 	req.ContentLength = int64(len(r.body))
 	req.Header.Set("User-Agent", httpclient.UserAgent())
-	p.opts.Format.prepare(req)
+	r.format.prepare(req)
 	resp, err := p.client.Do(req)
 	if err != nil {
 		// The transport did not read the body, so the request cannot have arrived: the connection was refused, or the
@@ -150,9 +158,8 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 		return fmt.Errorf("%d %s: %s", code, http.StatusText(code), redact.Excerpt(message, resp, p.opts.URL))
 	}
 	err = withStatus(string(text))
-	v = judge(resp.StatusCode, resp.Header, text, r.doubt)
+	v, n, message := r.format.judge(resp.StatusCode, resp.Header, text, r)
 	if v == accepted {
-		n, message := p.opts.Format.refused(text)
 		r.rejected = min(max(n, 0), int64(r.samples))
 		if err = nil; r.rejected > 0 || message != "" {
 			err = withStatus(message)

@@ -86,7 +86,7 @@ func New(c *collector.Collector, o Options) *Metrics {
 		if m.Type == table.Histogram && c.DurationsUnknown() {
 			return
 		}
-		f := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help, Labels: m.Labels}
+		f := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Unit: m.Unit, Help: m.Help, Labels: m.Labels}
 		x := &metric{Metric: m, family: f, sorted: slices.Sorted(slices.Values(m.Labels))}
 		*to, p.families = append(*to, x), append(p.families, &x.family)
 		p.taken[strings.TrimSuffix(f.Name, "_total")] = true

@@ -70,6 +70,7 @@ func (p *Metrics) published() iter.Seq2[*collector.Metric, *table.Family] {
 				f = &table.Family{
 					Name:   p.namespace + "_" + m.Name,
 					Type:   table.TypeOf(m.Name),
+					Unit:   m.Unit,
 					Help:   m.Help,
 					Labels: m.Labels,
 				}

@@ -3,6 +3,7 @@ package seconds
 import (
 	"slices"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
@@ -18,6 +19,7 @@ type emitter struct {
 	histogram *table.Family // nil if not selected
 	timed     bool          // a selected metric needs histograms
 
+	resource   *collector.Resource // for its exemplars; nil without any
 	seconds    []node.MetricNode
 	states     []state // parallel to seconds
 	active     bool    // at least one second is not omitted
@@ -109,6 +111,23 @@ func (e *emitter) emit(labels, values []string) {
 	default:
 		e.sink.Series(e.histogram, labels, values)
 		e.singles()
+		e.exemplars()
+	}
+}
+
+// exemplars passes the exemplars of the loaded seconds to sinks that implement [Exemplars]. A resource keeps the latest
+// exemplar of each bucket only, so older seconds have fewer.
+func (e *emitter) exemplars() {
+	sink, ok := e.sink.(Exemplars)
+	if !ok {
+		return
+	}
+	first, last := e.seconds[0].Start, e.seconds[len(e.seconds)-1].Start
+	list := slices.DeleteFunc(e.resource.Exemplars(), func(x collector.Exemplar) bool {
+		return x.At.Before(first) || x.At.Unix() > last.Unix()
+	})
+	if len(list) > 0 {
+		sink.Exemplars(list)
 	}
 }
 

@@ -57,14 +57,14 @@ func newFamilies(namespace string, keep func(*table.Second) bool) (all [kinds]fa
 	for kind := range all {
 		to := &all[kind]
 		for _, m := range slices.DeleteFunc(rows[kind], func(m table.Second) bool { return !keep(&m) }) {
-			f := table.Family{Name: namespace + "_" + m.Name, Type: m.Type, Help: m.Help}
+			f := table.Family{Name: namespace + "_" + m.Name, Type: m.Type, Unit: m.Unit, Help: m.Help, Calls: m.Calls}
 			switch m.Type {
 			case table.Histogram:
 				to.histograms[Cumulative] = &f
 			case table.GaugeHistogram:
 				to.histograms[Single] = &f
 			default:
-				sum := table.Family{Name: f.Name + "_total", Type: table.Counter, Help: m.Sum}
+				sum := table.Family{Name: f.Name + "_total", Type: table.Counter, Unit: m.Unit, Help: m.Sum, Calls: m.Calls}
 				to.metrics = append(to.metrics, family{m, f, sum})
 			}
 		}
@@ -121,7 +121,7 @@ func (r *Resources) Size(s *Selection, from int64) Size {
 		sizes[kind] = r.size(s, &r.families[kind])
 	}
 	all := r.runSize()
-	r.views(s, func(of kind, v *node.View, labels, values []string) {
+	r.views(s, func(of kind, _ *collector.Resource, v *node.View, labels, values []string) {
 		one := sizes[of].whole
 		if named && v.LastActive(math.MaxInt64) < index {
 			if past := idlenessBefore(r.stats, v, index); past.suppressed(first.Unix()) {
@@ -190,24 +190,24 @@ func (f *families) selected(s *Selection) []*family {
 }
 
 // views calls f for each selected resource and its dry runs, and for all inbound traffic as soon as it exists. The
-// labels are valid only during the call. Size and Emit both use views, so they cover the same series.
-func (r *Resources) views(s *Selection, f func(of kind, v *node.View, labels, values []string)) {
+// Resource is nil except for a resource itself. The label names and values are valid only during the call. Size and Emit both use views, so they cover the same series.
+func (r *Resources) views(s *Selection, f func(kind, *collector.Resource, *node.View, []string, []string)) {
 	labels, values := []string{"reason", "resource"}, make([]string, 2)
 	for _, x := range r.stats.Resources() {
 		if !s.wants(x.Name()) {
 			continue
 		}
 		values[1] = x.Name()
-		f(resources, x.View().Node(), labels[1:], values[1:])
+		f(resources, x, x.View().Node(), labels[1:], values[1:])
 		for reason, v := range x.DryRuns() {
 			if n := v.Node(); n != nil { // the limit would have refused a call
 				values[0] = reason
-				f(dryRuns, n, labels, values)
+				f(dryRuns, nil, n, labels, values)
 			}
 		}
 	}
 	if v := r.stats.Inbound().Node(); v.Used() && s.total() {
-		f(inbound, v, nil, nil)
+		f(inbound, nil, v, nil, nil)
 	}
 }
 
@@ -225,9 +225,10 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	for kind := range emitters {
 		emitters[kind] = r.families[kind].emitter(s, sink)
 	}
-	r.views(s, func(of kind, v *node.View, labels, values []string) {
+	r.views(s, func(of kind, x *collector.Resource, v *node.View, labels, values []string) {
 		e := &emitters[of]
 		e.read(r, v, begin, end)
+		e.resource = x
 		e.emit(labels, values)
 	})
 	r.emitRuns(begin, end, sink)

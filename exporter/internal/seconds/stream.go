@@ -28,6 +28,7 @@ package seconds
 import (
 	"slices"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
@@ -123,3 +124,9 @@ type Sink interface {
 
 // Starter is implemented by a Sink that needs the start time of cumulative series. Start follows the call of Series.
 type Starter interface{ Start(unix int64) }
+
+// Exemplars is implemented by a Sink that accepts exemplars of native histograms. Exemplars follows the last sample of
+// a series with the exemplars of its seconds, if there are any. The Sink may sort the slice, and must not keep it.
+type Exemplars interface {
+	Exemplars(list []collector.Exemplar)
+}

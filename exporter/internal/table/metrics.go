@@ -197,7 +197,11 @@ func TypeOf(name string) Type {
 type Family struct {
 	Name string // with namespace
 	Type Type
+	// Unit is the base unit, which ends the name before _total, such as seconds. It is empty for plain numbers.
+	Unit string
 	Help string // unescaped; each format escapes it
 	// Labels are the label names of all series, if they are known before there are any series.
 	Labels []string
+	// Calls means that the values are numbers of calls, which have a unit in OTLP.
+	Calls bool
 }

@@ -16,7 +16,9 @@ type Second struct {
 	Type Type
 	// Unit is the base unit, the end of the name. It is empty for plain numbers.
 	Unit string
-	Help string
+	// Calls means that the values are numbers of calls.
+	Calls bool
+	Help  string
 	// Labels are the label names, sorted.
 	Labels []string
 	// Value reads the metric. It reports false if the metric is absent: an idle second has no shortest response time.
@@ -46,7 +48,7 @@ func Seconds() (all []Second) {
 	for _, c := range node.Columns() {
 		m := Second{
 			Name: "persecond_" + c.Name, Type: Gauge, Help: c.Help, Labels: resource, Value: value(c),
-			Always: c.Name == "pass", Logged: slices.Contains(logged, c.Name),
+			Calls: c.Kind != node.Time, Always: c.Name == "pass", Logged: slices.Contains(logged, c.Name),
 		}
 		absent := ""
 		switch c.Kind { // the HELP of the other kinds includes a time
@@ -76,7 +78,7 @@ func Seconds() (all []Second) {
 // the labels reason and resource, and reads the seconds of a View of [collector.Resource.DryRuns].
 func DryRun() Second {
 	return Second{
-		Name: "persecond_dry_run_block", Type: Gauge, Labels: []string{"reason", "resource"},
+		Name: "persecond_dry_run_block", Type: Gauge, Labels: []string{"reason", "resource"}, Calls: true,
 		Help: "Calls admitted in this second that a dry run of a limit would have refused, by limit. " +
 			"Absent without dry runs.",
 		Value: func(m *node.MetricNode) (float64, bool) { return float64(m.Block), true },

@@ -189,7 +189,7 @@ func (p *Page) classicBounds(h *node.Histogram) (all []bound) {
 	return append(all, bound{math.MaxInt64, []byte(`le="+Inf"} `)})
 }
 
-// metadata appends the HELP and TYPE of a family.
+// metadata appends the HELP and TYPE of a family, and in OpenMetrics its UNIT. A UNIT must be the end of the name.
 func (p *printer) metadata(f *table.Family) {
 	name := f.Name
 	if p.format == OpenMetrics && f.Type == table.Counter {
@@ -200,6 +200,9 @@ func (p *printer) metadata(f *table.Family) {
 		help = escaper
 	}
 	p.out = fmt.Appendf(p.out, "# HELP %s %s\n# TYPE %s %s\n", name, help.Replace(f.Help), name, f.Type)
+	if p.format == OpenMetrics && f.Unit != "" && strings.HasSuffix(name, "_"+f.Unit) {
+		p.out = fmt.Appendf(p.out, "# UNIT %s %s\n", name, f.Unit)
+	}
 }
 
 // helpEscaper escapes a HELP text in the text format. OpenMetrics escapes it like label values.
