@@ -14,7 +14,7 @@ import (
 )
 
 // twentySeconds records twenty seconds of the given resources, each with the given number of calls a second.
-func twentySeconds(b *testing.B, resources, calls int) (seconds.Stream, *seconds.Line) {
+func twentySeconds(b testing.TB, resources, calls int) (seconds.Stream, *seconds.Line) {
 	b.Helper()
 	now, random := time.Unix(1_700_000_000, 0), rand.New(rand.NewPCG(1, 1))
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})

@@ -86,8 +86,12 @@ func decode(t testing.TB, body []byte) (lines []string) {
 				lines = append(lines, fmt.Sprintf("%s{%s} histogram", name, strings.Join(labels, ",")))
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("%s{%s} %v %d", name, strings.Join(labels, ","),
-				math.Float64frombits(x[0].v), x[1].v))
+			var numbers [3]uint64 // a field of a default value is absent
+			for _, n := range x {
+				numbers[n.no] = n.v
+			}
+			v, ms := math.Float64frombits(numbers[1]), numbers[2]
+			lines = append(lines, fmt.Sprintf("%s{%s} %v %d", name, strings.Join(labels, ","), v, ms))
 		}
 	}
 	return lines
