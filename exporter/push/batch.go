@@ -140,17 +140,17 @@ func (s *splitter) complete(i int) {
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	format := s.format()
-	g := format.group(f)
+	g := s.format().group(f)
 	i := int(g)
 	if g != histograms { // histograms are few and need no division
 		i += s.part(f, values) * int(groups)
 	}
-	if s.encoders[i].encoder == nil {
-		s.encoders[i] = formatEncoder{format.encoder(), format}
-	}
-	if !s.whole && s.encoders[i].Samples() >= s.opts.MaxSamples {
+	if !s.whole && s.encoders[i].encoder != nil && s.encoders[i].Samples() >= s.opts.MaxSamples {
 		s.complete(i)
+	}
+	if s.encoders[i].encoder == nil {
+		format := s.format()
+		s.encoders[i] = formatEncoder{format.encoder(), format}
 	}
 	s.Sink = s.encoders[i].encoder
 	s.Labelled.Series(f, names, values)
