@@ -22,14 +22,16 @@ type program struct {
 }
 
 var (
-	prometheus3 = program{"prometheus-3.15.0", buildPrometheus("prometheus")}
-	promtool    = program{"promtool-3.15.0", buildPrometheus("promtool")}
-	prometheus2 = program{"prometheus-2.42.0", unpack("prometheus", "2.42.", "usr/bin/prometheus")}
-	promtool2   = program{"promtool-2.42.0", unpack("prometheus", "2.42.", "usr/bin/promtool")}
-	nginx       = program{"nginx-1.22.1", unpack("nginx", "1.22.1", "usr/sbin/nginx")}
-	caddy       = program{"caddy-2.10.2", buildCaddy}
-	victoria    = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
-	vmagent     = program{"vmagent-1.150.0", buildVictoria("v1.150.0", "vmagent")}
+	prometheus3 = program{"prometheus-3.15.0", buildPrometheus("prometheus", "v0.315.0")}
+	promtool    = program{"promtool-3.15.0", buildPrometheus("promtool", "v0.315.0")}
+	// The first that stores the start timestamps of remote write 2.0.
+	prometheus316 = program{"prometheus-3.16.0", buildPrometheus("prometheus", "v0.316.0")}
+	prometheus2   = program{"prometheus-2.42.0", unpack("prometheus", "2.42.", "usr/bin/prometheus")}
+	promtool2     = program{"promtool-2.42.0", unpack("prometheus", "2.42.", "usr/bin/promtool")}
+	nginx         = program{"nginx-1.22.1", unpack("nginx", "1.22.1", "usr/sbin/nginx")}
+	caddy         = program{"caddy-2.10.2", buildCaddy}
+	victoria      = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
+	vmagent       = program{"vmagent-1.150.0", buildVictoria("v1.150.0", "vmagent")}
 	// A directory of four executables.
 	cluster = program{"victoria-metrics-cluster-1.100.0", buildVictoria("v1.100.0-cluster", "vmstorage", "vminsert", "vmselect", "vmagent")}
 )
@@ -107,13 +109,13 @@ const (
 
 // buildPrometheus builds a command of the module. Its go.mod excludes versions, which go install refuses; so it is built
 // from a module that requires it.
-func buildPrometheus(command string) func(ctx context.Context, dir, executable string) error {
+func buildPrometheus(command, version string) func(ctx context.Context, dir, executable string) error {
 	return func(ctx context.Context, dir, executable string) error {
 		path := "github.com/prometheus/prometheus/cmd/" + command
 		if err := run(ctx, dir, "go", "mod", "init", "install"); err != nil {
 			return err
 		}
-		if err := run(ctx, dir, "go", "get", path+"@v0.315.0"); err != nil {
+		if err := run(ctx, dir, "go", "get", path+"@"+version); err != nil {
 			return err
 		}
 		return run(ctx, dir, "go", "build", "-buildvcs=false", "-tags", withoutDiscovery, "-o", executable, path)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -62,6 +63,12 @@ func (plain) group(f *table.Family) group {
 	}
 	return values
 }
+
+// deltaOffset is the time from the start of a second to the start timestamp of its delta. A range of PromQL excludes its
+// start, and a sample counts as a whole only if its start timestamp is within the range. With the start of the second
+// itself, the first second of a range of whole seconds would be extrapolated from the others. Prometheus stores
+// milliseconds.
+const deltaOffset = time.Millisecond
 
 // encoder encodes the bodies of requests.
 type encoder interface {

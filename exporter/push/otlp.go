@@ -29,7 +29,8 @@ import (
 var OTLP Format = otlp{}
 
 // OTLPDelta is [OTLP] with delta temporality. Sums and histograms, such as
-// windowstat_persecond_rt_distribution_seconds, cover single seconds, and have the start and the end of their second.
+// windowstat_persecond_rt_distribution_seconds, cover single seconds. Their times are a millisecond after the start of
+// their second, so that increase() in Prometheus is exact, and its end.
 // The gauges are the same. Sums and histograms are sent in separate requests, because some receivers refuse every
 // request that contains a delta (Prometheus without --enable-feature=otlp-native-delta-ingestion).
 var OTLPDelta Format = otlp{delta: true}
@@ -226,16 +227,17 @@ func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
 }
 
 // begin encodes the attributes and times of a point of the current series. A gauge has the start of its second. A delta
-// has the start and the end of its second. The time of a cumulative point is the end of a second already.
+// has the start of its second plus [deltaOffset] and the end of its second. The time of a cumulative point is the end of
+// a second already.
 func (e *otlpEncoder) begin(unix int64) []byte {
 	const nanoseconds = 1e9
-	start := e.start
+	start := uint64(e.start) * nanoseconds
 	if e.delta && e.metric.kind != otlpGauge {
-		start, unix = unix, unix+1
+		start, unix = uint64(unix)*nanoseconds+uint64(deltaOffset), unix+1
 	}
 	b := append(e.point[:0], e.attributes...)
 	if start != 0 {
-		b = appendFixed(b, pointStart, uint64(start)*nanoseconds)
+		b = appendFixed(b, pointStart, start)
 	}
 	return appendFixed(b, pointTime, uint64(unix)*nanoseconds)
 }

@@ -103,7 +103,8 @@ func readPoint(t testing.TB, p otlpPoint, b []byte, attribute func([]byte) strin
 }
 
 // A gauge has the start of its second. A cumulative point has the start of its series and the end of a second. A delta
-// has both ends of its second. A reused encoder contains nothing of the previous request.
+// has the time a millisecond after the start of its second, and its end. A reused encoder contains nothing of the
+// previous request.
 func TestOTLPTimes(t *testing.T) {
 	const second, nano = 1_700_000_000, uint64(1e9)
 	gauge := &table.Family{Name: "x_persecond_rt_max_seconds", Type: table.Gauge, Help: "Longest."}
@@ -114,8 +115,8 @@ func TestOTLPTimes(t *testing.T) {
 		temporality uint64
 		start, at   uint64
 	}{
-		{OTLP, table.Histogram, 2, second - 60, second},
-		{OTLPDelta, table.GaugeHistogram, 1, second, second + 1},
+		{OTLP, table.Histogram, 2, (second - 60) * nano, second},
+		{OTLPDelta, table.GaugeHistogram, 1, second*nano + uint64(time.Millisecond), second + 1},
 	} {
 		enc := tc.format.encoder().(*otlpEncoder)
 		for round := range 2 {
@@ -145,11 +146,11 @@ func TestOTLPTimes(t *testing.T) {
 				{metric: gauge.Name, unit: "s", kind: 5, at: (second + 1) * nano, value: math.Inf(1)},
 				{
 					metric: sum.Name, kind: 7, temporality: tc.temporality, monotonic: true,
-					start: tc.start * nano, at: tc.at * nano, value: 7,
+					start: tc.start, at: tc.at * nano, value: 7,
 				},
 				{
 					metric: "x_rt_seconds", unit: "s", kind: 10, temporality: tc.temporality,
-					start: tc.start * nano, at: tc.at * nano,
+					start: tc.start, at: tc.at * nano,
 				},
 			} {
 				got := points[i]

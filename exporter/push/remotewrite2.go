@@ -37,7 +37,7 @@ import (
 var RemoteWrite2 Format = remoteWrite2{sums: seconds.Cumulative}
 
 // RemoteWrite2Delta is [RemoteWrite2] with deltas instead of cumulative counters: each sample counts the calls of its
-// second, and has the start and the end of the second as timestamps. It is for servers that store and use start
+// second. Its timestamps are a millisecond after the start of the second, and its end. It is for servers that store and use start
 // timestamps. On any other server, rate and increase of these counters are wrong, because a delta looks like the reset
 // of a counter; sum_over_time is right. Deltas are sent in separate requests. A server that does not read version 2.0
 // receives no deltas.
@@ -224,12 +224,12 @@ func (e *remoteWrite2Encoder) flush() {
 // Start implements seconds.Starter.
 func (e *remoteWrite2Encoder) Start(unix int64) { e.start = unix }
 
-// Value implements seconds.Sink. A delta has the start and the end of its second. A value of zero is the default of the
+// Value implements seconds.Sink. A delta has the start of its second plus [deltaOffset] and the end of its second. A value of zero is the default of the
 // field, which takes no space.
 func (e *remoteWrite2Encoder) Value(unix int64, v float64) {
-	start := e.start
+	start := e.start * 1000
 	if e.deltas && e.family.Type == table.Counter {
-		start, unix = unix, unix+1
+		start, unix = unix*1000+deltaOffset.Milliseconds(), unix+1
 	}
 	var buffer [32]byte
 	b := buffer[:0]
@@ -238,7 +238,7 @@ func (e *remoteWrite2Encoder) Value(unix int64, v float64) {
 	}
 	b = appendVarint(b, sampleMillis, uint64(unix*1000))
 	if start != 0 {
-		b = appendVarint(b, sampleStart, uint64(start*1000))
+		b = appendVarint(b, sampleStart, uint64(start))
 	}
 	e.points = appendString(e.points, series2Samples, b)
 	e.samples++

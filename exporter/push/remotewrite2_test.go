@@ -132,7 +132,7 @@ func TestRemoteWrite2Encoding(t *testing.T) {
 		start, at uint64
 	}{
 		{RemoteWrite2, (at - 60) * 1000, at * 1000},
-		{RemoteWrite2Delta, at * 1000, (at + 1) * 1000},
+		{RemoteWrite2Delta, at*1000 + 1, (at + 1) * 1000},
 	} {
 		enc := tc.encoder().(*remoteWrite2Encoder)
 		for range 2 {
@@ -165,7 +165,8 @@ func TestRemoteWrite2Encoding(t *testing.T) {
 			longest := of("rt_max_seconds", "a\"")
 			want := []series2{
 				{labels: longest, kind: 2, help: "Longest.", unit: "seconds", samples: []sample2{
-					{value: 0.25, at: at * 1000, series: longest}, {at: (at + 1) * 1000, series: longest},
+					{value: 0.25, at: at * 1000, series: longest},
+					{at: (at + 1) * 1000, series: longest},
 					{value: math.Copysign(0, -1), at: (at + 2) * 1000, series: longest},
 				}},
 				{labels: sum, kind: 1, help: "Calls.", samples: []sample2{{value: 7, at: tc.at, start: tc.start, series: sum}}},

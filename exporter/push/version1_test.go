@@ -157,7 +157,7 @@ func (s *versions) check(t *testing.T, c *collector.Collector, sums seconds.Temp
 			total += v
 			want, start := total, began*1000
 			if sums == seconds.Single {
-				want, start = v, uint64(at)*1000
+				want, start = v, uint64(at)*1000+1
 			}
 			if !s.reads2 {
 				start = 0
@@ -342,7 +342,7 @@ func TestUpgradeSendsTheBacklog(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				logs := metriclog.Options{Dir: t.TempDir(), App: "shop", Location: time.UTC, Logger: slog.New(slog.DiscardHandler)}
 				stored := map[string]int{}
-				var seconds []int64 // with calls
+				var called []int64 // seconds
 				for i, format := range formats {
 					last, err := metriclog.Last(logs)
 					if err != nil {
@@ -372,7 +372,7 @@ func TestUpgradeSendsTheBacklog(t *testing.T) {
 					}
 					stopLog, stop := background.Start(w.Run), background.Start(p.Run)
 					for range 20 {
-						seconds = append(seconds, time.Now().Unix())
+						called = append(called, time.Now().Unix())
 						c.Resource("a").Block("")
 						time.Sleep(time.Second)
 					}
@@ -386,7 +386,7 @@ func TestUpgradeSendsTheBacklog(t *testing.T) {
 						t.Errorf("positions: %q", files)
 					}
 				}
-				for _, at := range seconds {
+				for _, at := range called {
 					key := fmt.Sprintf(`windowstat_persecond_block{instance="i",job="j",resource="a"} %d`, at)
 					if stored[key] != 1 {
 						t.Errorf("%s was stored %d times", key, stored[key])
