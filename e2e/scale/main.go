@@ -29,8 +29,8 @@ import (
 )
 
 var (
-	way       = flag.String("way", "none", "how seconds are handed on: none, remote, text, scrape or metrics")
-	url       = flag.String("url", "", "where remote and text push to")
+	way       = flag.String("way", "none", "how seconds are handed on: none, remote, remote2 (2.0), text, scrape or metrics")
+	url       = flag.String("url", "", "where remote, remote2 and text push to")
 	addr      = flag.String("listen", "", "where scrape and metrics listen")
 	instance  = flag.String("instance", "scale", "label of what is pushed")
 	interval  = flag.Duration("interval", time.Second, "how often to push")
@@ -113,15 +113,9 @@ func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err
 	}
 	labels := map[string]string{"job": "scale", "instance": *instance}
 	switch *way {
-	case "remote":
-		p, err := push.New(c, push.Options{URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
-		if err != nil {
-			return nil, err
-		}
-		go func() { log.Fatal(p.Run(context.Background())) }()
-		return handed, nil
-	case "text":
-		p, err := push.New(c, push.Options{Format: push.VictoriaMetrics, URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
+	case "remote", "remote2", "text":
+		format := map[string]push.Format{"remote": push.RemoteWrite, "remote2": push.RemoteWrite2, "text": push.VictoriaMetrics}[*way]
+		p, err := push.New(c, push.Options{Format: format, URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,9 @@
 // same as at the per-second endpoint of package prom. [Options.Histogram] adds the histogram of the response times of
 // each second.
 //
+// [Options.Format] selects the protocol. [RemoteWrite2] also sends metadata and cumulative counters with start
+// timestamps, and falls back to [RemoteWrite] if the server does not read it.
+//
 // Each second is sent once. The seconds of a series are sent in order. A request with an unknown result (5xx, a
 // timeout, a broken connection) is resent unchanged until the server accepts or rejects it. While a server is
 // unreachable, seconds wait in the Collector's history, ten minutes by default. Older seconds are dropped and counted,
@@ -50,7 +53,8 @@
 // seconds wait.
 //
 // Samples that a server rejects are not resent. They are counted by windowstat_push_refused_samples_total and logged.
-// The same holds for samples that the server drops from an accepted OTLP request.
+// The same holds for samples that the server drops from an accepted OTLP request, or from a partially stored request of
+// remote write 2.0.
 //
 // If the server rejects a resent request as a duplicate or out of order, either the first attempt arrived, or another
 // process wrote to the same series. The two cases look the same, so windowstat_push_unconfirmed_samples_total counts
