@@ -187,7 +187,7 @@ func (e *remoteWrite2Encoder) appendRefs(b []byte, name, value string) []byte {
 func (e *remoteWrite2Encoder) Series(f *table.Family, names, values []string) {
 	e.flush()
 	e.family, e.start = f, 0
-	if len(e.refs) == 0 || !slices.Equal(e.names, names) || !slices.Equal(e.values, values) {
+	if !slices.Equal(e.names, names) || !slices.Equal(e.values, values) {
 		e.names, e.values = append(e.names[:0], names...), append(e.values[:0], values...)
 		e.before, e.after = e.before[:0], e.after[:0]
 		for i, name := range names {

@@ -261,6 +261,22 @@ func TestWriteFallsBack(t *testing.T) {
 	})
 }
 
+// After a fallback, encoders encode version 1.0 from their next request on, so that nothing needs to be converted.
+func TestEncoderAfterAFallback(t *testing.T) {
+	s := newSender(Options{Format: RemoteWrite2, MaxSamples: 10, Logger: slog.New(slog.DiscardHandler)}, maxWait)
+	var formats []Format
+	x := &splitter{sender: s, Labelled: NewLabelled(nil, nil), done: func(r *request) { formats = append(formats, r.format) }}
+	for range 2 {
+		x.Series(&table.Family{Name: "m"}, nil, nil)
+		x.Value(100, 1)
+		s.useVersion1.Store(true)
+		x.finish()
+	}
+	if want := []Format{RemoteWrite2, remoteWrite{sums: seconds.Cumulative}}; !slices.Equal(formats, want) {
+		t.Errorf("%v, want %v", formats, want)
+	}
+}
+
 // The headers of the response say what the server stored, so every sample is counted once, also in requests of which
 // the server stored a part.
 func TestWrittenHeaders(t *testing.T) {
