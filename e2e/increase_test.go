@@ -26,8 +26,8 @@ const (
 // The counters arrive by remote write 2.0 and by OTLP, as cumulative ones and as deltas. Each Prometheus is killed, and
 // is away while a quarter of the seconds are counted.
 //
-// The test has a row for each version, features, format and function. It fails if a row that is exact has a wrong range,
-// or a row that is not exact has none, because docs/seconds.md has the same table. It logs the errors.
+// The test has a row for each version, features, format and function. It fails if a row that is exact has a wrong
+// range, or a row that is not exact has none, because docs/seconds.md has the same table. It logs the errors.
 func TestIncrease(t *testing.T) {
 	t.Parallel()
 	const length, ranges = 300, 1000
@@ -52,7 +52,11 @@ func TestIncrease(t *testing.T) {
 		{program: prometheus3, features: plainFeatures},
 		{program: prometheus3, features: startFeatures, exact: []string{"increase OTLP deltas"}},
 		{program: prometheus3, features: anchoredFeatures, exact: zeros},
-		{program: prometheus316, features: startFeatures, exact: []string{"increase 2.0 deltas", "increase OTLP deltas"}},
+		{
+			program:  prometheus316,
+			features: startFeatures,
+			exact:    []string{"increase 2.0 deltas", "increase OTLP deltas"},
+		},
 		{program: prometheus316, features: anchoredFeatures, exact: zeros},
 	}
 	for i, s := range servers {
@@ -82,7 +86,13 @@ func TestIncrease(t *testing.T) {
 		deadline := time.Now().Add(catchUp)
 		for _, s := range servers {
 			for job := range formats {
-				await(t, s.server, fmt.Sprintf(`windowstat_persecond_pass_total{job=%q,resource="mixed"}`, job), p.second+1, deadline)
+				await(
+					t,
+					s.server,
+					fmt.Sprintf(`windowstat_persecond_pass_total{job=%q,resource="mixed"}`, job),
+					p.second+1,
+					deadline,
+				)
 			}
 		}
 	}

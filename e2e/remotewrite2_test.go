@@ -56,13 +56,21 @@ func TestRemoteWrite2(t *testing.T) {
 	}
 	p.end(t)
 	rows := p.rows(t, begin)
-	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: o.Dir, App: o.App}, From: time.Unix(begin, 0), To: time.Unix(end-1, 0)}
+	gap := verify.Gap{
+		Searcher: metriclog.Searcher{Dir: o.Dir, App: o.App},
+		From:     time.Unix(begin, 0),
+		To:       time.Unix(end-1, 0),
+	}
 	for i, w := range ways {
 		t.Run(w.server.name, func(t *testing.T) {
 			for _, f := range fields {
 				checkSamples(t, w.server, f.metric+`{job="rw2"}[10m]`, rows.values(f, begin, end, true), end)
 			}
-			report, err := verify.Check(t.Context(), gap, verify.Options{URL: "http://" + w.addr, Labels: labels, Delay: time.Second})
+			report, err := verify.Check(
+				t.Context(),
+				gap,
+				verify.Options{URL: "http://" + w.addr, Labels: labels, Delay: time.Second},
+			)
 			if err != nil || !report.Clean() || report.Samples == 0 {
 				t.Errorf("verify finds %+v, %v", report, err)
 			}
@@ -80,7 +88,11 @@ func TestRemoteWrite2(t *testing.T) {
 			t.Log(n)
 			for second, sum := begin, 0.0; second < end; second++ {
 				sum += float64(p.calls(0, second).pass)
-				got := w.valueAt(t, `sum(windowstat_persecond_pass_total{job="rw2",resource="steady"})`, float64(second+1))
+				got := w.valueAt(
+					t,
+					`sum(windowstat_persecond_pass_total{job="rw2",resource="steady"})`,
+					float64(second+1),
+				)
 				if got != sum {
 					t.Errorf("the counter at the end of second %d is %v, want %v", second, got, sum)
 				}

@@ -58,7 +58,13 @@ func (p *Collector) desc(f *table.Family) *prometheus.Desc {
 	if d := p.descs[f]; d != nil {
 		return d
 	}
-	return prometheus.V2.NewDesc(f.Name, f.Help, prometheus.UnconstrainedLabels(f.Labels), nil, prometheus.WithUnit(f.Unit))
+	return prometheus.V2.NewDesc(
+		f.Name,
+		f.Help,
+		prometheus.UnconstrainedLabels(f.Labels),
+		nil,
+		prometheus.WithUnit(f.Unit),
+	)
 }
 
 // Describe implements prometheus.Collector.

@@ -78,7 +78,10 @@ func TestAttempt(t *testing.T) {
 			o.defaults()
 			p := newSender(o, maxWait)
 			for again, want := range map[bool]verdict{false: tc.first, true: tc.again} {
-				got, after, err := p.attempt(t.Context(), &request{format: o.Format, body: []byte("x"), samples: 1, doubt: again})
+				got, after, err := p.attempt(
+					t.Context(),
+					&request{format: o.Format, body: []byte("x"), samples: 1, doubt: again},
+				)
 				if got != want || after != tc.after {
 					t.Errorf("sent before %t: verdict %d, want %d, after %v: %v", again, got, want, after, err)
 				}

@@ -21,9 +21,9 @@ import (
 )
 
 // TestComplianceSender is a sender for remotewrite/sender of github.com/prometheus/compliance, which tests remote write
-// 2.0. It forwards the samples of a page in the text format every five seconds, until it is interrupted. Prometheus waits
-// as long before it sends a request that is not full, and the suite counts requests to detect retries. The test is skipped
-// unless COMPLIANCE_SCRAPE and COMPLIANCE_RECEIVER are set, the URLs of the page and of the receiver.
+// 2.0. It forwards the samples of a page in the text format every five seconds, until it is interrupted. Prometheus
+// waits as long before it sends a request that is not full, and the suite counts requests to detect retries. The test
+// is skipped unless COMPLIANCE_SCRAPE and COMPLIANCE_RECEIVER are set, the URLs of the page and of the receiver.
 //
 // To run the suite, compile this package with go test -c, and add a target to registeredTargets in main_test.go of the
 // suite. The target runs the compiled test with -test.run=TestComplianceSender and both variables, for
@@ -55,8 +55,10 @@ func TestComplianceSender(t *testing.T) {
 // The lines of a page.
 var (
 	metaLine   = regexp.MustCompile(`^# (HELP|TYPE|UNIT) (\S+) (.*)$`)
-	sampleLine = regexp.MustCompile(`^([\w:]+)(?:\{(.*?)\})? (\S+)(?: (\d+))?(?: # \{trace_id="(\w+)"\} (\S+)(?: (\S+))?)?$`)
-	labelPair  = regexp.MustCompile(`(\w+)=("(?:[^"\\]|\\.)*")`)
+	sampleLine = regexp.MustCompile(
+		`^([\w:]+)(?:\{(.*?)\})? (\S+)(?: (\d+))?(?: # \{trace_id="(\w+)"\} (\S+)(?: (\S+))?)?$`,
+	)
+	labelPair = regexp.MustCompile(`(\w+)=("(?:[^"\\]|\\.)*")`)
 )
 
 // forward writes the samples of a page, with the current time.

@@ -29,9 +29,9 @@ type Format interface {
 	// group returns the group of a family. Each group is sent in separate requests, because some servers refuse a whole
 	// request that contains a family of certain types.
 	group(*table.Family) group
-	// judge returns the verdict for the response to a request, by its status, its headers and the beginning of its body;
-	// see the function judge. For a request that is accepted, it also returns the number of samples that the server
-	// dropped, and the message about them in the response.
+	// judge returns the verdict for the response to a request, by its status, its headers and the beginning of its
+	// body; see the function judge. For a request that is accepted, it also returns the number of samples that the
+	// server dropped, and the message about them in the response.
 	judge(status int, h http.Header, body []byte, r *request) (v verdict, rejected int64, message string)
 }
 
@@ -64,9 +64,9 @@ func (plain) group(f *table.Family) group {
 	return values
 }
 
-// deltaOffset is the time from the start of a second to the start timestamp of its delta. A range of PromQL excludes its
-// start, and a sample counts as a whole only if its start timestamp is within the range. With the start of the second
-// itself, the first second of a range of whole seconds would be extrapolated from the others. Prometheus stores
+// deltaOffset is the time from the start of a second to the start timestamp of its delta. A range of PromQL excludes
+// its start, and a sample counts as a whole only if its start timestamp is within the range. With the start of the
+// second itself, the first second of a range of whole seconds would be extrapolated from the others. Prometheus stores
 // milliseconds.
 const deltaOffset = time.Millisecond
 

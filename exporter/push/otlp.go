@@ -227,8 +227,8 @@ func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
 }
 
 // begin encodes the attributes and times of a point of the current series. A gauge has the start of its second. A delta
-// has the start of its second plus [deltaOffset] and the end of its second. The time of a cumulative point is the end of
-// a second already.
+// has the start of its second plus [deltaOffset] and the end of its second. The time of a cumulative point is the end
+// of a second already.
 func (e *otlpEncoder) begin(unix int64) []byte {
 	const nanoseconds = 1e9
 	start := uint64(e.start) * nanoseconds

@@ -18,29 +18,31 @@ import (
 )
 
 // RemoteWrite2 is Prometheus remote write 2.0: for Prometheus 3 with --web.enable-remote-write-receiver, the receiver
-// prometheusremotewrite of the OpenTelemetry Collector, Mimir and others. Its metrics are those of [RemoteWrite]. It
-// adds the type, the HELP and the unit of each metric, and with [Options.Histogram] the exemplars of calls with a trace
-// ID. The request has each name and label value once.
+// prometheusremotewrite of the OpenTelemetry Collector, Mimir and others. It sends the metrics of [RemoteWrite] with
+// their types, HELP texts and units, and with [Options.Histogram] the exemplars of calls with a trace ID. A request
+// contains each name and label value once.
 //
-// In addition it sends cumulative counters, such as windowstat_persecond_pass_total, with the start timestamp from which
-// they count: the second in which the process first used the resource. The timestamp of a counter is the end of its
-// second, as in [OTLP]. Counters are not sent for seconds from the metric log.
+// In addition it sends cumulative counters, such as windowstat_persecond_pass_total. Their start timestamp is the
+// second when the process first used the resource. The timestamp of a counter is the end of its second, as in [OTLP].
+// Counters are not sent for seconds from the metric log.
 //
 // The response says how many samples the server stored, so the self-metrics are exact for partially stored requests. A
 // server that responds 415, or 2xx without the headers X-Prometheus-Remote-Write-…-Written, does not read version 2.0
 // and has stored nothing. The Pusher logs this once and sends the same samples, and all later ones of the process, by
-// version 1.0: counters without start timestamps, and no metadata or exemplars. A proxy that removes the headers has the
-// same effect; the server then receives the first samples twice, with equal values.
+// version 1.0: counters without start timestamps, and no metadata or exemplars. A proxy that removes the headers has
+// the same effect; the server then receives the first samples twice, with equal values.
 //
 // RemoteWrite and RemoteWrite2 share the position of pushes with a metric log, so a change of the version sends every
 // second once.
 var RemoteWrite2 Format = remoteWrite2{sums: seconds.Cumulative}
 
 // RemoteWrite2Delta is [RemoteWrite2] with deltas instead of cumulative counters: each sample counts the calls of its
-// second. Its timestamps are a millisecond after the start of the second, and its end. It is for servers that store and use start
-// timestamps. On any other server, rate and increase of these counters are wrong, because a delta looks like the reset
-// of a counter; sum_over_time is right. Deltas are sent in separate requests. A server that does not read version 2.0
-// receives no deltas.
+// second. Its start timestamp is a millisecond after the start of the second, so that increase in Prometheus is exact,
+// and its timestamp is the end of the second.
+//
+// Use deltas only for servers that store and use start timestamps. On other servers, rate and increase of these
+// counters are wrong, because a delta looks like the reset of a counter; sum_over_time is right. Deltas are sent in
+// separate requests. A server that does not read version 2.0 receives no deltas.
 var RemoteWrite2Delta Format = remoteWrite2{sums: seconds.Single}
 
 type remoteWrite2 struct {
@@ -73,7 +75,12 @@ func (f remoteWrite2) group(family *table.Family) group {
 }
 
 // judge implements Format. The headers of the response say how many samples the server stored.
-func (remoteWrite2) judge(status int, h http.Header, body []byte, r *request) (v verdict, rejected int64, message string) {
+func (remoteWrite2) judge(
+	status int,
+	h http.Header,
+	body []byte,
+	r *request,
+) (v verdict, rejected int64, message string) {
 	v = judge(status, h, body, r.doubt)
 	stored, confirmed := storedSamples(h)
 	switch {
@@ -101,8 +108,8 @@ func storedSamples(h http.Header) (n int64, confirmed bool) {
 	return n, confirmed
 }
 
-// The fields of the messages of remote write 2.0 (io/prometheus/write/v2/types.proto). A sample and a histogram have the
-// fields of version 1.0 and a start timestamp.
+// The fields of the messages of remote write 2.0 (io/prometheus/write/v2/types.proto). A sample and a histogram have
+// the fields of version 1.0 and a start timestamp.
 const (
 	request2Symbols   = 4
 	request2Series    = 5
@@ -125,7 +132,7 @@ var metadataTypes = map[table.Type]uint64{
 	table.Counter: 1, table.Gauge: 2, table.Histogram: 3, table.GaugeHistogram: 4,
 }
 
-// remoteWrite2Encoder encodes a Request. The symbol table comes first, as some servers require, so it is kept apart from
+// remoteWrite2Encoder encodes a Request. The symbol table comes first, as some servers require, so it is separate from
 // the series until the request is complete. A reference to a symbol takes one or two bytes.
 type remoteWrite2Encoder struct {
 	deltas  bool              // counters are deltas
@@ -141,7 +148,7 @@ type remoteWrite2Encoder struct {
 	metadata []byte
 	start    int64 // Unix time; 0 if the series is not cumulative
 
-	// The labels of the previous series, which the next one often has, too.
+	// Labels of the previous series. The next series often has the same labels.
 	names, values []string
 	before, after []byte // references to the labels that sort before and after the name of the metric
 
@@ -163,7 +170,7 @@ func (e *remoteWrite2Encoder) Reset() {
 // Samples implements encoder.
 func (e *remoteWrite2Encoder) Samples() int { return e.samples }
 
-// ref returns the reference to a symbol, which it adds if necessary.
+// ref returns the reference to a symbol. It adds the symbol if necessary.
 func (e *remoteWrite2Encoder) ref(symbol string) uint64 {
 	if len(e.refs) == 0 {
 		e.refs[""] = 0
@@ -224,8 +231,8 @@ func (e *remoteWrite2Encoder) flush() {
 // Start implements seconds.Starter.
 func (e *remoteWrite2Encoder) Start(unix int64) { e.start = unix }
 
-// Value implements seconds.Sink. A delta has the start of its second plus [deltaOffset] and the end of its second. A value of zero is the default of the
-// field, which takes no space.
+// Value implements seconds.Sink. A delta has the start of its second plus [deltaOffset], and the end of its second.
+// Zero is the default of the field for the value, so a value of zero takes no space.
 func (e *remoteWrite2Encoder) Value(unix int64, v float64) {
 	start := e.start * 1000
 	if e.deltas && e.family.Type == table.Counter {

@@ -169,10 +169,22 @@ func TestRemoteWrite2Encoding(t *testing.T) {
 					{at: (at + 1) * 1000, series: longest},
 					{value: math.Copysign(0, -1), at: (at + 2) * 1000, series: longest},
 				}},
-				{labels: sum, kind: 1, help: "Calls.", samples: []sample2{{value: 7, at: tc.at, start: tc.start, series: sum}}},
-				{labels: of("rt_seconds", "b"), kind: 4, help: "Longest.", unit: "seconds", histograms: 1, exemplars: []string{
-					"trace_id=sooner 0.001 1700000000500", "trace_id=later 1 1700000000600",
-				}},
+				{
+					labels:  sum,
+					kind:    1,
+					help:    "Calls.",
+					samples: []sample2{{value: 7, at: tc.at, start: tc.start, series: sum}},
+				},
+				{
+					labels:     of("rt_seconds", "b"),
+					kind:       4,
+					help:       "Longest.",
+					unit:       "seconds",
+					histograms: 1,
+					exemplars: []string{
+						"trace_id=sooner 0.001 1700000000500", "trace_id=later 1 1700000000600",
+					},
+				},
 			}
 			if got := decode2(t, enc.Body()); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("got\n%+v, want\n%+v", got, want)

@@ -14,11 +14,12 @@ const (
 	retry       verdict = iota // resend; the server does not have it
 	doubtful                   // resend; the server may have it
 	unreachable                // resend; the URL or the credentials may be wrong
-	noVersion2                 // resend as remote write 1.0; the server does not read version 2.0 and has stored nothing
-	accepted                   // the server has it
-	refused                    // the server will never accept it
-	unconfirmed                // the server may have it from an earlier attempt; the result stays unknown
-	noHistogram                // the server does not accept native histograms; stop sending them
+	// Resend as remote write 1.0; the server does not read version 2.0 and has stored nothing.
+	noVersion2
+	accepted    // the server has it
+	refused     // the server will never accept it
+	unconfirmed // the server may have it from an earlier attempt; the result stays unknown
+	noHistogram // the server does not accept native histograms; stop sending them
 )
 
 // judge returns the verdict for a response. It uses the HTTP status, and the messages of Prometheus and compatible
@@ -57,8 +58,10 @@ func judge(status int, h http.Header, body []byte, doubt bool) verdict {
 
 // noHistograms matches the message of a server that accepts no native histograms, and no other samples of a request
 // that contains one. Prometheus 2.42 without --enable-feature=native-histograms, and later versions that are configured
-// so, respond 500 with "native histograms are disabled".
-var noHistograms = regexp.MustCompile(`(?i)^[^{]*native histograms? (\w+ )*(disabled|not (enabled|supported|allowed))`)
+// so, respond 500 with "native histograms are disabled". The receiver of remote write 2.0 of the OpenTelemetry
+// Collector responds 400 with the second alternative.
+var noHistograms = regexp.MustCompile(`(?i)^[^{]*native histograms? (\w+ )*(disabled|not (enabled|supported|allowed))` +
+	`|^unsupported metric type "METRIC_TYPE_GAUGEHISTOGRAM"`)
 
 // noDelta is the message of a Prometheus that accepts no OTLP deltas, and no other samples of a request that contains
 // one. It responds 500, as it does for errors that are worth another attempt.

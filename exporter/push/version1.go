@@ -29,8 +29,8 @@ func (p *sender) fallBack(err error) {
 	p.mu.Unlock()
 }
 
-// toVersion1 converts a request of remote write 2.0 to version 1.0. It reports false for a request with deltas, which
-// the server must not store: the request is then refused.
+// toVersion1 converts a request of remote write 2.0 to version 1.0. It refuses a request with deltas and returns false,
+// because the server would treat deltas as cumulative counters.
 func (r *request) toVersion1() bool {
 	f, ok := r.format.(remoteWrite2)
 	if !ok {
@@ -56,8 +56,8 @@ func (f remoteWrite2) version1() remoteWrite {
 // version1 converts the body of a request of remote write 2.0 to version 1.0. The samples are the same, so the request
 // keeps its samples and its place in the batch. Start timestamps, metadata and exemplars are dropped.
 //
-// A conversion is needed only for requests that were encoded before the server's first response. It is done by the
-// messages, because the seconds of a request of [Write] cannot be read again.
+// Only requests that were encoded before the server's first response need a conversion. It reads the encoded messages,
+// because the seconds of a request of [Write] cannot be read again.
 func version1(body []byte) []byte {
 	raw, err := snappy.Decode(nil, body)
 	if err != nil {

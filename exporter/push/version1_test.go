@@ -167,7 +167,15 @@ func (s *versions) check(t *testing.T, c *collector.Collector, sums seconds.Temp
 			}
 			if n := s.stored[sum]; sums == seconds.None && n > 0 ||
 				sums != seconds.None && (n != 1 || s.values[sum] != want || s.starts[sum] != start) {
-				t.Errorf("%s is %v since %d (%d times), want %v since %d", sum, s.values[sum], s.starts[sum], n, want, start)
+				t.Errorf(
+					"%s is %v since %d (%d times), want %v since %d",
+					sum,
+					s.values[sum],
+					s.starts[sum],
+					n,
+					want,
+					start,
+				)
 			}
 		}
 	}
@@ -198,7 +206,8 @@ func TestFallbackToVersion1(t *testing.T) {
 				c, n := s.serve(t, Options{Format: tc.format, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				s.check(t, c, tc.sums)
 				noDeltas := tc.sums == seconds.None // the deltas of the first request were refused
-				if n["push_samples_total"] != float64(len(s.stored)) || (n["push_refused_samples_total"] > 0) != noDeltas {
+				if n["push_samples_total"] != float64(len(s.stored)) ||
+					(n["push_refused_samples_total"] > 0) != noDeltas {
 					t.Errorf("%d samples were stored: %v", len(s.stored), n)
 				}
 				if n["push_unconfirmed_samples_total"]+n["push_resent_samples_total"]+n["push_lost_seconds_total"] != 0 {
@@ -229,7 +238,8 @@ func TestFallbackAfterAnUnclearAttempt(t *testing.T) {
 		}}
 		c, n := s.serve(t, Options{Format: RemoteWrite2, Logger: slog.New(slog.DiscardHandler)})
 		s.check(t, c, seconds.Cumulative)
-		if n["push_samples_total"] != float64(len(s.stored)) || n["push_refused_samples_total"]+n["push_lost_seconds_total"] != 0 {
+		if n["push_samples_total"] != float64(len(s.stored)) ||
+			n["push_refused_samples_total"]+n["push_lost_seconds_total"] != 0 {
 			t.Errorf("%d samples were stored: %v", len(s.stored), n)
 		}
 	})
@@ -265,7 +275,11 @@ func TestWriteFallsBack(t *testing.T) {
 func TestEncoderAfterAFallback(t *testing.T) {
 	s := newSender(Options{Format: RemoteWrite2, MaxSamples: 10, Logger: slog.New(slog.DiscardHandler)}, maxWait)
 	var formats []Format
-	x := &splitter{sender: s, Labelled: NewLabelled(nil, nil), done: func(r *request) { formats = append(formats, r.format) }}
+	x := &splitter{
+		sender:   s,
+		Labelled: NewLabelled(nil, nil),
+		done:     func(r *request) { formats = append(formats, r.format) },
+	}
 	for range 2 {
 		x.Series(&table.Family{Name: "m"}, nil, nil)
 		x.Value(100, 1)
@@ -311,7 +325,12 @@ func TestWrittenHeaders(t *testing.T) {
 					resp, _ := answer(tc.status, tc.body, tc.header...)
 					return resp
 				}}
-				o := Options{Format: RemoteWrite2, URL: "http://x", Client: &http.Client{Transport: s}, Logger: slog.New(slog.DiscardHandler)}
+				o := Options{
+					Format: RemoteWrite2,
+					URL:    "http://x",
+					Client: &http.Client{Transport: s},
+					Logger: slog.New(slog.DiscardHandler),
+				}
 				o.defaults()
 				p := newSender(o, maxWait)
 				r := &request{format: o.Format, body: []byte("x"), samples: sent, doubt: doubt}
@@ -343,7 +362,8 @@ func TestServerThatStoresHalf(t *testing.T) {
 			}
 		}
 		stored, refused := n["push_samples_total"], n["push_refused_samples_total"]
-		if stored != float64(len(s.stored)) || refused-stored < 0 || refused-stored > 60 || n["push_retries_total"] != 0 {
+		if stored != float64(len(s.stored)) || refused-stored < 0 || refused-stored > 60 ||
+			n["push_retries_total"] != 0 {
 			t.Errorf("%d samples were stored: %v", len(s.stored), n)
 		}
 	})
@@ -356,7 +376,12 @@ func TestUpgradeSendsTheBacklog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				logs := metriclog.Options{Dir: t.TempDir(), App: "shop", Location: time.UTC, Logger: slog.New(slog.DiscardHandler)}
+				logs := metriclog.Options{
+					Dir:      t.TempDir(),
+					App:      "shop",
+					Location: time.UTC,
+					Logger:   slog.New(slog.DiscardHandler),
+				}
 				stored := map[string]int{}
 				var called []int64 // seconds
 				for i, format := range formats {

@@ -64,7 +64,13 @@ func newFamilies(namespace string, keep func(*table.Second) bool) (all [kinds]fa
 			case table.GaugeHistogram:
 				to.histograms[Single] = &f
 			default:
-				sum := table.Family{Name: f.Name + "_total", Type: table.Counter, Unit: m.Unit, Help: m.Sum, Calls: m.Calls}
+				sum := table.Family{
+					Name:  f.Name + "_total",
+					Type:  table.Counter,
+					Unit:  m.Unit,
+					Help:  m.Sum,
+					Calls: m.Calls,
+				}
 				to.metrics = append(to.metrics, family{m, f, sum})
 			}
 		}
