@@ -24,15 +24,19 @@ const (
 	childPush    = "WINDOWSTAT_E2E_PUSH" // URLs, with spaces between, for remote write, of an import endpoint, or for OTLP
 )
 
-// The jobs of what a child pushes to an import endpoint, and by OTLP.
+// The jobs of what a child pushes to an import endpoint, by remote write 2.0, and by OTLP.
 const (
+	version2Job  = clusterJob + "-2.0"
 	importedJob  = clusterJob + "-imported"
 	otlpJob      = clusterJob + "-otlp"
 	otlpDeltaJob = clusterJob + "-otlp-delta"
 )
 
-// wantsDeltas is what the path of a URL ends with to which a child pushes deltas.
-const wantsDeltas = "?deltas"
+// wantsDeltas is what the path of a URL ends with to which a child pushes deltas, and wantsVersion2 for remote write 2.0.
+const (
+	wantsDeltas   = "?deltas"
+	wantsVersion2 = "?version2"
+)
 
 // runChild is a service under load until it is told to end, or killed.
 func runChild(dir, addr, urls string) error {
@@ -42,6 +46,8 @@ func runChild(dir, addr, urls string) error {
 		switch {
 		case strings.Contains(url, "/import/"):
 			format, job = push.VictoriaMetrics, importedJob
+		case strings.HasSuffix(url, wantsVersion2):
+			format, job = push.RemoteWrite2, version2Job
 		case strings.HasSuffix(url, wantsDeltas):
 			format, job = push.OTLPDelta, otlpDeltaJob
 		case strings.HasSuffix(url, "/v1/metrics"):

@@ -18,7 +18,7 @@ const (
 	otlpToVictoria   = "/opentelemetry/v1/metrics"
 )
 
-// TestOTLPOutage has a service push by OTLP to servers that go away for a time, by proxies that fail before and after the server has
+// TestOTLPOutage has a service push by OTLP and by remote write 2.0 to servers that go away for a time, by proxies that fail before and after the server has
 // stored a request, and kills the service, also while they are away. In the end each has every second of the metric log once, sums
 // that grow by what passed in each second, and the one that takes deltas the delta of every second.
 func TestOTLPOutage(t *testing.T) {
@@ -26,10 +26,7 @@ func TestOTLPOutage(t *testing.T) {
 	c := &child{dir: t.TempDir(), addr: freeAddress(t)}
 	var proxies []*weather
 	var away atomic.Bool
-	start := func(name string, p program, path string, args ...string) *server {
-		s := prepareServer(t, name, p)
-		s.args = append(s.args, args...)
-		s.start(t)
+	pushTo := func(s *server, path string) {
 		x := &weather{bad: func(n int64, w http.ResponseWriter, r *http.Request, forward func(http.ResponseWriter)) {
 			if away.Load() {
 				panic(http.ErrAbortHandler)
@@ -38,6 +35,12 @@ func TestOTLPOutage(t *testing.T) {
 		}}
 		c.push += " http://" + through(t, s, x).addr + path
 		proxies = append(proxies, x)
+	}
+	start := func(name string, p program, path string, args ...string) *server {
+		s := prepareServer(t, name, p)
+		s.args = append(s.args, args...)
+		s.start(t)
+		pushTo(s, path)
 		return s
 	}
 	prometheus := start("prometheus-3", prometheus3, otlpToPrometheus, "--web.enable-otlp-receiver")
@@ -45,7 +48,8 @@ func TestOTLPOutage(t *testing.T) {
 	vm := start("victoria", victoria, otlpToVictoria,
 		"-dedup.minScrapeInterval=1ms",                                             // of what is sent twice
 		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // so labels are those of all other ways
-
+	pushTo(prometheus, "/api/v1/write"+wantsVersion2)
+	pushTo(vm, "/api/v1/write"+wantsVersion2) // which falls back to version 1.0
 	t.Cleanup(c.kill)
 	var killed []int64
 	kill := func() {
@@ -77,12 +81,12 @@ func TestOTLPOutage(t *testing.T) {
 	c.awaitLogged(t, end)
 	rows := c.rows(t, end, 25)
 	deadline := time.Now().Add(catchUp)
-	for _, s := range []*server{prometheus, deltas, vm} {
-		of := job{name: otlpJob}
-		if s == deltas {
-			of.name = otlpDeltaJob
-		}
-		t.Run(s.name, func(t *testing.T) {
+	for _, x := range []struct {
+		s   *server
+		job string
+	}{{prometheus, otlpJob}, {deltas, otlpDeltaJob}, {vm, otlpJob}, {prometheus, version2Job}, {vm, version2Job}} {
+		s, of := x.s, job{name: x.job}
+		t.Run(s.name+"/"+x.job, func(t *testing.T) {
 			await(t, s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, of.name), end, deadline)
 			samples := 0
 			for _, f := range fields {
