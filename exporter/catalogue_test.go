@@ -32,6 +32,11 @@ func TestCatalogueIsConsistent(t *testing.T) {
 		if m.Unit != "" && !strings.HasSuffix(strings.TrimSuffix(m.Name, "_total"), "_"+m.Unit) {
 			t.Errorf("%s does not end with its unit %s", m.Name, m.Unit)
 		}
+		for _, unit := range []string{"seconds", "bytes"} {
+			if strings.HasSuffix(strings.TrimSuffix(m.Name, "_total"), "_"+unit) && m.Unit != unit {
+				t.Errorf("%s has the unit %q, want %s", m.Name, m.Unit, unit)
+			}
+		}
 		if !strings.HasSuffix(m.Help, ".") || strings.ContainsAny(m.Help, "|\n") {
 			t.Errorf("%s: help %q", m.Name, m.Help)
 		}
