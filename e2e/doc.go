@@ -1,4 +1,4 @@
-// Package e2e tests windowstat against the servers that read it or are pushed to: Prometheus 3.15, Prometheus 2.42,
+// Package e2e tests windowstat against the servers that read it or are pushed to: Prometheus 3.16, 3.15 and 2.42,
 // VictoriaMetrics 1.150 with its agent, and its cluster 1.100 with another, the real ones, running on loopback.
 //
 //	cd e2e && go test -v -timeout 20m ./...

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -23,7 +24,7 @@ const (
 )
 
 // TestIncrease compares functions of counters over 1,000 random ranges of whole seconds with the calls that were made.
-// The counters arrive by remote write 2.0 and by OTLP, as cumulative ones and as deltas. Each Prometheus is killed, and
+// The counters arrive by remote write 2.0 and by OTLP, as cumulative ones and as deltas. Each server is killed, and
 // is away while a quarter of the seconds are counted.
 //
 // The test has a row for each version, features, format and function. It fails if a row that is exact has a wrong
@@ -58,15 +59,25 @@ func TestIncrease(t *testing.T) {
 			exact:    []string{"increase 2.0 deltas", "increase OTLP deltas"},
 		},
 		{program: prometheus316, features: anchoredFeatures, exact: zeros},
+		// It ignores start timestamps, and its increase() needs none: it includes the last sample before the range.
+		{program: victoria, exact: []string{"increase 2.0", "increase OTLP"}},
 	}
 	for i, s := range servers {
 		s.server = prepareServer(t, fmt.Sprint(s.program.name, "-", i), s.program)
-		s.args = append(s.args, "--web.enable-otlp-receiver", "--enable-feature="+s.features)
+		s.formats, s.kill = maps.Clone(formats), syscall.SIGKILL
+		otlpPath := otlpToPrometheus
+		if s.isVictoria {
+			otlpPath, s.kill = otlpToVictoria, syscall.SIGTERM // it stores the latest seconds when it ends
+			delete(s.formats, "2.0 deltas")
+			delete(s.formats, "OTLP deltas")
+		} else {
+			s.args = append(s.args, "--web.enable-otlp-receiver", "--enable-feature="+s.features)
+		}
 		s.start(t)
-		for job, format := range formats {
+		for job, format := range s.formats {
 			path := "/api/v1/write"
-			if format == push.OTLP || format == push.OTLPDelta {
-				path = otlpToPrometheus
+			if strings.HasPrefix(job, "OTLP") {
+				path = otlpPath
 			}
 			w, err := push.New(p.stats, push.Options{
 				Format: format, URL: "http://" + s.addr + path, Labels: map[string]string{"job": job, "instance": "e2e"},
@@ -85,21 +96,16 @@ func TestIncrease(t *testing.T) {
 	arrived := func() {
 		deadline := time.Now().Add(catchUp)
 		for _, s := range servers {
-			for job := range formats {
-				await(
-					t,
-					s.server,
-					fmt.Sprintf(`windowstat_persecond_pass_total{job=%q,resource="mixed"}`, job),
-					p.second+1,
-					deadline,
-				)
+			for job := range s.formats {
+				series := fmt.Sprintf(`windowstat_persecond_pass_total{job=%q,resource="mixed"}`, job)
+				await(t, s.server, series, p.second+1, deadline)
 			}
 		}
 	}
 	ticks(length / 2)
 	arrived()
 	for _, s := range servers {
-		s.end(syscall.SIGKILL)
+		s.end(s.kill)
 	}
 	ticks(length / 4)
 	time.Sleep(2 * time.Second)
@@ -115,20 +121,22 @@ func TestIncrease(t *testing.T) {
 			}
 		}
 		t.Run(s.program.name+" with "+s.features, func(t *testing.T) {
-			for job := range formats {
+			for job := range s.formats {
 				s.checkRanges(t, p, job, begin, length, ranges)
 			}
 		})
 	}
 }
 
-// increaseServer is a Prometheus with features, and the rows of the table that are exact with them: a function and a
+// increaseServer is a server with features, and the rows of the table that are exact with them: a function and a
 // format.
 type increaseServer struct {
 	*server
 	program  program
 	features string
 	exact    []string
+	formats  map[string]push.Format // by job
+	kill     syscall.Signal
 	stop     []func() error
 }
 
