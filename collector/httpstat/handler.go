@@ -45,7 +45,7 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 		if m.skips(r) {
 			next.ServeHTTP(w, r)
 		} else {
-			m.serve(w, r, name(r), next)
+			m.serve(w, w, r, name(r), next)
 		}
 	})
 }
@@ -72,21 +72,34 @@ func New(c *collector.Collector, opts ...Option) *Middleware {
 // the request, Serve sends the response itself and returns false. Everything else is as described at [Handler]. A
 // framework that delays the status must call WriteHeader before next returns.
 func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
+	return m.ServeInner(w, w, r, resource, next)
+}
+
+// ServeInner is [Middleware.Serve] for a framework whose writer wraps the writer of the server, and lets middleware
+// replace that. If a limit refuses the request, the response goes to w, the writer of the framework. Otherwise next gets
+// a ResponseWriter in place of inner, the wrapped writer. It may be inner itself.
+func (m *Middleware) ServeInner(
+	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
+) (passed bool) {
 	if m.c == nil || m.skips(r) {
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(inner, r)
 		return true
 	}
-	return m.serve(w, r, resource, next)
+	return m.serve(w, inner, r, resource, next)
 }
 
 // serve counts a request. The order of its steps guarantees that each call that enters also exits, exactly once:
 //
 //  1. Options   trace, origin, Names.decide   user functions; a panic counts nothing
 //  2. Enter     check limits, pass            a refused request ends here, with the handler of Refused
-//  3. Wrap      wrapWriter                    records the status
+//  3. Wrap      record, lend                  records the status, and copies the request
 //  4. Handle    handle                        runs next; exits the call even if next panics
 //  5. Learn     Names.Learn                   only if next returned
-func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
+//
+// The response to a refused request goes to w. The handler's response is recorded at inner.
+func (m *Middleware) serve(
+	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
+) (passed bool) {
 	if resource == "" {
 		resource = Unmatched
 	}
@@ -115,45 +128,25 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource stri
 		m.refused.ServeHTTP(w, r)
 		return false
 	}
-	recorder, wrapped := wrapWriter(ctx, w, r)
-	m.handle(&e, trace, next, recorder, wrapped)
+	recorder, wrapped := record(inner, r)
+	recorder.lend(r, ctx)
+	m.handle(&e, trace, next, recorder, wrapped, r)
 	if learn != nil {
 		learn(recorder.status)
 	}
-	r.Pattern = recorder.request.Pattern // for outer middleware that reads it after the response
 	return true
 }
 
-// handle calls the handler, and ends the call with the recorded status.
-func (m *Middleware) handle(
-	e *collector.Entry, trace string, next http.Handler, recorder *writer, wrapped http.ResponseWriter,
-) {
-	err := collector.ErrPanicked // replaced when the handler returns
-	defer func() {               // runs even if the function of Exception panics
-		var code collector.Code // no code if the handler sent no status
-		if recorder.status != 0 {
-			code = collector.HTTPStatus(recorder.status)
+// record returns the writer that records the response to r, and the one that the handler gets.
+func record(to http.ResponseWriter, r *http.Request) (w *writer, wrapped http.ResponseWriter) {
+	if r.Body != nil && r.Body != http.NoBody {
+		if f := fieldsOf(to); f != nil {
+			return &writer{to: to, fields: f}, to
 		}
-		if trace == "" {
-			e.ExitCode(err, code)
-		} else {
-			e.ExitTrace(err, code, trace)
-		}
-	}()
-	// Outer middleware will send the status m.recovered for this panic. Recover to learn the reason, and panic again.
-	defer func() {
-		if recorder.status == 0 && m.recovered != 0 {
-			if reason := recover(); reason != nil { // nil after runtime.Goexit
-				if reason != http.ErrAbortHandler {
-					recorder.status = m.recovered
-				}
-				defer panic(reason)
-			}
-		}
-	}()
-	next.ServeHTTP(wrapped, &recorder.request)
-	recorder.implyOK()
-	err = m.failure(recorder.status)
+	}
+	w, wrapped = wrap(to)
+	w.to = to
+	return w, wrapped
 }
 
 // tooMany responds to a refused request. Limits apply to a second, so clients may retry after one.

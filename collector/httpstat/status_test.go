@@ -161,7 +161,8 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	}
 }
 
-// A client call that is canceled before the response has no code, whatever the service sends.
+// A client call that is canceled before the response has no code on the side of the client, and 499 on the side of the
+// service, whatever the service sends.
 func TestAbortedCallsHaveNoCode(t *testing.T) {
 	server, client := newCollector(t), newCollector(t)
 	gone := make(chan struct{})
@@ -185,7 +186,7 @@ func TestAbortedCallsHaveNoCode(t *testing.T) {
 	) {
 		t.Error(err)
 	}
-	if got, want := answered(t, server), (map[string]int64{"418": 1}); !maps.Equal(got, want) {
+	if got, want := answered(t, server), (map[string]int64{"499": 1}); !maps.Equal(got, want) {
 		t.Errorf("the service has %v, want %v", got, want)
 	}
 	if got, want := answered(t, client), (map[string]int64{"": 1}); !maps.Equal(got, want) {

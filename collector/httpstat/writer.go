@@ -6,91 +6,116 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 )
 
-// writer forwards all calls, and records the status. It implements no optional interface itself, because handlers
-// detect the abilities of a writer by type assertions. The types below add the interfaces that the wrapped writer has.
-// The request that the handler gets is in the same struct, to save an allocation.
+// writer records the response of one request. It also holds the request that the handler gets, to save an allocation.
+// There are two ways to learn the status:
+//
+//	handler --> one of the types in interfaces.go --> writer --> ResponseWriter    the writer records each step
+//	handler --> net/http's own writer                                              read reads its fields afterwards
+//
+// The second way is for requests with a body on HTTP/1, see [serverFields].
+//
+// writer has the methods of http.ResponseWriter, and methods that change nothing for a ResponseWriter without them.
+// Handlers detect other abilities of a ResponseWriter by type assertions. The types in interfaces.go add these.
 type writer struct {
-	http.ResponseWriter
-	status  int // of the response; 0 before the header is written
+	to      http.ResponseWriter
+	outer   context.Context // of the request before Enter; net/http cancels it when the client hangs up
+	inner   context.Context // of request
 	request http.Request
+	fields  *serverFields // if the handler gets net/http's own writer
+	status  int           // of the response; 0 before the header is written
+	late    bool          // the client had hung up when the response began
 }
 
+// begin records the status when the response begins.
+func (w *writer) begin(status int) {
+	if w.status == 0 {
+		w.status, w.late = status, hungUp(w.outer)
+	}
+}
+
+// implyOK records status 200 if the handler starts the body without a status, as net/http does.
+func (w *writer) implyOK() { w.begin(http.StatusOK) }
+
 // Unwrap lets http.ResponseController reach the wrapped writer.
-func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *writer) Unwrap() http.ResponseWriter { return w.to }
+
+func (w *writer) Header() http.Header { return w.to.Header() }
 
 func (w *writer) WriteHeader(status int) {
-	w.ResponseWriter.WriteHeader(status) // panics if status does not have three digits
+	w.to.WriteHeader(status) // panics if status does not have three digits
 	// Record the first final status. Informational ones (1xx) precede it, but 101 is final.
-	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
-		w.status = status
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		w.begin(status)
 	}
 }
 
 func (w *writer) Write(b []byte) (int, error) {
 	w.implyOK()
-	return w.ResponseWriter.Write(b)
+	return w.to.Write(b)
 }
 
-// implyOK records status 200 if the handler starts the body without a status, as net/http does.
-func (w *writer) implyOK() {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+// WriteString implements io.StringWriter. The writers of net/http do, too.
+func (w *writer) WriteString(s string) (int, error) {
+	w.implyOK()
+	return io.WriteString(w.to, s)
 }
 
-// These types cover the combinations of interfaces that occur: flusher for net/http's HTTP/2 writer, hijacker for the
-// writers of other middleware, and http1 for net/http's HTTP/1 writer. The HTTP/2 writer also implements http.Pusher.
-// The types leave it out, because browsers no longer support server push.
+// The methods below are those that http.ResponseController calls. It would find them through Unwrap. Some handlers call
+// them directly, because the writers of net/http have them.
+
+func (w *writer) SetReadDeadline(t time.Time) error {
+	return http.NewResponseController(w.to).SetReadDeadline(t)
+}
+
+func (w *writer) SetWriteDeadline(t time.Time) error {
+	return http.NewResponseController(w.to).SetWriteDeadline(t)
+}
+
+func (w *writer) EnableFullDuplex() error { return http.NewResponseController(w.to).EnableFullDuplex() }
+
+// Each of these types adds an optional interface to a writer. They are the same struct under another name, so a pointer
+// to a writer can be converted to a pointer to each of them.
 type (
-	flusher  struct{ writer }
-	hijacker struct{ flusher }
-	http1    struct{ hijacker }
+	flusher       writer
+	hijacker      writer
+	closeNotifier writer
+	pusher        writer
+	readerFrom    writer
 )
 
+// Flush implements http.Flusher.
 func (w *flusher) Flush() { _ = w.FlushError() }
 
+// FlushError is the method that http.ResponseController prefers to Flush.
 func (w *flusher) FlushError() error {
-	w.implyOK()
-	return http.NewResponseController(w.ResponseWriter).Flush()
+	(*writer)(w).implyOK()
+	return http.NewResponseController(w.to).Flush()
 }
 
+// Hijack implements http.Hijacker. The hijacked connection may switch to any protocol, so the status is 101.
 func (w *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
-	if err == nil && w.status == 0 {
-		w.status = http.StatusSwitchingProtocols // the hijacked connection may switch to any protocol
+	conn, buf, err := w.to.(http.Hijacker).Hijack()
+	if err == nil {
+		(*writer)(w).begin(http.StatusSwitchingProtocols)
 	}
 	return conn, buf, err
 }
 
-func (w *http1) ReadFrom(r io.Reader) (int64, error) {
-	w.implyOK()
-	return w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
+// CloseNotify implements http.CloseNotifier. It is deprecated, but gin requires it for streams.
+func (w *closeNotifier) CloseNotify() <-chan bool {
+	return w.to.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // for handlers that still use it
 }
 
-// wrapWriter wraps w, and copies r with the context ctx. The copy is in recorder.request. The handler gets the writer
-// wrapped, which has the optional interfaces of w, as far as the types above cover them.
-func wrapWriter(
-	ctx context.Context, w http.ResponseWriter, r *http.Request,
-) (recorder *writer, wrapped http.ResponseWriter) {
-	_, flush := w.(http.Flusher)
-	_, hijack := w.(http.Hijacker)
-	_, read := w.(io.ReaderFrom)
-	switch {
-	case flush && hijack && read:
-		x := new(http1)
-		recorder, wrapped = &x.writer, x
-	case flush && hijack:
-		x := new(hijacker)
-		recorder, wrapped = &x.writer, x
-	case flush:
-		x := new(flusher)
-		recorder, wrapped = &x.writer, x
-	default:
-		recorder = new(writer)
-		wrapped = recorder
-	}
-	recorder.ResponseWriter, recorder.request = w, *r.WithContext(ctx)
-	return recorder, wrapped
+// Push implements http.Pusher.
+func (w *pusher) Push(target string, opts *http.PushOptions) error {
+	return w.to.(http.Pusher).Push(target, opts)
+}
+
+// ReadFrom implements io.ReaderFrom. It lets net/http send a file without copying it.
+func (w *readerFrom) ReadFrom(r io.Reader) (int64, error) {
+	(*writer)(w).implyOK()
+	return w.to.(io.ReaderFrom).ReadFrom(r)
 }

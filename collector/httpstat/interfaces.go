@@ -1,0 +1,356 @@
+package httpstat
+
+import (
+	"io"
+	"net/http"
+)
+
+// Bits of the optional interfaces of a ResponseWriter.
+const (
+	flushes = 1 << iota
+	hijacks
+	notifies
+	pushes
+	reads
+)
+
+// wrap returns a ResponseWriter that records into w, with exactly the optional interfaces of the writer that w wraps. A
+// handler may behave differently if an interface is missing, or if one is added. Each combination needs a type, whose
+// methods are those of its embedded fields. All fields but the first point to the first, so one allocation makes both.
+func wrap(to http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
+	has := 0
+	if _, ok := to.(http.Flusher); ok {
+		has |= flushes
+	}
+	if _, ok := to.(http.Hijacker); ok {
+		has |= hijacks
+	}
+	if _, ok := to.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, but in use
+		has |= notifies
+	}
+	if _, ok := to.(http.Pusher); ok {
+		has |= pushes
+	}
+	if _, ok := to.(io.ReaderFrom); ok {
+		has |= reads
+	}
+	switch has {
+	case flushes:
+		x := new(struct {
+			writer
+			*flusher
+		})
+		x.flusher = (*flusher)(&x.writer)
+		return &x.writer, x
+	case hijacks:
+		x := new(struct {
+			writer
+			*hijacker
+		})
+		x.hijacker = (*hijacker)(&x.writer)
+		return &x.writer, x
+	case flushes | hijacks:
+		x := new(struct {
+			writer
+			*flusher
+			*hijacker
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.hijacker = (*hijacker)(&x.writer)
+		return &x.writer, x
+	case notifies:
+		x := new(struct {
+			writer
+			*closeNotifier
+		})
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		return &x.writer, x
+	case flushes | notifies:
+		x := new(struct {
+			writer
+			*flusher
+			*closeNotifier
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		return &x.writer, x
+	case hijacks | notifies:
+		x := new(struct {
+			writer
+			*hijacker
+			*closeNotifier
+		})
+		x.hijacker = (*hijacker)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		return &x.writer, x
+	case flushes | hijacks | notifies:
+		x := new(struct {
+			writer
+			*flusher
+			*hijacker
+			*closeNotifier
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.hijacker = (*hijacker)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		return &x.writer, x
+	case pushes:
+		x := new(struct {
+			writer
+			*pusher
+		})
+		x.pusher = (*pusher)(&x.writer)
+		return &x.writer, x
+	case flushes | pushes:
+		x := new(struct {
+			writer
+			*flusher
+			*pusher
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		return &x.writer, x
+	case hijacks | pushes:
+		x := new(struct {
+			writer
+			*hijacker
+			*pusher
+		})
+		x.hijacker = (*hijacker)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		return &x.writer, x
+	case flushes | hijacks | pushes:
+		x := new(struct {
+			writer
+			*flusher
+			*hijacker
+			*pusher
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.hijacker = (*hijacker)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		return &x.writer, x
+	case notifies | pushes:
+		x := new(struct {
+			writer
+			*closeNotifier
+			*pusher
+		})
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		return &x.writer, x
+	case flushes | notifies | pushes:
+		x := new(struct {
+			writer
+			*flusher
+			*closeNotifier
+			*pusher
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		return &x.writer, x
+	case hijacks | notifies | pushes:
+		x := new(struct {
+			writer
+			*hijacker
+			*closeNotifier
+			*pusher
+		})
+		x.hijacker = (*hijacker)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		return &x.writer, x
+	case flushes | hijacks | notifies | pushes:
+		x := new(struct {
+			writer
+			*flusher
+			*hijacker
+			*closeNotifier
+			*pusher
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.hijacker = (*hijacker)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		return &x.writer, x
+	case reads:
+		x := new(struct {
+			writer
+			*readerFrom
+		})
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case flushes | reads:
+		x := new(struct {
+			writer
+			*flusher
+			*readerFrom
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case hijacks | reads:
+		x := new(struct {
+			writer
+			*hijacker
+			*readerFrom
+		})
+		x.hijacker = (*hijacker)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case flushes | hijacks | reads:
+		x := new(struct {
+			writer
+			*flusher
+			*hijacker
+			*readerFrom
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.hijacker = (*hijacker)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case notifies | reads:
+		x := new(struct {
+			writer
+			*closeNotifier
+			*readerFrom
+		})
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case flushes | notifies | reads:
+		x := new(struct {
+			writer
+			*flusher
+			*closeNotifier
+			*readerFrom
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case hijacks | notifies | reads:
+		x := new(struct {
+			writer
+			*hijacker
+			*closeNotifier
+			*readerFrom
+		})
+		x.hijacker = (*hijacker)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case flushes | hijacks | notifies | reads:
+		x := new(struct {
+			writer
+			*flusher
+			*hijacker
+			*closeNotifier
+			*readerFrom
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.hijacker = (*hijacker)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case pushes | reads:
+		x := new(struct {
+			writer
+			*pusher
+			*readerFrom
+		})
+		x.pusher = (*pusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case flushes | pushes | reads:
+		x := new(struct {
+			writer
+			*flusher
+			*pusher
+			*readerFrom
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case hijacks | pushes | reads:
+		x := new(struct {
+			writer
+			*hijacker
+			*pusher
+			*readerFrom
+		})
+		x.hijacker = (*hijacker)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case flushes | hijacks | pushes | reads:
+		x := new(struct {
+			writer
+			*flusher
+			*hijacker
+			*pusher
+			*readerFrom
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.hijacker = (*hijacker)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case notifies | pushes | reads:
+		x := new(struct {
+			writer
+			*closeNotifier
+			*pusher
+			*readerFrom
+		})
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case flushes | notifies | pushes | reads:
+		x := new(struct {
+			writer
+			*flusher
+			*closeNotifier
+			*pusher
+			*readerFrom
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case hijacks | notifies | pushes | reads:
+		x := new(struct {
+			writer
+			*hijacker
+			*closeNotifier
+			*pusher
+			*readerFrom
+		})
+		x.hijacker = (*hijacker)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	case flushes | hijacks | notifies | pushes | reads:
+		x := new(struct {
+			writer
+			*flusher
+			*hijacker
+			*closeNotifier
+			*pusher
+			*readerFrom
+		})
+		x.flusher = (*flusher)(&x.writer)
+		x.hijacker = (*hijacker)(&x.writer)
+		x.closeNotifier = (*closeNotifier)(&x.writer)
+		x.pusher = (*pusher)(&x.writer)
+		x.readerFrom = (*readerFrom)(&x.writer)
+		return &x.writer, x
+	}
+	w = new(writer)
+	return w, w
+}

@@ -1,0 +1,83 @@
+package httpstat
+
+import (
+	"net/http"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// StatusClientClosedRequest is the status of a request whose client hung up before the response began. It is never
+// sent. nginx introduced it for its access log.
+const StatusClientClosedRequest = 499
+
+// handle calls the handler, and ends the call with the result.
+func (m *Middleware) handle(
+	e *collector.Entry, trace string, next http.Handler, w *writer, wrapped http.ResponseWriter, r *http.Request,
+) {
+	err := collector.ErrPanicked // unless settle returns
+	var code collector.Code
+	defer func() {
+		if trace == "" {
+			e.ExitCode(err, code)
+		} else {
+			e.ExitTrace(err, code, trace)
+		}
+	}()
+	returned := false
+	defer func() {
+		w.giveBack(r)
+		var reason any
+		// Recover only if the reason of a panic matters, and panic again.
+		if !returned && (m.recovered != 0 || hungUp(w.outer)) {
+			if reason = recover(); reason != nil { // nil after runtime.Goexit
+				defer panic(reason)
+			}
+		}
+		m.settle(w, returned, reason, &err, &code)
+	}()
+	next.ServeHTTP(wrapped, &w.request)
+	returned = true
+}
+
+// settle sets the final status, and the code and the error of the call. reason is the value of the handler's panic, if
+// it is known.
+//
+//	handler                                       status                     error
+//	returned, or aborted for a client that left   499 if the response is     of the status, or of the gRPC code
+//	                                              late, otherwise the
+//	                                              written one, or 200
+//	panicked                                      the written one, or that   ErrPanicked
+//	                                              of the option Recovered
+func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, code *collector.Code) {
+	if w.fields != nil {
+		w.read()
+	}
+	switch {
+	case returned:
+		w.implyOK()
+	case reason == http.ErrAbortHandler && hungUp(w.outer):
+		returned = true // ReverseProxy, for example, aborts a response that nobody reads
+		w.late = w.late || w.status == 0
+	case reason != nil && reason != http.ErrAbortHandler && w.status == 0:
+		w.status = m.recovered // outer middleware sends this status, or it is 0
+	}
+	if returned && w.late {
+		w.status = StatusClientClosedRequest
+	}
+	if w.status != 0 {
+		*code = collector.HTTPStatus(w.status)
+	}
+	if !returned {
+		return
+	}
+	if w.status == http.StatusOK && isGRPC(&w.request) {
+		if n, ok := grpcStatus(w.to.Header()); ok {
+			*code = collector.GRPCCode(n)
+			if *err = grpcFailure(n, false); *err != nil {
+				return
+			}
+		}
+	}
+	*err = collector.ErrPanicked // unless failure returns
+	*err = m.failure(w.status)
+}

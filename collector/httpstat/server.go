@@ -1,0 +1,78 @@
+package httpstat
+
+import (
+	"net/http"
+	"reflect"
+	"sync/atomic"
+)
+
+// serverFields locates the fields of net/http's HTTP/1 writer, *http.response, that tell what became of a response.
+//
+// A handler that limits a body with http.MaxBytesReader passes its ResponseWriter. When the limit is exceeded,
+// MaxBytesReader calls an unexported method, with which net/http closes the connection instead of reading the rest of
+// the body. No type of another package can have this method, so the handler of a request with a body gets net/http's
+// own writer. Its fields are read when the handler has returned:
+//
+//	http.response
+//	├── status          final status; 0 before the header is written
+//	├── w               buffer of the body; nil after Hijack
+//	└── cw.wroteHeader  the header has left the buffer of the body
+//
+// The fields are read by reflection, never written, by the goroutine that ran the handler. A release of Go may rename
+// them. Then the handler gets a wrapped writer, which only lacks the unexported method, and a test fails.
+type serverFields struct {
+	of                     reflect.Type // *http.response
+	status, buffer, header []int        // indexes of fields
+}
+
+// knownFields is the result of the first call of fieldsOf for a *http.response.
+var knownFields atomic.Pointer[serverFields]
+
+// fieldsOf returns the fields of net/http's HTTP/1 writer, or nil for any other writer.
+func fieldsOf(w http.ResponseWriter) *serverFields {
+	t := reflect.TypeOf(w)
+	f := knownFields.Load()
+	if f == nil && t.String() == "*http.response" && t.Elem().PkgPath() == "net/http" {
+		f = findFields(t)
+		knownFields.Store(f)
+	}
+	if f == nil || f.of != t || f.status == nil {
+		return nil
+	}
+	return f
+}
+
+// findFields finds the fields of a type. status is nil if one of them is missing.
+func findFields(t reflect.Type) *serverFields {
+	none := &serverFields{of: t}
+	status, ok := t.Elem().FieldByName("status")
+	if !ok || !status.Type.ConvertibleTo(reflect.TypeFor[int]()) {
+		return none
+	}
+	buffer, ok := t.Elem().FieldByName("w")
+	if !ok || buffer.Type.Kind() != reflect.Pointer {
+		return none
+	}
+	chunks, ok := t.Elem().FieldByName("cw")
+	if !ok || chunks.Type.Kind() != reflect.Struct {
+		return none
+	}
+	header, ok := chunks.Type.FieldByName("wroteHeader")
+	if !ok || header.Type.Kind() != reflect.Bool {
+		return none
+	}
+	return &serverFields{of: t, status: status.Index, buffer: buffer.Index, header: append(chunks.Index, header.Index...)}
+}
+
+// read records the status from net/http's own writer. The order of the response and of a hang-up is unknown, so a
+// response whose header has not left the buffer counts as late: the client has seen nothing of it.
+func (w *writer) read() {
+	v := reflect.ValueOf(w.to).Elem()
+	w.status = int(v.FieldByIndex(w.fields.status).Int())
+	switch {
+	case w.status == 0 && v.FieldByIndex(w.fields.buffer).IsNil():
+		w.status = http.StatusSwitchingProtocols // the hijacked connection may switch to any protocol
+	case w.status != 0 && !v.FieldByIndex(w.fields.header).Bool():
+		w.late = hungUp(w.outer)
+	}
+}
