@@ -58,21 +58,25 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.Middleware
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(ec echo.Context) (err error) {
-			original := ec.Response()
-			m.Serve(original, ec.Request(), route(ec), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				counted := echo.NewResponse(w, ec.Echo())
-				counted.Status = original.Status
-				ec.SetResponse(counted)
-				defer func() {
-					if ec.Response() == counted {
-						ec.SetResponse(original)
+			// Echo's Response stays, with the hooks of outer middleware. The writer below it is replaced.
+			response, request := ec.Response(), ec.Request()
+			inner := response.Writer
+			m.ServeInner(response, inner, request, route(ec), http.HandlerFunc(
+				func(w http.ResponseWriter, r *http.Request) {
+					response.Writer = w
+					ec.SetRequest(r)
+					defer func() {
+						if response.Writer == w {
+							response.Writer = inner
+						}
+						if ec.Request() == r {
+							ec.SetRequest(request)
+						}
+					}()
+					if err = next(ec); err != nil {
+						ec.Error(err)
 					}
-				}()
-				ec.SetRequest(r)
-				if err = next(ec); err != nil {
-					ec.Error(err)
-				}
-			}))
+				}))
 			return err
 		}
 	}

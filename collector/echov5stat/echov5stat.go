@@ -58,19 +58,30 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.Middleware
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(ec *echo.Context) (err error) {
-			outside := ec.Response()
-			m.Serve(outside, ec.Request(), route(ec), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				ec.SetResponse(w)
-				defer func() {
-					if ec.Response() == w {
-						ec.SetResponse(outside)
+			// Echo's Response stays, with the hooks of outer middleware. The writer below it is replaced.
+			outside, request := ec.Response(), ec.Request()
+			inner, current, replace := outside, ec.Response, ec.SetResponse
+			if response, err := echo.UnwrapResponse(outside); err == nil {
+				inner = response.ResponseWriter
+				current = func() http.ResponseWriter { return response.ResponseWriter }
+				replace = func(w http.ResponseWriter) { response.ResponseWriter = w }
+			}
+			m.ServeInner(outside, inner, request, route(ec), http.HandlerFunc(
+				func(w http.ResponseWriter, r *http.Request) {
+					replace(w)
+					ec.SetRequest(r)
+					defer func() {
+						if current() == w {
+							replace(inner)
+						}
+						if ec.Request() == r {
+							ec.SetRequest(request)
+						}
+					}()
+					if err = next(ec); err != nil {
+						ec.Echo().HTTPErrorHandler(ec, err)
 					}
-				}()
-				ec.SetRequest(r)
-				if err = next(ec); err != nil {
-					ec.Echo().HTTPErrorHandler(ec, err)
-				}
-			}))
+				}))
 			return err
 		}
 	}

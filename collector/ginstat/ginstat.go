@@ -54,17 +54,20 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 		if route := g.FullPath(); route != "" {
 			name = g.Request.Method + " " + route // a route matched, so the method is not an invented one
 		}
-		original := g.Writer
-		if !m.Serve(original, g.Request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {
-			w := &response{ResponseWriter: original, counted: counted}
-			g.Writer, g.Request = w, r // like gin, g keeps the request that inner handlers set
+		writer, request := g.Writer, g.Request
+		if !m.Serve(writer, request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {
+			w := &response{ResponseWriter: writer, counted: counted}
+			g.Writer, g.Request = w, r
 			returned := false
 			defer func() {
 				if g.Writer == w {
-					g.Writer = original
+					g.Writer = writer
+				}
+				if g.Request == r { // like gin, g keeps a request that inner handlers set
+					g.Request = request
 				}
 				if returned || w.Written() {
-					w.reportStatus()
+					w.report()
 				}
 			}()
 			g.Next()
@@ -76,27 +79,53 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 }
 
 // response is gin's writer while the inner handlers run. Gin keeps the status of a response until the body begins or
-// all handlers have returned, and does not detect hijacked connections.
+// all handlers have returned, and does not detect hijacked connections. The methods that begin the response report its
+// status first. response has all methods that gin's writer has.
 type response struct {
 	gin.ResponseWriter
-	counted http.ResponseWriter // records the status
+	counted  http.ResponseWriter // records the status
+	reported bool
 }
 
-// reportStatus passes the status of the response to counted. It changes nothing for the client, because the status
-// comes from gin. Informational statuses are ignored, because net/http sends a final one after them.
-func (w *response) reportStatus() {
-	if status := w.Status(); status >= http.StatusOK || status == http.StatusSwitchingProtocols {
+// report passes the status of the response to counted, once. The status is gin's own, so the client has it anyway.
+// Informational statuses are ignored, because net/http sends a final one after them.
+func (w *response) report() {
+	status := w.Status()
+	if !w.reported && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
+		w.reported = true
 		w.counted.WriteHeader(status)
 	}
 }
 
-// Hijack implements http.Hijacker. If the response has begun, the call gets the status of the response; otherwise it
-// gets 101 (Switching Protocols).
+func (w *response) Write(b []byte) (int, error) {
+	w.report()
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *response) WriteString(s string) (int, error) {
+	w.report()
+	return w.ResponseWriter.WriteString(s)
+}
+
+func (w *response) WriteHeaderNow() {
+	w.report()
+	w.ResponseWriter.WriteHeaderNow()
+}
+
+func (w *response) Flush() {
+	w.report()
+	w.ResponseWriter.Flush()
+}
+
+// Hijack implements http.Hijacker. If the response has begun, it has its status; otherwise the call is a switch of
+// protocols (101).
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.Written() {
-		w.reportStatus()
+		w.report()
 	}
-	return http.NewResponseController(w.counted).Hijack()
+	conn, buf, err := http.NewResponseController(w.counted).Hijack()
+	w.reported = w.reported || err == nil
+	return conn, buf, err
 }
 
 // Unwrap lets http.ResponseController reach gin's writer.

@@ -13,8 +13,8 @@ import (
 // http.DefaultTransport. The function name returns the resource of a request; nil means method and host, such as "GET
 // api.example.com". The calls are [collector.Outbound], nested below the entry in the context of the request.
 //
-// A call ends when its response is read to the end or closed, and is counted with the status of the response, or
-// without a code if next returned an error. It fails with a status of 500 or more (see [Exception]), if next returns an
+// A call ends when its response is read to the end or closed, and is counted with the status of the response, with the
+// gRPC code of a gRPC response that was read to the end, or without a code if next returned an error. It fails with a status of 500 or more (see [Exception]), if next returns an
 // error, or if reading fails; but not if the caller canceled the context. A response that is never closed stays in
 // flight, and keeps its connection. A call that a limit refuses is not sent: the error is [collector.ErrBlocked]. A nil
 // Collector counts nothing.
@@ -98,6 +98,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	code = collector.HTTPStatus(resp.StatusCode)
 	failed = t.failure(resp.StatusCode)
+	rpc := resp.StatusCode == http.StatusOK && isGRPC(r)
+	if rpc && failed == nil { // without a body, the code is in the header
+		if n, ok := grpcStatus(resp.Header); ok {
+			code, failed, rpc = collector.GRPCCode(n), grpcFailure(n, true), false
+		}
+	}
 	if failed == nil && resp.Body == nil && resp.ContentLength > 0 && r.Method != http.MethodHead {
 		failed = errNoBody
 	}
@@ -107,7 +113,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	over = false
 	counted := *resp // a copy, because next may keep and reuse its response
-	counted.Body = &body{ReadCloser: resp.Body, entry: &e, code: code, err: failed}
+	counted.Body = &body{ReadCloser: resp.Body, entry: &e, code: code, err: failed, rpc: rpc, from: resp, to: &counted}
 	return &counted, nil
 }
 
@@ -124,6 +130,9 @@ type body struct {
 	entry *collector.Entry
 	code  collector.Code
 	err   error // error of the status, which takes precedence over errors of reading
+	rpc   bool  // the trailers have the gRPC code
+	from  *http.Response
+	to    *http.Response // the copy of from that the caller got
 }
 
 func (b *body) Read(p []byte) (n int, err error) {
@@ -131,6 +140,10 @@ func (b *body) Read(p []byte) (n int, err error) {
 		switch err {
 		case nil:
 		case io.EOF:
+			b.to.Trailer = b.from.Trailer // the transport sets it now, unless the header announced it
+			if n, ok := grpcStatus(b.to.Trailer); ok && b.rpc && b.err == nil {
+				b.code, b.err = collector.GRPCCode(n), grpcFailure(n, true)
+			}
 			b.end(nil)
 		default:
 			b.end(err)
