@@ -1,0 +1,243 @@
+package adapters_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
+	"github.com/labstack/echo/v4"
+	echov5 "github.com/labstack/echo/v5"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/chistat"
+	"github.com/windowstat/windowstat/collector/echostat"
+	"github.com/windowstat/windowstat/collector/echov5stat"
+	"github.com/windowstat/windowstat/collector/ginstat"
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+// services makes a service of each kind from one handler. A service with a nil Collector has no middleware.
+var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.Handler{
+	"Mux": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/{path...}", h)
+		return httpstat.Mux(c, mux)
+	},
+	"Route": func(c *collector.Collector, h http.HandlerFunc) http.Handler { return httpstat.Route(c, "x", h) },
+	"Handler": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
+		return httpstat.Handler(c, func(r *http.Request) string { return r.Method }, h)
+	},
+	"Mux below Route": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/{path...}", h)
+		return httpstat.Route(c, "outer", httpstat.Mux(c, mux))
+	},
+	"gin": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
+		e := gin.New()
+		if c != nil {
+			e.Use(ginstat.Middleware(c))
+		}
+		e.Any("/*path", gin.WrapF(h))
+		return e
+	},
+	"gin below Mux": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
+		e := gin.New()
+		e.Any("/*path", gin.WrapF(h))
+		mux := http.NewServeMux()
+		mux.Handle("/", e)
+		return httpstat.Mux(c, mux)
+	},
+	"echo 4": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
+		e := echo.New()
+		e.Logger.SetOutput(io.Discard)
+		if c != nil {
+			e.Use(echostat.Middleware(c))
+		}
+		e.Any("/*", echo.WrapHandler(h))
+		return e
+	},
+	"echo 5": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
+		e := echov5.New()
+		e.Logger = slog.New(slog.DiscardHandler)
+		if c != nil {
+			e.Use(echov5stat.Middleware(c))
+		}
+		e.Any("/*", echov5.WrapHandler(h))
+		return e
+	},
+	"chi": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
+		r := chi.NewRouter()
+		if c != nil {
+			r.Use(chistat.Middleware(c))
+		}
+		r.HandleFunc("/*", h)
+		return r
+	},
+}
+
+// notes is what a handler, the middleware outside of the service and the client observe. The client runs concurrently.
+type notes struct {
+	mu            sync.Mutex
+	lines, client []string
+	ended         chan struct{} // receives a value when a request has ended
+}
+
+// got adds a note of the client.
+func (n *notes) got(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.client = append(n.client, fmt.Sprintf(format, args...))
+}
+
+func (n *notes) add(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+}
+
+// outside is middleware outside of the service. It notes what it sees of the request when the service has returned.
+func (n *notes) outside(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, header := r.Context(), r.Header
+		defer func() {
+			n.add("afterwards: pattern %q, path %q, mine %q, form %v, post form %v, multipart %t, trailer %v, body %T",
+				r.Pattern, r.PathValue("path"), r.PathValue("mine"), r.Form, r.PostForm, r.MultipartForm != nil,
+				r.Trailer, r.Body)
+			n.add("same context %t, same header %t, %v", r.Context() == ctx, fmt.Sprintf("%p", header) ==
+				fmt.Sprintf("%p", r.Header), r.Context().Value(assigned{}))
+			n.ended <- struct{}{}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// assigned is the key of a value that a handler assigns to the context of its request.
+type assigned struct{}
+
+// behavior is one way in which a service treats a request.
+type behavior struct {
+	name    string
+	handle  func(n *notes, w http.ResponseWriter, r *http.Request)
+	request string                               // sent by a client that reads until the connection ends
+	client  func(t *testing.T, n *notes, addr string) // replaces this client
+	http2   bool                                 // use an HTTP/2 server and its client; request is the body of a POST
+}
+
+var changing = regexp.MustCompile(`(?m)^(Date|Sec-WebSocket-Accept|Last-Modified): .*$|127\.0\.0\.1:\d+|0x[0-9a-f]{6,}`)
+
+// transcript serves one request and returns all that is to be seen of it: the bytes that the client gets, the notes, and
+// the number of files that are left.
+func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) string {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	srv := httptest.NewUnstartedServer(n.outside(service))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.EnableHTTP2 = b.http2
+	if b.http2 {
+		srv.StartTLS()
+	} else {
+		srv.Start()
+	}
+	defer srv.Close()
+	addr := srv.Listener.Addr().String()
+	switch {
+	case b.client != nil:
+		b.client(t, n, addr)
+	case b.http2:
+		n.got("%s", sendHTTP2(t, srv, b.request))
+	default:
+		n.got("%s", sendBytes(t, addr, b.request))
+	}
+	select {
+	case <-n.ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the handler does not return")
+	}
+	srv.Close() // waits until net/http has ended the request
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Error(err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return changing.ReplaceAllString(strings.Join(append(n.lines, n.client...), "\n"), "$1") + fmt.Sprintf("\n%d files", len(files))
+}
+
+// sendBytes sends a request, and another one on the same connection, and returns the bytes of both responses.
+func sendBytes(t *testing.T, addr, request string) string {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	go func() { // the server may respond and close before it has read all
+		_, _ = io.WriteString(c, request)
+	}()
+	var got bytes.Buffer
+	_, _ = io.Copy(&got, c)
+	return got.String()
+}
+
+// sendHTTP2 sends a POST with a body, and describes the response.
+func sendHTTP2(t *testing.T, srv *httptest.Server, body string) string {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/a", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "text/plain")
+	req.Trailer = http.Header{"X-Sum": {"1"}}
+	resp, err := srv.Client().Do(req)
+	if err != nil {
+		return "no response"
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	return fmt.Sprint(resp.Status, resp.Header, resp.ContentLength, string(got), err, resp.Trailer)
+}
+
+// A service with the middleware does the same as a service without: byte for byte, file for file, and for everything
+// that its handlers and outer middleware can observe.
+func TestServiceIsTheSameWithMiddleware(t *testing.T) {
+	for name, service := range services {
+		for _, b := range behaviors {
+			t.Run(name+"/"+b.name, func(t *testing.T) {
+				run := func(c *collector.Collector) string {
+					n := &notes{ended: make(chan struct{}, 10)}
+					return b.transcript(t, service(c, func(w http.ResponseWriter, r *http.Request) { b.handle(n, w, r) }), n)
+				}
+				c := newCollector(t)
+				without, with := run(nil), run(c)
+				if with != without {
+					t.Errorf("without middleware:\n%s\n\nwith:\n%s", without, with)
+				}
+				counted(t, c) // waits until nothing is in flight
+				if total := c.Inbound().Snapshot(nil).Total; total.Complete == 0 {
+					t.Error("nothing was counted")
+				}
+			})
+		}
+	}
+	names := map[string]bool{}
+	for _, b := range behaviors {
+		if names[b.name] {
+			t.Errorf("%s occurs twice", b.name)
+		}
+		names[b.name] = true
+	}
+	_ = slices.Sorted[string]
+}
