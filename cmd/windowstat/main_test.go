@@ -547,7 +547,7 @@ func TestProxyClientGone(t *testing.T) {
 	page := p.find(t, `metrics +(http\S+)`)
 	for deadline := time.Now().Add(maxWait); ; time.Sleep(10 * time.Millisecond) {
 		_, metrics := get(t, page)
-		if strings.Contains(metrics, `windowstat_complete_total{code="other",resource="GET /a"} 1`+"\n") {
+		if strings.Contains(metrics, `windowstat_complete_total{code="499",resource="GET /a"} 1`+"\n") {
 			if !strings.Contains(metrics, `windowstat_exception_total{resource="GET /a"} 0`+"\n") {
 				t.Error("counted as an exception")
 			}

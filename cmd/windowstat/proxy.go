@@ -35,8 +35,8 @@ if these calls matter. With --metric-log.dir the proxy remembers names over a re
 
 Requests are counted with the status that the client received. A response of 500 or more is an exception, unless
 --exception-status is given. An upstream that cannot be reached is an exception, too, and the client receives a 502.
-The same holds for an upstream that does not respond in time; the client receives a 504. A client that did not wait
-for the response is a 499. This status is not registered, so its code is other. Requests and responses are forwarded
+The same holds for an upstream that does not respond in time; the client receives a 504. A client that hangs up
+before the response begins is a 499, as in the log of nginx, and not an exception. Requests and responses are forwarded
 unchanged. With --limits.file, requests over a limit receive a 429 and do not reach the upstream.`,
 		Action: set.Action(o.Check, o.Run),
 	})

@@ -61,7 +61,12 @@ func findFields(t reflect.Type) *serverFields {
 	if !ok || header.Type.Kind() != reflect.Bool {
 		return none
 	}
-	return &serverFields{of: t, status: status.Index, buffer: buffer.Index, header: append(chunks.Index, header.Index...)}
+	return &serverFields{
+		of:     t,
+		status: status.Index,
+		buffer: buffer.Index,
+		header: append(chunks.Index, header.Index...),
+	}
 }
 
 // read records the status from net/http's own writer. The order of the response and of a hang-up is unknown, so a

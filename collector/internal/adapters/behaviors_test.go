@@ -30,7 +30,13 @@ func get(headers ...string) string {
 }
 
 func post(body string, headers ...string) string {
-	return fmt.Sprintf("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n%s%s", len(body), lines(headers), body, next)
+	return fmt.Sprintf(
+		"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n%s%s",
+		len(body),
+		lines(headers),
+		body,
+		next,
+	)
 }
 
 func chunked(body, trailers string, headers ...string) string {
@@ -48,7 +54,7 @@ func lines(headers []string) string {
 // upload is a body with one file, and its type.
 func upload(size int) (body, header string) {
 	return "--x\r\nContent-Disposition: form-data; name=file; filename=a.bin\r\n\r\n" + strings.Repeat("u", size) +
-		"\r\n--x\r\nContent-Disposition: form-data; name=word\r\n\r\nvalue\r\n--x--\r\n",
+			"\r\n--x\r\nContent-Disposition: form-data; name=word\r\n\r\nvalue\r\n--x--\r\n",
 		"Content-Type: multipart/form-data; boundary=x"
 }
 
@@ -81,9 +87,25 @@ func abilities(n *notes, w http.ResponseWriter, r *http.Request) {
 	has("ReaderFrom", reflect.TypeFor[io.ReaderFrom]())
 	has("StringWriter", reflect.TypeFor[io.StringWriter]())
 	c := http.NewResponseController(w)
-	n.add("deadlines %v %v, full duplex %v", c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{}), c.EnableFullDuplex())
-	n.add("body %T, no body %t, get body %t, proto %s, tls %t", r.Body, r.Body == http.NoBody, r.GetBody != nil, r.Proto, r.TLS != nil)
-	n.add("server %T, address %T", r.Context().Value(http.ServerContextKey), r.Context().Value(http.LocalAddrContextKey))
+	n.add(
+		"deadlines %v %v, full duplex %v",
+		c.SetReadDeadline(time.Time{}),
+		c.SetWriteDeadline(time.Time{}),
+		c.EnableFullDuplex(),
+	)
+	n.add(
+		"body %T, no body %t, get body %t, proto %s, tls %t",
+		r.Body,
+		r.Body == http.NoBody,
+		r.GetBody != nil,
+		r.Proto,
+		r.TLS != nil,
+	)
+	n.add(
+		"server %T, address %T",
+		r.Context().Value(http.ServerContextKey),
+		r.Context().Value(http.LocalAddrContextKey),
+	)
 }
 
 func readAll(n *notes, r io.Reader) {
@@ -95,14 +117,22 @@ var behaviors = []behavior{
 	{name: "abilities", request: get(), handle: abilities},
 	{name: "abilities with a body", request: post("hello"), handle: abilities},
 	{name: "abilities on HTTP/2", request: "hello", http2: true, handle: abilities},
-	{name: "abilities of the writer's own methods", request: get(), handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
-		if x, ok := w.(interface{ SetWriteDeadline(time.Time) error }); ok {
-			n.add("%v", x.SetWriteDeadline(time.Now().Add(time.Minute)))
-		}
-	}},
+	{
+		name:    "abilities of the writer's own methods",
+		request: get(),
+		handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
+			if x, ok := w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+				n.add("%v", x.SetWriteDeadline(time.Now().Add(time.Minute)))
+			}
+		},
+	},
 
 	{name: "nothing", request: get(), handle: func(*notes, http.ResponseWriter, *http.Request) {}},
-	{name: "a status alone", request: get(), handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }},
+	{
+		name:    "a status alone",
+		request: get(),
+		handle:  func(_ *notes, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
+	},
 	{name: "two statuses", request: get(), handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		w.WriteHeader(http.StatusTeapot)
@@ -117,106 +147,214 @@ var behaviors = []behavior{
 		_, err := io.WriteString(w, "xyz")
 		n.add("%v", err)
 	}},
-	{name: "HEAD", request: "HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n" + next, handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }},
-	{name: "HTTP/1.0", request: "GET /a HTTP/1.0\r\n\r\n", handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }},
+	{
+		name:    "HEAD",
+		request: "HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n" + next,
+		handle:  func(_ *notes, w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") },
+	},
+	{
+		name:    "HTTP/1.0",
+		request: "GET /a HTTP/1.0\r\n\r\n",
+		handle:  func(_ *notes, w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") },
+	},
 	{name: "a long response", request: get(), handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 100_000))
 	}},
 
-	{name: "an upload", request: uploads(1000), handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
-		n.add("%v", r.ParseMultipartForm(1))
-	}},
-	{name: "an upload in memory", request: uploads(1000), handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
-		n.add("%v %s", r.ParseMultipartForm(1<<20), r.FormValue("word"))
-	}},
-	{name: "an upload that is opened", request: uploads(100_000), handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
-		_ = r.ParseMultipartForm(1)
-		if f, _, err := r.FormFile("file"); err == nil {
-			readAll(n, f)
-			f.Close()
-		}
-	}},
-	{name: "an upload, and a panic", request: uploads(1000), handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
-		n.add("%v", r.ParseMultipartForm(1))
-		panic(http.ErrAbortHandler)
-	}},
-	{name: "an upload in parts", request: uploads(1000), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		if !onlyFirst(w, r) {
-			return
-		}
-		parts, err := r.MultipartReader()
-		n.add("%v", err)
-		for part, err := parts.NextPart(); err == nil; part, err = parts.NextPart() {
-			readAll(n, part)
-		}
-	}},
-	{name: "an upload on HTTP/2", request: "hello", http2: true, handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
-		body, header := upload(1000)
-		_, r.Header["Content-Type"] = 0, []string{strings.TrimPrefix(header, "Content-Type: ")}
-		r.Body = io.NopCloser(strings.NewReader(body))
-		n.add("%v", r.ParseMultipartForm(1))
-	}},
-	{name: "a form", request: post("a=1&b=2", "Content-Type: application/x-www-form-urlencoded"), handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
-		n.add("%v %v", r.ParseForm(), r.Form)
-	}},
-	{name: "a query", request: "GET /a?q=1 HTTP/1.1\r\nHost: a\r\n\r\n" + next, handle: func(n *notes, _ http.ResponseWriter, r *http.Request) { n.add("%s", r.FormValue("q")) }},
-	{name: "fields that the handler sets", request: post("hello"), handle: func(_ *notes, _ http.ResponseWriter, r *http.Request) {
-		r.SetPathValue("mine", "1")
-		r.RemoteAddr = "192.0.2.1:80"
-		r.Body = http.NoBody
-	}},
-	{name: "a context that the handler assigns", request: get(), handle: func(_ *notes, _ http.ResponseWriter, r *http.Request) {
-		*r = *r.WithContext(context.WithValue(r.Context(), assigned{}, "assigned"))
-	}},
+	{
+		name:    "an upload",
+		files:   true,
+		request: uploads(1000),
+		handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
+			n.add("%v", r.ParseMultipartForm(1))
+		},
+	},
+	{
+		name:    "an upload in memory",
+		files:   true,
+		request: uploads(1000),
+		handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
+			n.add("%v %s", r.ParseMultipartForm(1<<20), r.FormValue("word"))
+		},
+	},
+	{
+		name:    "an upload that is opened",
+		files:   true,
+		request: uploads(100_000),
+		handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
+			_ = r.ParseMultipartForm(1)
+			if f, _, err := r.FormFile("file"); err == nil {
+				readAll(n, f)
+				f.Close()
+			}
+		},
+	},
+	{
+		name:    "an upload, and a panic",
+		files:   true,
+		request: uploads(1000),
+		handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
+			n.add("%v", r.ParseMultipartForm(1))
+			panic(http.ErrAbortHandler)
+		},
+	},
+	{
+		name:    "an upload in parts",
+		files:   true,
+		request: uploads(1000),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			if !onlyFirst(w, r) {
+				return
+			}
+			parts, err := r.MultipartReader()
+			n.add("%v", err)
+			for part, err := parts.NextPart(); err == nil; part, err = parts.NextPart() {
+				readAll(n, part)
+			}
+		},
+	},
+	{
+		name:    "an upload on HTTP/2",
+		files:   true,
+		request: "hello",
+		http2:   true,
+		handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
+			body, header := upload(1000)
+			_, r.Header["Content-Type"] = 0, []string{strings.TrimPrefix(header, "Content-Type: ")}
+			r.Body = io.NopCloser(strings.NewReader(body))
+			n.add("%v", r.ParseMultipartForm(1))
+		},
+	},
+	{
+		name:    "a form",
+		request: post("a=1&b=2", "Content-Type: application/x-www-form-urlencoded"),
+		handle: func(n *notes, _ http.ResponseWriter, r *http.Request) {
+			n.add("%v %v", r.ParseForm(), r.Form)
+		},
+	},
+	{
+		name:    "a query",
+		request: "GET /a?q=1 HTTP/1.1\r\nHost: a\r\n\r\n" + next,
+		handle:  func(n *notes, _ http.ResponseWriter, r *http.Request) { n.add("%s", r.FormValue("q")) },
+	},
+	{
+		name:    "fields that the handler sets",
+		request: post("hello"),
+		handle: func(_ *notes, _ http.ResponseWriter, r *http.Request) {
+			r.SetPathValue("mine", "1")
+			r.RemoteAddr = "192.0.2.1:80"
+			r.Body = http.NoBody
+		},
+	},
+	{
+		name:    "a context that the handler assigns",
+		request: get(),
+		handle: func(_ *notes, _ http.ResponseWriter, r *http.Request) {
+			*r = *r.WithContext(context.WithValue(r.Context(), assigned{}, "assigned"))
+		},
+	},
 
-	{name: "MaxBytesReader", request: post(strings.Repeat("x", 1000)), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		readAll(n, http.MaxBytesReader(w, r.Body, 10))
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-	}},
-	{name: "MaxBytesReader as the body", request: post(strings.Repeat("x", 1000)), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 10)
-		readAll(n, r.Body)
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-	}},
-	{name: "MaxBytesReader that suffices", request: post(strings.Repeat("x", 1000)), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 1000)
-		readAll(n, r.Body)
-	}},
-	{name: "MaxBytesReader and a form", request: uploads(10_000), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 5000)
-		n.add("%v", r.ParseMultipartForm(1))
-	}},
-	{name: "MaxBytesReader of chunks", request: chunked(strings.Repeat("x", 1000), ""), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		readAll(n, http.MaxBytesReader(w, r.Body, 10))
-	}},
+	{
+		name:    "MaxBytesReader",
+		request: post(strings.Repeat("x", 1000)),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			readAll(n, http.MaxBytesReader(w, r.Body, 10))
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		},
+	},
+	{
+		name:    "MaxBytesReader as the body",
+		request: post(strings.Repeat("x", 1000)),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, 10)
+			readAll(n, r.Body)
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		},
+	},
+	{
+		name:    "MaxBytesReader that suffices",
+		request: post(strings.Repeat("x", 1000)),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, 1000)
+			readAll(n, r.Body)
+		},
+	},
+	{
+		name:    "MaxBytesReader and a form",
+		files:   true,
+		request: uploads(10_000),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, 5000)
+			n.add("%v", r.ParseMultipartForm(1))
+		},
+	},
+	{
+		name:    "MaxBytesReader of chunks",
+		request: chunked(strings.Repeat("x", 1000), ""),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			readAll(n, http.MaxBytesReader(w, r.Body, 10))
+		},
+	},
 	{name: "MaxBytesHandler", request: post(strings.Repeat("x", 1000)), handle: below(func(n *notes) http.Handler {
-		return http.MaxBytesHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { readAll(n, r.Body) }), 10)
+		return http.MaxBytesHandler(
+			http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { readAll(n, r.Body) }),
+			10,
+		)
 	})},
-	{name: "MaxBytesReader after a flush", request: post(strings.Repeat("x", 1000)), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		c := http.NewResponseController(w)
-		_ = c.EnableFullDuplex()
-		n.add("%v", c.Flush())
-		readAll(n, http.MaxBytesReader(w, r.Body, 10))
-	}},
-	{name: "MaxBytesReader on HTTP/2", request: strings.Repeat("x", 1000), http2: true, handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		readAll(n, http.MaxBytesReader(w, r.Body, 10))
-	}},
-	{name: "a body that nobody reads", request: post(strings.Repeat("x", 1000)), handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }},
-	{name: "a body that is closed", request: post(strings.Repeat("x", 1000)), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		n.add("%v", r.Body.Close())
-		_, _ = io.WriteString(w, "ok")
-	}},
-	{name: "a body and a response at the same time", request: post("hello"), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		c := http.NewResponseController(w)
-		n.add("%v", c.EnableFullDuplex())
-		_, _ = io.WriteString(w, "first")
-		n.add("%v", c.Flush())
-		readAll(n, r.Body)
-	}},
-	{name: "Expect: 100-continue", request: post("hello", "Expect: 100-continue"), handle: func(n *notes, _ http.ResponseWriter, r *http.Request) { readAll(n, r.Body) }},
-	{name: "Expect: 100-continue that nobody reads", request: post("hello", "Expect: 100-continue"), handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusForbidden)
-	}},
+	{
+		name:    "MaxBytesReader after a flush",
+		request: post(strings.Repeat("x", 1000)),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			c := http.NewResponseController(w)
+			_ = c.EnableFullDuplex()
+			n.add("%v", c.Flush())
+			readAll(n, http.MaxBytesReader(w, r.Body, 10))
+		},
+	},
+	{
+		name:    "MaxBytesReader on HTTP/2",
+		request: strings.Repeat("x", 1000),
+		http2:   true,
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			readAll(n, http.MaxBytesReader(w, r.Body, 10))
+		},
+	},
+	{
+		name:    "a body that nobody reads",
+		request: post(strings.Repeat("x", 1000)),
+		handle:  func(_ *notes, w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") },
+	},
+	{
+		name:    "a body that is closed",
+		request: post(strings.Repeat("x", 1000)),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			n.add("%v", r.Body.Close())
+			_, _ = io.WriteString(w, "ok")
+		},
+	},
+	{
+		name:    "a body and a response at the same time",
+		request: post("hello"),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			c := http.NewResponseController(w)
+			n.add("%v", c.EnableFullDuplex())
+			_, _ = io.WriteString(w, "first")
+			n.add("%v", c.Flush())
+			readAll(n, r.Body)
+		},
+	},
+	{
+		name:    "Expect: 100-continue",
+		request: post("hello", "Expect: 100-continue"),
+		handle:  func(n *notes, _ http.ResponseWriter, r *http.Request) { readAll(n, r.Body) },
+	},
+	{
+		name:    "Expect: 100-continue that nobody reads",
+		request: post("hello", "Expect: 100-continue"),
+		handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+		},
+	},
 
 	{name: "a stream", request: get(), handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) {
 		for range 3 {
@@ -230,25 +368,38 @@ var behaviors = []behavior{
 			n.add("%v", http.NewResponseController(w).Flush())
 		}
 	}},
-	{name: "a stream that watches its client", request: get(), handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
-		gone := w.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // as gin's Stream does
-		n.add("%d", len(gone))
-		fmt.Fprint(w, "part")
-	}},
-	{name: "a stream on HTTP/2", request: "hello", http2: true, handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
-		for range 3 {
+	{
+		name:    "a stream that watches its client",
+		request: get(),
+		handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
+			gone := w.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // as gin's Stream does
+			n.add("%d", len(gone))
 			fmt.Fprint(w, "part")
-			w.(http.Flusher).Flush()
-		}
-	}},
-	{name: "server-sent events", request: get("Accept: text/event-stream"), handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.WriteHeader(http.StatusOK)
-		for i := range 3 {
-			fmt.Fprintf(w, "id: %d\ndata: x\n\n", i)
-			_ = http.NewResponseController(w).Flush()
-		}
-	}},
+		},
+	},
+	{
+		name:    "a stream on HTTP/2",
+		request: "hello",
+		http2:   true,
+		handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
+			for range 3 {
+				fmt.Fprint(w, "part")
+				w.(http.Flusher).Flush()
+			}
+		},
+	},
+	{
+		name:    "server-sent events",
+		request: get("Accept: text/event-stream"),
+		handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			for i := range 3 {
+				fmt.Fprintf(w, "id: %d\ndata: x\n\n", i)
+				_ = http.NewResponseController(w).Flush()
+			}
+		},
+	},
 
 	{name: "TimeoutHandler", request: get(), handle: below(func(*notes) http.Handler {
 		return http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -258,36 +409,80 @@ var behaviors = []behavior{
 		}), time.Minute, "too late")
 	})},
 	{name: "TimeoutHandler that times out", request: get(), handle: below(func(*notes) http.Handler {
-		return http.TimeoutHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
-			time.Millisecond, "too late")
+		return http.TimeoutHandler(
+			http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+			time.Millisecond,
+			"too late",
+		)
 	})},
-	{name: "TimeoutHandler and an upload", request: uploads(1000), handle: below(func(n *notes) http.Handler {
-		return http.TimeoutHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			n.add("%v", r.ParseMultipartForm(1))
-		}), time.Minute, "too late")
-	})},
+	{
+		name:    "TimeoutHandler and an upload",
+		files:   true,
+		request: uploads(1000),
+		handle: below(func(n *notes) http.Handler {
+			return http.TimeoutHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				n.add("%v", r.ParseMultipartForm(1))
+			}), time.Minute, "too late")
+		}),
+	},
 	{name: "ServeContent", request: get("Range: bytes=2-5"), handle: serveFile},
 	{name: "ServeContent of a whole file", request: get(), handle: serveFile},
-	{name: "ServeContent that has not changed", request: get("If-Modified-Since: Sun, 06 Nov 2044 08:49:37 GMT"), handle: serveFile},
-	{name: "a redirect", request: get(), handle: below(func(*notes) http.Handler { return http.RedirectHandler("/b", http.StatusFound) })},
+	{
+		name:    "ServeContent that has not changed",
+		request: get("If-Modified-Since: Sun, 06 Nov 2044 08:49:37 GMT"),
+		handle:  serveFile,
+	},
+	{
+		name:    "a redirect",
+		request: get(),
+		handle:  below(func(*notes) http.Handler { return http.RedirectHandler("/b", http.StatusFound) }),
+	},
 
 	{name: "a ReverseProxy", request: post("hello"), handle: reverse("/echo")},
-	{name: "a ReverseProxy of chunks and trailers", request: chunked("hello", "X-Sum: 1\r\n", "Trailer: X-Sum"), handle: reverse("/echo")},
+	{
+		name:    "a ReverseProxy of chunks and trailers",
+		request: chunked("hello", "X-Sum: 1\r\n", "Trailer: X-Sum"),
+		handle:  reverse("/echo"),
+	},
 	{name: "a ReverseProxy of a stream", request: get(), handle: reverse("/stream")},
 	{name: "a ReverseProxy of early hints", request: get(), handle: reverse("/hints")},
-	{name: "a ReverseProxy of an upgrade", request: get("Connection: Upgrade", "Upgrade: x") + "frame", handle: reverse("/upgrade")},
+	{
+		name:    "a ReverseProxy of an upgrade",
+		request: get("Connection: Upgrade", "Upgrade: x") + "frame",
+		handle:  reverse("/upgrade"),
+	},
 	{name: "a ReverseProxy of a service that breaks off", request: get(), handle: reverse("/abort")},
-	{name: "a ReverseProxy without a service", request: get(), handle: func(_ *notes, w http.ResponseWriter, r *http.Request) {
-		p := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})
-		p.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
-		p.ServeHTTP(w, r)
-	}},
+	{
+		name:    "a ReverseProxy without a service",
+		request: get(),
+		handle: func(_ *notes, w http.ResponseWriter, r *http.Request) {
+			p := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})
+			p.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+			p.ServeHTTP(w, r)
+		},
+	},
 
-	{name: "a hijack", request: get() + "hello\n", handle: hijackWith(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() })},
-	{name: "a hijack by controller", request: get() + "hello\n", handle: hijackWith(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
-		return http.NewResponseController(w).Hijack()
-	})},
-	{name: "a hijack with a body", request: post("hello"), handle: hijackWith(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() })},
+	{
+		name:    "a hijack",
+		request: get() + "hello\n",
+		handle: hijackWith(
+			func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() },
+		),
+	},
+	{
+		name:    "a hijack by controller",
+		request: get() + "hello\n",
+		handle: hijackWith(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+			return http.NewResponseController(w).Hijack()
+		}),
+	},
+	{
+		name:    "a hijack with a body",
+		request: post("hello"),
+		handle: hijackWith(
+			func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() },
+		),
+	},
 	{name: "a write after a hijack", request: get(), handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -306,14 +501,22 @@ var behaviors = []behavior{
 		w.Header().Del("Link")
 		w.WriteHeader(http.StatusAccepted)
 	}},
-	{name: "100 Continue by the handler", request: post("hello", "Expect: 100-continue"), handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusContinue)
-		readAll(n, r.Body)
-	}},
+	{
+		name:    "100 Continue by the handler",
+		request: post("hello", "Expect: 100-continue"),
+		handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusContinue)
+			readAll(n, r.Body)
+		},
+	},
 	{name: "trailers of a response", request: get("TE: trailers"), handle: trailers},
 	{name: "trailers of a response on HTTP/2", request: "hello", http2: true, handle: trailers},
 	{name: "trailers of a request", request: chunked("hello", "X-Sum: 1\r\n", "Trailer: X-Sum"), handle: trailers},
-	{name: "trailers of a request that no header announces", request: chunked("hello", "X-Sum: 1\r\n"), handle: trailers},
+	{
+		name:    "trailers of a request that no header announces",
+		request: chunked("hello", "X-Sum: 1\r\n"),
+		handle:  trailers,
+	},
 
 	{name: "a panic", request: get(), handle: func(*notes, http.ResponseWriter, *http.Request) { panic("boom") }},
 	{name: "a panic after a body", request: get(), handle: func(_ *notes, w http.ResponseWriter, _ *http.Request) {
@@ -321,21 +524,39 @@ var behaviors = []behavior{
 		_ = http.NewResponseController(w).Flush()
 		panic("boom")
 	}},
-	{name: "a panic with a body of the request", request: post("hello"), handle: func(*notes, http.ResponseWriter, *http.Request) { panic("boom") }},
+	{
+		name:    "a panic with a body of the request",
+		request: post("hello"),
+		handle:  func(*notes, http.ResponseWriter, *http.Request) { panic("boom") },
+	},
 	{name: "an invalid status", request: get(), handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
 		defer func() { n.add("%v", recover()) }()
 		w.WriteHeader(1)
 	}},
-	{name: "an abort on HTTP/2", request: "hello", http2: true, handle: func(*notes, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+	{
+		name:    "an abort on HTTP/2",
+		request: "hello",
+		http2:   true,
+		handle:  func(*notes, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	},
 
 	{name: "a websocket by gorilla", handle: gorillaEcho, client: gorillaClient},
 	{name: "a websocket by coder", handle: coderEcho, client: gorillaClient},
 
-	{name: "a client that hangs up", handle: untilGone, client: func(t *testing.T, n *notes, addr string) { hangUp(t, addr, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", n) }},
-	{name: "a client that hangs up after an upload", handle: untilGone, client: func(t *testing.T, n *notes, addr string) {
-		body, header := upload(1000)
-		hangUp(t, addr, strings.TrimSuffix(post(body, header), next), n)
-	}},
+	{
+		name:   "a client that hangs up",
+		handle: untilGone,
+		client: func(t *testing.T, n *notes, addr string) { hangUp(t, addr, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", n) },
+	},
+	{
+		name:   "a client that hangs up after an upload",
+		files:  true,
+		handle: untilGone,
+		client: func(t *testing.T, n *notes, addr string) {
+			body, header := upload(1000)
+			hangUp(t, addr, strings.TrimSuffix(post(body, header), next), n)
+		},
+	},
 	{name: "a client that hangs up within its body", client: func(t *testing.T, n *notes, addr string) {
 		hangUp(t, addr, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello", n)
 	}, handle: func(n *notes, w http.ResponseWriter, r *http.Request) {

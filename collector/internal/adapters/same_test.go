@@ -132,9 +132,10 @@ type assigned struct{}
 type behavior struct {
 	name    string
 	handle  func(n *notes, w http.ResponseWriter, r *http.Request)
-	request string                               // sent by a client that reads until the connection ends
+	request string                                    // sent by a client that reads until the connection ends
 	client  func(t *testing.T, n *notes, addr string) // replaces this client
-	http2   bool                                 // use an HTTP/2 server and its client; request is the body of a POST
+	files   bool                                      // the handler may leave files in TMPDIR
+	http2   bool                                      // use an HTTP/2 server and its client; request is the body of a POST
 }
 
 var changing = regexp.MustCompile(`(?m)^(Date|Sec-WebSocket-Accept|Last-Modified): .*$|127\.0\.0\.1:\d+|0x[0-9a-f]{6,}`)
@@ -143,7 +144,9 @@ var changing = regexp.MustCompile(`(?m)^(Date|Sec-WebSocket-Accept|Last-Modified
 // the number of files that are left.
 func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) string {
 	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
+	if b.files {
+		t.Setenv("TMPDIR", dir)
+	}
 	srv := httptest.NewUnstartedServer(n.outside(service))
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.EnableHTTP2 = b.http2
@@ -174,7 +177,13 @@ func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) strin
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return changing.ReplaceAllString(strings.Join(append(n.lines, n.client...), "\n"), "$1") + fmt.Sprintf("\n%d files", len(files))
+	return changing.ReplaceAllString(
+		strings.Join(append(n.lines, n.client...), "\n"),
+		"$1",
+	) + fmt.Sprintf(
+		"\n%d files",
+		len(files),
+	)
 }
 
 // sendBytes sends a request, and another one on the same connection, and returns the bytes of both responses.
@@ -216,9 +225,16 @@ func TestServiceIsTheSameWithMiddleware(t *testing.T) {
 	for name, service := range services {
 		for _, b := range behaviors {
 			t.Run(name+"/"+b.name, func(t *testing.T) {
+				if !b.files {
+					t.Parallel()
+				}
 				run := func(c *collector.Collector) string {
 					n := &notes{ended: make(chan struct{}, 10)}
-					return b.transcript(t, service(c, func(w http.ResponseWriter, r *http.Request) { b.handle(n, w, r) }), n)
+					return b.transcript(
+						t,
+						service(c, func(w http.ResponseWriter, r *http.Request) { b.handle(n, w, r) }),
+						n,
+					)
 				}
 				c := newCollector(t)
 				without, with := run(nil), run(c)

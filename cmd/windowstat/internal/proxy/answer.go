@@ -3,29 +3,33 @@ package proxy
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"os"
 	"strings"
-	"sync/atomic"
 )
 
-// answer is the upstream's, to which the server adds nothing of its own.
+// answer writes the upstream's response to the client. It prevents net/http from adding or removing headers.
 type answer struct {
 	http.ResponseWriter
-	body *clientBody // of the request, if it has one
+	request *http.Request
+	body    *clientBody // of the request, or nil
 }
 
 // Unwrap lets http.ResponseController reach the wrapped writer.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader sends the upstream's headers. The server would add a date and a guess of the content's type if they are not there, so they
-// are there without a value; and it leaves out those of a 304 that tell of the body that is not sent.
+// WriteHeader sends the upstream's headers. net/http adds a Date and a guessed Content-Type to responses without them,
+// unless the header map has a nil value. It also removes the headers of a 304 that describe the body.
 func (a *answer) WriteHeader(status int) {
-	if h := a.Header(); status >= http.StatusOK {
+	switch {
+	case status == http.StatusContinue:
+		a.sendContinue()
+		return
+	case status < http.StatusOK && status != http.StatusSwitchingProtocols && !a.request.ProtoAtLeast(1, 1):
+		return // HTTP/1.0 has no informational responses, and takes them for the final one
+	case status >= http.StatusOK:
+		h := a.Header()
 		a.end()
 		for _, name := range []string{"Date", "Content-Type"} {
 			if _, has := h[name]; !has {
@@ -39,15 +43,34 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// end has the connection closed after an answer that begins before the end of the request. What comes after a body that is
-// broken must not be taken for another request.
+// sendContinue sends the upstream's 100 Continue, unless the client already has one. net/http sends it when the body is
+// first read, and the transport reads the body if the upstream has sent nothing for a second.
+func (a *answer) sendContinue() {
+	if !a.request.ProtoAtLeast(1, 1) {
+		return
+	}
+	if a.body == nil {
+		a.ResponseWriter.WriteHeader(http.StatusContinue)
+		return
+	}
+	a.body.mu.Lock()
+	defer a.body.mu.Unlock()
+	if !a.body.continued {
+		a.body.continued = true
+		a.ResponseWriter.WriteHeader(http.StatusContinue)
+	}
+}
+
+// end makes net/http close the connection after a response that begins before the end of the request body. The rest of
+// an incomplete body must not be read as another request.
 func (a *answer) end() {
 	if a.body != nil && !a.body.ended.Load() {
 		a.Header().Set("Connection", "close")
 	}
 }
 
-// keep has the server send headers that it leaves out: it knows them by their canonical names only.
+// keep makes net/http send headers that it would remove. It finds them by their canonical names, so keep changes the
+// case.
 func keep(h http.Header, names ...string) {
 	for _, name := range names {
 		if values := h[name]; len(values) > 0 {
@@ -57,8 +80,8 @@ func keep(h http.Header, names ...string) {
 	}
 }
 
-// Hijack implements [http.Hijacker]. What the client has sent right after its request is read from the connection, too: the reverse proxy
-// does not look into the buffer.
+// Hijack implements [http.Hijacker]. The returned connection begins with the bytes that the client sent right after its
+// request. The server has buffered them, and httputil.ReverseProxy ignores the buffer.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, buffered, err := http.NewResponseController(a.ResponseWriter).Hijack()
 	if err != nil {
@@ -68,52 +91,19 @@ func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &switched{Conn: c, from: io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)}, buffered, err
 }
 
-// switched is a client's connection that has changed its protocol.
+// switched is a client connection that has switched to another protocol.
 type switched struct {
 	net.Conn
-	from io.Reader
+	from io.Reader // buffered bytes, then Conn
 }
 
-// Read reads what came early first.
+// Read reads the buffered bytes first.
 func (s *switched) Read(b []byte) (int, error) { return s.from.Read(b) }
 
-// CloseWrite tells the client that the upstream has ended its side.
+// CloseWrite signals the client that the upstream has closed its side.
 func (s *switched) CloseWrite() error {
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return s.Close()
-}
-
-// clientBody is a request's body that remembers how it went.
-type clientBody struct {
-	io.ReadCloser
-	ended, broken, stalled atomic.Bool
-
-	trailer, announced http.Header // as they come, and those that may
-}
-
-// newClientBody returns the body of a request, whose trailers are those that its headers have announced. None says who asks.
-func newClientBody(r *http.Request) *clientBody {
-	maps.DeleteFunc(r.Trailer, func(name string, _ []string) bool { return saysWhoAsks(name) })
-	return &clientBody{ReadCloser: r.Body, trailer: r.Trailer, announced: maps.Clone(r.Trailer)}
-}
-
-// Read reads the body, and remembers whose fault an end is: a client that broke off, or one that sends nothing any more. Trailers are
-// complete with the end; net/http has added those that nobody announced, which the upstream must not get.
-func (b *clientBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	switch {
-	case err == nil, errors.Is(err, http.ErrBodyReadAfterClose):
-	case err == io.EOF:
-		b.ended.Store(true)
-		maps.DeleteFunc(b.trailer, func(name string, _ []string) bool {
-			_, announced := b.announced[name]
-			return !announced
-		})
-	default:
-		b.stalled.Store(errors.Is(err, os.ErrDeadlineExceeded))
-		b.broken.Store(true)
-	}
-	return n, err
 }

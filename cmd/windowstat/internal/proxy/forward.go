@@ -16,10 +16,10 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// ParseUpstream reads the URL of a service: http or https, and a path at most.
+// ParseUpstream parses the URL of a service: http or https, a host, and optionally a path.
 func ParseUpstream(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
-	s = redact.URL(s) // in messages
+	s = redact.URL(s) // for error messages
 	if err != nil {
 		return nil, fmt.Errorf("%q is not http://host:port or https://host:port: %w", s, errors.Unwrap(err))
 	}
@@ -28,31 +28,36 @@ func ParseUpstream(s string) (*url.URL, error) {
 			return nil, fmt.Errorf("%q: port %q is not a number from 0 to 65535", s, port)
 		}
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+		u.User != nil {
 		return nil, fmt.Errorf("%q is not http://host:port or https://host:port, with a path at most", s)
 	}
 	return u, nil
 }
 
-// forward makes a request to the upstream out of a client's: the same one.
+// forward makes the request to the upstream from the client's request.
 func (o *Options) forward(r *httputil.ProxyRequest) {
 	r.Out.URL = target(o.Upstream, r.In)
-	// The Host stays the client's, as a service makes links with it; package httputil would put the upstream's there.
+	// Keep the client's Host, because services use it in links. Package httputil would set the upstream's host.
 	r.Out.Host = r.In.Host
-	r.Out.Trailer = r.In.Trailer // which is filled in when the body has been read
+	r.Out.Trailer = r.In.Trailer // filled in at the end of the body
+	if b, ok := r.In.Body.(*clientBody); ok {
+		r.Out.Body = b // package httputil hides its Close
+	}
 	if r.In.ContentLength == 0 && r.In.Header.Get("Content-Length") != "" {
-		r.Out.Body, r.Out.TransferEncoding = http.NoBody, []string{"identity"} // so that DELETE has Content-Length: 0, too
+		// The transport sends Content-Length: 0 for all methods, such as DELETE, only with this encoding.
+		r.Out.Body, r.Out.TransferEncoding = http.NoBody, []string{"identity"}
 	}
 	o.forwarded(r)
 }
 
-// target is what a request asks for, byte for byte as it came, behind the path of the upstream.
+// target returns the URL of a request: the path of the upstream, followed by the target of the request, byte for byte.
 func target(upstream *url.URL, in *http.Request) *url.URL {
 	u := &url.URL{Scheme: upstream.Scheme, Host: upstream.Host}
-	path, query, asks := strings.Cut(in.RequestURI, "?")
-	u.RawQuery, u.ForceQuery = query, asks && query == ""
+	path, query, hasQuery := strings.Cut(in.RequestURI, "?")
+	u.RawQuery, u.ForceQuery = query, hasQuery && query == ""
 	switch {
-	case path == "*": // of OPTIONS: the server itself
+	case path == "*": // OPTIONS for the server itself
 		u.Path = path
 		return u
 	case !strings.HasPrefix(path, "/"): // http://host/path
@@ -61,17 +66,17 @@ func target(upstream *url.URL, in *http.Request) *url.URL {
 		path = "/" + path
 	}
 	path = strings.TrimSuffix(upstream.EscapedPath(), "/") + path
-	if strings.HasPrefix(path, "//") { // would be taken for a host
+	if strings.HasPrefix(path, "//") { // package url would write an Opaque with // as a host
 		u.RawPath = encode(path)
-		u.Path, _ = url.PathUnescape(u.RawPath) // the server has refused what is wrong
+		u.Path, _ = url.PathUnescape(u.RawPath) // net/http has refused invalid encodings
 	} else {
-		u.Opaque = path // is sent as it is
+		u.Opaque = path // sent unchanged
 	}
 	return u
 }
 
-// encode encodes the characters that package url does not have in a path, and leaves all others as they are: so the path is sent as
-// it is.
+// encode encodes the characters that package url does not allow in a path. All others stay, so package url sends the
+// result unchanged.
 func encode(path string) string {
 	var b strings.Builder
 	for i := range len(path) {
@@ -84,9 +89,9 @@ func encode(path string) string {
 	return b.String()
 }
 
-// saysWhoAsks reports whether a header is X-Forwarded-… or Forwarded, or one that a service may take for it: to those that get headers
-// as variables of an environment, as CGI and WSGI have them, X_Forwarded_For is the same.
-func saysWhoAsks(name string) bool {
+// describesClient reports whether a service may read the name of a header as X-Forwarded-… or Forwarded. CGI and WSGI
+// pass headers as environment variables, in which X_Forwarded_For and X-Forwarded-For have the same name.
+func describesClient(name string) bool {
 	plain := strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' {
 			return c
@@ -96,11 +101,12 @@ func saysWhoAsks(name string) bool {
 	return strings.HasPrefix(plain, "x-forwarded-") || plain == "forwarded"
 }
 
-// forwarded tells the upstream who asks: what trusted proxies say of that is kept and grows, and what others say is replaced.
+// forwarded sets the headers that describe the client. It keeps the values from trusted proxies and appends to their
+// lists. It replaces the values from all other clients.
 func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	in, out := r.In.Header, r.Out.Header
-	// A stranger must not be able to say who asks. Names are compared as the least careful service would read them.
-	maps.DeleteFunc(out, func(name string, _ []string) bool { return saysWhoAsks(name) })
+	// Untrusted clients must not set these headers, under any name that a service may read.
+	maps.DeleteFunc(out, func(name string, _ []string) bool { return describesClient(name) })
 	r.SetXForwarded()
 	if r.In.Host == "" {
 		out.Del("X-Forwarded-Host")
@@ -123,7 +129,8 @@ func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	}
 }
 
-// client returns the host of a request's client, empty for a trusted proxy that does not say for whom it asks.
+// client returns the host of the client that sent a request. It returns an empty string for a trusted proxy that does
+// not report its client.
 func (o *Options) client(r *http.Request) string {
 	host := clientip.Of(r, o.Bounds.Proxies)
 	if clientip.In(o.Bounds.Proxies, r.RemoteAddr) && host == clientip.OfAddress(r.RemoteAddr) {
@@ -132,7 +139,7 @@ func (o *Options) client(r *http.Request) string {
 	return host
 }
 
-// grow appends to the list in a header that came.
+// grow sets a header of out to the list in the header of in, with one more value.
 func grow(out, in http.Header, name, value string) {
 	out.Set(name, strings.Join(append(slices.Clone(in[name]), value), ", "))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// Behind a proxy that is trusted, names are earned by those for whom it asks; one that does not say has no share.
+// Behind a trusted proxy, names are earned by the clients that it reports. A proxy that reports none has no share.
 func TestClientsBehindProxies(t *testing.T) {
 	o := Options{Bounds: server.Bounds{Bounds: netlimit.Bounds{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
 	for _, tc := range []struct{ remote, forwarded, want string }{

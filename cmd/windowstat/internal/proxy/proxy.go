@@ -19,24 +19,25 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Options are those of the proxy.
+// Options configures the proxy.
 type Options struct {
 	Telemetry telemetry.Options
 	Naming    routes.Naming
-	Bounds    server.Bounds // of the clients; Proxies are those in front, whose X-Forwarded headers are kept
+	Bounds    server.Bounds // limits for clients; Proxies lists the trusted proxies, whose X-Forwarded headers are kept
 
 	Upstream     *url.URL        // the service, see [ParseUpstream]
-	Listen       string          // address for the clients
-	Timeout      time.Duration   // how long the upstream may take to begin its response
-	Exceptions   replay.Statuses // of calls that failed
+	Listen       string          // address for clients
+	Timeout      time.Duration   // time that the upstream has to begin its response
+	Exceptions   replay.Statuses // statuses that are exceptions
 	Skip         routes.Set      // requests that are not counted
-	OriginHeader string          // of a request, says who sends it; none if empty
+	OriginHeader string          // request header with the origin; empty for none
 
-	// ShutdownDelay is how long clients are served as before when ctx has ended, while the pages say that the proxy is not ready.
+	// ShutdownDelay is the time between the end of ctx and the end of the listener. Clients are still served, and
+	// /-/ready reports that the proxy is not ready.
 	ShutdownDelay time.Duration
 }
 
-// Check returns what is wrong with the options, and fills in what depends on several.
+// Check validates the options, and sets the options that depend on several others. The error lists every invalid option.
 func (o *Options) Check() error {
 	var errs []error
 	wrong := func(field, format string, args ...any) {
@@ -60,7 +61,7 @@ func (o *Options) Check() error {
 	return errors.Join(append(errs, o.Telemetry.Check())...)
 }
 
-// Run serves until ctx ends, and then for ShutdownDelay, or until one of its servers ends.
+// Run serves until ctx ends and ShutdownDelay has passed, or until one of its servers fails.
 func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	earned := o.Naming.Earned()
 	earned.Host = o.client
@@ -83,7 +84,8 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), t.Stop())
 	}
 	files := server.OpenFiles()
-	t.Logger.Info("connections are bounded", "clients", o.Bounds.Conns, "of_a_host", o.Bounds.ConnsPerHost, "of_pages", server.PageConns(files), "open_files", files)
+	t.Logger.Info("connections are bounded", "clients", o.Bounds.Conns, "of_a_host", o.Bounds.ConnsPerHost,
+		"of_pages", server.PageConns(files), "open_files", files)
 	fmt.Fprintf(stdout, "proxy       http://%s  in front of %s\n%s", front.Address(), o.Upstream, t.Banner)
 	ctx = t.Ready(ctx, front)
 	<-ctx.Done()
@@ -95,8 +97,8 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return errors.Join(front.Stop(), t.Stop())
 }
 
-// refused is why a request is for no service, and the status that says so; 0 if it may be for one. The status is below 500: it is
-// no exception of the service.
+// refused returns the status and the reason with which the proxy itself responds to a request that no service should
+// get, or 0. The status is below 500, because such a request is not an exception of the service.
 func refused(r *http.Request) (status int, why string) {
 	switch {
 	case r.Method == http.MethodConnect:

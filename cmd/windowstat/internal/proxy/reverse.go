@@ -1,13 +1,17 @@
-// Package proxy is the reverse proxy of windowstat proxy: one that changes nothing on the way, and tells what the upstream does wrong
-// from what clients do.
+// Package proxy implements the reverse proxy of windowstat proxy. It forwards requests and responses unchanged, and
+// attributes each failure to the client or to the upstream.
 //
-// It is for a service that cannot be instrumented. net/http/httputil has the transport of requests; this package has what differs from
-// it, so that the service answers as it would without a proxy: the path goes on byte by byte as it came, headers are neither guessed nor
-// dropped, trailers and protocol switches pass, and what proxies in front are trusted to say of the client is kept and grows.
+// It serves a service that cannot be instrumented, which must respond as it would without a proxy. net/http/httputil
+// forwards the requests. This package replaces what httputil does differently: it keeps the path byte for byte, neither
+// guesses nor drops headers, and passes trailers and protocol switches. It keeps and extends what trusted proxies report
+// about the client.
 //
-// The status of a request is what a Collector counts, so whose fault a failure is must be right. A body that the client does not finish
-// and a client that does not wait for the answer have a status below 500; an upstream that cannot be reached, answers late or breaks off
-// is an exception of the service, and is logged once in a while by kind.
+//	client --> net/http --> httpstat --> handler --> httputil.ReverseProxy --> transport --> upstream
+//	                        counts       answer, clientBody    forward
+//
+// A Collector counts the status of each response, so the status must tell whose failure it was. A client that sends an
+// incomplete body, or does not wait for the response, gets a status below 500. An upstream that cannot be reached,
+// responds too late or breaks off is an exception of the service. Each kind is logged at most once a minute.
 package proxy
 
 import (
@@ -26,17 +30,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/internal/logonce"
 	"github.com/windowstat/windowstat/internal/netlimit"
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// statusClientGone is nginx's status for a client that did not wait for the answer. Nobody reads it, but it is no
-// fault of the service, and so below 500.
-const statusClientGone = 499
-
-// handler returns the reverse proxy. Requests and responses pass as they are. What a client does wrong, or no longer waits for, is no
-// exception of the service: its status is below 500.
+// handler returns the reverse proxy. Errors of the client, and clients that hang up, get a status below 500, because
+// they are not exceptions of the service.
 func (o *Options) handler(logger *slog.Logger) http.Handler {
 	faults := &faults{Logger: logonce.Logger{To: logger}, upstream: o.Upstream}
 	reverse := &httputil.ReverseProxy{
@@ -46,49 +47,49 @@ func (o *Options) handler(logger *slog.Logger) http.Handler {
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			a := w.(*answer)
 			a.end()
-			w, body := a.ResponseWriter, a.body // the answer is the proxy's own
+			w, body := a.ResponseWriter, a.body // the proxy's own response needs the headers of net/http
 			switch {
 			case body != nil && body.stalled.Load():
 				http.Error(w, "the request's body does not come", http.StatusRequestTimeout)
 			case r.Context().Err() != nil:
-				w.WriteHeader(statusClientGone)
+				w.WriteHeader(httpstat.StatusClientClosedRequest)
 			case body != nil && body.broken.Load():
 				http.Error(w, "the request's body cannot be read", http.StatusBadRequest)
 			case strings.HasPrefix(err.Error(), "client tried to switch"):
 				http.Error(w, "the request's Upgrade is not a protocol", http.StatusBadRequest)
 			default:
 				kind, status := fault(err)
-				faults.tell(kind, err)
+				faults.log(kind, err)
 				http.Error(w, kind, status)
 			}
 		},
-		FlushInterval: -1, // nothing is held back
+		FlushInterval: -1, // flush each write
 		ErrorLog:      log.New(faults, "", 0),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			// The reverse proxy aborts an answer that it cannot copy to its end. If the client has gone, that is why.
+			// ReverseProxy panics if it cannot copy the whole response. That is normal if the client has hung up.
 			if v := recover(); v != nil && (v != http.ErrAbortHandler || r.Context().Err() == nil) {
 				panic(v)
 			}
 		}()
 		if status, why := refused(r); status != 0 {
-			w.Header().Set("Connection", "close") // what comes next is no request either
+			w.Header().Set("Connection", "close") // the next bytes are not a request, either
 			http.Error(w, why, status)
 			return
 		}
-		a, with := &answer{ResponseWriter: w}, *r
+		a, with := &answer{ResponseWriter: w, request: r}, *r
 		if r.Body != nil && r.Body != http.NoBody {
-			// Or the server takes what is left of the body from the upstream when that begins to answer.
+			// Otherwise net/http reads the rest of the body when the response begins, and the upstream cannot get it.
 			_ = http.NewResponseController(w).EnableFullDuplex()
-			a.body = newClientBody(r)
+			a.body = newClientBody(w, r)
 			with.Body = a.body
 		}
 		reverse.ServeHTTP(a, &with)
 	})
 }
 
-// transport connects to the upstream at most once for each client.
+// transport returns a transport that opens at most Bounds.Conns connections to the upstream, one for each client.
 func (o *Options) transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: o.Timeout}
 	return &http.Transport{
@@ -101,23 +102,23 @@ func (o *Options) transport() *http.Transport {
 		},
 		ResponseHeaderTimeout: o.Timeout,
 		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second, // until the body is sent without the upstream's word
+		ExpectContinueTimeout: time.Second, // then the body is sent without 100 Continue of the upstream
 		MaxConnsPerHost:       o.Bounds.Conns,
 		MaxIdleConnsPerHost:   min(512, o.Bounds.Conns),
 		IdleConnTimeout:       90 * time.Second,
 		ForceAttemptHTTP2:     true,
-		DisableCompression:    true, // the client gets what the upstream sends
+		DisableCompression:    true, // the client gets the encoding that it asked for
 	}
 }
 
-// faults tells what the upstream does wrong, each kind once in a while.
+// faults logs failures of the upstream, each kind at most once a minute.
 type faults struct {
 	logonce.Logger
 	upstream *url.URL
-	silent   atomic.Bool // it did not answer the last time
+	silent   atomic.Bool // the upstream did not respond to the last request
 }
 
-// The kinds of faults, in the words of the log and of the answer to the client.
+// The kinds of failures. They are log messages, and the bodies of the responses to clients.
 const (
 	unreachable = "the upstream does not answer: no connection"
 	late        = "the upstream does not answer in time"
@@ -126,7 +127,7 @@ const (
 	brokenOff   = "the upstream broke off an answer"
 )
 
-// fault is what an error of a transport means, and the status that says so.
+// fault returns the kind of failure that an error of the transport means, and the status for the client.
 func fault(err error) (kind string, status int) {
 	var (
 		dial    *net.OpError
@@ -136,26 +137,28 @@ func fault(err error) (kind string, status int) {
 		alert   tls.AlertError
 	)
 	switch {
-	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
+	case errors.As(err, &dial) && dial.Op == "dial",
+		errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
 		return unreachable, http.StatusBadGateway
 	case errors.As(err, &wrapped) && wrapped.Timeout():
 		return late, http.StatusGatewayTimeout
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
 		strings.Contains(err.Error(), "server closed idle connection"):
 		return hungUp, http.StatusBadGateway
 	}
 	return unreadable, http.StatusBadGateway
 }
 
-// tell logs a fault.
-func (f *faults) tell(kind string, err error) {
+// log logs a failure.
+func (f *faults) log(kind string, err error) {
 	if kind == unreachable || kind == late {
 		f.silent.Store(true)
 	}
 	f.Log(slog.LevelWarn, kind, "upstream", f.upstream, "err", redact.Error(err))
 }
 
-// answered is called with each answer, which it leaves as it is.
+// answered is called with each response, and leaves it unchanged. It logs the first one after a failure.
 func (f *faults) answered(*http.Response) error {
 	if f.silent.Load() && f.silent.CompareAndSwap(true, false) {
 		f.Log(slog.LevelInfo, "the upstream answers again", "upstream", f.upstream)
@@ -163,11 +166,11 @@ func (f *faults) answered(*http.Response) error {
 	return nil
 }
 
-// Write is called by the reverse proxy's logger: with what happens to an answer on its way.
+// Write receives the log lines of httputil.ReverseProxy, which reports errors while it copies a response.
 func (f *faults) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	if _, err, ok := strings.Cut(text, "read error during body copy: "); ok {
-		f.tell(brokenOff, errors.New(err))
+		f.log(brokenOff, errors.New(err))
 	} else {
 		f.To.Debug(redact.Error(errors.New(text)).Error())
 	}
