@@ -11,7 +11,9 @@ import (
 
 // Behind a trusted proxy, names are earned by the clients that it reports. A proxy that reports none has no share.
 func TestClientsBehindProxies(t *testing.T) {
-	o := Options{Bounds: server.Bounds{Bounds: netlimit.Bounds{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
+	o := Options{
+		Bounds: server.Bounds{Bounds: netlimit.Bounds{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}},
+	}
 	for _, tc := range []struct{ remote, forwarded, want string }{
 		{"192.0.2.1:80", "192.0.2.9", "192.0.2.1"},
 		{"10.0.0.1:80", "198.51.100.1, 192.0.2.9", "192.0.2.9"},

@@ -158,8 +158,13 @@ func (f *faults) log(kind string, err error) {
 	f.Log(slog.LevelWarn, kind, "upstream", f.upstream, "err", redact.Error(err))
 }
 
-// answered is called with each response, and leaves it unchanged. It logs the first one after a failure.
-func (f *faults) answered(*http.Response) error {
+// answered is called with each response. It logs the first one after a failure.
+//
+// An HTTP/2 response may have a length and trailers. In HTTP/1 only chunks have trailers, so the length is removed.
+func (f *faults) answered(r *http.Response) error {
+	if r.ProtoMajor == 2 && len(r.Trailer) > 0 && r.Request.Method != http.MethodHead && r.Request.ProtoAtLeast(1, 1) {
+		r.Header.Del("Content-Length")
+	}
 	if f.silent.Load() && f.silent.CompareAndSwap(true, false) {
 		f.Log(slog.LevelInfo, "the upstream answers again", "upstream", f.upstream)
 	}
