@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/windowstat/windowstat/collector"
 )
@@ -29,8 +30,31 @@ var hostile = []string{
 	strings.Repeat("Z\u0300\u0301\u0302\u0303", 1000),
 }
 
-// liveHostile has strangers choose the names of resources, origins and reasons. All are shown as they are, and nothing in
-// them runs.
+// visible returns a name as the page shows it: with the characters escaped that cannot be printed.
+func visible(name string) string {
+	if strings.IndexFunc(name, unprintable) < 0 {
+		return name
+	}
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case r == '\\':
+			b.WriteString(`\\`)
+		case !unprintable(r):
+			b.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func unprintable(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) }
+
+// liveHostile has clients choose the names of resources, origins and reasons. All are shown as text, and nothing in them
+// runs.
 func liveHostile(t *testing.T, browser context.Context) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -53,15 +77,19 @@ func liveHostile(t *testing.T, browser context.Context) {
 	x.await(t, fmt.Sprint("document.querySelectorAll('#rows tr').length === ", len(names)))
 
 	l := x.look(t)
-	var shown []string
+	var shown, escaped []string
+	for _, name := range names {
+		escaped = append(escaped, visible(name))
+	}
+	slices.Sort(escaped)
 	for _, row := range l.Rows {
 		shown = append(shown, row.Name)
 	}
-	if slices.Sort(shown); !slices.Equal(shown, slices.Sorted(slices.Values(names))) {
-		t.Errorf("the page shows the resources %q; there are %q", shown, names)
+	if slices.Sort(shown); !slices.Equal(shown, escaped) {
+		t.Errorf("the page shows the resources %q, want %q", shown, escaped)
 	}
 	for i, name := range names {
-		origin := collector.CleanName(hostile[(i+1)%len(hostile)])
+		name, origin := visible(name), visible(collector.CleanName(hostile[(i+1)%len(hostile)]))
 		x.run(t, fmt.Sprintf(`[...document.querySelectorAll('#rows button')].find(b => b.textContent === %q).click()`, name))
 		x.await(t, `!byId('details').hidden`)
 		details := tell[[]string](t, x, `[...document.querySelectorAll('#details td:first-child')].map(td => td.textContent)`)

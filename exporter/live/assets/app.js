@@ -53,7 +53,7 @@ function element(name, text, attributes) {
 // titleOf names a subject. The total counts the inbound calls of the service. A service without inbound calls, such as
 // a worker, shows the background instead.
 function titleOf(name) {
-  if (name !== TOTAL) return name;
+  if (name !== TOTAL) return visible(name);
   return received.inbound ? 'All inbound calls' : 'Background: all outermost calls; none was inbound';
 }
 
@@ -281,7 +281,7 @@ function subtotalTable(title, list) {
   const figure = element('figure'), t = element('table', undefined, { class: 'shares' });
   for (const cells of list) {
     const tr = element('tr');
-    tr.append(...cells.map(text => element('td', text)));
+    tr.append(...cells.map(text => element('td', visible(text))));
     t.append(tr);
   }
   figure.append(element('figcaption', title), list.length ? t : element('p', 'none'));

@@ -10,6 +10,21 @@ const KEPT = Number(document.documentElement.dataset.keep); // seconds of histor
 const MINUTE = 60;
 const TOTAL = null; // the subject that is no resource
 
+// UNPRINTABLE matches characters that do not show, or that change how the text around them shows: control characters,
+// directional and other format characters, separators of lines, and private ones.
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
+
+// visible returns an untrusted name as the page shows it: unprintable characters are escaped as in Go, such as \x1b or
+// \u202e. In such a name a backslash becomes two, so different names stay different.
+function visible(name) {
+  if (name.search(UNPRINTABLE) < 0) return name;
+  return name.replaceAll('\\', '\\\\').replace(UNPRINTABLE, c => {
+    const code = c.codePointAt(0), hex = code.toString(16);
+    if (code < 0x80) return '\\x' + hex.padStart(2, '0');
+    return code > 0xffff ? '\\U' + hex.padStart(8, '0') : '\\u' + hex.padStart(4, '0');
+  });
+}
+
 // The names of columns in messages: of all seconds, of the rows of the table alone, and of the process.
 const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception';
 const AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = RECORDED ? 'in_flight_max' : 'in_flight_avg';

@@ -188,7 +188,7 @@ function createRow(item) {
   for (const c of columns) {
     const td = element('td', undefined, { class: c.key });
     if (c.key === 'name') {
-      const b = element('button', item.name, { type: 'button', title: item.name });
+      const shown = visible(item.name), b = element('button', shown, { type: 'button', title: shown });
       b.addEventListener('click', () => choose(item.name));
       td.append(b);
     }

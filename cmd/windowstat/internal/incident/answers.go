@@ -1,7 +1,6 @@
 package incident
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -123,9 +122,7 @@ func (a *Answers) notes() table {
 
 // WriteJSON writes the answers as one object.
 func (a *Answers) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(a)
+	return logquery.WriteJSON(w, a)
 }
 
 // WriteTable writes the answers as aligned tables.

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/windowstat/windowstat/collector"
 )
@@ -50,22 +53,42 @@ func Visible(name string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// quoted returns a name as a JSON string. It also escapes DEL and the control characters from U+0080 on, which JSON
-// allows and a terminal may obey.
+// quoted returns a name as a JSON string, with the escapes of [WriteJSON].
 func quoted(name string) string {
 	if plain(name) {
 		return `"` + name + `"`
 	}
-	b, _ := json.Marshal(name) // a string causes no error
-	var out strings.Builder
-	for _, r := range string(b) {
-		if r >= 0x7f && r < 0xa0 {
-			fmt.Fprintf(&out, `\u%04x`, r)
-		} else {
-			out.WriteRune(r)
+	b, _ := json.Marshal(name) // cannot fail for a string
+	return string(escapeJSON(b))
+}
+
+// WriteJSON writes v as an indented JSON object. Characters that cannot be printed are escaped in its strings, because
+// JSON allows characters that a terminal obeys, such as U+009B, or that change the direction of text, such as U+202E.
+func WriteJSON(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(escapeJSON(b), '\n'))
+	return err
+}
+
+// escapeJSON escapes the characters of JSON text that cannot be printed. Package json has escaped those of ASCII, except
+// DEL, and others occur only within strings.
+func escapeJSON(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		switch {
+		case r < 0x7f || strconv.IsPrint(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
 		}
 	}
-	return out.String()
+	return out
 }
 
 // plain reports whether all formats show a name unchanged. Most names are plain, and the check is faster than escaping.

@@ -15,9 +15,12 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
@@ -81,6 +84,9 @@ func (o *Options) sums() bool { return o.Summary || o.Step != 0 || o.Top != 0 }
 // Run prints the rows or sums. With Follow it runs until ctx ends.
 func (q *Query) Run(ctx context.Context, stdout io.Writer) error {
 	l := layout{zone: q.Zone, several: q.several, sums: q.sums()}
+	if f, ok := stdout.(*os.File); ok {
+		l.screen = term.IsTerminal(int(f.Fd()))
+	}
 	write := newLines(stdout, formats[q.Output], l).write
 	// Sums over the range are read by people, so their table is aligned and has rates. Other tables are written line by
 	// line.

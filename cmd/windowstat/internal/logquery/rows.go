@@ -26,6 +26,7 @@ type layout struct {
 	zone    *time.Location
 	several bool // there are several logs, so a table names the log of each row
 	sums    bool // rows are sums, with the busiest second
+	screen  bool // the output is a terminal, so lines of the log are shown as [Visible] does
 }
 
 // format describes the line of a row.
@@ -41,7 +42,12 @@ var formats = map[string]*format{
 	"table":    {time: TimeLayout, line: appendTable, head: appendTitles},
 	"json":     {time: time.RFC3339, line: appendJSON},
 	"csv":      {time: time.RFC3339, line: appendCSV, head: appendKeys, alone: true},
-	"sentinel": {line: func(b []byte, _ string, r *row, _ *layout) []byte { return append(b, r.line...) }},
+	"sentinel": {line: func(b []byte, _ string, r *row, l *layout) []byte {
+		if l.screen {
+			return append(b, Visible(string(r.line))...)
+		}
+		return append(b, r.line...)
+	}},
 }
 
 // Formats returns the values of --format.

@@ -4,6 +4,8 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,14 +107,41 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// A terminal obeys U+009B. Lines of the log stay as they are for other programs, and are escaped on a terminal.
+func TestLinesOfTheLogOnATerminal(t *testing.T) {
+	x := &row{line: []byte("1|2026-01-02 23:59:59|a\u009b31m\u202eb|1")}
+	for screen, want := range map[bool]string{false: string(x.line), true: `1|2026-01-02 23:59:59|a\u009b31m\u202eb|1`} {
+		if got := string(formats["sentinel"].line(nil, "", x, &layout{screen: screen})); got != want {
+			t.Errorf("on a terminal %t: %q, want %q", screen, got, want)
+		}
+	}
+}
+
+// The names in JSON are unchanged for programs, and contain nothing that a terminal obeys.
+func TestJSONHasNoUnprintableCharacters(t *testing.T) {
+	var b strings.Builder
+	in := []string{"a\u009b31m\u202e", "\x7f", "é 世界", "\U000e0001", "\x1b\n"}
+	if err := WriteJSON(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range strings.ReplaceAll(b.String(), "\n", "") {
+		if !strconv.IsPrint(r) {
+			t.Errorf("%q in %q", r, b.String())
+		}
+	}
+	var out []string
+	if err := json.Unmarshal([]byte(b.String()), &out); err != nil || !slices.Equal(in, out) {
+		t.Errorf("%q, %v, want %q", out, err, in)
+	}
+}
+
 // For any name, each format has one line per row, contains the name, and has no control characters for a terminal.
 func TestHostileNames(t *testing.T) {
 	rows := hostileRows()
 	for _, format := range []string{"table", "json", "csv", "sentinel"} {
 		got := printed(t, format, true, rows)
 		for _, r := range strings.ReplaceAll(got, "\n", "") {
-			if r < ' ' || r >= 0x7f && r < 0xa0 && format != "sentinel" ||
-				r == '\u202e' && (format == "table" || format == "csv") {
+			if r < ' ' || format != "sentinel" && (r >= 0x7f && r < 0xa0 || r == '\u202e') {
 				t.Errorf("%s: %q in\n%q", format, r, got)
 				break
 			}

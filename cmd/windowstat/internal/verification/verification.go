@@ -9,7 +9,6 @@ package verification
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -119,9 +118,7 @@ func (r reporter) end(h verify.Healing, err error) error {
 		if r.Heal {
 			out.Healed = &h.WriteResult
 		}
-		e := json.NewEncoder(r.w)
-		e.SetIndent("", "  ")
-		err = errors.Join(err, e.Encode(out))
+		err = errors.Join(err, logquery.WriteJSON(r.w, out))
 	case len(r.Logs) > 1:
 		fmt.Fprintf(r.w, "%s: compared %d seconds: %d missing, %d different, %d extra, %d not healed, "+
 			"%d under other labels; healed %d samples\n",
