@@ -51,7 +51,9 @@ func visible(name string) string {
 	return b.String()
 }
 
-func unprintable(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) }
+func unprintable(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
+}
 
 // liveHostile has clients choose the names of resources, origins and reasons. All are shown as text, and nothing in them
 // runs.

@@ -26,9 +26,22 @@
 // flushed. For middleware that recovers panics and sends a status, use [Recovered]. A request that a limit refused is a
 // block, not a completion, and has no code.
 //
+// If the client hangs up before the response begins, the status is [StatusClientClosedRequest], 499 as in the log of
+// nginx, whatever the handler writes then. The context of the request tells: net/http cancels it without a cause. A
+// handler that has begun its response keeps the status that it began with. On HTTP/1, the response to a request with a
+// body begins when its header is sent, which net/http delays until two kilobytes are written, until a flush, or until
+// the handler returns. A service that cancels the contexts of its requests itself, for example the BaseContext of its
+// server at shutdown, should give a cause (context.WithCancelCause). Otherwise these requests count as hang-ups.
+//
+// A gRPC response has HTTP status 200 and its own code in the field grpc-status, in the trailers or in the header. Such
+// a POST request, whose content type begins with application/grpc, is counted with the gRPC code. The codes that are
+// exceptions are those of package grpcstat, in addition to the statuses of [Exception]. gRPC-Web has its trailers in
+// the body, so only a code in the header is visible.
+//
 // A status of 500 or more is an exception on both sides, unless [Exception] changes this. A handler that panics is an
-// exception, too, including http.ErrAbortHandler, with which net/http aborts a response. The panic propagates.
-// OpenTelemetry has the same rule for servers. For clients, it counts 400 and more as errors. To do the same, use
+// exception, too. So is http.ErrAbortHandler, with which net/http aborts a response, unless the client has hung up. The
+// panic propagates. OpenTelemetry has the same rule for servers. For clients, it counts 400 and more as errors. To do
+// the same, use
 //
 //	httpstat.Exception(func(status int) bool { return status >= 400 })
 //
@@ -54,10 +67,16 @@
 // The recorded status is the status that the handler wrote. Outer middleware that replaces the response, as
 // http.TimeoutHandler does, is not visible; install it inside.
 //
-// A handler gets a copy of the request, whose context contains the entry: entries that the handler makes with this
-// context are nested below it. Outer middleware sees the request without the entry.
+// # The handler's request and writer
 //
-// The ResponseWriter that handlers get implements http.Flusher, http.Hijacker and io.ReaderFrom if the ResponseWriter
-// of net/http does, and Unwrap for http.ResponseController. Other interfaces of the wrapped writer, such as http.Pusher
-// of HTTP/2, are only accessible through Unwrap.
+// The handler gets a copy of the request, because its context contains the entry: entries that the handler makes with
+// this context are nested below it. Outer middleware sees the request without the entry. When the handler returns or
+// panics, the fields that it has set are copied back: outer middleware sees the form, the pattern and the path values,
+// and net/http deletes the files of an upload.
+//
+// The ResponseWriter that handlers get implements http.Flusher, http.Hijacker, http.CloseNotifier, http.Pusher and
+// io.ReaderFrom exactly if the original one does. It has the methods of http.ResponseController, and Unwrap. The handler
+// of an HTTP/1 request with a body gets the ResponseWriter of net/http itself, because http.MaxBytesReader closes the
+// connection only through it. If other middleware has wrapped the ResponseWriter outside, further methods of that
+// wrapper are only accessible through Unwrap.
 package httpstat

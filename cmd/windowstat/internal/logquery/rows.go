@@ -39,9 +39,9 @@ type format struct {
 
 // formats has the values of [Options].Output.
 var formats = map[string]*format{
-	"table":    {time: TimeLayout, line: appendTable, head: appendTitles},
-	"json":     {time: time.RFC3339, line: appendJSON},
-	"csv":      {time: time.RFC3339, line: appendCSV, head: appendKeys, alone: true},
+	"table": {time: TimeLayout, line: appendTable, head: appendTitles},
+	"json":  {time: time.RFC3339, line: appendJSON},
+	"csv":   {time: time.RFC3339, line: appendCSV, head: appendKeys, alone: true},
 	"sentinel": {line: func(b []byte, _ string, r *row, l *layout) []byte {
 		if l.screen {
 			return append(b, Visible(string(r.line))...)
