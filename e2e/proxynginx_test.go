@@ -92,8 +92,19 @@ var passages = []passage{
 	{"`Expect` with something else", "GET /a HTTP/1.1\r\nHost: shop\r\nExpect: x\r\n\r\n", ""},
 	{"a control character in a header", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Ctl: \x01\r\n\r\n", ""},
 	{"a name of a header that is no token", "GET /a HTTP/1.1\r\nHost: shop\r\nX(Y): 1\r\n\r\n", ""},
+	{lateContinue, "POST /a HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", ""},
+	{earlyAnswer, "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 10\r\n\r\nhello", ""},
+	{"a line of a chunk that ends with LF alone", "POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n", ""},
+	{"a chunk whose extension has 20,000 bytes", "POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5;x=" + strings.Repeat("y", 20_000) + "\r\nhello\r\n0\r\n\r\n", ""},
+	{"`Trailer` with a field that no trailer may have", "POST /a HTTP/1.1\r\nHost: shop\r\nTrailer: Content-Length\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ""},
 	{"what a stranger says of who was before", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n", ""},
 }
+
+// Passages for which the upstream does more than to send an answer: see recorder.
+const (
+	lateContinue = "`100 Continue` that the service sends after a second"
+	earlyAnswer  = "an answer before the end of the request's body"
+)
 
 const nginxConfig = `daemon off; master_process off; pid nginx.pid; error_log stderr; worker_rlimit_nofile 1000;
 events { worker_connections 100; }
@@ -140,6 +151,7 @@ func TestProxyBesideNginx(t *testing.T) {
 		for name, front := range fronts {
 			_, body, _ := strings.Cut(p.request, "\r\n\r\n")
 			up.answer, up.follows = p.answer, len(body)
+			up.late, up.early = p.name == lateContinue, p.name == earlyAnswer
 			got := roundTrip(t, front, p.request)
 			request := up.request(t, strings.HasPrefix(got, switched))
 			if refused[name] = request == noRequest; refused[name] { // the words of who refuses are its own
@@ -253,7 +265,9 @@ func facts(message, where string) (list []string) {
 type recorder struct {
 	addr     string
 	answer   string
-	follows  int // how many bytes follow a request that switches protocols
+	follows  int  // how many bytes follow a request that switches protocols
+	late     bool // 100 Continue is sent when the proxies have given it up
+	early    bool // the answer is sent when the header of the request has come
 	requests chan string
 	open     sync.WaitGroup // connections on which a request came
 }
@@ -270,7 +284,17 @@ func newRecorder(t *testing.T) *recorder {
 func (r *recorder) serve(c net.Conn) {
 	defer c.Close()
 	b := bufio.NewReader(c)
-	request, err := readMessage(b, func() { io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n") })
+	expected := func() {
+		if r.late {
+			time.Sleep(1200 * time.Millisecond)
+		}
+		io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+	}
+	read := readMessage
+	if r.early {
+		read = readHead
+	}
+	request, err := read(b, expected)
 	if err != nil {
 		return
 	}
@@ -319,6 +343,18 @@ func (r *recorder) request(t *testing.T, switched bool) string {
 }
 
 var length = regexp.MustCompile(`(?mi)^content-length: *(\d+)\r$`)
+
+// readHead reads the header of a request.
+func readHead(r *bufio.Reader, _ func()) (string, error) {
+	var b strings.Builder
+	for !strings.HasSuffix(b.String(), "\r\n\r\n") {
+		s, err := r.ReadString('\n')
+		if b.WriteString(s); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
 
 // readMessage reads a request to its end.
 func readMessage(r *bufio.Reader, expected func()) (string, error) {
