@@ -132,7 +132,7 @@ func (m *Middleware) serve(
 	recorder.lend(r, ctx)
 	m.handle(&e, trace, next, recorder, wrapped, r)
 	if learn != nil {
-		learn(recorder.status)
+		learn(int(recorder.status))
 	}
 	return true
 }
@@ -140,8 +140,8 @@ func (m *Middleware) serve(
 // record returns the writer that records the response to r, and the one that the handler gets.
 func record(to http.ResponseWriter, r *http.Request) (w *writer, wrapped http.ResponseWriter) {
 	if r.Body != nil && r.Body != http.NoBody {
-		if f := fieldsOf(to); f != nil {
-			return &writer{to: to, fields: f}, to
+		if fieldsOf(to) != nil {
+			return &writer{to: to, own: true}, to
 		}
 	}
 	w, wrapped = wrap(to)

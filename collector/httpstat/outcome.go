@@ -28,7 +28,7 @@ func (m *Middleware) handle(
 		w.giveBack(r)
 		var reason any
 		// Recover only if the reason of a panic matters, and panic again.
-		if !returned && (m.recovered != 0 || hungUp(w.outer)) {
+		if !returned && (m.recovered != 0 || hungUp(w.ctx)) {
 			if reason = recover(); reason != nil { // nil after runtime.Goexit
 				defer panic(reason)
 			}
@@ -49,23 +49,23 @@ func (m *Middleware) handle(
 //	panicked                                      the written one, or that   ErrPanicked
 //	                                              of the option Recovered
 func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, code *collector.Code) {
-	if w.fields != nil {
+	if w.own {
 		w.read()
 	}
 	switch {
 	case returned:
 		w.implyOK()
-	case reason == http.ErrAbortHandler && hungUp(w.outer):
+	case reason == http.ErrAbortHandler && hungUp(w.ctx):
 		returned = true // ReverseProxy, for example, aborts a response that nobody reads
 		w.late = w.late || w.status == 0
 	case reason != nil && reason != http.ErrAbortHandler && w.status == 0:
-		w.status = m.recovered // outer middleware sends this status, or it is 0
+		w.status = int32(m.recovered) // outer middleware sends this status, or it is 0
 	}
 	if returned && w.late {
 		w.status = StatusClientClosedRequest
 	}
 	if w.status != 0 {
-		*code = collector.HTTPStatus(w.status)
+		*code = collector.HTTPStatus(int(w.status))
 	}
 	if !returned {
 		return
@@ -79,5 +79,5 @@ func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, co
 		}
 	}
 	*err = collector.ErrPanicked // unless failure returns
-	*err = m.failure(w.status)
+	*err = m.failure(int(w.status))
 }

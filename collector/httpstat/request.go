@@ -21,7 +21,7 @@ func (w *writer) lend(r *http.Request, inner context.Context) {
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 { // HTTP/2 announces trailers and has a map for them
 		r.Trailer = http.Header{}
 	}
-	w.outer, w.inner = r.Context(), inner
+	w.ctx = inner
 	w.request = *r.WithContext(inner)
 }
 
@@ -30,7 +30,7 @@ func (w *writer) lend(r *http.Request, inner context.Context) {
 func (w *writer) giveBack(r *http.Request) {
 	h := &w.request
 	ctx := r.Context()
-	if h.Context() != w.inner { // a handler may assign to *r
+	if h.Context() != w.ctx { // a handler may assign to *r
 		ctx = h.Context()
 	} else if h.Pattern == r.Pattern && h.MultipartForm == r.MultipartForm &&
 		(h.Form == nil) == (r.Form == nil) && (h.PostForm == nil) == (r.PostForm == nil) && sameBody(h.Body, r.Body) &&

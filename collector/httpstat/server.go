@@ -72,12 +72,12 @@ func findFields(t reflect.Type) *serverFields {
 // read records the status from net/http's own writer. The order of the response and of a hang-up is unknown, so a
 // response whose header has not left the buffer counts as late: the client has seen nothing of it.
 func (w *writer) read() {
-	v := reflect.ValueOf(w.to).Elem()
-	w.status = int(v.FieldByIndex(w.fields.status).Int())
+	v, f := reflect.ValueOf(w.to).Elem(), knownFields.Load()
+	w.status = int32(v.FieldByIndex(f.status).Int())
 	switch {
-	case w.status == 0 && v.FieldByIndex(w.fields.buffer).IsNil():
+	case w.status == 0 && v.FieldByIndex(f.buffer).IsNil():
 		w.status = http.StatusSwitchingProtocols // the hijacked connection may switch to any protocol
-	case w.status != 0 && !v.FieldByIndex(w.fields.header).Bool():
-		w.late = hungUp(w.outer)
+	case w.status != 0 && !v.FieldByIndex(f.header).Bool():
+		w.late = hungUp(w.ctx)
 	}
 }

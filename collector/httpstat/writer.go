@@ -21,18 +21,17 @@ import (
 // Handlers detect other abilities of a ResponseWriter by type assertions. The types in interfaces.go add these.
 type writer struct {
 	to      http.ResponseWriter
-	outer   context.Context // of the request before Enter; net/http cancels it when the client hangs up
-	inner   context.Context // of request
+	ctx     context.Context // of request; net/http cancels its parent when the client hangs up
 	request http.Request
-	fields  *serverFields // if the handler gets net/http's own writer
-	status  int           // of the response; 0 before the header is written
-	late    bool          // the client had hung up when the response began
+	status  int32 // of the response; 0 before the header is written
+	late    bool  // the client had hung up when the response began
+	own     bool  // the handler gets net/http's own writer
 }
 
 // begin records the status when the response begins.
 func (w *writer) begin(status int) {
 	if w.status == 0 {
-		w.status, w.late = status, hungUp(w.outer)
+		w.status, w.late = int32(status), hungUp(w.ctx)
 	}
 }
 
