@@ -3,6 +3,8 @@ package httpstat
 import (
 	"io"
 	"net/http"
+	"reflect"
+	"sync/atomic"
 )
 
 // Bits of the optional interfaces of a ResponseWriter.
@@ -14,10 +16,21 @@ const (
 	reads
 )
 
-// wrap returns a ResponseWriter that records into w, with exactly the optional interfaces of the writer that w wraps. A
-// handler may behave differently if an interface is missing, or if one is added. Each combination needs a type, whose
-// methods are those of its embedded fields. All fields but the first point to the first, so one allocation makes both.
-func wrap(to http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
+// knownAbilities holds the bits of the first type of writer. Most services have only one type, and each of the five
+// assertions takes some nanoseconds.
+var knownAbilities atomic.Pointer[abilities]
+
+type abilities struct {
+	of  reflect.Type
+	has int
+}
+
+// abilitiesOf returns the bits of the interfaces that a writer implements.
+func abilitiesOf(to http.ResponseWriter) int {
+	t, known := reflect.TypeOf(to), knownAbilities.Load()
+	if known != nil && known.of == t {
+		return known.has
+	}
 	has := 0
 	if _, ok := to.(http.Flusher); ok {
 		has |= flushes
@@ -34,7 +47,17 @@ func wrap(to http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
 	if _, ok := to.(io.ReaderFrom); ok {
 		has |= reads
 	}
-	switch has {
+	if known == nil {
+		knownAbilities.Store(&abilities{t, has})
+	}
+	return has
+}
+
+// wrap returns a ResponseWriter that records into w, with exactly the optional interfaces of the writer that w wraps. A
+// handler may behave differently if an interface is missing, or if one is added. Each combination needs a type, whose
+// methods are those of its embedded fields. All fields but the first point to the first, so one allocation makes both.
+func wrap(to http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
+	switch abilitiesOf(to) {
 	case flushes:
 		x := new(struct {
 			writer
