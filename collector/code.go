@@ -24,8 +24,9 @@ const (
 // OtherCode is the String of all codes that are not registered.
 const OtherCode = "other"
 
-// HTTPStatus returns the code of an HTTP status that is in IANA's registry, including unused and temporary entries, and
-// of 499, with which nginx logs a request whose client hung up. All other statuses share the code [OtherCode].
+// HTTPStatus returns the code of an HTTP status that is in IANA's registry, including unused and temporary entries, or
+// that nginx logs: 444 (the server closed the connection without a response), 494 to 498 (headers, certificates and
+// protocol), and 499 (the client hung up). All other statuses share the code [OtherCode].
 func HTTPStatus(status int) Code {
 	for _, r := range registered {
 		if r.from <= status && status <= r.to {
@@ -35,10 +36,10 @@ func HTTPStatus(status int) Code {
 	return Code{otherCode}
 }
 
-// registered holds the ranges of IANA's registry of HTTP status codes, the most common ones first, and 499.
+// registered holds the ranges of IANA's registry of HTTP status codes, the most common ones first, and of nginx's statuses.
 var registered = [...]struct{ from, to int }{
-	{200, 208}, {400, 418}, {300, 308}, {500, 508}, {421, 426}, {499, 499}, {100, 104}, {428, 429}, {431, 431},
-	{451, 451}, {226, 226}, {510, 511},
+	{200, 208}, {400, 418}, {300, 308}, {500, 508}, {421, 426}, {494, 499}, {100, 104}, {428, 429}, {431, 431},
+	{444, 444}, {451, 451}, {226, 226}, {510, 511},
 }
 
 // GRPCCode returns the code of a gRPC status. Numbers above Unauthenticated share the code [OtherCode].

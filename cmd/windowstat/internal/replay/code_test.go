@@ -15,7 +15,7 @@ import (
 // A log's statuses are the codes of what it tells of: with durations and without, in seconds so busy that calls that are alike
 // are put together, and with statuses that nobody has registered. Refused calls have none, nor have those whose line has none.
 func TestCodesAreTheStatuses(t *testing.T) {
-	statuses := []int{200, 200, 404, 429, 503, 299, 0, 499, 304}
+	statuses := []int{200, 200, 404, 429, 503, 299, 0, 499, 304, 444, 494}
 	for format, line := range map[string]string{"$msec $status $request_time": "%d.000 %s 0.500\n", "$msec $status": "%d.000 %s\n"} {
 		t.Run(format, func(t *testing.T) {
 			var text strings.Builder
