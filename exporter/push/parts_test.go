@@ -119,7 +119,7 @@ func TestServerWithoutHistograms(t *testing.T) {
 	for _, words := range []string{
 		"native histograms are disabled\n",
 		"Native Histograms not enabled for tenant", "nothing about them",
-		`unsupported metric type "METRIC_TYPE_GAUGEHISTOGRAM" for metric "windowstat_persecond_rt_distribution_seconds"`,
+		`unsupported metric type "METRIC_TYPE_GAUGEHISTOGRAM" for metric "rt_distribution_seconds"`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			j := newJob(t, Options{Histogram: true})

@@ -196,7 +196,8 @@ func (f *families) selected(s *Selection) []*family {
 }
 
 // views calls f for each selected resource and its dry runs, and for all inbound traffic as soon as it exists. The
-// Resource is nil except for a resource itself. The label names and values are valid only during the call. Size and Emit both use views, so they cover the same series.
+// Resource is nil except for a resource itself. The label names and values are valid only during the call. Size and
+// Emit both use views, so they cover the same series.
 func (r *Resources) views(s *Selection, f func(kind, *collector.Resource, *node.View, []string, []string)) {
 	labels, values := []string{"reason", "resource"}, make([]string, 2)
 	for _, x := range r.stats.Resources() {

@@ -1,5 +1,6 @@
 // Package text encodes Prometheus' text format, OpenMetrics 1.0, and VictoriaMetrics' dialect. It does not encode
-// OpenMetrics 2.0: prometheus/common 0.72.1 rejects it, and Prometheus 3.16 parses it only with an experimental feature.
+// OpenMetrics 2.0: prometheus/common 0.72.1 rejects it, and Prometheus 3.16 parses it only with an experimental
+// feature.
 //
 // A [Page] collects samples by family. The lines of a family must be consecutive, but streams emit series by series, so
 // nothing can be written before the last sample arrives. The page stores numbers, which take a quarter of the memory of

@@ -158,8 +158,8 @@ func (o *Options) pushFlags() (all flags.Set) {
 	return append(all, flags.Flag{
 		Name: "remote-write.protocol", Needs: []string{"remote-write.url"},
 		Value: flags.Parsed(&o.Exporter.Push[0].Format, "1.0", parseProtocol).Suggest("1.0", "2.0", "2.0-deltas"),
-		Usage: "`VERSION` of remote write: 1.0; 2.0, with metadata and cumulative counters; or 2.0-deltas, with deltas " +
-			"instead, for servers that use start timestamps",
+		Usage: "`VERSION` of remote write: 1.0; 2.0, with metadata and cumulative counters; or 2.0-deltas, with " +
+			"deltas instead, for servers that use start timestamps",
 	}, flags.Flag{
 		Name: "otlp.deltas", Value: flags.Bool(&o.deltas), Needs: []string{"otlp.url"},
 		Usage: "send sums and histograms of single seconds, with delta temporality, instead of cumulative ones",
