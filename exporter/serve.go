@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/limiter"
 	"github.com/windowstat/windowstat/internal/logonce"
 	"github.com/windowstat/windowstat/internal/netlimit"
 )

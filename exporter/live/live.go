@@ -57,7 +57,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/limiter"
 )
 
 // Defaults of [Options].

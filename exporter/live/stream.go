@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/background"
-	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/limiter"
 	"github.com/windowstat/windowstat/internal/clientip"
 )
 

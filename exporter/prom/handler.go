@@ -17,7 +17,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
-	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/limiter"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 

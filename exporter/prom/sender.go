@@ -19,7 +19,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
-	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/limiter"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/internal/clientip"
 )
@@ -28,7 +28,7 @@ import (
 // holds the bytes of its page for as long as its scrape may take, but no slot. The total of these bytes is limited to
 // [maxUnread] plus a page; beyond that the slowest reader is disconnected. See [limiter.Shares].
 type sender struct {
-	slots   *limiter.RenderSlots
+	slots   *limiter.Slots
 	unread  *limiter.Shares
 	proxies []netip.Prefix
 	zip     gzipped.Writers
@@ -47,7 +47,7 @@ const (
 
 // init initializes the sender of a page: metrics or seconds.
 func (s *sender) init(page string, proxies []netip.Prefix) {
-	s.slots = limiter.NewRenderSlots(maxResponses)
+	s.slots = limiter.NewSlots(maxResponses)
 	s.unread = limiter.NewShares(maxUnread, limiter.EvictOldest)
 	s.proxies, s.last.page = proxies, page
 }

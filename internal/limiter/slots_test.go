@@ -14,7 +14,7 @@ import (
 // The requests of a busy host wait for each other. Requests of other hosts do not wait for them.
 func TestSlotsAreFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewRenderSlots(2)
+		p := NewSlots(2)
 		var mu sync.Mutex
 		var order []string
 		acquire := func(request string) {
@@ -61,7 +61,7 @@ func sortPairs(order []string) []string {
 // A request that stops waiting holds no slot.
 func TestCanceledWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewRenderSlots(1)
+		p := NewSlots(1)
 		release, err := p.Acquire(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestCanceledWaits(t *testing.T) {
 // The queue is bounded: a flood is refused immediately, and other hosts get slots.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewRenderSlots(1)
+		p := NewSlots(1)
 		release, err := p.Acquire(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)

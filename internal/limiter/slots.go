@@ -1,5 +1,5 @@
-// Package limiter caps concurrent page renderings, unread response bytes and streams, over all clients together, and
-// shares each cap fairly between hosts.
+// Package limiter caps concurrent computations such as the rendering of pages, unread bytes and streams, over all
+// clients together, and shares each cap fairly between hosts.
 //
 // A page is rendered while its request holds a slot, and written after the slot was released, so no request waits for a
 // slow reader. Package fairshare decides which host loses a share if a cap is reached.
@@ -15,10 +15,10 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// RenderSlots limits the number of pages that are rendered concurrently. The next free slot goes to the host with the
-// fewest slots, and to its oldest request, so the requests of a busy host wait for each other. Create it with
-// [NewRenderSlots]. It is safe for concurrent use.
-type RenderSlots struct {
+// Slots limits the number of requests that are computed concurrently, for example the number of pages that are rendered.
+// The next free slot goes to the host with the fewest slots, and to its oldest request, so the requests of a busy host
+// wait for each other. Create it with [NewSlots]. It is safe for concurrent use.
+type Slots struct {
 	queue *Shares // limits the waiting requests
 
 	mu   sync.Mutex // guards the fields below
@@ -34,14 +34,14 @@ var ErrBusy = errors.New("too many requests are being served")
 // maxWaiting is the capacity of the queue.
 const maxWaiting = 1000
 
-// NewRenderSlots returns n free slots.
-func NewRenderSlots(n int) *RenderSlots {
-	return &RenderSlots{free: n, queue: NewShares(maxWaiting, EvictNewest)}
+// NewSlots returns n free slots.
+func NewSlots(n int) *Slots {
+	return &Slots{free: n, queue: NewShares(maxWaiting, EvictNewest)}
 }
 
 // Acquire waits for a slot until ctx ends, and returns the function that releases it. Further calls of release do
 // nothing. The error is [ErrBusy], or the cause of ctx if ctx was canceled.
-func (p *RenderSlots) Acquire(ctx context.Context, host string) (release func(), err error) {
+func (p *Slots) Acquire(ctx context.Context, host string) (release func(), err error) {
 	p.mu.Lock()
 	if p.free > 0 {
 		defer p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *RenderSlots) Acquire(ctx context.Context, host string) (release func(),
 }
 
 // grant takes a free slot and returns the function that releases it. mu must be held.
-func (p *RenderSlots) grant(host string) (release func()) {
+func (p *Slots) grant(host string) (release func()) {
 	p.free--
 	x := p.all.Add(host, -1, nil)
 	p.all.Rank(x, 1)
