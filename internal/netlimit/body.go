@@ -37,6 +37,20 @@ func Bodies(next http.Handler, stall time.Duration) http.Handler {
 	})
 }
 
+// Abort ends the reads of a request body that a handler got from [Bodies]: a running read and all later ones fail. The
+// handler can still respond; then the server closes the connection, or the stream in HTTP/2. Abort does not block, and
+// any goroutine may call it until the handler returns. It does nothing to other bodies.
+func Abort(of io.ReadCloser) {
+	if b, ok := of.(*body); ok {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !b.eof && !b.ended {
+			b.aborted = true
+			b.deadline(-time.Second)
+		}
+	}
+}
+
 // body is the body of a request. Each read has its own deadline.
 type body struct {
 	io.ReadCloser
@@ -46,6 +60,7 @@ type body struct {
 	reading sync.Mutex // held during a read
 	mu      sync.Mutex // guards the fields below
 	eof     bool       // the body was read; the server now waits without a deadline for the client to disconnect
+	aborted bool       // Abort was called; the deadline remains in the past
 	ended   bool       // the handler has returned; the connection belongs to the server
 }
 
@@ -69,17 +84,18 @@ func (b *body) Read(p []byte) (int, error) {
 func (b *body) arm() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.eof && !b.ended {
+	if !b.eof && !b.ended && !b.aborted {
 		b.deadline(b.stall)
 	}
-	return !b.ended
+	return !b.ended && !b.aborted
 }
 
-// end interrupts a running read, and gives the client at most rest for the remaining body.
+// end interrupts a running read, and gives the client at most rest for the remaining body. It gives no time after an
+// abort: the server fails to read the remaining body, and closes the connection after the response.
 func (b *body) end() {
 	b.mu.Lock()
 	b.ended = true
-	left := !b.eof
+	left, closed := !b.eof, b.aborted
 	if left {
 		b.deadline(-time.Second)
 	}
@@ -87,7 +103,9 @@ func (b *body) end() {
 	if left {
 		b.reading.Lock() // wait for the end of the last read
 		defer b.reading.Unlock()
-		b.deadline(min(rest, b.stall))
+		if !closed {
+			b.deadline(min(rest, b.stall))
+		}
 	}
 }
 

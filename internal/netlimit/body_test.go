@@ -204,3 +204,37 @@ func TestIdleConnectionHasItsOwnDeadline(t *testing.T) {
 		}
 	})
 }
+
+// Abort ends the running read of a body. The client gets the response of the handler, and the connection is closed
+// although the client would send more.
+func TestAbort(t *testing.T) {
+	for name, after := range map[string]time.Duration{"during a read": time.Second, "between two reads": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var took time.Duration
+				c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+					begin := time.Now()
+					_, err := io.ReadFull(r.Body, make([]byte, 4))
+					if after > 0 {
+						time.AfterFunc(after, func() { Abort(r.Body) })
+					} else {
+						Abort(r.Body)
+					}
+					if err == nil {
+						_, err = r.Body.Read(make([]byte, 1))
+					}
+					if err == nil {
+						t.Error("the read succeeds")
+					}
+					took = time.Since(begin)
+					w.WriteHeader(http.StatusServiceUnavailable)
+				})
+				fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nhalf")
+				status, open := answer(t, c)
+				if status != "HTTP/1.1 503 Service Unavailable" || took != after || open > after+time.Second {
+					t.Errorf("%s after %v, closed after %v", status, took, open)
+				}
+			})
+		})
+	}
+}
