@@ -1,38 +1,44 @@
 package otlp
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 	"github.com/windowstat/windowstat/collector"
 )
 
-// attributes are those of a span that count, by OpenTelemetry's semantic conventions, present and past. None has all of them.
+// attributes are the attributes of a span that windowstat uses, from the current and earlier semantic conventions. A
+// span has some of them.
 type attributes struct {
-	status   int64 // of HTTP; 0 for none
-	grpc     int64 // code, and 1 more; 0 for none
-	response []byte
-	system   []byte // of RPC
+	status int16 // of HTTP; 0 if absent
+	grpc   int16 // gRPC code plus 1; 0 if absent
+	step   bool  // the span is a step of a connection
 
-	method, route         []byte // of HTTP
-	rpcService, rpcMethod []byte
-	peer                  []byte
+	method, route, template []byte // of HTTP
+	system                  []byte // of RPC
+	response                value  // status of RPC, which is a gRPC code if system is based on gRPC
+	rpcService, rpcMethod   []byte
+
+	// Targets of outbound calls.
+	peer, address, destination []byte
+	dbSystem, dbNamespace      []byte
 }
 
-// value is that of an attribute: text or a number. Others are not read.
-type value struct {
-	text     []byte
-	number   int64
-	isNumber bool
-}
-
-// set takes an attribute that counts.
+// set records an attribute that windowstat uses. Numbers are read from every type that can hold them. Names are text
+// only.
 func (a *attributes) set(key []byte, v value) {
+	switch string(key) {
+	case "http.response.status_code", "http.status_code":
+		a.status = httpStatus(v)
+	case "rpc.grpc.status_code":
+		a.grpc = grpcCode(v)
+	case "rpc.response.status_code", "rpc.connect_rpc.error_code":
+		a.response = v
+	case "dns.question.name":
+		a.step = true
+	}
 	if v.isNumber {
-		switch string(key) {
-		case "http.response.status_code", "http.status_code":
-			a.status = v.number
-		case "rpc.grpc.status_code":
-			a.grpc = min(max(v.number, -1), 1<<32) + 1
-		}
 		return
 	}
 	switch string(key) {
@@ -40,38 +46,79 @@ func (a *attributes) set(key []byte, v value) {
 		a.method = v.text
 	case "http.route":
 		a.route = v.text
+	case "url.template":
+		a.template = v.text
 	case "rpc.system", "rpc.system.name":
 		a.system = v.text
 	case "rpc.service":
 		a.rpcService = v.text
 	case "rpc.method":
 		a.rpcMethod = v.text
-	case "rpc.response.status_code":
-		a.response = v.text
 	case "service.peer.name", "peer.service":
 		a.peer = v.text
+	case "server.address":
+		a.address = v.text
+	case "net.peer.name":
+		if len(a.address) == 0 {
+			a.address = v.text
+		}
+	case "db.system", "db.system.name":
+		a.dbSystem = v.text
+	case "db.namespace", "db.name":
+		a.dbNamespace = v.text
+	case "messaging.destination.name", "messaging.destination":
+		a.destination = v.text
 	}
 }
 
-// Codes that nobody has registered.
+// Codes that are not registered. A Collector exports them as [collector.OtherCode].
 const (
 	otherGRPC   = 99
 	otherStatus = 999
 )
 
-// code is how the call was answered, as a timeline has it: what is no number of the protocol is one of those that nobody has registered.
-func (a *attributes) code() int16 {
-	switch {
-	// The code of gRPC says more than the status of HTTP below it, which is 200 also for calls that failed.
-	case a.grpc > 0:
-		return timeline.GRPC + int16(min(a.grpc-1, otherGRPC))
-	case len(a.response) > 0 && string(a.system) == "grpc":
-		if number, ok := collector.GRPCCodeNumber(string(a.response)); ok {
-			return timeline.GRPC + int16(number)
-		}
-		return timeline.GRPC + otherGRPC
-	case a.status < 0 || a.status > otherStatus:
-		return otherStatus
+// httpStatus returns the status in an attribute, 0 if it has none, and otherStatus if it is not a status.
+func httpStatus(v value) int16 {
+	n, _ := v.integer()
+	if n < 0 || n > otherStatus {
+		n = otherStatus
 	}
-	return int16(a.status)
+	return int16(n)
+}
+
+// grpcCode returns the gRPC code in an attribute plus 1, and 0 if it has none. Codes have numbers and names. A negative
+// number is no code.
+func grpcCode(v value) int16 {
+	n, ok := v.integer()
+	if n == unreadable && !v.isNumber {
+		if named, known := collector.GRPCCodeNumber(string(bytes.TrimSpace(v.text))); known {
+			n = int64(named)
+		}
+	}
+	if !ok || n < 0 {
+		return 0
+	}
+	return int16(min(n, otherGRPC)) + 1
+}
+
+// code returns the code of the response, in the form of [timeline.Call.Status].
+func (a *attributes) code() int16 {
+	grpc := a.grpc
+	if grpc == 0 && a.isGRPC() {
+		grpc = grpcCode(a.response)
+	}
+	if grpc > 0 {
+		// Preferred to the HTTP status of the same call, which is 200 even if the call failed.
+		return timeline.GRPC + grpc - 1
+	}
+	return a.status
+}
+
+// isGRPC reports whether the codes of the RPC system are those of gRPC. Connect has the same codes.
+func (a *attributes) isGRPC() bool {
+	switch strings.ToLower(string(a.system)) {
+	case "grpc", "connect_rpc", "connectrpc":
+		return true
+	}
+	return false
 }

@@ -1,79 +1,170 @@
 package otlp
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"io"
-	"sync/atomic"
+	"net/http"
+	"os"
+	"time"
 
-	"github.com/klauspost/compress/gzip"
+	"github.com/windowstat/windowstat/internal/clientip"
+	"github.com/windowstat/windowstat/internal/limiter"
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 const (
-	// maxBody is how many bytes a request may have, unpacked.
+	// maxBody is the maximum size of a message, both compressed and decompressed.
 	maxBody = 16 << 20
-	// maxMemory is what the bodies of all requests may take together: thousands of common ones.
+	// maxMemory is the maximum total of the bodies that have arrived and are not decoded yet. It suffices for hundreds
+	// of typical requests.
 	maxMemory = 4 * maxBody
-	// firstBuffer holds the spans of a small service.
-	firstBuffer = 16 << 10
+	// maxRequests is the maximum number of requests in progress. One that waits for its body takes some 20 KiB for its
+	// goroutine, its headers and its HTTP/2 stream, which are not part of maxMemory.
+	maxRequests = 1024
+
+	// firstBytes of a body are part of the cost of a request. The next ones take memory from the budget.
+	firstBytes = 512
+	// minGrowth is the smallest allocation from the budget.
+	minGrowth = 4 << 10
+
+	// A body may take bodyTime, and a second more for each minRate bytes. Senders give up after ten seconds by default.
+	bodyTime = time.Minute
+	minRate  = 16 << 10
 )
 
-// body is that of a request. What it takes of the memory for all grows with what its sender has sent, and not with what its headers
-// announce: a thousand requests that promise 16 MiB and send nothing keep nobody out.
-type body struct {
-	used  *atomic.Int64 // by all
-	bytes []byte
+// bodies holds the bodies of requests that are in progress, within bounds for all hosts together.
+//
+// A body takes memory when bytes arrive, not when its headers announce them, and at most twice what has arrived plus
+// minGrowth. Compressed bodies are decompressed only when they have arrived completely (see decoder), so a body that
+// would decompress to 16 MiB takes no more than another one while it is incomplete.
+//
+// If a bound is reached, the host that holds the most loses its oldest body: its reads are interrupted, and its sender
+// gets 503. A host therefore cannot keep out other hosts, whether it sends half bodies, headers only or large bodies. A
+// host without a rival may use everything. A bound for a single host would hurt Collectors that send for many services.
+type bodies struct {
+	requests *limiter.Shares // number of requests
+	memory   *limiter.Shares // bytes
 }
 
-// read reads to the end. What a packed body unpacks to is bounded as what is not packed.
-func (b *body) read(from io.Reader, packed bool) error {
-	if packed {
-		z, err := gzip.NewReader(from)
-		if err != nil {
-			return err
-		}
-		from = z
+func newBodies() bodies {
+	return bodies{
+		requests: limiter.NewShares(maxRequests, limiter.EvictOldest),
+		memory:   limiter.NewShares(maxMemory, limiter.EvictOldest),
 	}
+}
+
+// body is the body of a request. The caller must call free when it no longer needs the bytes.
+type body struct {
+	ctx   context.Context // its cause is errBusy after an eviction
+	host  string
+	bytes []byte
+
+	all   *bodies
+	evict func() error
+	gives []func() // return the shares of the body
+}
+
+// open starts a request: it is a request in progress until free is called.
+func (a *bodies) open(r *http.Request) (*body, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	b := &body{ctx: ctx, host: clientip.OfAddress(r.RemoteAddr), all: a}
+	b.evict = func() error {
+		cancel(errBusy) // ends a wait for a decoder
+		netlimit.Abort(r.Body)
+		return nil
+	}
+	b.gives = append(b.gives, func() { cancel(nil) })
+	give, ok := a.requests.Take(b.host, 1, b.evict)
+	if !ok {
+		return b, errBusy
+	}
+	b.gives = append(b.gives, give)
+	return b, nil
+}
+
+// free returns everything that the body holds.
+func (b *body) free() {
+	for _, give := range b.gives {
+		give()
+	}
+	b.bytes = nil
+}
+
+// frameHeader is the length of a gRPC frame's header: a byte that is 1 if the message is compressed, and the length of
+// the message.
+const frameHeader = 5
+
+// read reads from until its end, or if framed is true, until the end of the first gRPC frame, which bytes then contains
+// with its header. The length is the announced one, or negative; it only prevents that the buffer grows beyond it.
+func (b *body) read(from io.Reader, length int64, framed bool) error {
+	begin, limit := time.Now(), int64(maxBody)
+	if framed {
+		limit += frameHeader
+	}
+	if length > limit {
+		return errTooLarge
+	}
+	b.bytes = make([]byte, 0, firstBytes)
 	for {
-		if n := cap(b.bytes); len(b.bytes) == n {
-			size := min(max(2*n, firstBuffer), maxBody+1)
-			if b.used.Add(int64(size-n)) > maxMemory {
-				b.used.Add(int64(n - size))
-				return errBusy
-			}
-			b.bytes = append(make([]byte, 0, size), b.bytes...)
+		if err := b.grow(length, limit); err != nil {
+			return err
 		}
 		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
+		arrived := int64(len(b.bytes))
+		if framed && arrived >= frameHeader {
+			if length = frameHeader + int64(binary.BigEndian.Uint32(b.bytes[1:])); arrived >= length {
+				b.bytes = b.bytes[:length]
+				return nil
+			}
+		}
 		switch {
-		case len(b.bytes) > maxBody:
+		case arrived > limit || framed && length > limit:
 			return errTooLarge
+		case err == io.EOF && framed:
+			return errIncomplete
 		case err == io.EOF:
 			return nil
 		case err != nil:
-			return err
+			return b.failure(err)
+		case time.Since(begin) > bodyTime+time.Duration(arrived)*time.Second/minRate:
+			return errSlow
 		}
 	}
 }
 
-// readFrame reads a message of gRPC: behind whether it is packed, and its length.
-func (b *body) readFrame(from io.Reader, encoding string) error {
-	var header [5]byte
-	if _, err := io.ReadFull(from, header[:]); err != nil {
-		return err
-	}
-	packed, length := header[0] != 0, binary.BigEndian.Uint32(header[1:])
+// failure returns the failure for an error of a read.
+func (b *body) failure(err error) error {
 	switch {
-	case length > maxBody:
-		return errTooLarge
-	case packed && encoding != "gzip":
-		return errEncoding
+	case context.Cause(b.ctx) == errBusy:
+		return errBusy
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errSlow
 	}
-	err := b.read(io.LimitReader(from, int64(length)), packed)
-	if err == nil && !packed && len(b.bytes) < int(length) {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
+	return errIncomplete
 }
 
-// free gives the memory back.
-func (b *body) free() { b.used.Add(-int64(cap(b.bytes))) }
+// grow doubles a full buffer, up to one byte more than length and limit: without that byte, a read would not see the
+// end. It takes the memory from the budget.
+func (b *body) grow(length, limit int64) error {
+	had := cap(b.bytes)
+	if len(b.bytes) < had {
+		return nil
+	}
+	size := min(max(2*had, minGrowth), int(limit)+1)
+	if length >= int64(had) {
+		size = int(min(int64(size), length+1))
+	}
+	give, ok := b.all.memory.Take(b.host, size-had, b.evict)
+	if !ok || b.ctx.Err() != nil { // Take may have evicted this body
+		if ok {
+			give()
+		}
+		return errBusy
+	}
+	b.gives = append(b.gives, give)
+	b.bytes = append(make([]byte, 0, size), b.bytes...)
+	return nil
+}

@@ -5,16 +5,12 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -62,7 +58,7 @@ func post(h http.Handler, contentType, encoding string, body []byte) *httptest.R
 
 func newTestHandler(t testing.TB, o Options) (*handler, *receiving) {
 	r := receive(t, o, time.Now(), time.Time{})
-	return newHandler(r.receiver), r
+	return newHandler(r.receiver, testLogger(t)), r
 }
 
 // Whatever a span is written in, it is the same call, with the same name, code and outcome.
@@ -171,7 +167,7 @@ func rejectedOf(t *testing.T, answer []byte) string {
 	t.Helper()
 	n := int64(0)
 	partial := []*field{{1, "", integer, nil, func(_ *batch, v value) { n = v.number }}}
-	if err := new(batch).protobufMessage(&field{of: []*field{{1, "", message, partial, nil}}}, answer); err != nil {
+	if err := new(batch).protobufMessage(&field{fields: []*field{{1, "", message, partial, nil}}}, answer); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(n)
@@ -229,9 +225,7 @@ func TestBadRequests(t *testing.T) {
 	if r.counts != (counts{}) {
 		t.Errorf("%+v, want that nothing is counted", r.counts)
 	}
-	if used := h.used.Load(); used != 0 {
-		t.Errorf("%d bytes are still used", used)
-	}
+	checkNothingHeld(t, h)
 	if w := post(h, protobufType, "", nil); w.Code != 200 || w.Body.Len() != 0 {
 		t.Errorf("nothing: %d %q, want 200 and nothing", w.Code, w.Body)
 	}
@@ -391,66 +385,3 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// Bodies that are read take memory together, and none takes more than it has sent.
-func TestBodiesShareTheMemory(t *testing.T) {
-	h, _ := newTestHandler(t, Options{})
-	url := "http://" + listenTo(t, h) + tracesPath
-	h.used.Store(maxMemory)
-	answer, err := http.Post(url, protobufType, bytes.NewReader(toProtobuf(ago(1, time.Second))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
-		t.Errorf("%s, Retry-After %q", answer.Status, answer.Header.Get("Retry-After"))
-	}
-	h.used.Store(0)
-	// Senders that stand still, and one that never reads, hold nobody up, and their connections end.
-	var stalled sync.WaitGroup
-	stalled.Go(func() {
-		c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), tracesPath))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer func() { _ = c.Close() }()
-		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
-		requests := bytes.Repeat(fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 0\r\n\r\n", tracesPath, protobufType), 1000)
-		for err == nil {
-			_ = c.SetWriteDeadline(time.Now().Add(10 * time.Second))
-			_, err = c.Write(requests)
-		}
-		// Behind a closed window the kernel may not hear of the end until it asks again, after up to two minutes: reading has it ask.
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-			_, err = io.Copy(io.Discard, c)
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error("a client that never reads is still connected")
-		}
-	})
-	for range 20 {
-		stalled.Go(func() {
-			c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), tracesPath))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer func() { _ = c.Close() }()
-			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 1000000\r\n\r\n%s", tracesPath, protobufType, make([]byte, 1000))
-			_, _ = io.Copy(io.Discard, c) // until the server has had enough
-		})
-	}
-	answer, err = http.Post(url, protobufType, bytes.NewReader(toProtobuf(ago(1, time.Second))))
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Errorf("beside those that stand still: %v, %v", answer, err)
-	}
-	_ = answer.Body.Close()
-	stalled.Wait()
-	for deadline := time.Now().Add(10 * time.Second); h.used.Load() != 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		continue
-	}
-	if used := h.used.Load(); used != 0 {
-		t.Errorf("%d bytes are still used", used)
-	}
-}

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"bytes"
 	"math"
 	"net/http"
 	"time"
@@ -11,13 +10,13 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// resource is one that spans are counted for.
+// resource is a resource that spans are counted for.
 type resource struct {
 	key       resourceKey
 	id        int32
 	used      int64   // Unix time of the last span
-	remainder float64 // of a call, that the weights of its spans leave over
-	gone      bool    // it was evicted, and its id may be another one's
+	remainder float64 // fraction of a call, left over from the weights of its spans
+	gone      bool    // it was evicted, and its id may belong to another resource
 }
 
 type resourceKey struct {
@@ -25,50 +24,60 @@ type resourceKey struct {
 	direction
 }
 
-// names are the resources of spans, and their bounds. A name that a service has made itself is its resource from the first call on. One
-// that a stranger may have made up, such as the path of a request without a route, is earned as in the proxy, see [httpstat.Names], but
-// by its first answer already: a span has its answer when it is named.
+// names maps spans to resources, and bounds the number of resources.
 //
-// Of all together there are as many as the options say. A service may have one more while it has fewer than are left, or fewer than eight, so
-// one service alone gets half of them, and ten thousand take no more memory than one. A new one evicts those that have been idle for eleven
-// minutes. A call for which there is no capacity counts for [collector.Other]. A busy name is never evicted.
+// A name that a service has made itself is a resource from its first call on. A name that a client may have invented,
+// such as the path of a request without a route, is earned as in the proxy, see [httpstat.Names], but by its first
+// response already: a span has its response when it is named. A bare method ("GET") is the name of requests for any
+// path, so only calls that the service answered count for it.
 //
-// Naming is most of what a span costs, so what it found is remembered for the words that it found it for: a span whose words have come
-// before costs a lookup. It is not safe for concurrent use.
+// The options limit the number of resources. A service may add one while it has fewer than are free, or fewer than
+// eight. One service alone therefore gets half of them, and ten thousand services take no more memory than one. A new
+// resource evicts those that have been idle for eleven minutes; it never evicts a busy one. Without capacity, a call
+// counts for [collector.Other].
+//
+// Naming is most of the cost of a span, so names keeps the result for each text from which a name was made. A span with
+// a known text costs a lookup. It is not safe for concurrent use.
 type names struct {
-	service string // the only one that is counted, whose name is not in those of its resources; empty for all
+	service string // the only one that is counted, whose resources do not contain its name; empty for all services
 	earned  *httpstat.Names
 	most    int
 
-	known map[string]*knownName // by all that a name is made of
-	byKey map[resourceKey]*resource
-	inUse fairshare.Table[string, *resource] // by service
-	list  []*resource                        // by id
-	free  []int32
-	now   int64 // Unix time
-	key   []byte
+	known   map[string]*knownName // by key, see of
+	byKey   map[resourceKey]*resource
+	inUse   fairshare.Table[string, *resource] // by service
+	list    []*resource                        // by id
+	free    []int32                            // unused ids
+	targets *targets
+	now     int64  // Unix time of the current request
+	key     []byte // buffer
 }
 
-// knownName is a name that has come, and its resource when it came last.
+// knownName is the result for a text.
 type knownName struct {
 	plain    string
 	service  string
-	resource *resource
+	bare     bool      // see operation
+	target   *target   // nil without one
+	resource *resource // of the latest span
 }
 
 const (
-	// maxKnown is how many names are remembered. Then all are forgotten, and those that are in use come back.
+	// maxKnown is the maximum number of known names. When it is reached, all are removed; those in use return.
 	maxKnown = 50_000
-	// maxKey is how long the words of a name may be that is remembered.
+	// maxKey is the maximum length of the text of a known name. Longer names are made for each span.
 	maxKey = 1 << 10
-	// idleAfter is how long a resource has been idle that is evicted: a minute longer than the Collector keeps its seconds for, so that
-	// every way out has had them, and the Collector has capacity by then.
+	// idleAfter is the idle time in seconds after which a resource may be evicted. It is a minute longer than the
+	// history of the Collector, so every exporter has received its seconds, and the Collector has retired it.
 	idleAfter = int64((collector.DefaultHistory + time.Minute) / time.Second)
 )
 
 func newNames(service string, earned *httpstat.Names, most int) *names {
-	n := &names{service: service, earned: earned, most: most, known: map[string]*knownName{}, byKey: map[resourceKey]*resource{}}
-	n.inUse.Kept = math.MaxInt
+	n := &names{
+		service: service, earned: earned, most: most,
+		known: map[string]*knownName{}, byKey: map[resourceKey]*resource{}, targets: newTargets(most),
+	}
+	n.inUse.Kept = math.MaxInt // evict the longest idle resource of all services
 	n.inUse.Used = func(r *resource) int64 { return r.used }
 	return n
 }
@@ -79,64 +88,65 @@ func (n *names) of(s *span) *resource {
 	if s.ownName() {
 		own = 1
 	}
+	name := s.spanName(d)
+	if n.service == "" {
+		name.service = s.service
+	}
 	n.key = append(append(append(n.key[:0], byte(d), own), s.service...), 0)
 	at := len(n.key)
-	n.key = n.append(n.key, s, d)
+	n.key = name.append(n.key, nil)
 	k := n.known[string(n.key)]
-	if k == nil {
-		k = &knownName{plain: collector.CleanName(string(n.key[at:])), service: collector.CleanName(string(s.service))}
-		if len(n.key) <= maxKey {
-			if len(n.known) >= maxKnown {
-				clear(n.known)
-			}
-			n.known[string(n.key)] = k
-		}
+	if k == nil || k.target != nil && k.target.gone {
+		k = n.know(s, &name, n.key[at:])
 	}
-	name, service := k.plain, k.service
+	if k.target != nil {
+		k.target.used = n.now
+	}
+	plain, service := k.plain, k.service
 	if own == 0 {
-		if s.answered() { // this call may earn the name that it is counted for
-			n.earned.Learn(k.plain, k.service, http.StatusOK)
-		}
-		var standing httpstat.NameStatus
-		if name, standing = n.earned.Name(k.plain, k.service); standing == httpstat.Unearned {
-			name, service = httpstat.Unmatched, ""
-		}
+		plain, service = n.unowned(k, s.answered())
 	}
-	if r := k.resource; r == nil || r.gone || r.key.name != name {
-		k.resource = n.resource(service, resourceKey{name, d})
+	if r := k.resource; r == nil || r.gone || r.key.name != plain {
+		k.resource = n.resource(service, resourceKey{plain, d})
 	}
 	k.resource.used = n.now
 	return k.resource
 }
 
-// append appends the plain name of a span: what it says of its route or its method, or else its name. The peer of an outbound call stands
-// before that, and before all the service, unless only one is counted.
-func (n *names) append(b []byte, s *span, d direction) []byte {
-	if n.service == "" && len(s.service) > 0 {
-		b = append(append(b, s.service...), ": "...)
-	}
-	if d == outbound && len(s.peer) > 0 {
-		b = append(append(b, s.peer...), ": "...)
-	}
-	switch {
-	case len(s.route) > 0 && d != outbound:
-		if m := s.method; len(m) > 0 && !(bytes.HasPrefix(s.route, m) && bytes.HasPrefix(s.route[len(m):], []byte(" "))) {
-			if string(m) == "_OTHER" {
-				m = []byte("HTTP") // as names of spans have it
-			}
-			b = append(append(b, m...), ' ')
+// know returns a new known name for n.key, whose last part is text.
+func (n *names) know(s *span, name *spanName, text []byte) *knownName {
+	k := &knownName{service: collector.CleanName(string(s.service)), bare: name.operation.bare}
+	if len(name.target) > 0 {
+		k.target = n.targets.use(k.service, string(name.system)+" "+string(name.target), n.now)
+		if k.target == nil {
+			k.plain = collector.CleanName(string(name.append(nil, star)))
+			return k // not stored, because the target may get its own name later
 		}
-		return append(b, s.route...)
-	case len(s.rpcMethod) > 0:
-		if len(s.rpcService) > 0 && !bytes.Contains(s.rpcMethod, []byte("/")) {
-			b = append(append(b, s.rpcService...), '/')
-		}
-		return append(b, s.rpcMethod...)
 	}
-	return append(b, s.name...)
+	k.plain = collector.CleanName(string(text))
+	if len(n.key) <= maxKey {
+		if len(n.known) >= maxKnown {
+			clear(n.known)
+		}
+		n.known[string(n.key)] = k
+	}
+	return k
 }
 
-// resource returns the resource of a key, which is made if there is capacity.
+// unowned returns the name of a call whose plain name a client may have invented, and the service that has it.
+func (n *names) unowned(k *knownName, answered bool) (name, service string) {
+	if answered { // this call may earn the name that it is counted for
+		n.earned.Learn(k.plain, k.service, http.StatusOK)
+	}
+	if answered || !k.bare {
+		if name, status := n.earned.Name(k.plain, k.service); status != httpstat.Unearned {
+			return name, k.service
+		}
+	}
+	return httpstat.Unmatched, ""
+}
+
+// resource returns the resource of a key, or [collector.Other] if there is no capacity for a new one.
 func (n *names) resource(service string, key resourceKey) *resource {
 	if r := n.byKey[key]; r != nil {
 		return r
@@ -160,7 +170,7 @@ func (n *names) resource(service string, key resourceKey) *resource {
 	return r
 }
 
-// admits reports whether a service may have one more resource. It evicts those that are idle.
+// admits evicts the idle resources, and reports whether a service may add one.
 func (n *names) admits(service string) bool {
 	for x := n.inUse.First(); x != nil && n.now-x.Value.used > idleAfter; x = n.inUse.First() {
 		r := x.Value
@@ -171,10 +181,14 @@ func (n *names) admits(service string) bool {
 	return fairshare.MayHave(n.inUse.Amount(service), n.inUse.Len(), n.most)
 }
 
-// optionsOf are the options of calls, by their direction.
-var optionsOf = [...][]collector.CallOption{inbound: {collector.Inbound()}, outbound: {collector.Outbound()}, nested: nil}
+// optionsOf holds the options of calls by their direction.
+var optionsOf = [...][]collector.CallOption{
+	inbound:  {collector.Inbound()},
+	outbound: {collector.Outbound()},
+	nested:   nil,
+}
 
-// resourceOf is the name of a resource by its id, and the options of its calls.
+// resourceOf returns the name of the resource with an id, and the options of its calls.
 func (n *names) resourceOf(id int32) (string, []collector.CallOption) {
 	key := n.list[id].key
 	return key.name, optionsOf[key.direction]

@@ -1,51 +1,65 @@
 package otlp
 
 import (
+	"math"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// protobuf decodes a request. It passes over the fields that do not count, however many there are.
+// protobuf decodes a request. It passes over unknown fields, however many there are.
 func (b *batch) protobuf(body []byte) error { return b.protobufMessage(request, body) }
 
 func (b *batch) protobufMessage(m *field, body []byte) error {
 	for len(body) > 0 {
-		number, kind, n := protowire.ConsumeTag(body)
+		number, wire, n := protowire.ConsumeTag(body)
 		if n < 0 {
-			return errHalf
+			return invalid("the message is not protobuf, or is truncated")
 		}
 		body = body[n:]
-		v, x := value{isNumber: kind != protowire.BytesType}, uint64(0)
-		switch kind {
-		case protowire.BytesType:
-			v.text, n = protowire.ConsumeBytes(body)
-		case protowire.VarintType:
-			x, n = protowire.ConsumeVarint(body)
-		case protowire.Fixed64Type:
-			x, n = protowire.ConsumeFixed64(body)
-		case protowire.Fixed32Type:
-			var short uint32
-			short, n = protowire.ConsumeFixed32(body)
-			x = uint64(short)
-		default:
-			number, n = 0, protowire.ConsumeFieldValue(number, kind, body)
-		}
-		if n < 0 {
-			return errHalf
-		}
-		body, v.number = body[n:], int64(x)
-		// A field of another type than its own is another field, as for all decoders of protobuf.
-		i := slices.IndexFunc(m.of, func(f *field) bool { return f.number == number && (f.kind == integer) == v.isNumber })
-		switch {
-		case i < 0:
-		case m.of[i].kind == message:
-			if err := b.protobufMessage(m.of[i], v.text); err != nil {
-				return err
+		i := slices.IndexFunc(m.fields, func(f *field) bool { return f.number == number && f.kind.wireType() == wire })
+		if i < 0 {
+			if n = protowire.ConsumeFieldValue(number, wire, body); n < 0 {
+				return invalid("an unknown field is not protobuf, or is truncated")
 			}
-		default:
-			m.of[i].set(b, v)
+			body = body[n:]
+			continue
+		}
+		f := m.fields[i]
+		v, n := protobufValue(f, body)
+		if n < 0 {
+			return f.in(invalid("the value is truncated"))
+		}
+		body = body[n:]
+		if f.kind != message {
+			f.set(b, v)
+		} else if err := b.protobufMessage(f, v.text); err != nil {
+			return f.in(err)
 		}
 	}
 	return b.end(m)
+}
+
+// protobufValue decodes the value of a field. It returns the number of bytes, which is negative if they are invalid.
+func protobufValue(f *field, body []byte) (v value, n int) {
+	v.isNumber = true
+	var x uint64
+	switch f.kind.wireType() {
+	case protowire.VarintType:
+		x, n = protowire.ConsumeVarint(body)
+	case protowire.Fixed64Type:
+		x, n = protowire.ConsumeFixed64(body)
+	case protowire.Fixed32Type:
+		var short uint32
+		short, n = protowire.ConsumeFixed32(body)
+		x = uint64(short)
+	default:
+		v.isNumber = false
+		v.text, n = protowire.ConsumeBytes(body)
+	}
+	v.number = int64(x)
+	if f.kind == double {
+		v.number = fromDouble(math.Float64frombits(x))
+	}
+	return v, n
 }

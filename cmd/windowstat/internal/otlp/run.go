@@ -1,13 +1,23 @@
-// Package otlp receives spans by OpenTelemetry's protocol and counts them as calls, in the seconds in which they were.
+// Package otlp receives spans by OpenTelemetry's protocol and counts them as calls, in the seconds of their starts and
+// ends.
 //
-// The way of a span: a request comes by HTTP or gRPC (handler), its body is read within bounds (body) and decoded as protobuf or JSON,
-// of which only the fields that count are read (protobuf, json; batch has their table). A [receiver] passes over spans that it has seen (seen), names
-// the others (names), weighs those that are sampled (span), and puts them into a timeline. A second is played, and so counted by a
-// Collector, when the tolerance and a second are over after it. [Options.Run] is the command: it serves what is counted.
+// The path of a span:
 //
-// Of the protocol that much is written here which the receiver needs: whole messages by OpenTelemetry's own packages take several times as long to
-// decode, and bring gRPC's library with them. Fields, statuses and what senders repeat are those of OTLP 1.11; attributes are those of the
-// semantic conventions 1.43, and of those before they were stable.
+//	handler, failure            a request arrives over HTTP or gRPC
+//	body                        its bytes are read, within bounds that all hosts share
+//	decoder                     one of a few decoders decompresses it
+//	protobuf, json, fields      and decodes the fields that windowstat uses
+//	batch, span, attributes     into spans
+//	receiver, seen              duplicates, late spans and spans from the future are counted as such
+//	names, naming, targets      all others get the name of a resource
+//	weight                      and a number of calls, if a sampler dropped some
+//	timeline                    A second is replayed, and so counted by a Collector, a second after the tolerance.
+//
+// [Options.Run] is the command, which also exports the counts.
+//
+// The package implements the part of the protocol that the receiver needs. OpenTelemetry's packages take several times
+// as long to decode a message, and depend on the gRPC library. Fields, statuses and the rules for repetitions are those
+// of OTLP 1.11. Attributes are those of the semantic conventions 1.43, and of earlier ones.
 package otlp
 
 import (
@@ -23,15 +33,15 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Options are those of the command. The zero value is of no use: its flags have the defaults.
+// Options configures the command. The zero value is invalid: the flags of the command set the defaults.
 type Options struct {
 	Telemetry telemetry.Options
 
-	HTTP, GRPC   string        // addresses; both serve both
-	Service      string        // service.name of the spans that are counted; empty for all
-	Tolerance    time.Duration // how late spans may be, in whole seconds
-	MaxResources int           // how many resources are counted apart
-	MaxSpans     int           // how many spans are remembered, so that one that comes twice is counted once
+	HTTP, GRPC   string        // listen addresses; each serves both protocols
+	Service      string        // service.name of the counted spans; empty for all services
+	Tolerance    time.Duration // maximum delay of a span after its end, in whole seconds
+	MaxResources int           // maximum number of resources
+	MaxSpans     int           // maximum number of spans that are remembered to detect duplicates
 }
 
 // Defaults of [Options].
@@ -39,59 +49,63 @@ const (
 	DefaultHTTP      = "127.0.0.1:4318"
 	DefaultGRPC      = "127.0.0.1:4317"
 	DefaultTolerance = 30 * time.Second // SDKs send every five seconds, and repeat for a minute
-	DefaultMaxSpans  = 4 << 20          // of 30,000 a second, for two minutes
+	DefaultMaxSpans  = 4 << 20          // 30,000 a second for two minutes
 
-	// maxPathValues is how many values of a path segment have names of their own, where names are paths: some SDKs tell routes by the
-	// names of spans only, so there are as many as services have routes.
+	// maxPathValues is the maximum number of values of a path segment with their own names, where names contain paths.
+	// Some SDKs report routes only in the names of spans, so it is the number of routes of a large service.
 	maxPathValues = 200
 
-	// Resources are kept for ten minutes after their last span, and so are longer in use than spans are held.
+	// maxTolerance is well below the ten minutes for which a resource is kept after its last span. A held span
+	// therefore never loses its resource.
 	maxTolerance = 4 * time.Minute
 )
 
-// Check returns what is wrong with the options, and fills in what follows from others.
+// Check reports the invalid options, and sets the options that follow from others.
 func (o *Options) Check() error {
 	var errs []error
 	wrong := func(field, format string, args ...any) {
-		errs = append(errs, &collector.OptionError{Package: "otlp", Field: field, Err: fmt.Errorf(format, args...)})
+		err := fmt.Errorf(format, args...)
+		errs = append(errs, &collector.OptionError{Package: "otlp", Field: field, Err: err})
 	}
 	if o.Tolerance < time.Second || o.Tolerance > maxTolerance || o.Tolerance%time.Second != 0 {
 		wrong("Tolerance", "%v is not whole seconds from 1s to %v", o.Tolerance, maxTolerance)
 	}
 	if o.MaxSpans < maxSpans {
-		wrong("MaxSpans", "%d is less than %d, which one request may have", o.MaxSpans, maxSpans)
+		wrong("MaxSpans", "%d is less than %d, the maximum of one request", o.MaxSpans, maxSpans)
 	}
 	o.Telemetry.Exporter.Collector.MaxResources = o.MaxResources
 	return errors.Join(append(errs, o.Telemetry.Check())...)
 }
 
-// tick is how often seconds that are over are played when no spans come.
+// tick is the interval at which ended seconds are replayed while no spans arrive.
 const tick = 200 * time.Millisecond
 
-// Run receives spans until ctx ends, or one of its servers ends. The end is in an order: nothing is received any more, all that is held is
-// counted, and the ways out write and send it. The options must be checked. Errors name the flag that they are about.
+// Run receives spans until ctx ends or one of its servers ends. It stops in a fixed order: it closes the listeners,
+// replays the held calls, and then the exporters write and send them. The options must be checked. An error names the
+// flag that caused it.
 func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	earned, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
 	if err != nil {
 		return err
 	}
-	after, err := o.Telemetry.LastLogged(stderr) // spans of what the log has, or of what is before it, are late
+	after, err := o.Telemetry.LastLogged(stderr) // spans of logged seconds, and of earlier ones, are late
 	if err != nil {
 		return err
 	}
 	r := newReceiver(o, earned, after, time.Now())
 	x := &o.Telemetry.Exporter
-	x.Collector = collector.Options{Now: r.clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources}
-	x.Drain = -1 // when no spans come any more, nothing completes
+	x.Collector = collector.Options{
+		Now: r.clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources,
+	}
+	x.Drain = -1 // after the last span, no call completes
 	t, err := telemetry.Start(&o.Telemetry, stderr)
 	if err != nil {
 		return err
 	}
-	t.Collector.Publish(r.metrics()...)
+	h := newHandler(r, t.Logger)
+	t.Collector.Publish(append(r.metrics(), h.refusals.metric())...)
 	t.KeepNames(earned)
 	r.serve(t.Collector, t.Logger)
-	h, bounds := newHandler(r), server.Pages()
-	bounds.HTTP2 = true
 	var servers []*server.Server
 	stop := func() (err error) {
 		for _, s := range servers {
@@ -99,20 +113,31 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 		return errors.Join(err, r.finish(), t.Stop())
 	}
-	for _, x := range [...]struct{ flag, address string }{{"--spans.http-listen-address", o.HTTP}, {"--spans.grpc-listen-address", o.GRPC}} {
-		s, err := server.Listen(x.address, h, t.Logger, bounds)
+	for _, x := range [...]struct{ flag, address string }{
+		{"--spans.http-listen-address", o.HTTP},
+		{"--spans.grpc-listen-address", o.GRPC},
+	} {
+		s, err := server.Listen(x.address, h, t.Logger, listenBounds())
 		if err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", x.flag, err), stop())
 		}
 		servers = append(servers, s)
 	}
-	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; counts are of the spans received\n%s", servers[0].Address(), servers[1].Address(), o.Tolerance+delay, t.Banner)
+	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; counts are of the spans received\n%s",
+		servers[0].Address(), servers[1].Address(), o.Tolerance+delay, t.Banner)
 	ctx = t.Ready(ctx, servers...)
 	err = r.play(ctx)
 	return errors.Join(err, stop())
 }
 
-// play plays seconds when they are over, until ctx ends.
+// listenBounds returns the bounds of the listeners. They are those of the pages, and HTTP/2 without TLS for gRPC.
+func listenBounds() server.Bounds {
+	b := server.Pages()
+	b.HTTP2 = true
+	return b
+}
+
+// play replays ended seconds until ctx ends.
 func (r *receiver) play(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

@@ -5,17 +5,23 @@ import (
 	"time"
 )
 
-// seen are the spans of the last 90 seconds, so that one that comes again is known: a sender that had no answer sends it once more. A span is
-// a hash of 64 bits of its two ids, made anew for each process: of 4 million that are remembered, one span in a million million is taken
-// for another one.
+// seen remembers the spans that were counted in the last 90 seconds, to detect duplicates: a sender that got no response
+// sends its spans again.
 //
-// There are three generations of 45 seconds, so a span is known for 90 to 135 seconds, for some 20 bytes.
+// The identity of a span consists of its trace ID, its span ID, its service and its kind. The IDs alone do not suffice:
+// with Zipkin's propagation, the client and the server of a call share a span ID, and so do a producer and its consumer,
+// or a proxy of a mesh and the service behind it.
+//
+// Only a hash of 64 bits is stored, with a random seed for each process. Among four million spans, one new span in a
+// million million is mistaken for a duplicate. There are three generations of 45 seconds, so a span is remembered for 90
+// to 135 seconds, in some 20 bytes.
 type seen struct {
-	most     int // ids in all
+	most     int // maximum number of spans
 	seed     maphash.Seed
-	begin    time.Time // of generation 0
-	youngest int
-	sets     [3]map[uint64]struct{} // a generation has the one of its number, modulo three
+	begin    time.Time              // of generation 0
+	youngest int                    // number of the current generation
+	sets     [3]map[uint64]struct{} // of the last generations, by their number modulo three
+	key      []byte                 // buffer
 }
 
 const generation = 45 * time.Second
@@ -28,34 +34,46 @@ func newSeen(most int, now time.Time) *seen {
 	return s
 }
 
-// turn forgets generations that are too old.
+// turn forgets the generations that are too old.
 func (s *seen) turn(now time.Time) {
 	youngest := int(now.Sub(s.begin) / generation)
 	for s.youngest = max(s.youngest, youngest-len(s.sets)); s.youngest < youngest; {
+		before := len(s.sets[s.youngest%len(s.sets)])
 		s.youngest++
-		clear(s.sets[s.youngest%len(s.sets)]) // what it has grown to is needed again
+		set := &s.sets[s.youngest%len(s.sets)]
+		*set = nil
+		// The next generation is likely as large as the previous one. A map of that size need not grow. A map that is
+		// cleared instead would keep the memory of the largest generation that it ever held.
+		*set = make(map[uint64]struct{}, min(before, s.most-s.len()))
 	}
 }
 
-// fits reports whether so many spans more can be remembered.
-func (s *seen) fits(n int) bool {
+// len returns the number of remembered spans.
+func (s *seen) len() (n int) {
 	for _, set := range s.sets {
 		n += len(set)
 	}
-	return n <= s.most
+	return n
 }
 
-// again reports whether a span has come before, and remembers it.
-func (s *seen) again(x *span) bool {
-	var id [24]byte
-	copy(id[:], x.trace)
-	copy(id[16:], x.id)
-	h := maphash.Bytes(s.seed, id[:])
+// fits reports whether n more spans can be remembered.
+func (s *seen) fits(n int) bool { return s.len()+n <= s.most }
+
+// hash returns the identity of a span.
+func (s *seen) hash(x *span) uint64 {
+	s.key = append(append(append(append(s.key[:0], x.trace...), x.id...), byte(x.kind)), x.service...)
+	return maphash.Bytes(s.seed, s.key)
+}
+
+// has reports whether a span with the hash was added.
+func (s *seen) has(hash uint64) bool {
 	for _, set := range s.sets {
-		if _, ok := set[h]; ok {
+		if _, ok := set[hash]; ok {
 			return true
 		}
 	}
-	s.sets[s.youngest%len(s.sets)][h] = struct{}{}
 	return false
 }
+
+// add remembers the span with the hash.
+func (s *seen) add(hash uint64) { s.sets[s.youngest%len(s.sets)][hash] = struct{}{} }

@@ -3,29 +3,27 @@ package otlp
 import (
 	"errors"
 	"net/http"
-	"regexp"
-	"strconv"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// span is what counts of a span. Its bytes belong to the body of a request, and are valid until that has its answer. The zero value is
-// malformed.
+// span holds the fields of a span that windowstat uses. The slices are parts of the body of the request, and valid until
+// its response. The zero value is malformed.
 type span struct {
 	trace, id  []byte
 	state      []byte // tracestate
 	name       []byte
-	service    []byte // service.name of its resource
+	service    []byte // service.name of the resource
 	start, end uint64 // Unix nanoseconds
 	kind       kind
 	failed     bool
-	parent     bool   // it has one
+	parent     bool   // it has a parent
 	flags      uint64 // of the trace context
 	attributes
 }
 
-// kind is OpenTelemetry's kind of a span, by its number.
+// kind is OpenTelemetry's SpanKind.
 type kind uint8
 
 const (
@@ -35,25 +33,41 @@ const (
 	kindConsumer kind = 5
 )
 
-// call reports whether a span of this kind is one; an internal one is not.
-func (k kind) call() bool { return k >= kindServer && k <= kindConsumer }
+// connectionSteps are the names of client spans for the steps of a connection. The call that needs the connection has
+// its own span, so a step is not a call. The instrumentations of Node's dns and net modules make the first three, and
+// Go's otelhttptrace makes the others.
+var connectionSteps = map[string]bool{
+	"dns.lookup": true, "tcp.connect": true, "tls.connect": true,
+	"http.getconn": true, "http.dns": true, "http.connect": true, "http.tls": true, "http.send": true,
+	"http.headers": true, "http.receive": true,
+}
 
-// direction is what a call is to its service. Inbound ones make the total.
+// isCall reports whether the span is a call. Internal spans and steps of connections are not.
+func (s *span) isCall() bool {
+	switch s.kind {
+	case kindClient:
+		return !s.step && (len(s.method) > 0 || !connectionSteps[string(s.name)])
+	case kindServer, kindProducer, kindConsumer:
+		return true
+	}
+	return false
+}
+
+// direction is the role of a call for its service.
 type direction uint8
 
 const (
-	inbound  direction = iota + 1
-	outbound           // it leaves the service
-	nested             // it came in where another call of the same process was
+	inbound  direction = iota + 1 // part of the total
+	outbound                      // made by the service
+	nested                        // received inside another call of the same process, so not part of the total
 )
 
 // Bits of a span's flags.
 const (
-	knowsParent  = 0x100 // whether the parent is in another process is known
-	remoteParent = 0x200
+	knowsParent  = 0x100 // remoteParent is valid
+	remoteParent = 0x200 // the parent is in another process
 )
 
-// direction returns what the span is to its service.
 func (s *span) direction() direction {
 	switch {
 	case s.kind == kindClient || s.kind == kindProducer:
@@ -64,18 +78,18 @@ func (s *span) direction() direction {
 	return inbound
 }
 
-// The errors of spans that are malformed.
+// The errors of malformed spans.
 var (
-	errID       = errors.New("the trace id is not 16 bytes or the span id is not 8, or one is zero")
-	errOpen     = errors.New("it has no begin, or no end")
-	errBackward = errors.New("it ends before it begins")
-	errEpoch    = errors.New("its times are not Unix nanoseconds")
+	errID       = errors.New("traceId does not have 16 bytes, spanId does not have 8, or one of them is zero")
+	errOpen     = errors.New("startTimeUnixNano or endTimeUnixNano is missing")
+	errBackward = errors.New("endTimeUnixNano is before startTimeUnixNano")
+	errEpoch    = errors.New("startTimeUnixNano or endTimeUnixNano is not in Unix nanoseconds")
 )
 
-// epoch is a time in 2001. Earlier ones are seconds, milliseconds or microseconds, or count from another epoch.
+// epoch is a time in 2001, in Unix nanoseconds. Smaller times are in another unit or count from another epoch.
 const epoch = 1e18
 
-// check returns what is wrong with a span.
+// check returns the error of a malformed span.
 func (s *span) check() error {
 	switch {
 	case len(s.trace) != 16 || len(s.id) != 8 || [16]byte(s.trace) == [16]byte{} || [8]byte(s.id) == [8]byte{}:
@@ -90,45 +104,22 @@ func (s *span) check() error {
 	return nil
 }
 
-// ownName reports whether the service itself has made the name: strangers cannot make up a route, a method that is implemented, or
-// a call that the service makes. The name of a server's span may have a path in it, although OpenTelemetry's conventions forbid that.
+// ownName reports whether the service itself made the name. Clients cannot invent a route, an implemented method, or a
+// call that the service makes. They can invent the name of a server span without a route, which may contain a path
+// although OpenTelemetry's conventions forbid that.
 func (s *span) ownName() bool {
 	return s.kind != kindServer || len(s.route) > 0 || len(s.rpcMethod) > 0 && s.code() != timeline.GRPC+unimplemented
 }
 
-// answered reports whether the service itself has answered, by which a name that may be a stranger's is earned: with success, or with an
-// error of its own (5xx). Routers answer paths that nobody knows with 404 or 405, and what guards them with 401, 403 or a redirect. A span
-// without a status, as of another protocol, is judged by its outcome.
+// answered reports whether the service handled the call, so that the call may earn its name: with success, or with a
+// server error (5xx). Routers respond to unknown paths with 404 or 405, and guards respond to any path with 401, 403 or
+// a redirect. A status that is not a number is neither. A span without a status, for example of another protocol, has
+// only its outcome.
 func (s *span) answered() bool {
-	switch code := s.code(); {
+	switch code := int(s.code()); {
 	case code > 0 && code < timeline.GRPC:
-		return httpstat.Success(int(code)) || code >= http.StatusInternalServerError
+		return httpstat.Success(code) || code >= http.StatusInternalServerError && code < 600
 	default:
 		return !s.failed && code <= timeline.GRPC
 	}
-}
-
-// threshold finds that of a sampler in OpenTelemetry's member of a tracestate: up to 14 digits in hex, of the fraction that is dropped.
-var threshold = regexp.MustCompile(`(?:^|,)\s*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})(?:[;,\s]|$)`)
-
-// maxWeight is the most calls that a span stands for. A threshold that says more is a mistake or an attack, and not believed.
-const maxWeight = 1 << 20
-
-// weight returns how many calls a span stands for, as its tracestate tells: ot=th:c is a span in four. Without a threshold that can be
-// believed it is 1, and not sampled.
-func weight(state []byte) (w float64, sampled bool) {
-	if len(state) == 0 {
-		return 1, false
-	}
-	found := threshold.FindSubmatch(state)
-	if found == nil {
-		return 1, false
-	}
-	const digits, all = 14, 1 << (4 * 14)
-	t, _ := strconv.ParseUint(string(found[1]), 16, 64) // it is one
-	w = all / float64(all-t<<(4*(digits-len(found[1]))))
-	if w > maxWeight {
-		return 1, false
-	}
-	return w, true
 }

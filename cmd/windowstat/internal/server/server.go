@@ -51,6 +51,7 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 	// No deadline for a whole request or response: both may stream.
 	return Start(&http.Server{
 		Protocols:         protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		Handler:           netlimit.Bodies(h, b.Stall),
 		ReadHeaderTimeout: b.Header,
 		IdleTimeout:       b.Idle,
@@ -127,6 +128,10 @@ const (
 const (
 	maxPageConns  = 256
 	reservedFiles = 64 // for logs, pushes and the runtime
+
+	// maxStreams is the number of requests that an HTTP/2 connection carries at a time: the least that the protocol
+	// recommends. Each takes a goroutine, also while only its headers have arrived.
+	maxStreams = 100
 
 	minHeaderBytes = 8 << 10
 	maxHeaderBytes = 1 << 20 // default of net/http
