@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,10 @@ func putAttribute(b []byte, number protowire.Number, key string, v any) []byte {
 		value = put(nil, 1, []byte(v))
 	case int:
 		value = protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), uint64(v))
+	case bool:
+		value = protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), protowire.EncodeBool(v))
+	case float64:
+		value = protowire.AppendFixed64(protowire.AppendTag(nil, 4, protowire.Fixed64Type), math.Float64bits(v))
 	}
 	return put(b, number, put(put(nil, 1, []byte(key)), 2, value))
 }
@@ -109,8 +114,11 @@ func toProtobuf(spans ...sent) (request []byte) {
 // toJSON encodes spans as OTLP writes them in JSON.
 func toJSON(spans ...sent) []byte {
 	attribute := func(key string, v any) string {
-		if n, ok := v.(int); ok {
-			return fmt.Sprintf(`{"key":%q,"value":{"intValue":"%d"}}`, key, n)
+		switch v.(type) {
+		case int:
+			return fmt.Sprintf(`{"key":%q,"value":{"intValue":"%d"}}`, key, v)
+		case float64:
+			return fmt.Sprintf(`{"key":%q,"value":{"doubleValue":"%v"}}`, key, v) // also Infinity and NaN
 		}
 		return fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}}`, key, v)
 	}

@@ -414,4 +414,3 @@ func TestGRPC(t *testing.T) {
 		t.Errorf("%+v, want %+v", r.counts, want)
 	}
 }
-
