@@ -135,7 +135,9 @@ func TestStreamsWithoutABody(t *testing.T) {
 			for range 5 {
 				protocols := new(http.Protocols)
 				protocols.SetUnencryptedHTTP2(true)
-				client := &http.Client{Transport: &http.Transport{Protocols: protocols, DialContext: attacker.DialContext}}
+				client := &http.Client{
+					Transport: &http.Transport{Protocols: protocols, DialContext: attacker.DialContext},
+				}
 				defer client.CloseIdleConnections()
 				for range 20 {
 					from, to := io.Pipe()

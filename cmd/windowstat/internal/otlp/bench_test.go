@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchmarkSpans are those of a batch of an SDK: ten attributes each, of which some count.
+// benchmarkSpans returns the spans of a batch, with ten attributes each, as an SDK sends them.
 func benchmarkSpans(first uint64, end time.Time) []sent {
 	var all []sent
 	for i := range uint64(512) {
@@ -25,7 +25,7 @@ func benchmarkSpans(first uint64, end time.Time) []sent {
 	return all
 }
 
-// BenchmarkSpan is a span in all: from the request to the sealed second.
+// BenchmarkSpan measures all steps of a span, from the request to the sealed second.
 func BenchmarkSpan(b *testing.B) {
 	for _, tc := range []struct {
 		name, contentType string
@@ -55,7 +55,7 @@ func BenchmarkSpan(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode is a span without counting it.
+// BenchmarkDecode measures the decoding of a span.
 func BenchmarkDecode(b *testing.B) {
 	for name, tc := range map[string]struct {
 		encode func(...sent) []byte

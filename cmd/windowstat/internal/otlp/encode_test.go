@@ -18,29 +18,33 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// sent is a span as a test sends it.
+// sent is a span that a test sends.
 type sent struct {
 	service    string
 	name       string
 	kind       kind
-	id         uint64 // 0 for ids of no length
+	id         uint64 // of the trace and of the span; 0 for empty ids
 	start, end time.Time
 	failed     bool
 	state      string
-	attributes map[string]any // string or int
+	attributes map[string]any // string, int, float64 or bool
 	flags      uint32
 	parent     uint64
 }
 
-// at returns a span of a server with an id, that began and ended at seconds of a common time.
+// at returns a server span that starts and ends at the given seconds after epochOfTests.
 func at(id uint64, start, end float64) sent {
 	return sent{
 		service: "shop", name: "GET /cart", kind: kindServer, id: id, start: second(start), end: second(end),
-		attributes: map[string]any{"http.request.method": "GET", "http.route": "/cart", "http.response.status_code": 200},
+		attributes: map[string]any{
+			"http.request.method":       "GET",
+			"http.route":                "/cart",
+			"http.response.status_code": 200,
+		},
 	}
 }
 
-// epochOfTests is the time from which tests count.
+// epochOfTests is the origin of the times in tests.
 var epochOfTests = time.Unix(1_800_000_000, 0)
 
 func second(s float64) time.Time {
@@ -84,7 +88,7 @@ func putAttribute(b []byte, number protowire.Number, key string, v any) []byte {
 	return put(b, number, put(put(nil, 1, []byte(key)), 2, value))
 }
 
-// toProtobuf encodes spans as an SDK does, each with a resource of its own.
+// toProtobuf encodes spans as an SDK does, each with its own resource.
 func toProtobuf(spans ...sent) (request []byte) {
 	for _, s := range spans {
 		trace, id := s.ids()
@@ -106,12 +110,16 @@ func toProtobuf(spans ...sent) (request []byte) {
 		}
 		b = protowire.AppendFixed32(protowire.AppendTag(b, 16, protowire.Fixed32Type), s.flags)
 		scope := put(put(nil, 1, []byte("")), 2, b)
-		request = put(request, 1, put(put(nil, 2, scope), 1, putAttribute(nil, 1, "service.name", s.service))) // the resource last
+		request = put(
+			request,
+			1,
+			put(put(nil, 2, scope), 1, putAttribute(nil, 1, "service.name", s.service)),
+		) // the resource follows its spans
 	}
 	return request
 }
 
-// toJSON encodes spans as OTLP writes them in JSON.
+// toJSON encodes spans in OTLP's JSON.
 func toJSON(spans ...sent) []byte {
 	attribute := func(key string, v any) string {
 		switch v.(type) {
@@ -126,7 +134,9 @@ func toJSON(spans ...sent) []byte {
 	for _, s := range spans {
 		trace, id := s.ids()
 		start, end := s.nanos()
-		attributes := []string{`{"key":"list","value":{"arrayValue":{"values":[{"intValue":"1"},{"doubleValue":1.5}]}}}`}
+		attributes := []string{
+			`{"key":"list","value":{"arrayValue":{"values":[{"intValue":"1"},{"doubleValue":1.5}]}}}`,
+		}
 		for _, key := range slices.Sorted(maps.Keys(s.attributes)) {
 			attributes = append(attributes, attribute(key, s.attributes[key]))
 		}
@@ -137,13 +147,32 @@ func toJSON(spans ...sent) []byte {
 		if s.parent != 0 {
 			parent = fmt.Sprintf("%016x", s.parent)
 		}
-		all = append(all, fmt.Sprintf(`{"resource":{"attributes":[%s]},"scopeSpans":[{"scope":{"name":"x"},"spans":[{"traceId":%q,"spanId":%q,"parentSpanId":%q,"traceState":%q,"name":%q,"kind":%d,"flags":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[%s],"status":%s,"events":[{"name":"e"}],"links":null}]}]}`,
-			attribute("service.name", s.service), hex.EncodeToString(trace), hex.EncodeToString(id), parent, s.state, s.name, s.kind, s.flags, start, end, strings.Join(attributes, ","), status))
+		all = append(
+			all,
+			fmt.Sprintf(
+				`{"resource":{"attributes":[%s]},"scopeSpans":[{"scope":{"name":"x"},"spans":[{"traceId":%q,"spanId":%q,"parentSpanId":%q,"traceState":%q,"name":%q,"kind":%d,"flags":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[%s],"status":%s,"events":[{"name":"e"}],"links":null}]}]}`,
+				attribute(
+					"service.name",
+					s.service,
+				),
+				hex.EncodeToString(trace),
+				hex.EncodeToString(id),
+				parent,
+				s.state,
+				s.name,
+				s.kind,
+				s.flags,
+				start,
+				end,
+				strings.Join(attributes, ","),
+				status,
+			),
+		)
 	}
 	return []byte(`{"resourceSpans":[` + strings.Join(all, ",") + `]}`)
 }
 
-// receiving is a receiver with a Collector, at a time of the test.
+// receiving is a receiver with its Collector.
 type receiving struct {
 	*receiver
 	stats *collector.Collector
@@ -166,7 +195,9 @@ func receive(t testing.TB, o Options, now time.Time, after time.Time) *receiving
 		t.Fatal(err)
 	}
 	r := newReceiver(&o, earned, after, now)
-	c, err := collector.New(collector.Options{Now: r.clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources})
+	c, err := collector.New(
+		collector.Options{Now: r.clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +205,7 @@ func receive(t testing.TB, o Options, now time.Time, after time.Time) *receiving
 	return &receiving{r, c, now}
 }
 
-// send has spans decoded and taken, at a second of the common time.
+// send decodes and counts spans at the given second after epochOfTests.
 func (r *receiving) send(t testing.TB, now float64, spans ...sent) rejected {
 	t.Helper()
 	var b batch
@@ -188,7 +219,7 @@ func (r *receiving) send(t testing.TB, now float64, spans ...sent) rejected {
 	return not
 }
 
-// perSecond is a number of each second of a resource in which it is not zero, by seconds of the common time.
+// perSecond returns a number of each second of a view, by the second after epochOfTests. It omits zeros.
 func perSecond(v collector.View, of func(*secondOf) int64) map[int64]int64 {
 	all := map[int64]int64{}
 	for _, m := range v.Last(600) {

@@ -62,7 +62,10 @@ var (
 	}
 	errSlow = &failure{
 		status: http.StatusRequestTimeout, code: deadlineExceeded, reason: "slow",
-		text: fmt.Sprintf("the body stalled for a minute, or has taken longer than a minute at %d KiB a second", minRate>>10),
+		text: fmt.Sprintf(
+			"the body stalled for a minute, or has taken longer than a minute at %d KiB a second",
+			minRate>>10,
+		),
 	}
 	errIncomplete = &failure{
 		status: http.StatusBadRequest, code: invalidArgument, reason: "incomplete",

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// FuzzDecode has any bytes decoded and counted: nothing panics, and what is counted are calls that have ended.
+// FuzzDecode decodes and counts arbitrary bytes. Nothing panics, each span has one result, and each call completes.
 func FuzzDecode(f *testing.F) {
 	spans := []sent{at(1, 99, 100), at(0, 99, 100), at(2, 50, 99)}
 	spans[2].state, spans[2].failed = "ot=th:8", true
@@ -28,7 +28,9 @@ func FuzzDecode(f *testing.F) {
 			}
 			c := r.counts
 			taken := c[counted] + c[duplicate] + c[late] + c[future] - before[counted] - before[duplicate] - before[late] - before[future]
-			if int(taken) != n || c[internal]-before[internal] != other[internal] || c[malformed]-before[malformed] != other[malformed] || int64(not.spans) < other[malformed] {
+			if int(taken) != n || c[internal]-before[internal] != other[internal] ||
+				c[malformed]-before[malformed] != other[malformed] ||
+				int64(not.spans) < other[malformed] {
 				t.Errorf("%d spans, %+v, then %+v", n, before, c)
 			}
 		}

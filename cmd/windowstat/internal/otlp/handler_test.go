@@ -8,21 +8,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
 )
 
-// ago returns a span that ended some time ago.
+// ago returns a span that ended the given time ago.
 func ago(id uint64, since time.Duration) sent {
 	s := at(id, 0, 0)
 	s.end = time.Now().Add(-since)
@@ -38,6 +41,16 @@ func packed(b []byte) []byte {
 	return to.Bytes()
 }
 
+func zstdPacked(t *testing.T, b []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	return w.EncodeAll(b, nil)
+}
+
 func indented(t *testing.T, b []byte) []byte {
 	t.Helper()
 	var to bytes.Buffer
@@ -47,7 +60,7 @@ func indented(t *testing.T, b []byte) []byte {
 	return to.Bytes()
 }
 
-// post sends a request to a handler.
+// post sends a request to a handler, and returns the response.
 func post(h http.Handler, contentType, encoding string, body []byte) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
 	r.Header.Set("Content-Type", contentType)
@@ -64,31 +77,42 @@ func newTestHandler(t testing.TB, o Options) (*handler, *receiving) {
 	return newHandler(r.receiver, testLogger(t)), r
 }
 
-// Whatever a span is written in, it is the same call, with the same name, code and outcome.
+// A span has the same name, code and outcome in every format and encoding.
 func TestProtobufAndJSONAreTheSame(t *testing.T) {
 	rpc := ago(2, time.Second)
 	rpc.name, rpc.failed = "shop.Cart/Add", true
-	rpc.attributes = map[string]any{"rpc.system": "grpc", "rpc.service": "shop.Cart", "rpc.method": "Add", "rpc.grpc.status_code": 14}
+	rpc.attributes = map[string]any{
+		"rpc.system":           "grpc",
+		"rpc.service":          "shop.Cart",
+		"rpc.method":           "Add",
+		"rpc.grpc.status_code": 14,
+	}
 	weighed := ago(3, time.Second)
 	weighed.state = "ot=th:8"
 	early, empty, inner := ago(4, time.Hour), ago(0, time.Second), ago(5, time.Second)
 	inner.kind = 1
 	again := ago(1, 2*time.Second)
 	outbound := ago(6, time.Second)
-	outbound.kind, outbound.name, outbound.attributes = kindClient, "GET", map[string]any{"peer.service": "mail", "http.status_code": 200 - 1<<16}
+	outbound.kind, outbound.name, outbound.attributes = kindClient, "GET", map[string]any{
+		"peer.service":     "mail",
+		"http.status_code": 200 - 1<<16,
+	}
 	odd := ago(7, time.Second)
 	odd.name, odd.attributes = "\" \n é", map[string]any{"http.status_code": 200}
 	nestedServer := ago(8, time.Second)
 	nestedServer.parent, nestedServer.flags = 1, 0x101
 	spans := []sent{ago(1, time.Second), rpc, weighed, early, empty, inner, again, outbound, odd, nestedServer}
 
-	var answers []map[string]any
+	var responses []map[string]any
 	for _, tc := range []struct {
 		contentType, encoding string
 		body                  []byte
 	}{
 		{"application/x-protobuf", "", toProtobuf(spans...)},
 		{"application/x-protobuf", "gzip", packed(toProtobuf(spans...))},
+		{"application/x-protobuf", "zstd", zstdPacked(t, toProtobuf(spans...))},
+		{"application/x-protobuf", "ZSTD", bytes.Join([][]byte{zstdPacked(t, toProtobuf(spans[:4]...)), zstdPacked(t, toProtobuf(spans[4:]...))}, nil)},
+		{"application/json", "zstd", zstdPacked(t, toJSON(spans...))},
 		{"application/json; charset=utf-8", "identity", toJSON(spans...)},
 		{"application/json", "gzip", packed(toJSON(spans...))},
 		{"application/json", "", indented(t, toJSON(spans...))},
@@ -113,22 +137,22 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 			got[x.Name()] = fmt.Sprint(s.Pass, s.Complete, s.Exception, codes)
 		}
 		got["inbound"] = r.stats.Inbound().Snapshot(nil).Total.Pass
-		answers = append(answers, got)
+		responses = append(responses, got)
 	}
 	want := map[string]any{
 		"rejected": "2", "counts": counts{counted: 6, duplicate: 1, late: 1, malformed: 1, internal: 1, sampled: 1, estimated: 2},
 		"shop: GET /cart": "4 4 0 map[200:4]", "shop: shop.Cart/Add": "1 1 1 map[Unavailable:1]", "shop: mail: GET": "1 1 0 map[other:1]",
-		"shop: \" \n é": "1 1 0 map[200:1]", "unmatched": "0 0 0 map[]", "inbound": int64(5),
+		"shop: inbound \" \n é": "1 1 0 map[200:1]", "unmatched": "0 0 0 map[]", "inbound": int64(5),
 	}
-	for i, got := range answers {
+	for i, got := range responses {
 		if !maps.Equal(got, want) {
 			t.Errorf("%d:\n got %v\nwant %v", i, got, want)
 		}
 	}
 }
 
-// A name is text: a service whose name is a number has none, in JSON as in protobuf.
-func TestTheNameOfAServiceIsText(t *testing.T) {
+// A name must be text: a service whose name is a number has no name, in JSON and in protobuf.
+func TestNameOfAServiceIsText(t *testing.T) {
 	x := ago(1, time.Second)
 	x.service = "7"
 	text := []byte(`{"stringValue":"7"}`)
@@ -151,86 +175,203 @@ func TestTheNameOfAServiceIsText(t *testing.T) {
 	}
 }
 
-// rejectedBy is how many spans an answer says are rejected.
+// rejectedBy returns the number of rejected spans in a response.
 func rejectedBy(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()
 	if w.Header().Get("Content-Type") == "application/json" {
-		var answer struct {
+		var response struct {
 			PartialSuccess struct{ RejectedSpans, ErrorMessage string }
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), &response); err != nil {
 			t.Fatal(err)
 		}
-		return answer.PartialSuccess.RejectedSpans
+		return response.PartialSuccess.RejectedSpans
 	}
 	return rejectedOf(t, w.Body.Bytes())
 }
 
-func rejectedOf(t *testing.T, answer []byte) string {
+func rejectedOf(t *testing.T, response []byte) string {
 	t.Helper()
 	n := int64(0)
 	partial := []*field{{1, "", integer, nil, func(_ *batch, v value) { n = v.number }}}
-	if err := new(batch).protobufMessage(&field{fields: []*field{{1, "", message, partial, nil}}}, answer); err != nil {
+	if err := new(batch).protobufMessage(&field{fields: []*field{{1, "", message, partial, nil}}}, response); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(n)
 }
 
-// Each bad request has its answer, and nothing of it is counted.
+// Each bad request has its status and its reason. None of its spans is counted, and it holds nothing afterwards.
 func TestBadRequests(t *testing.T) {
 	h, r := newTestHandler(t, Options{})
 	good := toProtobuf(ago(1, time.Second), ago(2, time.Second))
-	bomb := packed(make([]byte, maxBody+1))
-	spanOf := func(b []byte) []byte { return put(nil, 1, put(nil, 2, put(nil, 2, b))) }
+	zeros := make([]byte, maxBody+1)
+	bigWindow, err := zstd.NewWriter(nil, zstd.WithWindowSize(64<<20), zstd.WithSingleSegment(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bigWindow.Close() }()
+	refused := map[string]int64{}
 	for name, tc := range map[string]struct {
 		contentType, encoding string
 		body                  []byte
 		status                int
+		reason                string
 	}{
-		"no type":                   {"", "", good, 415},
-		"another type":              {"text/plain", "", good, 415},
-		"another encoding":          {protobufType, "br", good, 415},
-		"half a message":            {protobufType, "", good[:len(good)-3], 400},
-		"half a message of gzip":    {protobufType, "gzip", packed(good)[:50], 400},
-		"no gzip":                   {protobufType, "gzip", good, 400},
-		"nothing for gzip":          {protobufType, "gzip", nil, 400},
-		"a bomb of gzip":            {protobufType, "gzip", bomb, 413},
-		"too long":                  {protobufType, "", make([]byte, maxBody+1), 413},
-		"a length beyond the end":   {protobufType, "", []byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x7f}, 400},
-		"no field has the number 0": {protobufType, "", []byte{0x02, 0x00}, 400},
-		"half an attribute":         {protobufType, "", spanOf(put(nil, 9, []byte{0x0a, 0x05})), 400},
-		"half a JSON":               {jsonType, "", toJSON(ago(1, time.Second))[:100], 400},
-		"no JSON":                   {jsonType, "", good, 400},
-		"another JSON":              {jsonType, "", []byte(`[]`), 400},
-		"two JSONs":                 {jsonType, "", []byte(`{}{}`), 400},
-		"a time that is no number":  {jsonType, "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":"now"}]}]}]}`), 400},
-		"a number with a fraction":  {jsonType, "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":1.5e18}]}]}]}`), 400},
-		"an object for a name":      {jsonType, "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":{}}]}]}]}`), 400},
-		"deep JSON":                 {jsonType, "", []byte(strings.Repeat(`{"x":`, 100_000)), 400},
-		"more spans than are kept":  {protobufType, "", manySpans(maxSpans + 1), 413},
+		"no type":                   {"", "", good, 415, "content_type"},
+		"another type":              {"text/plain", "", good, 415, "content_type"},
+		"another encoding":          {protobufType, "br", good, 415, "unknown_compression"},
+		"two encodings":             {protobufType, "gzip, zstd", good, 415, "unknown_compression"},
+		"half a gzip message":       {protobufType, "gzip", packed(good)[:50], 400, "invalid_compression"},
+		"not gzip":                  {protobufType, "gzip", good, 400, "invalid_compression"},
+		"an empty gzip body":        {protobufType, "gzip", nil, 400, "invalid_compression"},
+		"a gzip bomb":               {protobufType, "gzip", packed(zeros), 413, "too_large"},
+		"half a zstd message":       {protobufType, "zstd", zstdPacked(t, good)[:50], 400, "invalid_compression"},
+		"not zstd":                  {protobufType, "zstd", good, 400, "invalid_compression"},
+		"an empty zstd body":        {protobufType, "zstd", nil, 400, "invalid_compression"},
+		"a zstd bomb":               {protobufType, "zstd", zstdPacked(t, zeros), 413, "too_large"},
+		"a zstd window of 64 MiB":   {protobufType, "zstd", streamed(t, bigWindow, zeros[:1<<20]), 400, "invalid_compression"},
+		"too long":                  {protobufType, "", zeros, 413, "too_large"},
+		"half a message":            {protobufType, "", good[:len(good)-3], 400, invalidMessage},
+		"a length beyond the end":   {protobufType, "", []byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x7f}, 400, invalidMessage},
+		"the field number 0":        {protobufType, "", []byte{0x02, 0x00}, 400, invalidMessage},
+		"JSON without its end":      {jsonType, "", toJSON(ago(1, time.Second))[:100], 400, invalidMessage},
+		"not JSON":                  {jsonType, "", good, 400, invalidMessage},
+		"two JSON messages":         {jsonType, "", []byte(`{}{}`), 400, invalidMessage},
+		"deep JSON":                 {jsonType, "", []byte(strings.Repeat(`{"x":`, 100_000)), 400, invalidMessage},
+		"more spans than supported": {protobufType, "", manySpans(maxSpans + 1), 413, "too_many_spans"},
 	} {
 		w := post(h, tc.contentType, tc.encoding, tc.body)
 		if w.Code != tc.status || w.Body.Len() == 0 {
-			t.Errorf("%s: %d %q, want %d and why", name, w.Code, w.Body, tc.status)
+			t.Errorf("%s: %d %q, want %d and a text", name, w.Code, w.Body, tc.status)
+		}
+		if got := w.Header().Get("Accept-Encoding"); (got == "gzip, zstd") != (tc.reason == "unknown_compression") {
+			t.Errorf("%s: Accept-Encoding %q", name, got)
+		}
+		if refused[tc.reason]++; h.refusals.counts[tc.reason].Load() != refused[tc.reason] {
+			t.Errorf("%s: not counted as %s", name, tc.reason)
 		}
 	}
-	for name, request := range map[string]*http.Request{
-		"GET":          httptest.NewRequest(http.MethodGet, tracesPath, nil),
-		"another path": httptest.NewRequest(http.MethodPost, "/v1/metrics", bytes.NewReader(good)),
+	for reason, request := range map[string]*http.Request{
+		"method":    httptest.NewRequest(http.MethodGet, tracesPath, nil),
+		"not_found": httptest.NewRequest(http.MethodPost, "/v1/metrics", bytes.NewReader(good)),
 	} {
 		request.Header.Set("Content-Type", protobufType)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, request)
-		if w.Code != http.StatusMethodNotAllowed && w.Code != http.StatusNotFound {
-			t.Errorf("%s: %d", name, w.Code)
+		if w.Code != http.StatusMethodNotAllowed && w.Code != http.StatusNotFound ||
+			h.refusals.counts[reason].Load() != 1 {
+			t.Errorf("%s: %d", reason, w.Code)
 		}
 	}
 	if r.counts != (counts{}) {
-		t.Errorf("%+v, want that nothing is counted", r.counts)
+		t.Errorf("%+v, want nothing counted", r.counts)
 	}
 	checkNothingHeld(t, h)
 	if w := post(h, protobufType, "", nil); w.Code != 200 || w.Body.Len() != 0 {
-		t.Errorf("nothing: %d %q, want 200 and nothing", w.Code, w.Body)
+		t.Errorf("an empty message: %d %q, want 200 without a body", w.Code, w.Body)
+	}
+}
+
+// streamed compresses in blocks, so the frame does not contain the size of the content.
+func streamed(t *testing.T, w *zstd.Encoder, b []byte) []byte {
+	t.Helper()
+	var to bytes.Buffer
+	w.Reset(&to)
+	for chunk := range slices.Chunk(b, 1<<16) {
+		if _, err := w.Write(chunk); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return to.Bytes()
+}
+
+// A response to an invalid message names the field and the value.
+func TestInvalidFields(t *testing.T) {
+	h, _ := newTestHandler(t, Options{})
+	span := func(fields string) string { return `{"resourceSpans":[{"scopeSpans":[{"spans":[{` + fields + `}]}]}]}` }
+	const spans = "resourceSpans.scopeSpans.spans."
+	for body, want := range map[string]string{
+		`[]`:                                   "an array is not an object",
+		`{"resourceSpans":5}`:                  `resourceSpans: "5" is not an object`,
+		`{"resourceSpans":[{"resource":"x"}]}`: `resourceSpans.resource: "x" is not an object`,
+		`{"resourceSpans":[{"scopeSpans":[[]]}]}`:            "resourceSpans.scopeSpans: an array is not an object",
+		span(`"startTimeUnixNano":"now"`):                    spans + `startTimeUnixNano: "now" is not an integer`,
+		span(`"endTimeUnixNano":1.5e18`):                     spans + `endTimeUnixNano: "1.5e18" is not an integer`,
+		span(`"name":{}`):                                    spans + "name: an object is neither a string nor a number",
+		span(`"traceId":true`):                               spans + `traceId: "true" is neither a string nor a number`,
+		span(`"kind":"SERVER"`):                              spans + `kind: "SERVER" is not a SpanKind`,
+		span(`"kind":"` + strings.Repeat("é", 30) + `"`):     spans + `kind: "` + strings.Repeat(`\u00e9`, 20) + `"... is not a SpanKind`,
+		span(`"status":{"code":"FAILED"}`):                   spans + `status.code: "FAILED" is not a StatusCode`,
+		span(`"attributes":[{"value":{"intValue":"x"}}]`):    spans + `attributes.value.intValue: "x" is not an integer`,
+		span(`"attributes":[{"value":{"doubleValue":"x"}}]`): spans + `attributes.value.doubleValue: "x" is not a number`,
+		`{"resourceSpans":[}`:                                `the message is not JSON: "invalid character '}' looking for beginning of value" at byte 19`,
+		`{"resourceSpans":[`:                                 `the message is not JSON: "unexpected end of JSON input" at byte 18`,
+	} {
+		w := post(h, jsonType, "", []byte(body))
+		var response struct{ Message string }
+		if err := json.Unmarshal(w.Body.Bytes(), &response); err != nil || w.Code != 400 || response.Message != want {
+			t.Errorf("%s:\n got %d %s %v\nwant 400 %s", body, w.Code, response.Message, err, want)
+		}
+	}
+	spanOf := func(b []byte) []byte { return put(nil, 1, put(nil, 2, put(nil, 2, b))) }
+	for want, body := range map[string][]byte{
+		"resourceSpans: the value is truncated":                            {0x0a, 0x05},
+		"resourceSpans: an unknown field is not protobuf, or is truncated": put(nil, 1, []byte{0x7a, 0x05}),
+		spans + "startTimeUnixNano: the value is truncated":                spanOf([]byte{0x39, 1, 2}),
+		spans + "attributes.key: the value is truncated":                   spanOf(put(nil, 9, []byte{0x0a, 0x05})),
+		spans + "attributes: the message is not protobuf, or is truncated": spanOf(put(nil, 9, []byte{0x02})),
+	} {
+		w := post(h, protobufType, "", body)
+		if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%d %q, want %s", w.Code, w.Body, want)
+		}
+	}
+}
+
+// JSON has the values of enumerations as numbers, as text with a number, and as names.
+func TestEnumerations(t *testing.T) {
+	for _, kinds := range []string{`3`, `"3"`, `"SPAN_KIND_CLIENT"`} {
+		for _, codes := range []string{`2`, `"2"`, `"STATUS_CODE_ERROR"`} {
+			s := ago(1, time.Second)
+			s.kind, s.failed = kindClient, true
+			body := bytes.Replace(toJSON(s), []byte(`"kind":3`), []byte(`"kind":`+kinds), 1)
+			body = bytes.Replace(body, []byte(`"code":2`), []byte(`"code":`+codes), 1)
+			var b batch
+			if err := b.json(body); err != nil || len(b.spans) != 1 || b.spans[0].kind != kindClient ||
+				!b.spans[0].failed {
+				t.Errorf("kind %s, code %s: %v, %+v", kinds, codes, err, b.spans)
+			}
+		}
+	}
+}
+
+// Refused requests are counted each, and logged once a minute for each reason.
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	var logged bytes.Buffer
+	r := receive(t, Options{MaxSpans: 3}, time.Now(), time.Time{})
+	h := newHandler(r.receiver, slog.New(slog.NewTextHandler(&logged, nil)))
+	for range 5 {
+		post(h, protobufType, "", toProtobuf(ago(1, 0), ago(2, 0), ago(3, 0), ago(4, 0)))
+		post(h, jsonType, "", []byte(`[]`))
+		post(h, jsonType, "", []byte(`{"resourceSpans":5}`))
+	}
+	read := map[string]float64{}
+	m := h.refusals.metric()
+	m.Read(func(v float64, labels ...string) { read[labels[0]] = v })
+	if read["full"] != 5 || read[invalidMessage] != 10 || read["busy"] != 0 || len(read) != len(reasons) {
+		t.Errorf("%v, want 5 full and 10 invalid", read)
+	}
+	if n := strings.Count(logged.String(), "refused a request: full"); n != 1 {
+		t.Errorf("%d messages of full requests:\n%s", n, &logged)
+	}
+	if n := strings.Count(logged.String(), "\n"); n != 2 {
+		t.Errorf("%d messages, want one for each of two reasons:\n%s", n, &logged)
 	}
 }
 
@@ -239,7 +380,7 @@ func manySpans(n int) []byte {
 	return bytes.Repeat(one, n)
 }
 
-// Each malformed span is rejected alone, with why; the others of its request count.
+// A malformed span is rejected alone, with a reason. The other spans of its request count.
 func TestMalformedSpans(t *testing.T) {
 	short := put(nil, 1, make([]byte, 15))
 	for name, tc := range map[string]struct {
@@ -257,19 +398,21 @@ func TestMalformedSpans(t *testing.T) {
 		bad := at(1, 0.1, 0.2)
 		tc.change(&bad)
 		not := r.send(t, 1, at(2, 0.1, 0.2), bad, at(3, 0.1, 0.2))
-		if not.spans != 1 || !strings.Contains(not.why, tc.why.Error()) || r.counts[counted] != 2 || r.counts[malformed] != 1 {
+		if not.spans != 1 || !strings.Contains(not.why, tc.why.Error()) || r.counts[counted] != 2 ||
+			r.counts[malformed] != 1 {
 			t.Errorf("%s: %d rejected, %s; %+v; want one because %v", name, not.spans, not.why, r.counts, tc.why)
 		}
 	}
 	for name, b := range map[string][]byte{"a short id": short, "nothing": nil, "a field of another type": protowire.AppendVarint(protowire.AppendTag(nil, 5, protowire.VarintType), 7)} {
 		var got batch
-		if err := got.protobuf(put(nil, 1, put(nil, 2, put(nil, 2, b)))); err != nil || got.counts[malformed] != 1 || got.err != errID {
+		if err := got.protobuf(put(nil, 1, put(nil, 2, put(nil, 2, b)))); err != nil || got.counts[malformed] != 1 ||
+			got.err != errID {
 			t.Errorf("%s: %v, %+v", name, err, got)
 		}
 	}
 }
 
-// What is null in JSON is not there; a span that is null is one, and malformed.
+// A null in JSON is an absent field. A span that is null exists, and is malformed.
 func TestNull(t *testing.T) {
 	for request, want := range map[string]int64{
 		` null `:                 0,
@@ -284,7 +427,7 @@ func TestNull(t *testing.T) {
 	}
 }
 
-// A span costs what is read of it, however many attributes it has.
+// Decoding a span takes no memory for attributes that are not used.
 func TestAMillionAttributes(t *testing.T) {
 	s := at(1, 0.1, 0.2)
 	request := toProtobuf(s)
@@ -330,7 +473,12 @@ func neverRead(t *testing.T, address string) {
 	}
 	defer func() { _ = c.Close() }()
 	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
-	one := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 0\r\n\r\n", tracesPath, protobufType)
+	one := fmt.Appendf(
+		nil,
+		"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 0\r\n\r\n",
+		tracesPath,
+		protobufType,
+	)
 	requests := bytes.Repeat(one, 1000)
 	for err == nil {
 		_ = c.SetWriteDeadline(time.Now().Add(10 * time.Second))
@@ -347,7 +495,7 @@ func neverRead(t *testing.T, address string) {
 	}
 }
 
-// overGRPC sends a message as gRPC does, and returns how it ended, and what came back.
+// overGRPC sends a body as gRPC does, and returns the status, its text and the body of the response.
 func overGRPC(t *testing.T, url, encoding string, body []byte) (status, text string, message []byte) {
 	t.Helper()
 	protocols := new(http.Protocols)
@@ -363,16 +511,19 @@ func overGRPC(t *testing.T, url, encoding string, body []byte) (status, text str
 	if encoding != "" {
 		request.Header.Set("Grpc-Encoding", encoding)
 	}
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	message, err = io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK || answer.ProtoMajor != 2 {
-		t.Errorf("%s: %v", answer.Status, err)
+	defer func() { _ = response.Body.Close() }()
+	message, err = io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK || response.ProtoMajor != 2 {
+		t.Errorf("%s: %v", response.Status, err)
 	}
-	return answer.Trailer.Get("Grpc-Status"), answer.Trailer.Get("Grpc-Message"), message
+	if got := response.Header.Get("Grpc-Accept-Encoding"); got != "identity,gzip,zstd" {
+		t.Errorf("Grpc-Accept-Encoding: %q", got)
+	}
+	return response.Trailer.Get("Grpc-Status"), response.Trailer.Get("Grpc-Message"), message
 }
 
 func framed(flag byte, message []byte) []byte {
@@ -388,18 +539,21 @@ func TestGRPC(t *testing.T) {
 		body           []byte
 		status         string
 	}{
-		"plain":                   {grpcMethod, "", framed(0, good), "0"},
-		"packed":                  {grpcMethod, "gzip", framed(1, packed(good)), "0"},
-		"packed, not said how":    {grpcMethod, "", framed(1, packed(good)), "12"},
-		"another method":          {"/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "", framed(0, good), "12"},
-		"half a message":          {grpcMethod, "", framed(0, good)[:20], "3"},
-		"less than it says":       {grpcMethod, "", append([]byte{0, 0, 1, 0, 0}, good...), "3"},
-		"half a header":           {grpcMethod, "", []byte{0, 0}, "3"},
-		"no message":              {grpcMethod, "", nil, "3"},
-		"no protobuf":             {grpcMethod, "", framed(0, []byte("hello")), "3"},
-		"a length beyond reason":  {grpcMethod, "", []byte{0, 0xff, 0xff, 0xff, 0xff, 1}, "8"},
-		"a bomb":                  {grpcMethod, "gzip", framed(1, packed(make([]byte, maxBody+1))), "8"},
-		"a bomb that is not gzip": {grpcMethod, "gzip", framed(1, good), "3"},
+		"plain":                       {grpcMethod, "", framed(0, good), "0"},
+		"packed":                      {grpcMethod, "gzip", framed(1, packed(good)), "0"},
+		"zstd":                        {grpcMethod, "zstd", framed(1, zstdPacked(t, good)), "0"},
+		"plain, although gzip":        {grpcMethod, "gzip", framed(0, good), "0"},
+		"packed, unknown":             {grpcMethod, "snappy", framed(1, packed(good)), "12"},
+		"packed, not named":           {grpcMethod, "", framed(1, packed(good)), "12"},
+		"another method":              {"/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "", framed(0, good), "12"},
+		"half a message":              {grpcMethod, "", framed(0, good)[:20], "3"},
+		"less than announced":         {grpcMethod, "", append([]byte{0, 0, 1, 0, 0}, good...), "3"},
+		"half a header":               {grpcMethod, "", []byte{0, 0}, "3"},
+		"no message":                  {grpcMethod, "", nil, "3"},
+		"no protobuf":                 {grpcMethod, "", framed(0, []byte("hello")), "3"},
+		"a length beyond the maximum": {grpcMethod, "", []byte{0, 0xff, 0xff, 0xff, 0xff, 1}, "8"},
+		"a bomb":                      {grpcMethod, "gzip", framed(1, packed(make([]byte, maxBody+1))), "8"},
+		"not gzip":                    {grpcMethod, "gzip", framed(1, good), "3"},
 	} {
 		status, text, message := overGRPC(t, url+tc.path, tc.encoding, tc.body)
 		if status != tc.status || (status == "0") != (text == "") {
@@ -410,7 +564,7 @@ func TestGRPC(t *testing.T) {
 		}
 	}
 	// A late span is not remembered, so it is late each time.
-	if want := (counts{counted: 1, duplicate: 1, late: 2}); r.counts != want {
+	if want := (counts{counted: 1, duplicate: 3, late: 4}); r.counts != want {
 		t.Errorf("%+v, want %+v", r.counts, want)
 	}
 }

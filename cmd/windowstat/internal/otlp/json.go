@@ -25,7 +25,11 @@ func (b *batch) json(body []byte) error {
 func jsonError(body []byte) string {
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(body, new(json.RawMessage)); errors.As(err, &syntax) {
-		return fmt.Sprintf("the message is not JSON: %s at byte %d", strconv.QuoteToASCII(syntax.Error()), syntax.Offset)
+		return fmt.Sprintf(
+			"the message is not JSON: %s at byte %d",
+			strconv.QuoteToASCII(syntax.Error()),
+			syntax.Offset,
+		)
 	}
 	return "the message is not JSON"
 }
