@@ -24,7 +24,7 @@ var (
 	honest   = &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 )
 
-// checkNothingHeld fails unless all requests have returned what they held. It waits for handlers that have responded.
+// checkNothingHeld fails if a request still holds memory or a slot. It waits for handlers that have already responded.
 func checkNothingHeld(t *testing.T, h *handler) {
 	t.Helper()
 	await(t, "all requests to end", func() bool { return h.bodies.requests.Held()+h.bodies.memory.Held() == 0 })
@@ -70,7 +70,7 @@ func sendHalf(t *testing.T, address, headers string, length int, part []byte) {
 	go func() { _, _ = c.Write(part) }()
 }
 
-// Compressed bodies whose end does not arrive take no more memory than the bytes that have arrived.
+// An incomplete compressed body takes memory for the bytes that have arrived, and not for the decompressed ones.
 func TestHalfOfACompressedBody(t *testing.T) {
 	h, _ := newTestHandler(t, Options{})
 	address := listenTo(t, h, time.Minute)
@@ -112,8 +112,8 @@ func TestLargeHalfBodies(t *testing.T) {
 	}
 }
 
-// Requests of which only the headers have arrived, or the header of a gRPC frame, take no memory from the budget. Their
-// number is bounded, and the host with the most loses its oldest one.
+// Streams with headers only, or with the header of a gRPC frame, take no memory from the budget. Their number is
+// bounded. At the bound, the host with the most streams loses its oldest stream.
 func TestStreamsWithoutABody(t *testing.T) {
 	for name, tc := range map[string]struct {
 		contentType, path string
@@ -274,7 +274,7 @@ func TestProgressOfABody(t *testing.T) {
 	}
 }
 
-// Clients that stall, and one that never reads, delay no other client, and their connections are closed.
+// Stalled clients and a client that never reads delay no other client, and their connections are closed.
 func TestStalledClients(t *testing.T) {
 	h, _ := newTestHandler(t, Options{})
 	address := listenTo(t, h, 200*time.Millisecond)

@@ -17,7 +17,7 @@ type attributes struct {
 
 	method, route, template []byte // of HTTP
 	system                  []byte // of RPC
-	response                value  // status of RPC, which is a gRPC code if system is based on gRPC
+	response                value  // status of the RPC; a gRPC code if isGRPC
 	rpcService, rpcMethod   []byte
 
 	// Targets of outbound calls.
@@ -77,7 +77,7 @@ const (
 	otherStatus = 999
 )
 
-// httpStatus returns the status in an attribute, 0 if it has none, and otherStatus if it is not a status.
+// httpStatus returns the status in an attribute: 0 for an empty attribute, and otherStatus for an invalid status.
 func httpStatus(v value) int16 {
 	n, _ := v.integer()
 	if n < 0 || n > otherStatus {
@@ -86,8 +86,8 @@ func httpStatus(v value) int16 {
 	return int16(n)
 }
 
-// grpcCode returns the gRPC code in an attribute plus 1, and 0 if it has none. Codes have numbers and names. A negative
-// number is no code.
+// grpcCode returns the gRPC code in an attribute plus 1, or 0 for an empty attribute or a negative number. The
+// attribute may contain the number or the name of the code.
 func grpcCode(v value) int16 {
 	n, ok := v.integer()
 	if n == unreadable && !v.isNumber {
@@ -108,13 +108,13 @@ func (a *attributes) code() int16 {
 		grpc = grpcCode(a.response)
 	}
 	if grpc > 0 {
-		// Preferred to the HTTP status of the same call, which is 200 even if the call failed.
+		// The HTTP status of the same call is 200 even if the call failed.
 		return timeline.GRPC + grpc - 1
 	}
 	return a.status
 }
 
-// isGRPC reports whether the codes of the RPC system are those of gRPC. Connect has the same codes.
+// isGRPC reports whether the RPC system uses the codes of gRPC. Connect does.
 func (a *attributes) isGRPC() bool {
 	switch strings.ToLower(string(a.system)) {
 	case "grpc", "connect_rpc", "connectrpc":

@@ -20,8 +20,8 @@ const (
 	// maxMemory is the maximum total of the bodies that have arrived and are not decoded yet. It suffices for hundreds
 	// of typical requests.
 	maxMemory = 4 * maxBody
-	// maxRequests is the maximum number of requests in progress. One that waits for its body takes some 20 KiB for its
-	// goroutine, its headers and its HTTP/2 stream, which are not part of maxMemory.
+	// maxRequests is the maximum number of requests in progress. A request without a body takes some 20 KiB for its
+	// goroutine, its headers and its HTTP/2 stream. This memory is not part of maxMemory.
 	maxRequests = 1024
 
 	// firstBytes of a body are part of the cost of a request. The next ones take memory from the budget.
@@ -36,9 +36,9 @@ const (
 
 // bodies holds the bodies of requests that are in progress, within bounds for all hosts together.
 //
-// A body takes memory when bytes arrive, not when its headers announce them, and at most twice what has arrived plus
-// minGrowth. Compressed bodies are decompressed only when they have arrived completely (see decoder), so a body that
-// would decompress to 16 MiB takes no more than another one while it is incomplete.
+// A body takes memory when bytes arrive, and not when its headers announce them: at most twice the arrived bytes plus
+// minGrowth. A compressed body is decompressed only when it has arrived completely (see decoder). An incomplete body
+// therefore never takes memory for its decompressed bytes.
 //
 // If a bound is reached, the host that holds the most loses its oldest body: its reads are interrupted, and its sender
 // gets 503. A host therefore cannot keep out other hosts, whether it sends half bodies, headers only or large bodies. A
@@ -146,8 +146,8 @@ func (b *body) failure(err error) error {
 	return errIncomplete
 }
 
-// grow doubles a full buffer, up to one byte more than length and limit: without that byte, a read would not see the
-// end. It takes the memory from the budget.
+// grow doubles a full buffer and takes the memory from the budget. The maximum is one byte more than length and limit:
+// without that byte, a read would not see the end.
 func (b *body) grow(length, limit int64) error {
 	had := cap(b.bytes)
 	if len(b.bytes) < had {

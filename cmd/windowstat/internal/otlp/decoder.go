@@ -14,7 +14,7 @@ import (
 // encoding is the compression of a body.
 type encoding string
 
-// Encodings. The names are those of HTTP and of gRPC.
+// Encodings, with their names in HTTP and in gRPC.
 const (
 	plain        encoding = "identity"
 	gzipEncoding encoding = "gzip"
@@ -23,7 +23,7 @@ const (
 	acceptedGRPC          = "identity,gzip,zstd" // in Grpc-Accept-Encoding
 )
 
-// parseEncoding returns the encoding with the name in a header, which is empty for an uncompressed body.
+// parseEncoding returns the encoding with the name in a header. An empty name means an uncompressed body.
 func parseEncoding(name string) (encoding, error) {
 	switch e := encoding(strings.ToLower(strings.TrimSpace(name))); e {
 	case "", plain:
@@ -73,7 +73,8 @@ func (d *decoder) reset() {
 	}
 }
 
-// unframe returns the message in a gRPC frame, and its encoding. The name is that of the encoding of compressed messages.
+// unframe returns the message in a gRPC frame, and its encoding. The frame states whether the message is compressed;
+// name is the encoding of compressed messages.
 func unframe(frame []byte, name string) ([]byte, encoding, error) {
 	message := frame[frameHeader:][:binary.BigEndian.Uint32(frame[1:frameHeader])]
 	if frame[0] == 0 {
@@ -86,7 +87,7 @@ func unframe(frame []byte, name string) ([]byte, encoding, error) {
 	return message, e, err
 }
 
-// unpack returns the decompressed bytes. They are valid until reset.
+// unpack returns the decompressed bytes, which are valid until reset.
 func (d *decoder) unpack(body []byte, e encoding) ([]byte, error) {
 	var from io.Reader
 	switch e {

@@ -147,27 +147,15 @@ func toJSON(spans ...sent) []byte {
 		if s.parent != 0 {
 			parent = fmt.Sprintf("%016x", s.parent)
 		}
-		all = append(
-			all,
-			fmt.Sprintf(
-				`{"resource":{"attributes":[%s]},"scopeSpans":[{"scope":{"name":"x"},"spans":[{"traceId":%q,"spanId":%q,"parentSpanId":%q,"traceState":%q,"name":%q,"kind":%d,"flags":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[%s],"status":%s,"events":[{"name":"e"}],"links":null}]}]}`,
-				attribute(
-					"service.name",
-					s.service,
-				),
-				hex.EncodeToString(trace),
-				hex.EncodeToString(id),
-				parent,
-				s.state,
-				s.name,
-				s.kind,
-				s.flags,
-				start,
-				end,
-				strings.Join(attributes, ","),
-				status,
-			),
-		)
+		span := fmt.Sprintf(
+			`{"traceId":%q,"spanId":%q,"parentSpanId":%q,"traceState":%q,"name":%q,"kind":%d,"flags":%d,`+
+				`"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[%s],"status":%s,`+
+				`"events":[{"name":"e"}],"links":null}`,
+			hex.EncodeToString(trace), hex.EncodeToString(id), parent, s.state, s.name, s.kind, s.flags,
+			start, end, strings.Join(attributes, ","), status)
+		all = append(all, fmt.Sprintf(
+			`{"resource":{"attributes":[%s]},"scopeSpans":[{"scope":{"name":"x"},"spans":[%s]}]}`,
+			attribute("service.name", s.service), span))
 	}
 	return []byte(`{"resourceSpans":[` + strings.Join(all, ",") + `]}`)
 }

@@ -42,7 +42,7 @@ const (
 // because it names the field.
 const invalidMessage = "invalid_message"
 
-// Failures without a field. They are shared between requests and never change.
+// Failures without a field. All requests share them, so they never change.
 var (
 	errFull = &failure{
 		status: http.StatusServiceUnavailable, code: unavailable, reason: "full",
@@ -119,7 +119,7 @@ func failureOf(err error) *failure {
 }
 
 // refusals counts the refused requests by reason, and logs each reason at most once a minute. Create it with
-// newRefusals. It is safe for concurrent use.
+// newRefusals. Concurrent use is safe.
 type refusals struct {
 	log    logonce.Logger
 	counts map[string]*atomic.Int64 // by reason; the map is read-only
@@ -143,7 +143,8 @@ func (r *refusals) add(f *failure, host string) {
 func (r *refusals) metric() collector.Metric {
 	return collector.Metric{
 		Name: "otlp_refused_requests_total", Labels: []string{"reason"},
-		Help: "Refused requests by reason. No span of them is counted. Senders repeat those with the reasons full and busy.",
+		Help: "Refused requests by reason. None of their spans is counted. Senders repeat requests that are refused as " +
+			"full or busy.",
 		Read: func(yield func(float64, ...string)) {
 			for _, reason := range reasons {
 				yield(float64(r.counts[reason].Load()), reason)

@@ -5,7 +5,7 @@ import "google.golang.org/protobuf/encoding/protowire"
 // field is a field of OTLP's messages that windowstat uses, with its number in protobuf and its name in JSON.
 //
 // Both decoders walk the same table of fields and pass over all other fields. They build no intermediate objects, so a
-// request costs little more memory than its bytes, whatever it contains.
+// request with any content costs little more memory than its bytes.
 type field struct {
 	number protowire.Number
 	name   string

@@ -116,7 +116,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(response) // a client that has disconnected sends its spans again
 }
 
-// serveHTTP receives a request of a content type over HTTP. It may set headers of the response.
+// serveHTTP receives a request of a content type over HTTP, and may set headers of the response.
 func (h *handler) serveHTTP(w http.ResponseWriter, r *http.Request, kind string) (rejected, error) {
 	how := decoding{message: (*batch).protobuf}
 	if kind == jsonType {

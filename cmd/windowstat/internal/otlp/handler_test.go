@@ -111,7 +111,8 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 		{"application/x-protobuf", "", toProtobuf(spans...)},
 		{"application/x-protobuf", "gzip", packed(toProtobuf(spans...))},
 		{"application/x-protobuf", "zstd", zstdPacked(t, toProtobuf(spans...))},
-		{"application/x-protobuf", "ZSTD", bytes.Join([][]byte{zstdPacked(t, toProtobuf(spans[:4]...)), zstdPacked(t, toProtobuf(spans[4:]...))}, nil)},
+		{"application/x-protobuf", "ZSTD", slices.Concat(zstdPacked(t, toProtobuf(spans[:4]...)),
+			zstdPacked(t, toProtobuf(spans[4:]...)))},
 		{"application/json", "zstd", zstdPacked(t, toJSON(spans...))},
 		{"application/json; charset=utf-8", "identity", toJSON(spans...)},
 		{"application/json", "gzip", packed(toJSON(spans...))},
@@ -140,8 +141,10 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 		responses = append(responses, got)
 	}
 	want := map[string]any{
-		"rejected": "2", "counts": counts{counted: 6, duplicate: 1, late: 1, malformed: 1, internal: 1, sampled: 1, estimated: 2},
-		"shop: GET /cart": "4 4 0 map[200:4]", "shop: shop.Cart/Add": "1 1 1 map[Unavailable:1]", "shop: mail: GET": "1 1 0 map[other:1]",
+		"rejected":        "2",
+		"counts":          counts{counted: 6, duplicate: 1, late: 1, malformed: 1, internal: 1, sampled: 1, estimated: 2},
+		"shop: GET /cart": "4 4 0 map[200:4]", "shop: shop.Cart/Add": "1 1 1 map[Unavailable:1]",
+		"shop: mail: GET":       "1 1 0 map[other:1]",
 		"shop: inbound \" \n é": "1 1 0 map[200:1]", "unmatched": "0 0 0 map[]", "inbound": int64(5),
 	}
 	for i, got := range responses {
@@ -194,7 +197,8 @@ func rejectedOf(t *testing.T, response []byte) string {
 	t.Helper()
 	n := int64(0)
 	partial := []*field{{1, "", integer, nil, func(_ *batch, v value) { n = v.number }}}
-	if err := new(batch).protobufMessage(&field{fields: []*field{{1, "", message, partial, nil}}}, response); err != nil {
+	m := &field{fields: []*field{{1, "", message, partial, nil}}}
+	if err := new(batch).protobufMessage(m, response); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(n)
@@ -210,6 +214,7 @@ func TestBadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = bigWindow.Close() }()
+	window := streamed(t, bigWindow, zeros[:1<<20])
 	refused := map[string]int64{}
 	for name, tc := range map[string]struct {
 		contentType, encoding string
@@ -229,10 +234,10 @@ func TestBadRequests(t *testing.T) {
 		"not zstd":                  {protobufType, "zstd", good, 400, "invalid_compression"},
 		"an empty zstd body":        {protobufType, "zstd", nil, 400, "invalid_compression"},
 		"a zstd bomb":               {protobufType, "zstd", zstdPacked(t, zeros), 413, "too_large"},
-		"a zstd window of 64 MiB":   {protobufType, "zstd", streamed(t, bigWindow, zeros[:1<<20]), 400, "invalid_compression"},
+		"a zstd window of 64 MiB":   {protobufType, "zstd", window, 400, "invalid_compression"},
 		"too long":                  {protobufType, "", zeros, 413, "too_large"},
 		"half a message":            {protobufType, "", good[:len(good)-3], 400, invalidMessage},
-		"a length beyond the end":   {protobufType, "", []byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x7f}, 400, invalidMessage},
+		"a length beyond":           {protobufType, "", []byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x7f}, 400, invalidMessage},
 		"the field number 0":        {protobufType, "", []byte{0x02, 0x00}, 400, invalidMessage},
 		"JSON without its end":      {jsonType, "", toJSON(ago(1, time.Second))[:100], 400, invalidMessage},
 		"not JSON":                  {jsonType, "", good, 400, invalidMessage},
@@ -310,8 +315,9 @@ func TestInvalidFields(t *testing.T) {
 		span(`"status":{"code":"FAILED"}`):                   spans + `status.code: "FAILED" is not a StatusCode`,
 		span(`"attributes":[{"value":{"intValue":"x"}}]`):    spans + `attributes.value.intValue: "x" is not an integer`,
 		span(`"attributes":[{"value":{"doubleValue":"x"}}]`): spans + `attributes.value.doubleValue: "x" is not a number`,
-		`{"resourceSpans":[}`:                                `the message is not JSON: "invalid character '}' looking for beginning of value" at byte 19`,
-		`{"resourceSpans":[`:                                 `the message is not JSON: "unexpected end of JSON input" at byte 18`,
+		`{"resourceSpans":[}`: `the message is not JSON: "invalid character '}' ` +
+			`looking for beginning of value" at byte 19`,
+		`{"resourceSpans":[`: `the message is not JSON: "unexpected end of JSON input" at byte 18`,
 	} {
 		w := post(h, jsonType, "", []byte(body))
 		var response struct{ Message string }
@@ -387,12 +393,14 @@ func TestMalformedSpans(t *testing.T) {
 		change func(*sent)
 		why    error
 	}{
-		"no ids":                {func(s *sent) { s.id = 0 }, errID},
-		"no begin":              {func(s *sent) { s.start = time.Time{} }, errOpen},
-		"no end":                {func(s *sent) { s.end = time.Time{} }, errOpen},
-		"it ends before":        {func(s *sent) { s.end = s.start.Add(-1) }, errBackward},
-		"times in milliseconds": {func(s *sent) { s.start, s.end = time.Unix(0, s.start.UnixMilli()), time.Unix(0, s.end.UnixMilli()) }, errEpoch},
-		"beyond the epoch":      {func(s *sent) { s.end = time.Unix(0, -1) }, errEpoch},
+		"no ids":         {func(s *sent) { s.id = 0 }, errID},
+		"no begin":       {func(s *sent) { s.start = time.Time{} }, errOpen},
+		"no end":         {func(s *sent) { s.end = time.Time{} }, errOpen},
+		"it ends before": {func(s *sent) { s.end = s.start.Add(-1) }, errBackward},
+		"times in milliseconds": {func(s *sent) {
+			s.start, s.end = time.Unix(0, s.start.UnixMilli()), time.Unix(0, s.end.UnixMilli())
+		}, errEpoch},
+		"beyond the epoch": {func(s *sent) { s.end = time.Unix(0, -1) }, errEpoch},
 	} {
 		r := receive(t, Options{}, second(0), time.Time{})
 		bad := at(1, 0.1, 0.2)
@@ -403,7 +411,10 @@ func TestMalformedSpans(t *testing.T) {
 			t.Errorf("%s: %d rejected, %s; %+v; want one because %v", name, not.spans, not.why, r.counts, tc.why)
 		}
 	}
-	for name, b := range map[string][]byte{"a short id": short, "nothing": nil, "a field of another type": protowire.AppendVarint(protowire.AppendTag(nil, 5, protowire.VarintType), 7)} {
+	nameAsNumber := protowire.AppendVarint(protowire.AppendTag(nil, 5, protowire.VarintType), 7)
+	for name, b := range map[string][]byte{
+		"a short id": short, "nothing": nil, "a field of another type": nameAsNumber,
+	} {
 		var got batch
 		if err := got.protobuf(put(nil, 1, put(nil, 2, put(nil, 2, b)))); err != nil || got.counts[malformed] != 1 ||
 			got.err != errID {
@@ -532,6 +543,7 @@ func framed(flag byte, message []byte) []byte {
 
 func TestGRPC(t *testing.T) {
 	h, r := newTestHandler(t, Options{})
+	const metricsMethod = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 	url := "http://" + listenTo(t, h, time.Minute)
 	good := toProtobuf(ago(1, time.Second), ago(2, time.Hour))
 	for name, tc := range map[string]struct {
@@ -545,7 +557,7 @@ func TestGRPC(t *testing.T) {
 		"plain, although gzip":        {grpcMethod, "gzip", framed(0, good), "0"},
 		"packed, unknown":             {grpcMethod, "snappy", framed(1, packed(good)), "12"},
 		"packed, not named":           {grpcMethod, "", framed(1, packed(good)), "12"},
-		"another method":              {"/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "", framed(0, good), "12"},
+		"another method":              {metricsMethod, "", framed(0, good), "12"},
 		"half a message":              {grpcMethod, "", framed(0, good)[:20], "3"},
 		"less than announced":         {grpcMethod, "", append([]byte{0, 0, 1, 0, 0}, good...), "3"},
 		"half a header":               {grpcMethod, "", []byte{0, 0}, "3"},

@@ -21,7 +21,7 @@ func (b *batch) json(body []byte) error {
 	return b.jsonMessage(request, &c, c.token())
 }
 
-// jsonError returns what is wrong with a message that is not JSON.
+// jsonError describes the syntax error in a message that is not JSON.
 func jsonError(body []byte) string {
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(body, new(json.RawMessage)); errors.As(err, &syntax) {
@@ -119,8 +119,8 @@ func (b *batch) jsonField(f *field, c *cursor, token []byte) error {
 	return nil
 }
 
-// jsonScalar decodes the value of a field that is not a message. An id that is not hexadecimal becomes empty, which
-// makes its span malformed, but not the request.
+// jsonScalar decodes the value of a field that is not a message. An ID that is not hexadecimal becomes empty: its span
+// is malformed, but the request is valid.
 func (b *batch) jsonScalar(f *field, token []byte) error {
 	if strings.IndexByte("{[tf", token[0]) >= 0 {
 		return invalid(describe(token) + " is neither a string nor a number")

@@ -32,14 +32,14 @@ type resourceKey struct {
 // path, so only calls that the service answered count for it.
 //
 // The options limit the number of resources. A service may add one while it has fewer than are free, or fewer than
-// eight. One service alone therefore gets half of them, and ten thousand services take no more memory than one. A new
-// resource evicts those that have been idle for eleven minutes; it never evicts a busy one. Without capacity, a call
+// eight. One service alone therefore gets half of them, and ten thousand services take the memory of one. A new
+// resource evicts resources that have been idle for eleven minutes, and never a busy one. Without capacity, a call
 // counts for [collector.Other].
 //
-// Naming is most of the cost of a span, so names keeps the result for each text from which a name was made. A span with
-// a known text costs a lookup. It is not safe for concurrent use.
+// Naming is most of the cost of a span, so names caches the resource of each text. A span with a known text costs a
+// lookup. Concurrent use is not safe.
 type names struct {
-	service string // the only one that is counted, whose resources do not contain its name; empty for all services
+	service string // the only counted service, whose resources do not contain its name; empty for all services
 	earned  *httpstat.Names
 	most    int
 
@@ -67,8 +67,8 @@ const (
 	maxKnown = 50_000
 	// maxKey is the maximum length of the text of a known name. Longer names are made for each span.
 	maxKey = 1 << 10
-	// idleAfter is the idle time in seconds after which a resource may be evicted. It is a minute longer than the
-	// history of the Collector, so every exporter has received its seconds, and the Collector has retired it.
+	// A resource that has been idle for idleAfter seconds may be evicted. This time is a minute longer than the history
+	// of the Collector, so every exporter has received its seconds, and the Collector has retired it.
 	idleAfter = int64((collector.DefaultHistory + time.Minute) / time.Second)
 )
 

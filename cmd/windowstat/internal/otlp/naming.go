@@ -2,7 +2,7 @@ package otlp
 
 import "bytes"
 
-// spanName is the name of a span's resource, in the parts of which it consists.
+// spanName holds the parts of the name of a span's resource.
 type spanName struct {
 	service []byte // empty if only one service is counted
 	// target is the system that an outbound call goes to, or empty if the span does not have it. The number of targets

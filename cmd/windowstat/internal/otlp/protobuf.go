@@ -40,7 +40,7 @@ func (b *batch) protobufMessage(m *field, body []byte) error {
 	return b.end(m)
 }
 
-// protobufValue decodes the value of a field. It returns the number of bytes, which is negative if they are invalid.
+// protobufValue decodes the value of a field. It returns the number of bytes, or a negative number if they are invalid.
 func protobufValue(f *field, body []byte) (v value, n int) {
 	v.isNumber = true
 	var x uint64

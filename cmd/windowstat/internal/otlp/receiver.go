@@ -13,8 +13,8 @@ import (
 	"github.com/windowstat/windowstat/internal/logonce"
 )
 
-// receiver counts spans in the seconds of their starts and ends. Create it with newReceiver, and call serve before take.
-// It is safe for concurrent use: requests are counted one after the other, in about a microsecond for each span.
+// receiver counts spans in the seconds of their starts and ends. Create it with newReceiver, and call serve before
+// take. Concurrent use is safe: requests are counted one after the other, in about a microsecond for each span.
 //
 // Its time is the wall clock less the tolerance and a second. Each span counts once: as a duplicate, as late, as a span
 // from the future, or as a call. The receiver holds a bounded number of spans that it remembers, and of calls that wait
@@ -33,8 +33,7 @@ type receiver struct {
 	counts   counts
 }
 
-// delay is the time by which a second remains open in addition to the tolerance, as in replay: a span needs some time to
-// arrive.
+// A second remains open for delay in addition to the tolerance, as in replay: a span needs some time to arrive.
 const delay = time.Second
 
 // newReceiver returns a receiver. Its first second follows after, the last second that the previous process logged.
@@ -53,7 +52,7 @@ func newReceiver(o *Options, earned *httpstat.Names, after, now time.Time) *rece
 	return r
 }
 
-// serve sets the Collector that counts the calls. It must use the clock of the receiver.
+// serve sets the Collector that counts the calls. The Collector must use the clock of the receiver.
 func (r *receiver) serve(c *collector.Collector, logger *slog.Logger) {
 	r.log.To = logger
 	r.timeline.Counter = &timeline.Collected{

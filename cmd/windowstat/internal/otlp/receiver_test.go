@@ -20,8 +20,8 @@ func check(t *testing.T, what string, got, want map[int64]int64) {
 	}
 }
 
-// 99 spans of one second, which arrive 3, 8 and 13 seconds later, count in that second. A connector that counts when they
-// arrive would count them in three seconds.
+// 99 spans of one second arrive 3, 8 and 13 seconds later, and count in their second. A connector that counts spans at
+// their arrival would count them in three seconds.
 func TestSpansCountInTheirSeconds(t *testing.T) {
 	r := receive(t, Options{}, second(100), time.Time{})
 	for i, now := range []float64{103, 108, 113} {
@@ -141,7 +141,7 @@ func TestIdentityOfSpans(t *testing.T) {
 	}
 }
 
-// A span of another service with the same ids does not hide the one that is counted.
+// A span of another service does not hide a span of the counted service with the same IDs.
 func TestIdentityWithOneService(t *testing.T) {
 	r := receive(t, Options{Service: "shop"}, second(0), time.Time{})
 	client := at(1, 0.1, 0.2)
@@ -205,7 +205,8 @@ func TestWeight(t *testing.T) {
 	for state, want := range map[string]float64{
 		"": 1, "ot=th:0": 1, "ot=th:8": 2, "ot=th:c": 4, "a=b , ot=rv:1;th:c": 4, "ot=th:fffff": 1 << 20,
 		// Invalid thresholds, and one with an absurd weight.
-		"ot=th:": 1, "ot=th:x": 1, "ot=th:123456789abcdef": 1, "ot=th:ffffffffffffff": 1, "xot=th:8": 1, "ot=": 1, "=": 1, ",,;": 1,
+		"ot=th:": 1, "ot=th:x": 1, "ot=th:123456789abcdef": 1, "ot=th:ffffffffffffff": 1, "xot=th:8": 1,
+		"ot=": 1, "=": 1, ",,;": 1,
 	} {
 		if got, _ := weight([]byte(state)); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%q: %v, want %v", state, got, want)

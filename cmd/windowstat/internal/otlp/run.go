@@ -16,8 +16,8 @@
 // [Options.Run] is the command, which also exports the counts.
 //
 // The package implements the part of the protocol that the receiver needs. OpenTelemetry's packages take several times
-// as long to decode a message, and depend on the gRPC library. Fields, statuses and the rules for repetitions are those
-// of OTLP 1.11. Attributes are those of the semantic conventions 1.43, and of earlier ones.
+// as long to decode a message, and depend on the gRPC library. It follows OTLP 1.11 for fields, statuses and
+// repetitions, and the semantic conventions 1.43 and earlier ones for attributes.
 package otlp
 
 import (
@@ -55,8 +55,8 @@ const (
 	// Some SDKs report routes only in the names of spans, so it is the number of routes of a large service.
 	maxPathValues = 200
 
-	// maxTolerance is well below the ten minutes for which a resource is kept after its last span. A held span
-	// therefore never loses its resource.
+	// A resource is kept for ten minutes after its last span. maxTolerance is well below that time, so a held span
+	// never loses its resource.
 	maxTolerance = 4 * time.Minute
 )
 
@@ -130,7 +130,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return errors.Join(err, stop())
 }
 
-// listenBounds returns the bounds of the listeners. They are those of the pages, and HTTP/2 without TLS for gRPC.
+// listenBounds returns the bounds of the listeners: the same as for the pages, and HTTP/2 without TLS for gRPC.
 func listenBounds() server.Bounds {
 	b := server.Pages()
 	b.HTTP2 = true

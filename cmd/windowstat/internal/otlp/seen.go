@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// seen remembers the spans that were counted in the last 90 seconds, to detect duplicates: a sender that got no response
-// sends its spans again.
+// seen remembers the spans that were counted in the last 90 seconds, to detect duplicates: a sender that got no
+// response sends its spans again.
 //
 // The identity of a span consists of its trace ID, its span ID, its service and its kind. The IDs alone do not suffice:
-// with Zipkin's propagation, the client and the server of a call share a span ID, and so do a producer and its consumer,
-// or a proxy of a mesh and the service behind it.
+// with Zipkin's propagation, the client and the server of a call share a span ID, and so do a producer and its
+// consumer, or the proxy of a mesh and its service.
 //
 // Only a hash of 64 bits is stored, with a random seed for each process. Among four million spans, one new span in a
-// million million is mistaken for a duplicate. There are three generations of 45 seconds, so a span is remembered for 90
-// to 135 seconds, in some 20 bytes.
+// million million is mistaken for a duplicate. There are three generations of 45 seconds, so a span is remembered for
+// 90 to 135 seconds, in some 20 bytes.
 type seen struct {
 	most     int // maximum number of spans
 	seed     maphash.Seed
@@ -42,8 +42,8 @@ func (s *seen) turn(now time.Time) {
 		s.youngest++
 		set := &s.sets[s.youngest%len(s.sets)]
 		*set = nil
-		// The next generation is likely as large as the previous one. A map of that size need not grow. A map that is
-		// cleared instead would keep the memory of the largest generation that it ever held.
+		// The next generation is likely as large as the previous one, so a map of the same size need not grow. Clearing
+		// the old map instead would keep the memory of the largest generation.
 		*set = make(map[uint64]struct{}, min(before, s.most-s.len()))
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// span holds the fields of a span that windowstat uses. The slices are parts of the body of the request, and valid until
-// its response. The zero value is malformed.
+// span holds the fields of a span that windowstat uses. The slices are parts of the body of the request, and valid
+// until its response. The zero value is malformed.
 type span struct {
 	trace, id  []byte
 	state      []byte // tracestate
@@ -105,15 +105,15 @@ func (s *span) check() error {
 }
 
 // ownName reports whether the service itself made the name. Clients cannot invent a route, an implemented method, or a
-// call that the service makes. They can invent the name of a server span without a route, which may contain a path
+// call that the service makes. But they can invent the name of a server span without a route: it may contain a path
 // although OpenTelemetry's conventions forbid that.
 func (s *span) ownName() bool {
 	return s.kind != kindServer || len(s.route) > 0 || len(s.rpcMethod) > 0 && s.code() != timeline.GRPC+unimplemented
 }
 
-// answered reports whether the service handled the call, so that the call may earn its name: with success, or with a
-// server error (5xx). Routers respond to unknown paths with 404 or 405, and guards respond to any path with 401, 403 or
-// a redirect. A status that is not a number is neither. A span without a status, for example of another protocol, has
+// answered reports whether the service handled the call, with success or with a server error (5xx). Such a call may
+// earn its name. Routers respond to unknown paths with 404 or 405, and guards respond to any path with 401, 403 or a
+// redirect. A status that is not a number is neither. A span without a status, for example of another protocol, has
 // only its outcome.
 func (s *span) answered() bool {
 	switch code := int(s.code()); {

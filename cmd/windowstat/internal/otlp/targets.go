@@ -15,9 +15,9 @@ var star = []byte("*")
 // targets bounds the targets of outbound calls: addresses, databases, destinations of messages. A crawler, a service
 // that sends webhooks, or reply queues with random names would otherwise fill the table of resources.
 //
-// Each service has the first maxTargets targets that it uses. All others are named "*" until a target of any service has
-// been idle for eleven minutes, as long as a resource. All services together have as many targets as there may be
-// resources, shared in the same way. It is not safe for concurrent use.
+// Each service has the first maxTargets targets that it uses. All others are named "*" until a target of any service
+// has been idle for eleven minutes, as long as a resource. All services together have as many targets as there may be
+// resources, shared in the same way. Concurrent use is not safe.
 type targets struct {
 	most  int
 	byKey map[targetKey]*target

@@ -13,19 +13,21 @@ type value struct {
 	isNumber bool
 }
 
-// unreadable is the number of a value that is not an integer, such as 404.5 or "not found". No valid status or code has it.
+// unreadable is the number of a value that is not an integer, such as 404.5 or "not found". No valid status or code has
+// it.
 const unreadable = math.MaxInt64
 
 // fromDouble returns a double as a number.
 func fromDouble(x float64) int64 {
 	if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
-		return unreadable // also NaN, which is unequal to itself
+		return unreadable // also NaN, because it is unequal to itself
 	}
 	return int64(x)
 }
 
-// integer returns the number in an attribute, and whether there is one. Instrumentations write a status as an integer,
-// as a double or as text. Text that is not a number is unreadable: the attribute exists, but its meaning is unknown.
+// integer returns the number in an attribute. It reports false for an empty attribute. Instrumentations write a status
+// as an integer, as a double or as text. Text that is not a number is unreadable: the attribute exists, but its meaning
+// is unknown.
 func (v value) integer() (n int64, ok bool) {
 	switch text := bytes.TrimSpace(v.text); {
 	case v.isNumber:

@@ -13,8 +13,8 @@ var threshold = regexp.MustCompile(`(?:^|,)\s*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})(
 // attack, and is ignored.
 const maxWeight = 1 << 20
 
-// weight returns the number of calls that a span with the tracestate represents: ot=th:c means one span in four. Without
-// a valid threshold the weight is 1, and the span does not count as sampled.
+// weight returns the number of calls that a span with the tracestate represents: ot=th:c means one span in four.
+// Without a valid threshold the weight is 1, and the span does not count as sampled.
 func weight(state []byte) (w float64, sampled bool) {
 	if len(state) == 0 {
 		return 1, false
