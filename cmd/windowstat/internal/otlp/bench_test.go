@@ -18,7 +18,8 @@ func benchmarkSpans(first uint64, end time.Time) []sent {
 		s.start = s.end.Add(-20 * time.Millisecond)
 		s.attributes = map[string]any{
 			"http.request.method": "GET", "url.path": "/users/12345", "http.route": fmt.Sprintf("/users/{id}/%d", i%20),
-			"http.response.status_code": 200, "url.scheme": "http", "server.address": "shop.example.com", "server.port": 8080,
+			"http.response.status_code": 200, "url.scheme": "http", "server.address": "shop.example.com",
+			"server.port":              8080,
 			"network.protocol.version": "1.1", "user_agent.original": "Mozilla/5.0 (X11; Linux x86_64)",
 			"client.address": "10.0.0.7",
 		}

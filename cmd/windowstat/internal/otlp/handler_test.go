@@ -141,8 +141,10 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 		responses = append(responses, got)
 	}
 	want := map[string]any{
-		"rejected":        "2",
-		"counts":          counts{counted: 6, duplicate: 1, late: 1, malformed: 1, internal: 1, sampled: 1, estimated: 2},
+		"rejected": "2",
+		"counts": counts{
+			counted: 6, duplicate: 1, late: 1, malformed: 1, internal: 1, sampled: 1, estimated: 2,
+		},
 		"shop: GET /cart": "4 4 0 map[200:4]", "shop: shop.Cart/Add": "1 1 1 map[Unavailable:1]",
 		"shop: mail: GET":       "1 1 0 map[other:1]",
 		"shop: inbound \" \n é": "1 1 0 map[200:1]", "unmatched": "0 0 0 map[]", "inbound": int64(5),
@@ -237,7 +239,7 @@ func TestBadRequests(t *testing.T) {
 		"a zstd window of 64 MiB":   {protobufType, "zstd", window, 400, "invalid_compression"},
 		"too long":                  {protobufType, "", zeros, 413, "too_large"},
 		"half a message":            {protobufType, "", good[:len(good)-3], 400, invalidMessage},
-		"a length beyond":           {protobufType, "", []byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x7f}, 400, invalidMessage},
+		"a length beyond":           {protobufType, "", []byte{0x0a, 0xff, 0xff, 0xff, 0x7f}, 400, invalidMessage},
 		"the field number 0":        {protobufType, "", []byte{0x02, 0x00}, 400, invalidMessage},
 		"JSON without its end":      {jsonType, "", toJSON(ago(1, time.Second))[:100], 400, invalidMessage},
 		"not JSON":                  {jsonType, "", good, 400, invalidMessage},
@@ -301,24 +303,34 @@ func TestInvalidFields(t *testing.T) {
 	h, _ := newTestHandler(t, Options{})
 	span := func(fields string) string { return `{"resourceSpans":[{"scopeSpans":[{"spans":[{` + fields + `}]}]}]}` }
 	const spans = "resourceSpans.scopeSpans.spans."
-	for body, want := range map[string]string{
-		`[]`:                                   "an array is not an object",
-		`{"resourceSpans":5}`:                  `resourceSpans: "5" is not an object`,
-		`{"resourceSpans":[{"resource":"x"}]}`: `resourceSpans.resource: "x" is not an object`,
-		`{"resourceSpans":[{"scopeSpans":[[]]}]}`:            "resourceSpans.scopeSpans: an array is not an object",
-		span(`"startTimeUnixNano":"now"`):                    spans + `startTimeUnixNano: "now" is not an integer`,
-		span(`"endTimeUnixNano":1.5e18`):                     spans + `endTimeUnixNano: "1.5e18" is not an integer`,
-		span(`"name":{}`):                                    spans + "name: an object is neither a string nor a number",
-		span(`"traceId":true`):                               spans + `traceId: "true" is neither a string nor a number`,
-		span(`"kind":"SERVER"`):                              spans + `kind: "SERVER" is not a SpanKind`,
-		span(`"kind":"` + strings.Repeat("é", 30) + `"`):     spans + `kind: "` + strings.Repeat(`\u00e9`, 20) + `"... is not a SpanKind`,
-		span(`"status":{"code":"FAILED"}`):                   spans + `status.code: "FAILED" is not a StatusCode`,
-		span(`"attributes":[{"value":{"intValue":"x"}}]`):    spans + `attributes.value.intValue: "x" is not an integer`,
-		span(`"attributes":[{"value":{"doubleValue":"x"}}]`): spans + `attributes.value.doubleValue: "x" is not a number`,
-		`{"resourceSpans":[}`: `the message is not JSON: "invalid character '}' ` +
-			`looking for beginning of value" at byte 19`,
-		`{"resourceSpans":[`: `the message is not JSON: "unexpected end of JSON input" at byte 18`,
+	for _, tc := range [][2]string{
+		{`[]`, "an array is not an object"},
+		{`{"resourceSpans":5}`, `resourceSpans: "5" is not an object`},
+		{`{"resourceSpans":[{"resource":"x"}]}`, `resourceSpans.resource: "x" is not an object`},
+		{`{"resourceSpans":[{"scopeSpans":[[]]}]}`, "resourceSpans.scopeSpans: an array is not an object"},
+		{span(`"startTimeUnixNano":"now"`), spans + `startTimeUnixNano: "now" is not an integer`},
+		{span(`"endTimeUnixNano":1.5e18`), spans + `endTimeUnixNano: "1.5e18" is not an integer`},
+		{span(`"name":{}`), spans + "name: an object is neither a string nor a number"},
+		{span(`"traceId":true`), spans + `traceId: "true" is neither a string nor a number`},
+		{span(`"kind":"SERVER"`), spans + `kind: "SERVER" is not a SpanKind`},
+		{
+			span(`"kind":"` + strings.Repeat("é", 30) + `"`),
+			spans + `kind: "` + strings.Repeat(`\u00e9`, 20) + `"... is not a SpanKind`,
+		},
+		{span(`"status":{"code":"FAILED"}`), spans + `status.code: "FAILED" is not a StatusCode`},
+		{span(`"attributes":[{"value":{"intValue":"x"}}]`), spans + `attributes.value.intValue: "x" is not an integer`},
+		{
+			span(`"attributes":[{"value":{"doubleValue":"x"}}]`),
+			spans + `attributes.value.doubleValue: "x" is not a number`,
+		},
+		{
+			`{"resourceSpans":[}`,
+			`the message is not JSON: "invalid character '}' ` +
+				`looking for beginning of value" at byte 19`,
+		},
+		{`{"resourceSpans":[`, `the message is not JSON: "unexpected end of JSON input" at byte 18`},
 	} {
+		body, want := tc[0], tc[1]
 		w := post(h, jsonType, "", []byte(body))
 		var response struct{ Message string }
 		if err := json.Unmarshal(w.Body.Bytes(), &response); err != nil || w.Code != 400 || response.Message != want {

@@ -62,8 +62,8 @@ func (r *receiver) metrics() []collector.Metric {
 		},
 		{
 			"otlp_sampled_spans_total",
-			"Counted spans with the threshold of a sampler. Each represents several calls, so counts are estimates if " +
-				"there are any.",
+			"Counted spans with the threshold of a sampler. Each represents several calls, so counts are then " +
+				"estimates.",
 		},
 		{"otlp_estimated_calls_total", "Calls that sampled spans represent."},
 	} {

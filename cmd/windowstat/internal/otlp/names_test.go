@@ -214,7 +214,7 @@ func TestNamesAndCodes(t *testing.T) {
 		{"another lookup", kindClient, "DNS lookup api", attributes{"dns.question.name": "api"}, "", ""},
 		{"a connection of Go", kindClient, "http.getconn", attributes{"net.host.name": "api"}, "", ""},
 		{"a server of that name", kindServer, "dns.lookup", nil, "inbound dns.lookup", ""},
-		{"a call so named", kindClient, "http.send", attributes{"http.request.method": "GET"}, "outbound http.send", ""},
+		{"a call", kindClient, "http.send", attributes{"http.request.method": "GET"}, "outbound http.send", ""},
 	} {
 		resource, code, in := call(t, tc.kind, tc.name, tc.attributes)
 		if resource != tc.resource || code != tc.code {
