@@ -90,9 +90,8 @@ func TestOTLPContinuesItsLog(t *testing.T) {
 		t.Fatalf("status %d:\n%s", status, p.output())
 	}
 
-	rows, err := metriclog.Searcher{
-		Dir: dir,
-	}.Search(metriclog.Query{Match: func(resource string) bool { return resource == "shop: process orders" }})
+	isConsumer := func(resource string) bool { return resource == "shop: inbound process orders" }
+	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{Match: isConsumer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// A service that traces with OpenTelemetry's SDK, and counts its calls itself: it prints what began and ended in which second, by name.
-// Its spans go by JSON over HTTP to where the environment says, and by protobuf and by gRPC to the addresses that it is given.
+// A service that traces with OpenTelemetry's SDK, and counts its calls itself: it prints the starts and ends of each second, by name.
+// It sends its spans as JSON over HTTP to the address in the environment, and as protobuf and by gRPC to the addresses in its arguments.
 const { BasicTracerProvider, BatchSpanProcessor } = require('@opentelemetry/sdk-trace-base')
 const { resourceFromAttributes } = require('@opentelemetry/resources')
 const json = require('@opentelemetry/exporter-trace-otlp-http')
@@ -16,7 +16,8 @@ const inProcess = {
   onStart() {},
   onEnd(span) {
     const a = span.attributes
-    const name = a['http.route'] ? `${a['http.request.method']} ${a['http.route']}` : span.name
+    const direction = { [client]: 'outbound', [producer]: 'outbound', [consumer]: 'inbound' }[span.kind]
+    const name = a['http.route'] ? `${a['http.request.method']} ${a['http.route']}` : `${direction} ${span.name}`
     count(name, 'pass', span.startTime)
     count(name, 'complete', span.endTime)
     if (span.status.code === 2) count(name, 'exception', span.endTime)
@@ -59,7 +60,7 @@ async function main() {
   for (const end = Date.now() + 8000, i = { n: 0 }; Date.now() < end; await sleep(10)) calls.push(call(i.n++))
   await Promise.all(calls)
   await provider.shutdown()
-  for (const key of Object.keys(counted)) if (key.startsWith('parse|')) delete counted[key]
+  for (const key of Object.keys(counted)) if (key.startsWith('undefined ')) delete counted[key] // internal
   console.log(JSON.stringify(counted))
 }
 main()

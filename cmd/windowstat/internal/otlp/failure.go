@@ -143,8 +143,8 @@ func (r *refusals) add(f *failure, host string) {
 func (r *refusals) metric() collector.Metric {
 	return collector.Metric{
 		Name: "otlp_refused_requests_total", Labels: []string{"reason"},
-		Help: "Refused requests by reason. None of their spans is counted. Senders repeat requests refused as full or " +
-			"busy.",
+		Help: "Refused requests by reason. None of their spans is counted. Senders repeat requests that are refused " +
+			"with full or busy.",
 		Read: func(yield func(float64, ...string)) {
 			for _, reason := range reasons {
 				yield(float64(r.counts[reason].Load()), reason)
