@@ -78,7 +78,12 @@ func writeAttacks(t *testing.T, rows []*row) {
 	for _, r := range rows {
 		table += r.String() + "\n"
 	}
-	const page, begin, end = "../docs/security.md", "<!-- attacks -->\n", "<!-- /attacks -->"
+	replaceBetween(t, "../docs/security.md", "<!-- attacks -->\n", "<!-- /attacks -->", table)
+}
+
+// replaceBetween replaces the text between two markers of a page.
+func replaceBetween(t *testing.T, page, begin, end, text string) {
+	t.Helper()
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +93,7 @@ func writeAttacks(t *testing.T, rows []*row) {
 	if !ok || !closed {
 		t.Fatalf("%s has no table", page)
 	}
-	if err := os.WriteFile(page, []byte(before+begin+table+end+after), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(before+begin+text+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

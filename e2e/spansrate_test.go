@@ -37,10 +37,6 @@ var spanAttributes = map[string]any{
 	"server.port": 8080, "network.protocol.version": "1.1", "user_agent.original": "Mozilla/5.0 (X11; Linux x86_64)", "client.address": "10.0.0.7",
 }
 
-func putBytes(b []byte, number protowire.Number, v []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), v)
-}
-
 func putAttribute(b []byte, number protowire.Number, key string, v any) []byte {
 	var value []byte
 	switch v := v.(type) {
