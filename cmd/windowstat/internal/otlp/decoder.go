@@ -120,9 +120,9 @@ func (d *decoder) unpack(body []byte, e encoding) ([]byte, error) {
 	default:
 		return body, nil
 	}
-	for to := d.unpacked; ; {
+	for to, size := d.unpacked, unpackedSize(body, e); ; {
 		if len(to) == cap(to) {
-			to = append(make([]byte, 0, min(max(minGrowth, 4*len(body), 2*cap(to)), maxBody+1)), to...)
+			to = append(make([]byte, 0, min(max(minGrowth, size, 2*cap(to)), maxBody+1)), to...)
 		}
 		n, err := from.Read(to[len(to):cap(to)])
 		to = to[:len(to)+n]
@@ -136,4 +136,13 @@ func (d *decoder) unpack(body []byte, e encoding) ([]byte, error) {
 			return nil, errPacked
 		}
 	}
+}
+
+// unpackedSize estimates the size of a decompressed body, so that the buffer need not grow. The last bytes of gzip are
+// the size, which a sender may invent; deflate cannot compress by more than a factor of 1032.
+func unpackedSize(body []byte, e encoding) int {
+	if n := len(body); e == gzipEncoding && n >= 4 {
+		return min(int(binary.LittleEndian.Uint32(body[n-4:]))+1, 1032*n)
+	}
+	return 4 * len(body)
 }
