@@ -57,6 +57,7 @@ func TestDocumentedExpressions(t *testing.T) {
 	tried := map[string]bool{
 		// The first of these is right on all servers.
 		strings.ReplaceAll(quantiles[0].expression, "B", `windowstat_persecond_rt_seconds_bucket{resource="checkout"}`): true,
+		cutSeconds: true,
 	}
 	for _, sum := range []string{sumOfNative, sumOn242, sumOfRanges} {
 		tried[quantileOf(0.99, sum)] = true
