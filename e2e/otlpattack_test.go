@@ -52,6 +52,9 @@ var spanAttacks = []spanAttack{
 	{name: "spans of 2017, repeatedly", shared: 20, send: repeated("", oldSpans)},
 }
 
+// hostsAtATime is the number of hosts that attack at a time. The receiver has a few more connections.
+const hostsAtATime = 1000
+
 const grpcPath = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 // gzipped returns zeros that are compressed.
@@ -187,6 +190,9 @@ func (a *spanAttack) run(t *testing.T, binary string, connections int) *spanRow 
 		_ = o.process.Process.Kill()
 		_ = o.process.Wait()
 	})
+	if a.many {
+		connections = min(connections, hostsAtATime)
+	}
 	r := &spanRow{spanAttack: a, connections: max(20, connections/max(1, a.shared))}
 	observing, finish := context.WithCancel(t.Context())
 	scraper, posts := observe(observing, "http://"+o.pages+metricsPath, ""), observePosts(observing, "http://"+o.http+spansPath)

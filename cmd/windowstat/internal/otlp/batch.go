@@ -1,5 +1,7 @@
 package otlp
 
+import "slices"
+
 // maxSpans is the maximum number of calls in a request.
 const maxSpans = 1 << 16
 
@@ -55,6 +57,9 @@ func (b *batch) endSpan(value) {
 	case len(b.spans) == maxSpans:
 		b.full = errTooMany
 	default:
+		if n := len(b.spans); n == cap(b.spans) {
+			b.spans = slices.Grow(b.spans, max(n, 64)) // append would copy a large slice several times
+		}
 		b.spans = append(b.spans, b.span)
 	}
 	b.span = span{}

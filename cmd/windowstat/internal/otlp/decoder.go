@@ -51,7 +51,7 @@ func newDecoders() chan *decoder {
 
 // decoder decodes one request at a time, and keeps its memory for the next one. A request takes at most some 50 MiB in
 // a decoder, and only while a processor works on it: 16 MiB decompressed, 8 MiB for the window of zstd, and the spans.
-// A decoder keeps less than 10 MiB between requests. The zero value is ready for use.
+// A decoder keeps less than 20 MiB between requests. The zero value is ready for use.
 type decoder struct {
 	batch    batch
 	gzip     *gzip.Reader
@@ -61,7 +61,7 @@ type decoder struct {
 
 // reset releases the bytes of the request, which belong to its body.
 func (d *decoder) reset() {
-	const keptSpans, keptBytes = 4 << 10, 1 << 20
+	const keptSpans, keptBytes = 16 << 10, 1 << 20
 	clear(d.batch.spans)
 	spans := d.batch.spans[:0]
 	if cap(spans) > keptSpans {

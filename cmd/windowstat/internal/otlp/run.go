@@ -130,9 +130,14 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return errors.Join(err, stop())
 }
 
-// listenBounds returns the bounds of the listeners: the same as for the pages, and HTTP/2 without TLS for gRPC.
+// maxConns is the maximum number of connections of a listener: SDKs keep theirs open between batches.
+const maxConns = 1024
+
+// listenBounds returns the bounds of the listeners: the same as for the pages, but more connections, and HTTP/2 without
+// TLS for gRPC.
 func listenBounds() server.Bounds {
 	b := server.Pages()
+	b.Conns = max(1, min(maxConns, server.OpenFiles()/8))
 	b.HTTP2 = true
 	return b
 }
