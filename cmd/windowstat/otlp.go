@@ -20,17 +20,18 @@ func otlpCommand() *cli.Command {
 		Usage: "receive OpenTelemetry spans and count them as calls",
 		Description: `Receives traces by OTLP, over HTTP (protobuf or JSON) and gRPC, from SDKs, agents and
 Collectors. A span of the kind server or consumer is an inbound call. A span of the kind client or producer is an
-outbound call. Internal spans are not calls. A call passes in the second in which its span began and completes in the
-second in which it ended. Its code is the status of HTTP or gRPC. It is an exception if the span has the status Error.
-Calls are served one second more than the tolerance behind the current time, because SDKs send spans in batches, after
-their ends. Spans that ended before are late: they are reported and not counted. A span that arrives twice within 90
-seconds is counted once.
+outbound call. Internal spans and lookups of names (dns.lookup) are not calls. A call passes in the second in which
+its span began and completes in the second in which it ended. Its code is the status of HTTP or gRPC. It is an
+exception if the span has the status Error. Calls are served one second more than the tolerance behind the current
+time, because SDKs send spans in batches, after their ends. Spans that ended before are late: they are reported and
+not counted. A span that arrives twice within 90 seconds, by its IDs, service and kind, is counted once.
 
-The name of a call is the method and http.route, rpc.method, or else the name of the span, after the name of its
-service: "shop: GET /users/{id}". With --service only spans of that service are counted, as "GET /users/{id}". Names
-of inbound calls without a route are earned, as in "windowstat proxy". Counts are those of the spans that were
-received. If SDKs sample, a span counts for as many calls as its threshold (ot=th: in tracestate) states, and for one
-call without a threshold.`,
+The name of an inbound call is the method and http.route, rpc.method, or else "inbound" and the name of the span. The
+name of an outbound call begins with its target (a peer, database, destination or address): "api.example.com: GET".
+All names follow the name of the service: "shop: GET /users/{id}". With --service only spans of that service are
+counted, as "GET /users/{id}". Names of inbound calls that contain a path, but no route, are earned, as in "windowstat
+proxy". Counts are those of the spans that were received. If SDKs sample, a span counts for as many calls as its
+threshold (ot=th: in tracestate) states, and for one call without a threshold.`,
 		Action: set.Action(o.Check, o.Run),
 	})
 }
