@@ -11,14 +11,20 @@ import (
 // attributes are the attributes of a span that windowstat uses, from the current and earlier semantic conventions. A
 // span has some of them.
 type attributes struct {
-	status int16 // of HTTP; 0 if absent
-	grpc   int16 // gRPC code plus 1; 0 if absent
-	step   bool  // the span is a step of a connection
+	// status is the HTTP status, or 0 if absent.
+	status int16
+	// grpc is the gRPC code plus 1, or 0 if absent.
+	grpc int16
+	// step is true for a step of a connection, such as a lookup of a name.
+	step bool
 
-	method, route, template []byte // of HTTP
-	system                  []byte // of RPC
-	response                value  // status of the RPC; a gRPC code if isGRPC
-	rpcService, rpcMethod   []byte
+	// The method and the route or template of an HTTP call.
+	method, route, template []byte
+	// system is the RPC system.
+	system []byte
+	// response is the status of an RPC. It is a gRPC code if isGRPC returns true.
+	response              value
+	rpcService, rpcMethod []byte
 
 	// Targets of outbound calls.
 	peer, address, destination []byte
@@ -29,6 +35,7 @@ type attributes struct {
 // only.
 func (a *attributes) set(key []byte, v value) {
 	switch string(key) {
+	// The first name of each case is usually the current one, and the others belong to earlier conventions.
 	case "http.response.status_code", "http.status_code":
 		a.status = httpStatus(v)
 	case "rpc.grpc.status_code":
@@ -38,6 +45,7 @@ func (a *attributes) set(key []byte, v value) {
 	case "dns.question.name":
 		a.step = true
 	}
+	// The attributes below are names. A number would be a mistake of the instrumentation.
 	if v.isNumber {
 		return
 	}
@@ -59,6 +67,7 @@ func (a *attributes) set(key []byte, v value) {
 	case "server.address":
 		a.address = v.text
 	case "net.peer.name":
+		// Instrumentations that send both conventions may write an IP address here, and a name into server.address.
 		if len(a.address) == 0 {
 			a.address = v.text
 		}
@@ -89,6 +98,7 @@ func httpStatus(v value) int16 {
 // grpcCode returns the gRPC code in an attribute plus 1, or 0 for an empty attribute or a negative number. The
 // attribute may contain the number or the name of the code.
 func grpcCode(v value) int16 {
+	// Current conventions write NOT_FOUND, Connect writes not_found, and earlier conventions write 5.
 	n, ok := v.integer()
 	if n == unreadable && !v.isNumber {
 		if named, known := collector.GRPCCodeNumber(string(bytes.TrimSpace(v.text))); known {
@@ -103,6 +113,7 @@ func grpcCode(v value) int16 {
 
 // code returns the code of the response, in the form of [timeline.Call.Status].
 func (a *attributes) code() int16 {
+	// rpc.grpc.status_code is always a gRPC code. rpc.response.status_code has the codes of the RPC system.
 	grpc := a.grpc
 	if grpc == 0 && a.isGRPC() {
 		grpc = grpcCode(a.response)

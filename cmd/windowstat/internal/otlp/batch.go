@@ -9,18 +9,29 @@ const maxSpans = 1 << 16
 const statusError = 2
 
 // batch collects the spans of a request while a decoder reads it. The decoder calls the set functions of the fields.
+//
+// A request contains resources, which contain scopes, which contain spans. The decoders report the end of each message
+// after its fields, so a batch needs only one span, one attribute and one resource at a time. The spans refer to the
+// bytes of the body: the owner of the batch must clear them before it releases the body.
 type batch struct {
-	spans  []span // well-formed spans that are calls
-	counts counts // of the other spans
-	err    error  // of the first malformed span
-	full   error  // errTooMany after maxSpans spans
+	// spans are the well-formed spans that are calls.
+	spans []span
+	// counts has the results of the other spans.
+	counts counts
+	// err is the error of the first malformed span.
+	err error
+	// full is errTooMany after maxSpans spans.
+	full error
 
 	// The parts that are being decoded.
-	span    span
-	key     []byte // of an attribute
-	value   value
-	service []byte // of a resource
-	named   int    // number of spans whose service is known
+	span span
+	// key and value belong to an attribute.
+	key   []byte
+	value value
+	// service belongs to a resource.
+	service []byte
+	// named is the number of spans whose service is set.
+	named int
 }
 
 // attribute returns the attribute that has ended.
@@ -42,11 +53,14 @@ func (b *batch) endResource(value) {
 	for i := range b.spans[b.named:] {
 		b.spans[b.named+i].service = b.service
 	}
+	// The next resource must not inherit the service.
 	b.named, b.service = len(b.spans), nil
 }
 
 // endSpan adds the span that has ended, or counts it if it is not a call.
 func (b *batch) endSpan(value) {
+	// Malformed spans are rejected one by one: the others of the request count. Spans that are not calls are dropped
+	// here, before they take memory: they are most spans of many services.
 	switch err := b.span.check(); {
 	case err != nil:
 		if b.counts[malformed]++; b.err == nil {

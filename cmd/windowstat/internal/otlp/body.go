@@ -44,8 +44,10 @@ const (
 // gets 503. A host therefore cannot keep out other hosts, whether it sends half bodies, headers only or large bodies. A
 // host without a rival may use everything. A bound for a single host would hurt Collectors that send for many services.
 type bodies struct {
-	requests *limiter.Shares // number of requests
-	memory   *limiter.Shares // bytes
+	// requests counts the requests in progress.
+	requests *limiter.Shares
+	// memory counts the bytes of their bodies.
+	memory *limiter.Shares
 }
 
 func newBodies() bodies {
@@ -57,19 +59,23 @@ func newBodies() bodies {
 
 // body is the body of a request. The caller must call free when it no longer needs the bytes.
 type body struct {
-	ctx   context.Context // its cause is errBusy after an eviction
+	// ctx has the cause errBusy after an eviction.
+	ctx   context.Context
 	host  string
 	bytes []byte
 
 	all   *bodies
 	evict func() error
-	gives []func() // return the shares of the body
+	// gives return the shares of the body.
+	gives []func()
 }
 
 // open starts a request: it is a request in progress until free is called.
 func (a *bodies) open(r *http.Request) (*body, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	b := &body{ctx: ctx, host: clientip.OfAddress(r.RemoteAddr), all: a}
+	// The eviction may happen at any time until free: while the body is read, or while it waits for a decoder. In a
+	// decoder it has no effect, because the decoder will finish soon.
 	b.evict = func() error {
 		cancel(errBusy) // ends a wait for a decoder
 		netlimit.Abort(r.Body)
@@ -99,6 +105,7 @@ const frameHeader = 5
 // read reads from until its end, or if framed is true, until the end of the first gRPC frame, which bytes then contains
 // with its header. The length is the announced one, or negative; it only prevents that the buffer grows beyond it.
 func (b *body) read(from io.Reader, length int64, framed bool) error {
+	// A single read may wait as long as netlimit.Bodies permits, so a body ends at most that much after its time.
 	begin, limit := time.Now(), int64(maxBody)
 	if framed {
 		limit += frameHeader
@@ -114,6 +121,7 @@ func (b *body) read(from io.Reader, length int64, framed bool) error {
 		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
 		arrived := int64(len(b.bytes))
+		// A client may keep its stream open after the frame, so the end of the body is not awaited.
 		if framed && arrived >= frameHeader {
 			if length = frameHeader + int64(binary.BigEndian.Uint32(b.bytes[1:])); arrived >= length {
 				b.bytes = b.bytes[:length]

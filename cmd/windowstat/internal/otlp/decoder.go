@@ -62,6 +62,7 @@ type decoder struct {
 // reset releases the bytes of the request, which belong to its body.
 func (d *decoder) reset() {
 	const keptSpans, keptBytes = 16 << 10, 1 << 20
+	// The spans and the buffer of a large request are released: most requests are small.
 	clear(d.batch.spans)
 	spans := d.batch.spans[:0]
 	if cap(spans) > keptSpans {
@@ -95,6 +96,7 @@ func (d *decoder) unpack(body []byte, e encoding) ([]byte, error) {
 		if d.gzip == nil {
 			d.gzip = new(gzip.Reader)
 		}
+		// Reset reads the header, so it fails if the body is not gzip.
 		if err := d.gzip.Reset(bytes.NewReader(body)); err != nil {
 			return nil, errPacked
 		}
@@ -120,6 +122,7 @@ func (d *decoder) unpack(body []byte, e encoding) ([]byte, error) {
 	default:
 		return body, nil
 	}
+	// The limit is checked while decompressing: a few kilobytes may decompress to gigabytes.
 	for to, size := d.unpacked, unpackedSize(body, e); ; {
 		if len(to) == cap(to) {
 			to = append(make([]byte, 0, min(max(minGrowth, size, 2*cap(to)), maxBody+1)), to...)

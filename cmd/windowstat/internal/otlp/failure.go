@@ -14,10 +14,14 @@ import (
 // failure is the error of a refused request, with the HTTP status and the gRPC code of the response. Senders repeat a
 // request after [unavailable], and after no other code in this package.
 type failure struct {
+	// status is the HTTP status, and code the gRPC code.
 	status, code int
-	reason       string // value of a label
-	field        string // path of the invalid field in the message, or empty
-	text         string // ASCII without "%", which gRPC would have to escape
+	// reason is the value of the label of the metric.
+	reason string
+	// field is the path of the invalid field in the message, or empty.
+	field string
+	// text is ASCII. Without a field it contains no "%", because gRPC would have to escape it.
+	text string
 }
 
 // Error implements error.
@@ -44,22 +48,29 @@ const invalidMessage = "invalid_message"
 
 // Failures without a field. All requests share them, so they never change.
 var (
+	// errFull refuses a request when the receiver cannot remember its spans, or cannot hold its calls until their
+	// seconds end. Capacity returns with time, so senders must repeat the request.
 	errFull = &failure{
 		status: http.StatusServiceUnavailable, code: unavailable, reason: "full",
 		text: "the maximum number of spans is held; retry later",
 	}
+	// errBusy refuses a request that was evicted for a request of another host, or that found the queue of the decoders
+	// full.
 	errBusy = &failure{
 		status: http.StatusServiceUnavailable, code: unavailable, reason: "busy",
 		text: "other requests use the memory or the processors; retry later",
 	}
+	// errTooLarge applies to the size of the message before and after decompression.
 	errTooLarge = &failure{
 		status: http.StatusRequestEntityTooLarge, code: resourceExhausted, reason: "too_large",
 		text: fmt.Sprintf("the request has more than %d MiB", maxBody>>20),
 	}
+	// errTooMany limits the memory of a decoder: a span may be much larger in memory than in a message.
 	errTooMany = &failure{
 		status: http.StatusRequestEntityTooLarge, code: resourceExhausted, reason: "too_many_spans",
 		text: fmt.Sprintf("the request has more than %d spans", maxSpans),
 	}
+	// errSlow ends a request whose body makes too little progress.
 	errSlow = &failure{
 		status: http.StatusRequestTimeout, code: deadlineExceeded, reason: "slow",
 		text: fmt.Sprintf(
@@ -67,14 +78,17 @@ var (
 			minRate>>10,
 		),
 	}
+	// errIncomplete usually means that the client has disconnected, so nobody reads the response.
 	errIncomplete = &failure{
 		status: http.StatusBadRequest, code: invalidArgument, reason: "incomplete",
 		text: "the body ended before its announced length",
 	}
+	// errPacked reports invalid gzip or zstd, a checksum that does not match, or a window that is too large.
 	errPacked = &failure{
 		status: http.StatusBadRequest, code: invalidArgument, reason: "invalid_compression",
 		text: "the body cannot be decompressed with its announced encoding",
 	}
+	// errEncoding comes with a header that lists the supported encodings.
 	errEncoding = &failure{
 		status: http.StatusUnsupportedMediaType, code: unimplemented, reason: "unknown_compression",
 		text: "the encoding of the body is not one of identity, gzip and zstd",
@@ -91,6 +105,7 @@ var (
 		status: http.StatusMethodNotAllowed, code: unimplemented, reason: "method",
 		text: "spans are sent by POST",
 	}
+	// errInternal replaces errors that are not failures. The code returns no such error.
 	errInternal = &failure{
 		status: http.StatusInternalServerError, code: internalError, reason: "internal",
 		text: "the receiver failed",
@@ -121,8 +136,9 @@ func failureOf(err error) *failure {
 // refusals counts the refused requests by reason, and logs each reason at most once a minute. Create it with
 // newRefusals. Concurrent use is safe.
 type refusals struct {
-	log    logonce.Logger
-	counts map[string]*atomic.Int64 // by reason; the map is read-only
+	log logonce.Logger
+	// counts has a counter for each reason. The map itself is read-only.
+	counts map[string]*atomic.Int64
 }
 
 func newRefusals(logger *slog.Logger) *refusals {

@@ -10,7 +10,8 @@ type field struct {
 	number protowire.Number
 	name   string
 	kind   fieldKind
-	fields []*field // of a message
+	// fields are the fields of a message.
+	fields []*field
 	// set receives the value of the field. For a message it is called at the end, with the zero value, and may be nil.
 	set func(*batch, value)
 }
@@ -21,17 +22,24 @@ type fieldKind uint8
 const (
 	message fieldKind = iota
 	text
-	id         // bytes, in JSON hexadecimal digits, unlike in protobuf's JSON
-	integer    // varint, in JSON a number or a string
-	fixed64    // in JSON like integer
-	fixed32    // in JSON like integer
-	double     // in JSON a number or a string
-	spanKind   // enumeration, in JSON a number, a string with a number, or a name
-	statusCode // enumeration, like spanKind
+	// id is bytes. In JSON it has hexadecimal digits, unlike in protobuf's JSON.
+	id
+	// integer is a varint. In JSON it is a number or a string.
+	integer
+	// fixed64 has eight bytes. In JSON it is like integer.
+	fixed64
+	// fixed32 has four bytes. In JSON it is like integer.
+	fixed32
+	// double is a number or a string in JSON.
+	double
+	// spanKind is an enumeration. In JSON it is a number, a string with a number, or a name.
+	spanKind
+	// statusCode is an enumeration, like spanKind.
+	statusCode
 )
 
 // wireType returns the type in protobuf. A field of another type is a different, unknown field for every decoder of
-// protobuf.
+// protobuf. The decoder therefore compares number and type together.
 func (k fieldKind) wireType() protowire.Type {
 	switch k {
 	case integer, spanKind, statusCode:
@@ -57,6 +65,7 @@ var enumNames = map[fieldKind]map[string]int64{
 // enumTypes are the names of the enumerations, for errors.
 var enumTypes = map[fieldKind]string{spanKind: "SpanKind", statusCode: "StatusCode"}
 
+// attributeFields are the fields of a KeyValue. Of the seven types of values, three can hold a name or a number.
 var attributeFields = []*field{
 	{1, "key", text, nil, func(b *batch, v value) { b.key = v.text }},
 	{2, "value", message, []*field{
@@ -66,6 +75,7 @@ var attributeFields = []*field{
 	}, nil},
 }
 
+// spanFields are the fields of a Span. Events and links are not read.
 var spanFields = []*field{
 	// Attributes come first, because most fields of a span are attributes and the search is linear.
 	{9, "attributes", message, attributeFields, func(b *batch, _ value) { b.span.set(b.attribute()) }},
@@ -91,7 +101,8 @@ var request = &field{fields: []*field{
 	}, (*batch).endResource},
 }}
 
-// end ends a message.
+// end ends a message. It calls the set function of the message, which uses the decoded parts, and
+// reports whether the batch can accept more.
 func (b *batch) end(m *field) error {
 	if m.set != nil {
 		m.set(b, value{})
@@ -99,7 +110,8 @@ func (b *batch) end(m *field) error {
 	return b.full
 }
 
-// in adds the name of the field f to the path in the failure of its value.
+// in adds the name of the field f to the path in the failure of its value. The decoders call it at each level on the
+// way up, so the path costs nothing while a message is valid. Other failures, such as too many spans, have no field.
 func (f *field) in(err error) error {
 	switch x, ok := err.(*failure); {
 	case !ok || x.reason != invalidMessage:

@@ -38,13 +38,16 @@ func newHandler(r *receiver, logger *slog.Logger) *handler {
 
 // decoding is how the body of a request is decoded.
 type decoding struct {
-	encoding encoding // ignored if framed
-	framed   bool     // the body is a gRPC frame
-	message  func(*batch, []byte) error
+	// encoding is ignored if framed is true, because each frame has its own.
+	encoding encoding
+	// framed is true if the body is a gRPC frame.
+	framed  bool
+	message func(*batch, []byte) error
 }
 
 // receive reads the body of a request and counts its spans.
 func (h *handler) receive(r *http.Request, how decoding) (rejected, error) {
+	// Read the body first: a slow client must not hold a slot.
 	in, err := h.bodies.open(r)
 	defer in.free()
 	if err != nil {
@@ -53,6 +56,7 @@ func (h *handler) receive(r *http.Request, how decoding) (rejected, error) {
 	if err := in.read(r.Body, r.ContentLength, how.framed); err != nil {
 		return rejected{}, err
 	}
+	// Decompress, decode and count while holding a slot. No network delays this part.
 	release, err := h.slots.Acquire(in.ctx, in.host)
 	switch {
 	case err == nil:
@@ -62,6 +66,7 @@ func (h *handler) receive(r *http.Request, how decoding) (rejected, error) {
 		return rejected{}, errIncomplete
 	}
 	defer release()
+	// As many decoders as slots exist, so this does not wait.
 	d := <-h.decoders
 	defer func() {
 		d.reset()
@@ -99,6 +104,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	not, err := h.serveHTTP(w, r, kind)
+	// A response has the type of its request. If that is unknown, it is protobuf, the default of the protocol.
 	f := h.refused(err, r)
 	var response []byte
 	if kind == jsonType {
@@ -150,6 +156,7 @@ func (h *handler) serveGRPC(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == grpcMethod && r.Method == http.MethodPost {
 		not, err = h.receive(r, decoding{framed: true, message: (*batch).protobuf})
 	}
+	// The status follows the body, in the trailers that the header Trailer announces. A refusal has no body.
 	if f := h.refused(err, r); f != nil {
 		w.Header().Set("Grpc-Status", strconv.Itoa(f.code))
 		w.Header().Set("Grpc-Message", f.Error())
@@ -174,6 +181,7 @@ func (h *handler) refused(err error, r *http.Request) *failure {
 // protobufResponse returns an ExportTraceServiceResponse, which reports rejected spans, or a google.rpc.Status if f is
 // not nil.
 func protobufResponse(f *failure, not rejected) []byte {
+	// In both messages, field 1 is a number and field 2 a text.
 	numberAndText := func(n int, text string) []byte {
 		b := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(n))
 		return protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), text)

@@ -17,12 +17,14 @@ func (b *batch) json(body []byte) error {
 	if !json.Valid(body) {
 		return invalid(jsonError(body))
 	}
+	// The message is scanned twice: json.Valid is fast, and the cursor needs no checks after it.
 	c := cursor{all: body}
 	return b.jsonMessage(request, &c, c.token())
 }
 
 // jsonError describes the syntax error in a message that is not JSON.
 func jsonError(body []byte) string {
+	// json.Valid reports no position, so the invalid message is scanned a second time.
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(body, new(json.RawMessage)); errors.As(err, &syntax) {
 		return fmt.Sprintf(
@@ -90,6 +92,7 @@ func (b *batch) jsonMessage(m *field, c *cursor, token []byte) error {
 		return invalid(describe(token) + " is not an object")
 	}
 	for key := c.token(); key[0] != '}'; key = c.token() {
+		// A field with the value null is absent. Unknown fields are passed over, as the protocol demands.
 		name, token := unquoted(key), c.token()
 		i := slices.IndexFunc(m.fields, func(f *field) bool { return f.name == string(name) })
 		if i < 0 || token[0] == 'n' {
@@ -125,6 +128,7 @@ func (b *batch) jsonScalar(f *field, token []byte) error {
 	if strings.IndexByte("{[tf", token[0]) >= 0 {
 		return invalid(describe(token) + " is neither a string nor a number")
 	}
+	// Numbers may be in quotes: JavaScript cannot represent 64 bits in a number.
 	v := value{text: unquoted(token)}
 	switch f.kind {
 	case text:
@@ -158,6 +162,7 @@ func jsonNumber(k fieldKind, s string) (int64, error) {
 	if n, ok := enumNames[k][s]; ok {
 		return n, nil
 	}
+	// Times in nanoseconds and flags are unsigned, and the values of attributes are signed.
 	if u, err := strconv.ParseUint(s, 10, 64); err == nil {
 		return int64(u), nil
 	}

@@ -7,14 +7,22 @@ type counts [results + 3]int64
 
 // Results of a span. Each span has one of them.
 const (
+	// counted is a span that is a call.
 	counted = iota
+	// duplicate is a span that was counted before.
 	duplicate
+	// late is a span that ended in a final second.
 	late
+	// future is a span that ends more than the tolerance after its arrival.
 	future
+	// malformed is a span without valid IDs or times.
 	malformed
+	// internal is a span that is not a call.
 	internal
+	// otherService is a span of a service that is not counted.
 	otherService
-	results // their number
+	// results is the number of results.
+	results
 )
 
 // resultNames are the values of the label result.
@@ -24,9 +32,12 @@ var resultNames = [results]string{
 
 // Other published numbers.
 const (
-	truncated = results + iota // counted spans that began in a sealed second
-	sampled                    // counted spans with a threshold
-	estimated                  // calls that sampled spans represent
+	// truncated is the number of counted spans that began in a sealed second.
+	truncated = results + iota
+	// sampled is the number of counted spans with a threshold.
+	sampled
+	// estimated is the number of calls that sampled spans represent.
+	estimated
 )
 
 // add adds the counts of a request.
@@ -38,6 +49,7 @@ func (c *counts) add(request *counts) {
 
 // metrics returns the metrics that a receiver publishes on its Collector.
 func (r *receiver) metrics() []collector.Metric {
+	// Each metric reads all counts under the lock. A scrape reads four metrics, so the cost does not matter.
 	read := func() counts {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -12,11 +12,14 @@ import (
 
 // resource is a resource that spans are counted for.
 type resource struct {
-	key       resourceKey
-	id        int32
-	used      int64   // Unix time of the last span
-	remainder float64 // fraction of a call, left over from the weights of its spans
-	gone      bool    // it was evicted, and its id may belong to another resource
+	key resourceKey
+	id  int32
+	// used is the Unix time of the last span.
+	used int64
+	// remainder is the fraction of a call that is left over from the weights of its spans.
+	remainder float64
+	// gone is true after an eviction. The id may then belong to another resource.
+	gone bool
 }
 
 type resourceKey struct {
@@ -39,27 +42,37 @@ type resourceKey struct {
 // Naming is most of the cost of a span, so names caches the resource of each text. A span with a known text costs a
 // lookup. Concurrent use is not safe.
 type names struct {
-	service string // the only counted service, whose resources do not contain its name; empty for all services
+	// service is the only counted service, or empty for all. Its resources do not contain its name.
+	service string
 	earned  *httpstat.Names
 	most    int
 
-	known   map[string]*knownName // by key, see of
-	byKey   map[resourceKey]*resource
-	inUse   fairshare.Table[string, *resource] // by service
-	list    []*resource                        // by id
-	free    []int32                            // unused ids
+	// known caches the results by key; see of.
+	known map[string]*knownName
+	byKey map[resourceKey]*resource
+	// inUse has the resources by service.
+	inUse fairshare.Table[string, *resource]
+	// list has the resources by id.
+	list []*resource
+	// free has the unused ids.
+	free    []int32
 	targets *targets
-	now     int64  // Unix time of the current request
-	key     []byte // buffer
+	// now is the Unix time of the current request.
+	now int64
+	// key is a buffer.
+	key []byte
 }
 
 // knownName is the result for a text.
 type knownName struct {
-	plain    string
-	service  string
-	bare     bool      // see operation
-	target   *target   // nil without one
-	resource *resource // of the latest span
+	plain   string
+	service string
+	// bare is explained at operation.
+	bare bool
+	// target is nil if the name has none of its own.
+	target *target
+	// resource is the resource of the latest span.
+	resource *resource
 }
 
 const (
@@ -92,6 +105,8 @@ func (n *names) of(s *span) *resource {
 	if n.service == "" {
 		name.service = s.service
 	}
+	// The key contains everything that the result depends on: direction, origin, service and text. It is built in one
+	// buffer, and a lookup with string(n.key) does not allocate.
 	n.key = append(append(append(n.key[:0], byte(d), own), s.service...), 0)
 	at := len(n.key)
 	n.key = name.append(n.key, nil)
@@ -102,6 +117,7 @@ func (n *names) of(s *span) *resource {
 	if k.target != nil {
 		k.target.used = n.now
 	}
+	// The rest may change from span to span: names are earned, folded and evicted.
 	plain, service := k.plain, k.service
 	if own == 0 {
 		plain, service = n.unowned(k, s.answered())
@@ -151,6 +167,7 @@ func (n *names) resource(service string, key resourceKey) *resource {
 	if r := n.byKey[key]; r != nil {
 		return r
 	}
+	// These two exist always, and never count for a service.
 	bounded := key.name != httpstat.Unmatched && key.name != collector.Other
 	if bounded && !n.admits(service) {
 		return n.resource("", resourceKey{collector.Other, key.direction})
@@ -159,6 +176,8 @@ func (n *names) resource(service string, key resourceKey) *resource {
 	if bounded {
 		n.inUse.Add(service, 1, r)
 	}
+	// Ids are dense and reused, so list stays as small as the number of resources. The timeline holds
+	// ids for at most twice the tolerance, which is less than idleAfter, so a held id never changes its resource.
 	if last := len(n.free) - 1; last >= 0 {
 		r.id, n.free = n.free[last], n.free[:last]
 		n.list[r.id] = r

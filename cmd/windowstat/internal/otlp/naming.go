@@ -4,7 +4,8 @@ import "bytes"
 
 // spanName holds the parts of the name of a span's resource.
 type spanName struct {
-	service []byte // empty if only one service is counted
+	// service is empty if only one service is counted.
+	service []byte
 	// target is the system that an outbound call goes to, or empty if the span does not have it. The number of targets
 	// is bounded, see targets.
 	system, target []byte
@@ -15,7 +16,8 @@ type spanName struct {
 // operation is the part of a name after service and target: at most two words with a separator.
 type operation struct {
 	first, separator, second []byte
-	routed                   bool // a route or the method of an RPC
+	// routed is true for a route and for the method of an RPC.
+	routed bool
 	// bare is true if there is only an HTTP method. Requests for known and for unknown paths have the same bare name.
 	bare bool
 }
@@ -83,6 +85,7 @@ func (s *span) inboundOperation() operation {
 
 // outboundOperation returns the operation of an outbound call.
 func (s *span) outboundOperation() operation {
+	// Clients report the template of a URL as servers report a route. The name of the span may contain it already.
 	if len(s.template) > 0 && len(s.method) > 0 {
 		return operation{first: knownMethod(s.method), separator: space, second: s.template, routed: true}
 	}
@@ -97,6 +100,9 @@ func (s *span) commonOperation() operation {
 	case len(s.rpcMethod) > 0:
 		return operation{second: s.rpcMethod, routed: true}
 	}
+	// Many instrumentations of servers know only the method when a span starts, and name it when a framework reports
+	// the route. Without one, all paths share the name of their method.
+	//
 	// Instrumentations name a span without a route "GET" or "HTTP GET".
 	name := s.name
 	if rest, ok := bytes.CutPrefix(name, []byte("HTTP ")); ok && isMethod(rest) {

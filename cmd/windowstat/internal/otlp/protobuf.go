@@ -10,6 +10,11 @@ import (
 // protobuf decodes a request. It passes over unknown fields, however many there are.
 func (b *batch) protobuf(body []byte) error { return b.protobufMessage(request, body) }
 
+// protobufMessage decodes the fields of the message m. Unknown fields are passed over as a whole, so the recursion is
+// never deeper than the table of fields.
+//
+// A field may occur more than once. The last value wins, as in every decoder of protobuf, except that repeated messages
+// are decoded one after the other.
 func (b *batch) protobufMessage(m *field, body []byte) error {
 	for len(body) > 0 {
 		number, wire, n := protowire.ConsumeTag(body)
@@ -25,6 +30,7 @@ func (b *batch) protobufMessage(m *field, body []byte) error {
 			body = body[n:]
 			continue
 		}
+		// The values of text and of messages are slices of body. Nothing is copied.
 		f := m.fields[i]
 		v, n := protobufValue(f, body)
 		if n < 0 {

@@ -26,7 +26,8 @@ type receiver struct {
 	clock     timeline.Clock
 	log       logonce.Logger
 
-	mu       sync.Mutex // guards the fields below
+	// mu guards the fields below.
+	mu       sync.Mutex
 	timeline *timeline.Timeline
 	names    *names
 	seen     *seen
@@ -44,6 +45,8 @@ func newReceiver(o *Options, earned *httpstat.Names, after, now time.Time) *rece
 		// A second is open for the tolerance and the delay, and spans may be ahead by the tolerance.
 		timeline: timeline.New(2*int64(o.Tolerance/time.Second) + 4),
 	}
+	// The previous process may have been stopped less than a tolerance ago. It has written the seconds up to after, and
+	// a written second never changes.
 	r.timeline.From = r.firstOpen(now)
 	if !after.IsZero() {
 		r.timeline.From = max(r.timeline.From, after.Unix()+1)
@@ -72,6 +75,7 @@ func (r *receiver) advance(now time.Time) error {
 
 // until replays the seconds that have ended. r.mu must be held.
 func (r *receiver) until(now time.Time) error {
+	// The clock moves also if nothing is held, so that idle seconds are exported.
 	second := r.firstOpen(now)
 	err := r.timeline.Until(second)
 	r.clock.Set(second * timeline.Nanos)
@@ -127,6 +131,8 @@ func (r *receiver) takeSpan(s *span, to *counts, latest int64) {
 		to[otherService]++
 		return
 	}
+	// The order matters: a duplicate of a counted span must not count as late.
+	//
 	// Only counted spans are remembered: old spans would otherwise fill the table. A late span that is sent twice
 	// therefore counts as late twice. A counted span that is sent again is a duplicate even if it is late by now.
 	hash := r.seen.hash(s)
@@ -147,6 +153,8 @@ func (r *receiver) takeSpan(s *span, to *counts, latest int64) {
 
 // count adds a span to the timeline.
 func (r *receiver) count(s *span, counts *counts) {
+	// A weight need not be an integer. The remainder is carried to the next span of the resource, so the sum of many
+	// spans is right.
 	to := r.names.of(s)
 	w, estimate := weight(s.state)
 	to.remainder += w

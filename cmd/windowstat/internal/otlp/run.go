@@ -37,19 +37,26 @@ import (
 type Options struct {
 	Telemetry telemetry.Options
 
-	HTTP, GRPC   string        // listen addresses; each serves both protocols
-	Service      string        // service.name of the counted spans; empty for all services
-	Tolerance    time.Duration // maximum delay of a span after its end, in whole seconds
-	MaxResources int           // maximum number of resources
-	MaxSpans     int           // maximum number of spans that are remembered to detect duplicates
+	// HTTP and GRPC are listen addresses. Each serves both protocols.
+	HTTP, GRPC string
+	// Service is the service.name of the counted spans, or empty for all services.
+	Service string
+	// Tolerance is the maximum delay of a span after its end, in whole seconds.
+	Tolerance time.Duration
+	// MaxResources is the maximum number of resources.
+	MaxResources int
+	// MaxSpans is the maximum number of spans that are remembered to detect duplicates.
+	MaxSpans int
 }
 
 // Defaults of [Options].
 const (
-	DefaultHTTP      = "127.0.0.1:4318"
-	DefaultGRPC      = "127.0.0.1:4317"
-	DefaultTolerance = 30 * time.Second // SDKs send every five seconds, and repeat for a minute
-	DefaultMaxSpans  = 4 << 20          // 30,000 a second for two minutes
+	DefaultHTTP = "127.0.0.1:4318"
+	DefaultGRPC = "127.0.0.1:4317"
+	// SDKs send every five seconds, and repeat for a minute.
+	DefaultTolerance = 30 * time.Second
+	// The default suffices for 30,000 spans a second for two minutes.
+	DefaultMaxSpans = 4 << 20
 
 	// maxPathValues is the maximum number of values of a path segment with their own names, where names contain paths.
 	// Some SDKs report routes only in the names of spans, so it is the number of routes of a large service.

@@ -16,12 +16,17 @@ import (
 // million million is mistaken for a duplicate. There are three generations of 45 seconds, so a span is remembered for
 // 90 to 135 seconds, in some 20 bytes.
 type seen struct {
-	most     int // maximum number of spans
-	seed     maphash.Seed
-	begin    time.Time              // of generation 0
-	youngest int                    // number of the current generation
-	sets     [3]map[uint64]struct{} // of the last generations, by their number modulo three
-	key      []byte                 // buffer
+	// most is the maximum number of spans.
+	most int
+	seed maphash.Seed
+	// begin is the start of generation 0.
+	begin time.Time
+	// youngest is the number of the current generation.
+	youngest int
+	// sets are the last generations, by their number modulo three.
+	sets [3]map[uint64]struct{}
+	// key is a buffer.
+	key []byte
 }
 
 const generation = 45 * time.Second
@@ -36,6 +41,8 @@ func newSeen(most int, now time.Time) *seen {
 
 // turn forgets the generations that are too old.
 func (s *seen) turn(now time.Time) {
+	// After a pause of several generations, all sets are replaced once. If the clock was set back, nothing is forgotten
+	// until it has caught up.
 	youngest := int(now.Sub(s.begin) / generation)
 	for s.youngest = max(s.youngest, youngest-len(s.sets)); s.youngest < youngest; {
 		before := len(s.sets[s.youngest%len(s.sets)])
@@ -61,6 +68,7 @@ func (s *seen) fits(n int) bool { return s.len()+n <= s.most }
 
 // hash returns the identity of a span.
 func (s *seen) hash(x *span) uint64 {
+	// The IDs have fixed lengths, see check, so the service at the end makes the text unambiguous.
 	s.key = append(append(append(append(s.key[:0], x.trace...), x.id...), byte(x.kind)), x.service...)
 	return maphash.Bytes(s.seed, s.key)
 }

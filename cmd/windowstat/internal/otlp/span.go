@@ -11,15 +11,20 @@ import (
 // span holds the fields of a span that windowstat uses. The slices are parts of the body of the request, and valid
 // until its response. The zero value is malformed.
 type span struct {
-	trace, id  []byte
-	state      []byte // tracestate
-	name       []byte
-	service    []byte // service.name of the resource
-	start, end uint64 // Unix nanoseconds
+	trace, id []byte
+	// state is the tracestate, which may contain the threshold of a sampler.
+	state []byte
+	name  []byte
+	// service is the service.name of the resource.
+	service []byte
+	// start and end are in Unix nanoseconds.
+	start, end uint64
 	kind       kind
 	failed     bool
-	parent     bool   // it has a parent
-	flags      uint64 // of the trace context
+	// parent reports whether the span has a parent.
+	parent bool
+	// flags are the flags of the trace context, and two bits about the parent.
+	flags uint64
 	attributes
 }
 
@@ -27,6 +32,7 @@ type span struct {
 type kind uint8
 
 const (
+	// Unspecified (0) and internal (1) spans are not calls.
 	kindServer   kind = 2
 	kindClient   kind = 3
 	kindProducer kind = 4
@@ -44,6 +50,7 @@ var connectionSteps = map[string]bool{
 
 // isCall reports whether the span is a call. Internal spans and steps of connections are not.
 func (s *span) isCall() bool {
+	// An HTTP client may name its spans as it likes, so only spans without a method are compared with the table.
 	switch s.kind {
 	case kindClient:
 		return !s.step && (len(s.method) > 0 || !connectionSteps[string(s.name)])
@@ -57,18 +64,25 @@ func (s *span) isCall() bool {
 type direction uint8
 
 const (
-	inbound  direction = iota + 1 // part of the total
-	outbound                      // made by the service
-	nested                        // received inside another call of the same process, so not part of the total
+	// inbound calls are part of the total.
+	inbound direction = iota + 1
+	// outbound calls are made by the service.
+	outbound
+	// nested calls are received inside another call of the same process, so they are not part of the total.
+	nested
 )
 
 // Bits of a span's flags.
 const (
-	knowsParent  = 0x100 // remoteParent is valid
-	remoteParent = 0x200 // the parent is in another process
+	// knowsParent is set if remoteParent is valid.
+	knowsParent = 0x100
+	// remoteParent is set if the parent is in another process.
+	remoteParent = 0x200
 )
 
 func (s *span) direction() direction {
+	// A span whose parent is certainly in the same process was received inside another call. Without the flags, which
+	// are newer than many SDKs, it is inbound.
 	switch {
 	case s.kind == kindClient || s.kind == kindProducer:
 		return outbound

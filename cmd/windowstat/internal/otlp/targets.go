@@ -21,16 +21,19 @@ var star = []byte("*")
 type targets struct {
 	most  int
 	byKey map[targetKey]*target
-	inUse fairshare.Table[string, *target] // by service
+	// inUse has the targets by service.
+	inUse fairshare.Table[string, *target]
 }
 
 type targetKey struct{ service, name string }
 
 // target is a target with its own name.
 type target struct {
-	key  targetKey
-	used int64 // Unix time of the last call
-	gone bool  // it was evicted
+	key targetKey
+	// used is the Unix time of the last call.
+	used int64
+	// gone is true after an eviction.
+	gone bool
 }
 
 func newTargets(most int) *targets {
@@ -46,11 +49,13 @@ func (t *targets) use(service, name string, now int64) *target {
 	if x := t.byKey[key]; x != nil {
 		return x
 	}
+	// Evict before the decision, so a service may replace its idle targets.
 	for x := t.inUse.First(); x != nil && now-x.Value.used > idleAfter; x = t.inUse.First() {
 		t.inUse.Remove(x)
 		delete(t.byKey, x.Value.key)
 		x.Value.gone = true
 	}
+	// The second bound shares the table between services. It applies only to small tables and to many services.
 	own := t.inUse.Amount(service)
 	if own >= maxTargets || !fairshare.MayHave(own, t.inUse.Len(), t.most) {
 		return nil

@@ -19,6 +19,7 @@ const unreadable = math.MaxInt64
 
 // fromDouble returns a double as a number.
 func fromDouble(x float64) int64 {
+	// Larger doubles have no fraction, but they are not statuses either.
 	if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
 		return unreadable // also NaN, because it is unequal to itself
 	}
@@ -29,6 +30,7 @@ func fromDouble(x float64) int64 {
 // as an integer, as a double or as text. Text that is not a number is unreadable: the attribute exists, but its meaning
 // is unknown.
 func (v value) integer() (n int64, ok bool) {
+	// ParseFloat accepts integers, too. It is exact for all statuses and codes.
 	switch text := bytes.TrimSpace(v.text); {
 	case v.isNumber:
 		return v.number, true
