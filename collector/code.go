@@ -14,8 +14,8 @@ import (
 // bounded for any service.
 type Code struct{ n node.Code }
 
-// Numbers of codes in package node, in the order of display. HTTP statuses have their own number; gRPC codes start at
-// grpcCodes.
+// Code numbers in package node, which lists codes in the order of their numbers. The number of an HTTP status is the
+// status; the number of a gRPC code is grpcCodes plus the code.
 const (
 	grpcCodes node.Code = 1000
 	otherCode node.Code = 2000

@@ -163,7 +163,7 @@ type leafSet struct {
 	byKey map[leafKey]*leaf // nil while the list is short
 }
 
-// fewLeaves is the length up to which the list is scanned.
+// fewLeaves is the maximum length of a list that is scanned. Longer lists have a map.
 const fewLeaves = 8
 
 // leaf returns the leaf of this node with the key k, or nil.

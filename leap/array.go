@@ -95,8 +95,8 @@ func (a *Array[B]) Open(t time.Duration) *B {
 }
 
 // At returns the bucket that covers t if it is in the ring. A bucket stays in its slot until a newer one needs the
-// slot, so At may return a bucket that is older than a span. It returns nil for a bucket that was never opened. Owners
-// that open buckets only to write to them may treat nil as an empty bucket.
+// slot, so At may return a bucket that is older than a span. It returns nil for a bucket that was never opened. If the
+// owner calls Open only before it writes, such a bucket has no data, and the owner may treat nil as an empty bucket.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil

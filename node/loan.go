@@ -52,7 +52,8 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	s.lockStripes()
 	defer s.unlockStripes()
 	r := s.ensureHistory()
-	// Few buckets have loans: a call borrows from the next half second only.
+	// Inserting is cheap, because the slice is short: a call borrows only from buckets that begin within OccupyTimeout,
+	// half a second.
 	i, there := r.findLoan(bucket)
 	if !there {
 		r.loans = slices.Insert(r.loans, i, loan{at: bucket})

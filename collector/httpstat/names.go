@@ -161,7 +161,8 @@ type NameCache struct {
 }
 
 // Observe combines Name and Learn for a call that has ended, such as a call in a log. It stores the result in cache,
-// unless cache is nil. Until other names change, the next call of the same name then takes a tenth of the time.
+// unless cache is nil. Later calls with the same plain name and cache take a tenth of the time, until a plain name may
+// get a different name.
 func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)

@@ -79,8 +79,8 @@ func (w *Watcher) load() (int, error) {
 
 // Run reloads the file whenever it changes, until ctx ends. It reloads a changed file only when the file has stayed the
 // same for a second, to skip files that are only partly written. If the file is removed, the limits stay until it
-// exists again. A minute after each reload, Run logs once the limits that match no resource, because their names may be
-// misspelled.
+// exists again. A minute after each reload, Run logs one message with the limits that match no resource, because their
+// names may be misspelled.
 //
 //	time          file               Run, once a second
 //	0 s           A                  state = last state = state at the last reload: nothing to do

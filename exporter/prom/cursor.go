@@ -97,7 +97,8 @@ func (x *cursor) settle(v verdict) {
 	x.tries = 0
 }
 
-// maxTries is the number of complete responses with a second until it is given up.
+// maxTries is the maximum number of complete responses that contain the same second. If the last of them is also in
+// doubt, the second is given up.
 const maxTries = 6
 
 // giveUp counts n seconds as delivered without proof. mu must be held.

@@ -108,8 +108,9 @@ func (c *cursors) remove(x *cursor) {
 	delete(c.all, x.scraper)
 }
 
-// list returns all cursors in any order. It first removes expired ones, whose scrapers are gone, with their lag. A
-// scraper that comes back later has lost no position, because the history is shorter than the expiry.
+// list returns all cursors in any order. It first removes expired ones, so that metrics do not show the lag of scrapers
+// that are gone. A scraper that returns later loses nothing: the history is shorter than the expiry, so the removed
+// position was before the history.
 func (c *cursors) list() []*cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,8 +131,8 @@ func clientHost(r *http.Request) string {
 // metrics returns the metrics of the cursors and of the endpoint's responses. cursor_save_errors_total exists only if
 // positions are saved.
 func (s *Seconds) metrics() []collector.Metric {
-	// Cursors with the same name and client host share a series: pages show the sum, and the longest lag. The selection
-	// is not a label, because it could be of any length.
+	// Cursors that differ only in their selection share a series: the selection is not a label, because it could be of
+	// any length. The series of a counter has the sum of the cursors, and the series of the lag has the longest lag.
 	metric := func(name, help string, value func(next int64, n cursorCounts) int64) collector.Metric {
 		return collector.Metric{
 			Name: name, Unit: "seconds", Help: help, Labels: []string{"client", "cursor"},

@@ -53,7 +53,8 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 			break
 		}
 		length, _ := page.WriteTo(io.Discard)
-		// Request a tenth less than should fit. Seconds differ, and a third attempt would cost as much as the first.
+		// Render a tenth fewer seconds than should fit. The seconds differ in size, and a third rendering would cost as
+		// much as the first.
 		over := max(float64(page.Samples())/float64(limit.Samples), float64(length)/float64(limit.Bytes))
 		if over <= 1 {
 			break

@@ -8,8 +8,9 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// position is the position of a push. Seconds in doubt are resent in the same parts as before: a server that has some
-// of the series refuses their requests and no others.
+// position is the position of a push. Seconds in doubt are resent with their series divided into the same parts as
+// before, and thus in the same requests. A server that has received some of these requests refuses them, and accepts
+// the others.
 type position struct {
 	delivery.Position
 	// Parts is the number of parts into which the series of the seconds in doubt are divided.

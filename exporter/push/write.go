@@ -55,7 +55,8 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 	return result, errors.Join(failed, err)
 }
 
-// write sends a request of [Write]. If it returns an error, neither this request nor the remaining ones are sent.
+// write sends a request of [Write]. If it returns an error, the request was not settled, and Write sends no further
+// requests.
 func (p *sender) write(ctx context.Context, r *request) error {
 	sending, cancel := context.WithTimeout(ctx, maxWriteTime)
 	defer cancel()

@@ -100,7 +100,8 @@ func (o *ownership) decide(unix, id, stored int64) decision {
 	return decision{verdict: verdictWrite}
 }
 
-// rivals describes, for one second, the other labels that have its run, without replicas.
+// rivals describes, for one second, the other label sets under which the database has the run of the second. Known
+// replicas are left out.
 type rivals struct {
 	holder       string // labels that have the second
 	maybeReplica string // labels that have the second and may be replicas

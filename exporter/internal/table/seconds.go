@@ -102,7 +102,8 @@ func Histograms() []Second {
 	}
 }
 
-// InboundSeconds returns the same metrics and histograms for all inbound traffic, without labels; see [Inbound].
+// InboundSeconds returns the metrics of [Seconds] and [Histograms] for all inbound traffic together, without labels;
+// see [Inbound].
 func InboundSeconds() []Second {
 	all := append(Seconds(), Histograms()...)
 	for i := range all {
