@@ -38,8 +38,19 @@ func HTTPStatus(status int) Code {
 
 // registered holds the ranges of IANA's registry of HTTP status codes, the most common ones first, and of nginx's statuses.
 var registered = [...]struct{ from, to int }{
-	{200, 208}, {400, 418}, {300, 308}, {500, 508}, {421, 426}, {494, 499}, {100, 104}, {428, 429}, {431, 431},
-	{444, 444}, {451, 451}, {226, 226}, {510, 511},
+	{200, 208},
+	{400, 418},
+	{300, 308},
+	{500, 508},
+	{421, 426},
+	{494, 499},
+	{100, 104},
+	{428, 429},
+	{431, 431},
+	{444, 444},
+	{451, 451},
+	{226, 226},
+	{510, 511},
 }
 
 // GRPCCode returns the code of a gRPC status. Numbers above Unauthenticated share the code [OtherCode].

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/background"
-	"github.com/windowstat/windowstat/internal/limiter"
 	"github.com/windowstat/windowstat/internal/clientip"
+	"github.com/windowstat/windowstat/internal/limiter"
 )
 
 // newViewer parses a request and waits until the budget of its host allows it. If the request is invalid or must be

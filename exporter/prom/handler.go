@@ -17,8 +17,8 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
-	"github.com/windowstat/windowstat/internal/limiter"
 	"github.com/windowstat/windowstat/exporter/internal/text"
+	"github.com/windowstat/windowstat/internal/limiter"
 )
 
 // Handler returns a handler for /metrics, with the metrics of all resources, of windowstat itself, of the Go runtime

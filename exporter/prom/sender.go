@@ -19,9 +19,9 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
-	"github.com/windowstat/windowstat/internal/limiter"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/internal/clientip"
+	"github.com/windowstat/windowstat/internal/limiter"
 )
 
 // sender sends pages. A page is rendered and compressed in one of ten slots, and written without a slot: a slow reader
