@@ -64,6 +64,12 @@ var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.
 	"echo 4": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
 		e := echo.New()
 		e.Logger.SetOutput(io.Discard)
+		e.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // middleware outside may hook into the response
+			return func(ec echo.Context) error {
+				ec.Response().Before(func() { ec.Response().Header().Set("X-Before", "1") })
+				return next(ec)
+			}
+		})
 		if c != nil {
 			e.Use(echostat.Middleware(c))
 		}
@@ -73,6 +79,13 @@ var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.
 	"echo 5": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
 		e := echov5.New()
 		e.Logger = slog.New(slog.DiscardHandler)
+		e.Use(func(next echov5.HandlerFunc) echov5.HandlerFunc {
+			return func(ec *echov5.Context) error {
+				r := responseV5(ec)
+				r.Before(func() { r.Header().Set("X-Before", "1") })
+				return next(ec)
+			}
+		})
 		if c != nil {
 			e.Use(echov5stat.Middleware(c))
 		}
