@@ -75,8 +75,8 @@
 // and net/http deletes the files of an upload.
 //
 // The ResponseWriter that handlers get implements http.Flusher, http.Hijacker, http.CloseNotifier, http.Pusher and
-// io.ReaderFrom exactly if the original one does. It has the methods of http.ResponseController, and Unwrap. The handler
-// of an HTTP/1 request with a body gets the ResponseWriter of net/http itself, because http.MaxBytesReader closes the
-// connection only through it. If other middleware has wrapped the ResponseWriter outside, further methods of that
-// wrapper are only accessible through Unwrap.
+// io.ReaderFrom exactly if the original one does. It has the methods of http.ResponseController, and Unwrap. The
+// handler of an HTTP/1 request with a body gets the ResponseWriter of net/http itself, because http.MaxBytesReader
+// closes the connection only through it. If other middleware has wrapped the ResponseWriter outside, further methods of
+// that wrapper are only accessible through Unwrap.
 package httpstat

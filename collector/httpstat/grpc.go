@@ -42,8 +42,8 @@ func grpcStatus(fields http.Header) (code uint32, ok bool) {
 	return 0, false
 }
 
-// grpcFailure returns the error of a call with a gRPC code, or nil. The rule is that of package grpcstat: on the side of
-// the server, codes that blame the caller are no exceptions; a client also fails if the server has no capacity.
+// grpcFailure returns the error of a call with a gRPC code, or nil. The rule is that of package grpcstat: on the side
+// of the server, codes that blame the caller are no exceptions; a client also fails if the server has no capacity.
 func grpcFailure(code uint32, client bool) error {
 	switch collector.GRPCCode(code).String() {
 	case "OK", "Canceled", "InvalidArgument", "NotFound", "AlreadyExists", "PermissionDenied", "FailedPrecondition",

@@ -76,8 +76,8 @@ func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource stri
 }
 
 // ServeInner is [Middleware.Serve] for a framework whose writer wraps the writer of the server, and lets middleware
-// replace that. If a limit refuses the request, the response goes to w, the writer of the framework. Otherwise next gets
-// a ResponseWriter in place of inner, the wrapped writer. It may be inner itself.
+// replace that. If a limit refuses the request, the response goes to w, the writer of the framework. Otherwise next
+// gets a ResponseWriter in place of inner, the wrapped writer. It may be inner itself.
 func (m *Middleware) ServeInner(
 	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
 ) (passed bool) {

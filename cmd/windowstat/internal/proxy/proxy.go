@@ -37,7 +37,8 @@ type Options struct {
 	ShutdownDelay time.Duration
 }
 
-// Check validates the options, and sets the options that depend on several others. The error lists every invalid option.
+// Check validates the options, and sets the options that depend on several others. The error lists every invalid
+// option.
 func (o *Options) Check() error {
 	var errs []error
 	wrong := func(field, format string, args ...any) {
@@ -102,7 +103,8 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 func refused(r *http.Request) (status int, why string) {
 	switch {
 	case r.Method == http.MethodConnect:
-		return http.StatusMethodNotAllowed, "CONNECT is for a proxy that connects to any host; this one is in front of a service"
+		return http.StatusMethodNotAllowed,
+			"CONNECT is for a proxy that connects to any host; this one is in front of a service"
 	case r.ProtoMajor != 1: // PRI * HTTP/2.0, which net/http leaves to handlers
 		return http.StatusBadRequest, "HTTP/2 is not spoken here"
 	case r.RequestURI == "*" && r.Method != http.MethodOptions:

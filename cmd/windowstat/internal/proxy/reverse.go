@@ -3,8 +3,8 @@
 //
 // It serves a service that cannot be instrumented, which must respond as it would without a proxy. net/http/httputil
 // forwards the requests. This package replaces what httputil does differently: it keeps the path byte for byte, neither
-// guesses nor drops headers, and passes trailers and protocol switches. It keeps and extends what trusted proxies report
-// about the client.
+// guesses nor drops headers, and passes trailers and protocol switches. It keeps and extends what trusted proxies
+// report about the client.
 //
 //	client --> net/http --> httpstat --> handler --> httputil.ReverseProxy --> transport --> upstream
 //	                        counts       answer, clientBody    forward
