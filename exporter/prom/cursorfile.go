@@ -67,7 +67,7 @@ func (s *Seconds) restore() {
 		s.opts.Logger.Error("cannot load the positions of scrapers, which get some seconds twice", "err", err)
 	}
 	now := time.Now()
-	oldest := s.line.First() - s.line.History() - 1 // bounds the seconds that are counted as lost
+	oldest := s.line.First() - s.line.Kept() - 1 // bounds the seconds that are counted as lost
 	for _, saved := range list {
 		lastRequest := time.Unix(saved.Used, 0)
 		if lastRequest.After(now) {

@@ -107,20 +107,13 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if err != nil {
 		return nil, err
 	}
-	vmMaxBytes := cmp.Or(o.MaxBytes, 15<<20)
 	o.defaults()
-	line := seconds.NewLine(c)
 	streams := []seconds.Stream{seconds.NewResources(c, o.Namespace, o.Log)}
 	if o.Sampler != nil {
 		streams = append(streams, o.Sampler.Stream())
 	}
-	s := &Seconds{
-		source: c, opts: o, vmMaxBytes: vmMaxBytes, streams: streams, line: line,
-		cursors: newCursors(o.MaxCursors, o.CursorExpiry, line),
-		await:   await,
-	}
-	s.out.init("seconds", o.Proxies)
-	s.oldestLogged = line.First()
+	s := newSeconds(c, streams, o)
+	s.oldestLogged = s.line.First()
 	if o.Log != nil {
 		o.Log.Logged(s.oldestLogged-s.line.History(), s.oldestLogged, func(_ string, m *node.MetricNode) bool {
 			s.oldestLogged = m.Start.Unix()
@@ -133,6 +126,36 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	}
 	c.Publish(s.metrics()...)
 	return s, nil
+}
+
+// NewArchivedSeconds returns an endpoint for seconds that other programs counted and logged, such as the seconds of
+// package sentinellog. The streams must read all seconds that the source keeps. The options Log and Sampler must be
+// nil. The error names every invalid option.
+func NewArchivedSeconds(source seconds.Archive, streams []seconds.Stream, o SecondsOptions) (*Seconds, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	o.defaults()
+	s := newSeconds(source, streams, o)
+	var err error
+	if s.positions, err = source.StateFile(positionsName); err != nil {
+		return nil, fmt.Errorf("prom: %w; a source has one per-second endpoint", err)
+	}
+	s.restore()
+	source.Publish(s.metrics()...)
+	return s, nil
+}
+
+// newSeconds returns an endpoint without a file of positions.
+func newSeconds(source seconds.Source, streams []seconds.Stream, o SecondsOptions) *Seconds {
+	line := seconds.NewLine(source)
+	s := &Seconds{
+		source: source, opts: o, vmMaxBytes: o.vmMaxBytes, streams: streams, line: line,
+		cursors: newCursors(o.MaxCursors, o.CursorExpiry, line),
+		await:   await,
+	}
+	s.out.init("seconds", o.Proxies)
+	return s
 }
 
 // ServeHTTP implements http.Handler.
@@ -224,7 +247,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	defer leave()
 	open := s.line.Sealed(s.streams)
-	from, end, most := x.begin(began, s.line.Before(open, s.line.History()), open)
+	from, end, most := x.begin(began, s.line.Before(open, s.line.Kept()), open)
 	limit := s.limit(r, &q, from, scrapeTimeout(r))
 	limit.Seconds = min(limit.Seconds, most)
 	c, to := s.page(r, q, from, end, limit)

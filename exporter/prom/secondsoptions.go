@@ -60,9 +60,12 @@ type SecondsOptions struct {
 	Proxies []netip.Prefix
 	// Logger receives a message if the positions of scrapers cannot be read. The default is slog.Default.
 	Logger *slog.Logger
+
+	vmMaxBytes int // MaxBytes for VictoriaMetrics; set by defaults
 }
 
 func (o *SecondsOptions) defaults() {
+	o.vmMaxBytes = cmp.Or(o.MaxBytes, 15<<20)
 	o.Namespace, o.Logger = cmp.Or(o.Namespace, table.Namespace), cmp.Or(o.Logger, slog.Default())
 	o.MaxSamples, o.MaxBytes = cmp.Or(o.MaxSamples, DefaultMaxSamples), cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	o.MaxCursors, o.CursorExpiry = cmp.Or(o.MaxCursors, DefaultMaxCursors), cmp.Or(o.CursorExpiry, DefaultCursorExpiry)

@@ -22,7 +22,7 @@ const (
 // fromLog sends the seconds that only the log has: the seconds of earlier processes, and the seconds of this process
 // that have left the history, up to the middle of the history. It returns false if ctx ended first.
 func (p *Pusher) fromLog(ctx context.Context) bool {
-	if p.file == nil {
+	if p.file == nil || p.archived {
 		return true
 	}
 	// Read the log up to the middle of the history. If reading stopped closer to the oldest second of the history, a

@@ -115,7 +115,7 @@ func (o Options) Check() error {
 	if err := gather.CheckNamespace(o.Namespace); err != nil {
 		wrong("Namespace", "%w", err)
 	} else {
-		known := seconds.Names(o.Namespace, false)
+		known := append(seconds.Names(o.Namespace, false), seconds.SentinelNames(o.Namespace)...)
 		for _, name := range o.Metrics {
 			if !slices.Contains(known, name) {
 				wrong("Metrics", "%.70q is not a per-second metric", name)

@@ -26,13 +26,13 @@ type positionFile struct {
 
 // newPositionFile returns the file for a server. Pushers with the same URL, namespace and format receive numbered files
 // in the order of their creation.
-func newPositionFile(o *Options) (*positionFile, error) {
+func newPositionFile(o *Options, stateFile func(name string) (path string, err error)) (*positionFile, error) {
 	sum := sha256.Sum256([]byte(target(o.URL) + "\n" + o.Namespace))
 	var err error
 	for n := 1; n <= 16; n++ {
 		id := fmt.Sprintf("push-%s-%x-%d", o.Format.name(), sum[:6], n)
 		path := ""
-		if path, err = o.Log.StateFile(id + ".json"); err == nil {
+		if path, err = stateFile(id + ".json"); err == nil {
 			return &positionFile{path: path, id: id}, nil
 		}
 	}
@@ -43,9 +43,11 @@ func newPositionFile(o *Options) (*positionFile, error) {
 // process pushes from it.
 func (p *Pusher) resume() {
 	x := p.file
-	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil { // before the first second is logged
-		p.error("cannot save the labels of pushes; the next process cannot send the unsent seconds of this one",
-			"err", err)
+	if !p.archived { // before the first second is logged
+		if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil {
+			p.error("cannot save the labels of pushes; the next process cannot send the unsent seconds of this one",
+				"err", err)
+		}
 	}
 	saved, err := atomicfile.Load(x.path, func(at *position) error {
 		if at == nil { // no file

@@ -31,6 +31,9 @@ type Pusher struct {
 	line    *seconds.Line
 	streams []seconds.Stream // the resources first
 	file    *positionFile    // nil without a log
+	// archived means that the streams read all seconds, also those that have left the history and those of earlier
+	// processes.
+	archived bool
 	*sender
 	unpublish func() // removes the metrics
 
@@ -55,22 +58,47 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pusher{
-		source: c, line: seconds.NewLine(c), sender: newSender(o, c.History()/10),
-		streams: []seconds.Stream{seconds.NewResources(c, o.Namespace, nil)},
-	}
+	streams := []seconds.Stream{seconds.NewResources(c, o.Namespace, nil)}
 	if o.Sampler != nil {
-		p.streams = append(p.streams, o.Sampler.Stream())
+		streams = append(streams, o.Sampler.Stream())
 	}
-	c.Seal()
-	p.at.Next = p.line.Open()
+	p := newPusher(c, streams, o)
 	if o.Log != nil && slices.ContainsFunc(seconds.Names(o.Namespace, true), p.selection(0).Has) {
-		if p.file, err = newPositionFile(&o); err != nil {
+		if p.file, err = newPositionFile(&o, o.Log.StateFile); err != nil {
 			return nil, err
 		}
 	}
 	p.unpublish = c.Publish(p.metrics()...)
 	return p, nil
+}
+
+// NewArchived returns a Pusher for seconds that other programs counted and logged, such as the seconds of package
+// sentinellog. It sends all seconds from the current one on; after a restart it continues at the position of the
+// previous process. The streams must read all seconds that the source keeps. The options Log and Sampler must be nil.
+// The error names every invalid option.
+func NewArchived(source seconds.Archive, streams []seconds.Stream, o Options) (*Pusher, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	o.defaults()
+	p := newPusher(source, streams, o)
+	var err error
+	if p.file, err = newPositionFile(&o, source.StateFile); err != nil {
+		return nil, err
+	}
+	p.archived = true
+	p.unpublish = source.Publish(p.metrics()...)
+	return p, nil
+}
+
+// newPusher returns a Pusher without a position file. It begins with the open second.
+func newPusher(source seconds.Source, streams []seconds.Stream, o Options) *Pusher {
+	p := &Pusher{
+		source: source, line: seconds.NewLine(source), sender: newSender(o, source.History()/10), streams: streams,
+	}
+	source.Seal()
+	p.at.Next = p.line.Open()
+	return p
 }
 
 // SetInstance replaces the label instance, for a service that learns its port after New. It must be called before Run.
@@ -183,6 +211,9 @@ func (p *Pusher) drain(last leap.Second, stopped time.Time) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	end := p.line.Unix(last.Index + 1)
+	if p.archived { // the open second is sealed later, and the next process sends it
+		end = min(end, p.line.Sealed(p.streams))
+	}
 	for p.line.Sealed(p.streams) < end { // a stream may need more time to seal a second
 		if !background.Sleep(ctx, min(max(last.End.Sub(line.Now()), 10*time.Millisecond), leap.MaxSecond)) {
 			break
@@ -198,7 +229,10 @@ func (p *Pusher) drain(last leap.Second, stopped time.Time) error {
 // they may have arrived. With a log, the seconds in the log are left to the next process.
 func (p *Pusher) abandon(end int64) (err error) {
 	logged, rest := int64(0), p.batch.requests
-	if p.file != nil {
+	switch {
+	case p.archived:
+		logged, rest = end, nil
+	case p.file != nil:
 		logged, rest = p.opts.Log.Written(), nil
 	}
 	unknown, unsent := 0, len(rest) == 0

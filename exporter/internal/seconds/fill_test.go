@@ -28,9 +28,9 @@ func TestGapsAreFilledUpToLimit(t *testing.T) {
 		},
 		"never seen": {present: []int64{1, 2}},
 	} {
-		l := Filler{present: tc.present}
-		l.emit(&l.emitters[resources], &series{before: tc.before, rows: tc.rows}, nil, nil)
-		got := l.emitters[resources].seconds
+		var w RowWriter
+		w.Write(false, &Past{before: tc.before}, tc.present, tc.rows, nil, nil)
+		got := w.emitters[resources].seconds
 		if len(got) != len(tc.want) {
 			t.Errorf("%s: %d seconds, want %v", name, len(got), tc.want)
 			continue

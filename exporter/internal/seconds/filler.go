@@ -21,10 +21,8 @@ import (
 // Create a Filler with [NewFiller]. It is not safe for concurrent use. Its memory is bounded by the number of rows that
 // are emitted together.
 type Filler struct {
-	sink     Sink
-	emitters [kinds]emitter
+	writer   *RowWriter
 	inbound  bool // a row with inbound traffic was added
-	run      table.Family
 	runs     *runs.File
 	selected *Selection
 
@@ -37,9 +35,8 @@ type Filler struct {
 
 // series holds the buffered rows of one resource.
 type series struct {
-	before int64    // last second with a row before rows; 0 if none
-	idle   idleness // before rows
-	rows   []node.MetricNode
+	past Past // before rows
+	rows []node.MetricNode
 }
 
 // NewFiller returns a Filler for the selected samples of the seconds at or after the Unix time from. The caller must
@@ -51,19 +48,16 @@ type series struct {
 // The sink receives about maxSeconds seconds of resources at a time, series by series. After that it receives the same
 // series again with later seconds.
 func NewFiller(namespace string, processes *runs.File, s *Selection, from int64, maxSeconds int, sink Sink) *Filler {
-	f := &Filler{
-		sink: sink, run: table.Run(namespace), runs: processes, selected: s,
+	logged := func(m *table.Second) bool { return m.Logged }
+	return &Filler{
+		writer: NewRowWriter(namespace, false, s, logged, sink), runs: processes, selected: s,
 		from: from, maxSeconds: maxSeconds, series: map[string]*series{},
 	}
-	for kind, logged := range newFamilies(namespace, func(m *table.Second) bool { return m.Logged }) {
-		f.emitters[kind] = logged.emitter(s, sink)
-	}
-	return f
 }
 
 // Buffered returns the number of buffered seconds, their approximate number of samples, and the last buffered second.
 func (f *Filler) Buffered() (seconds, samples int, last int64) {
-	return len(f.present), (f.size+len(f.series))*len(f.emitters[resources].metrics) + len(f.present), f.last()
+	return len(f.present), (f.size+len(f.series))*len(f.writer.emitters[resources].metrics) + len(f.present), f.last()
 }
 
 // last returns the last buffered second, or 0 if the buffer is empty.
@@ -99,12 +93,11 @@ func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
 	}
 	x := f.series[resource]
 	if x == nil {
-		x = &series{idle: unknown}
+		x = &series{past: ActiveAt(0)}
 		f.series[resource] = x
 	}
 	if earlier {
-		x.idle.observe(m)
-		x.before = max(x.before, at)
+		x.past.observe(m)
 	} else if n := len(x.rows); n == 0 || m.Start.After(x.rows[n-1].Start) {
 		x.rows = append(x.rows, *m)
 	}
@@ -128,46 +121,20 @@ func (f *Filler) Flush() {
 	for _, name := range names {
 		x := f.series[name]
 		if values[0] = name; name != collector.InboundTotal {
-			f.emit(&f.emitters[resources], x, labels, values)
+			f.writer.Write(false, &x.past, f.present, x.rows, labels, values)
 		} else if f.inbound = f.inbound || slices.ContainsFunc(x.rows, active); f.inbound {
-			f.emit(&f.emitters[inbound], x, nil, nil)
-		}
-		if n := len(x.rows); n > 0 {
-			x.before = x.rows[n-1].Start.Unix()
+			f.writer.Write(true, &x.past, f.present, x.rows, nil, nil)
+		} else if n := len(x.rows); n > 0 {
+			x.past.before = x.rows[n-1].Start.Unix()
 		}
 		x.rows = x.rows[:0]
-		if last-x.before > int64(maxIdle/time.Second) {
+		if last-x.past.before > int64(maxIdle/time.Second) {
 			delete(f.series, name)
 		}
 	}
-	f.sink.Series(&f.run, nil, nil)
-	for _, second := range f.present {
-		if id := f.runs.ID(second); id != 0 {
-			f.sink.Value(second, float64(id))
-		}
-	}
+	f.writer.WriteRun(f.present, f.runs.ID, nil, nil)
 	f.present, f.size, f.from = f.present[:0], 0, last+1
 }
 
 // active reports whether the record of a second has any activity.
 func active(m node.MetricNode) bool { return !m.Idle() }
-
-// emit writes the buffered seconds of a resource, including its idle seconds, and advances the series past them.
-//
-// An idle second has no row. It counts as zero if a row of another resource shows that the process ran, and if an
-// earlier row names the resource. A resource ends after maxIdle without a row.
-func (f *Filler) emit(e *emitter, of *series, labels, values []string) {
-	e.seconds = e.seconds[:0]
-	rest, last := of.rows, of.before
-	for _, second := range f.present {
-		switch {
-		case len(rest) > 0 && rest[0].Start.Unix() == second:
-			e.seconds = append(e.seconds, rest[0])
-			rest, last = rest[1:], second
-		case last != 0 && second-last <= int64(maxIdle/time.Second):
-			e.seconds = append(e.seconds, node.MetricNode{Start: time.Unix(second, 0)})
-		}
-	}
-	e.setStates(&of.idle)
-	e.emit(labels, values)
-}

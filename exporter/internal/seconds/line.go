@@ -22,6 +22,16 @@ type Source interface {
 	Publish(all ...collector.Metric) (withdraw func())
 }
 
+// Archive is implemented by a Source whose streams read seconds that have left the history from files. Positions then
+// outlive the history and the process.
+type Archive interface {
+	Source
+	// Kept returns the time for which sealed seconds stay available. It is at least History.
+	Kept() time.Duration
+	// StateFile returns the path of a state file with this name. It returns each name only once.
+	StateFile(name string) (path string, err error)
+}
+
 // Line is the sequence of sealed seconds that consumers advance along. The name of a second is its Unix time, which
 // outlives the process. Seconds before [Line.First] were recorded by earlier processes, and only a metric log has them.
 // A Line is safe for concurrent use.
@@ -54,8 +64,16 @@ func (l *Line) Sealed(streams []Stream) int64 {
 // History returns the number of sealed seconds that stay available.
 func (l *Line) History() int64 { return int64(l.source.History() / time.Second) }
 
-// Oldest returns the oldest second in the history. Older seconds exist only in the metric log.
-func (l *Line) Oldest() int64 { return l.Before(l.Open(), l.History()) }
+// Kept returns the number of sealed seconds that the streams can read: the history, or the seconds of an [Archive].
+func (l *Line) Kept() int64 {
+	if a, ok := l.source.(Archive); ok {
+		return int64(a.Kept() / time.Second)
+	}
+	return l.History()
+}
+
+// Oldest returns the oldest second that the streams can read. Older seconds exist only in the metric log.
+func (l *Line) Oldest() int64 { return l.Before(l.Open(), l.Kept()) }
 
 // Before returns the second n seconds before unix. Seconds that a step of the clock skipped do not count.
 func (l *Line) Before(unix, n int64) int64 { return l.name(l.ordinal(unix) - n) }

@@ -47,13 +47,20 @@ type family struct {
 	family, sum table.Family
 }
 
+// tables returns the rows of a Collector's seconds, by kind.
+func tables() [kinds][]table.Second {
+	return [kinds][]table.Second{append(table.Seconds(), table.Histograms()...), table.InboundSeconds(), {table.DryRun()}}
+}
+
+// sentinelTables returns the rows of the seconds in Sentinel's logs, by kind.
+func sentinelTables() [kinds][]table.Second {
+	return [kinds][]table.Second{table.SentinelSeconds(), table.SentinelInboundSeconds(), nil}
+}
+
 // newFamilies returns the families of the rows for which keep returns true, by kind.
-func newFamilies(namespace string, keep func(*table.Second) bool) (all [kinds]families) {
-	rows := [kinds][]table.Second{
-		append(table.Seconds(), table.Histograms()...),
-		table.InboundSeconds(),
-		{table.DryRun()},
-	}
+func newFamilies(
+	namespace string, rows [kinds][]table.Second, keep func(*table.Second) bool,
+) (all [kinds]families) {
 	for kind := range all {
 		to := &all[kind]
 		for _, m := range slices.DeleteFunc(rows[kind], func(m table.Second) bool { return !keep(&m) }) {
@@ -81,7 +88,18 @@ func newFamilies(namespace string, keep func(*table.Second) bool) (all [kinds]fa
 // Names returns the full names of all per-second metrics except the histograms, in the order of [table.Seconds]. If
 // logged is set, Names returns only the metrics that the metric log has.
 func Names(namespace string, logged bool) (names []string) {
-	for _, f := range newFamilies(namespace, func(m *table.Second) bool { return !logged || m.Logged }) {
+	for _, f := range newFamilies(namespace, tables(), func(m *table.Second) bool { return !logged || m.Logged }) {
+		for _, m := range f.metrics {
+			names = append(names, m.family.Name)
+		}
+	}
+	return names
+}
+
+// SentinelNames returns the full names of the per-second metrics of Sentinel's logs.
+func SentinelNames(namespace string) (names []string) {
+	all := func(*table.Second) bool { return true }
+	for _, f := range newFamilies(namespace, sentinelTables(), all) {
 		for _, m := range f.metrics {
 			names = append(names, m.family.Name)
 		}
@@ -96,7 +114,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 		stats: c, namespace: namespace, log: log, run: table.Run(namespace), line: NewLine(c),
 		kept: int64(c.Histograms() / time.Second),
 	}
-	r.families = newFamilies(namespace, func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed })
+	r.families = newFamilies(namespace, tables(), func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed })
 	var h node.Histogram
 	c.Tree().View().Node().Snapshot(c.Timeline().Now(), &h)
 	for range h.Classic() {

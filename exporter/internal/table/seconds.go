@@ -74,6 +74,23 @@ func Seconds() (all []Second) {
 	})
 }
 
+// SentinelSeconds returns the metrics of the seconds in Sentinel's metric logs: the columns of [Seconds] that the log
+// has without loss, and the average response time. The log has the average in whole milliseconds, rounded down, so its
+// product with the completions is a lower bound of the sum and has no metric.
+func SentinelSeconds() []Second {
+	all := slices.DeleteFunc(Seconds(), func(m Second) bool { return !m.Logged })
+	return append(all, Second{
+		Name: "persecond_rt_avg_seconds", Type: Gauge, Unit: "seconds", Labels: resource, Timed: true,
+		Help: "Average response time of the calls that ended in this second, rounded down to milliseconds. Absent if no call ended. Only logs of Sentinel have it.",
+		Value: func(m *node.MetricNode) (float64, bool) {
+			return seconds(int64(m.AvgRT())), m.Complete > 0
+		},
+	})
+}
+
+// SentinelInboundSeconds returns the same metrics for all inbound traffic.
+func SentinelInboundSeconds() []Second { return inboundSeconds(SentinelSeconds()) }
+
 // DryRun returns the metric of single seconds that counts the calls that dry runs of limits would have refused. It has
 // the labels reason and resource, and reads the seconds of a View of [collector.Resource.DryRuns].
 func DryRun() Second {
@@ -104,8 +121,10 @@ func Histograms() []Second {
 
 // InboundSeconds returns the metrics of [Seconds] and [Histograms] for all inbound traffic together, without labels;
 // see [Inbound].
-func InboundSeconds() []Second {
-	all := append(Seconds(), Histograms()...)
+func InboundSeconds() []Second { return inboundSeconds(append(Seconds(), Histograms()...)) }
+
+// inboundSeconds turns metrics of resources into the metrics of all inbound traffic.
+func inboundSeconds(all []Second) []Second {
 	for i := range all {
 		m := &all[i]
 		m.Name, m.Help, m.Labels = strings.Replace(m.Name, "persecond_", "persecond_inbound_", 1), inbound(m.Help), nil
