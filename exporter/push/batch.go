@@ -53,6 +53,12 @@ func (p *Pusher) next(open int64) {
 	for parts < maxParts && fit(parts) < n {
 		parts++
 	}
+	// Seconds that an earlier process may have sent are sent as before. A server that has some of them then refuses
+	// exactly the same requests.
+	resent := p.at.InDoubt()
+	if resent {
+		n, parts = p.line.Count(p.at.Next, p.at.UnackedTo), max(p.at.Parts, 1)
+	}
 	clear(p.encoders[parts*int(groups):]) // free the memory that the parts of an outage needed
 	p.batch = batch{to: p.line.After(p.at.Next, n)}
 	// A server that has some samples of a request refuses the whole request when it is resent after a kill. Several
@@ -62,9 +68,12 @@ func (p *Pusher) next(open int64) {
 		whole: n > 1 || fit(maxParts) > 0, done: p.batch.add,
 	}
 	for i, stream := range p.streams {
-		stream.Emit(p.selection(i), p.at.Next, p.batch.to, seconds.Limit{Seconds: n}, &x)
+		p.batch.to = stream.Emit(p.selection(i), p.at.Next, p.batch.to, seconds.Limit{Seconds: n}, &x)
 	}
 	x.finish()
+	for _, r := range p.batch.requests {
+		r.doubt = resent
+	}
 	p.save(p.batch.to, parts)
 }
 

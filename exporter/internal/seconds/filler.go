@@ -7,7 +7,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/runs"
-	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -48,9 +47,8 @@ type series struct {
 // The sink receives about maxSeconds seconds of resources at a time, series by series. After that it receives the same
 // series again with later seconds.
 func NewFiller(namespace string, processes *runs.File, s *Selection, from int64, maxSeconds int, sink Sink) *Filler {
-	logged := func(m *table.Second) bool { return m.Logged }
 	return &Filler{
-		writer: NewRowWriter(namespace, false, s, logged, sink), runs: processes, selected: s,
+		writer: NewRowFamilies(namespace).Writer(s, sink), runs: processes, selected: s,
 		from: from, maxSeconds: maxSeconds, series: map[string]*series{},
 	}
 }

@@ -97,15 +97,7 @@ func Names(namespace string, logged bool) (names []string) {
 }
 
 // SentinelNames returns the full names of the per-second metrics of Sentinel's logs.
-func SentinelNames(namespace string) (names []string) {
-	all := func(*table.Second) bool { return true }
-	for _, f := range newFamilies(namespace, sentinelTables(), all) {
-		for _, m := range f.metrics {
-			names = append(names, m.family.Name)
-		}
-	}
-	return names
-}
+func SentinelNames(namespace string) []string { return NewSentinelFamilies(namespace).names() }
 
 // NewResources returns the stream of c. If log is not nil, the stream also contains the logged seconds of earlier
 // processes.

@@ -1,30 +1,59 @@
 package seconds
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
+// RowFamilies holds the metrics of logged rows. It is safe for concurrent use. All samples of a page must have the same
+// RowFamilies.
+type RowFamilies struct {
+	families [kinds]families
+	run      table.Family
+}
+
+// NewRowFamilies returns the metrics that metric logs have without loss.
+func NewRowFamilies(namespace string) *RowFamilies {
+	logged := func(m *table.Second) bool { return m.Logged }
+	return &RowFamilies{newFamilies(namespace, tables(), logged), table.Run(namespace)}
+}
+
+// NewSentinelFamilies returns the metrics that Sentinel's metric logs have, see [table.SentinelSeconds].
+func NewSentinelFamilies(namespace string) *RowFamilies {
+	all := func(*table.Second) bool { return true }
+	return &RowFamilies{newFamilies(namespace, sentinelTables(), all), table.Run(namespace)}
+}
+
+// Knows reports whether there is a metric with this full name.
+func (f *RowFamilies) Knows(metric string) bool {
+	return metric == f.run.Name || slices.Contains(f.names(), metric)
+}
+
+func (f *RowFamilies) names() (names []string) {
+	for i := range f.families {
+		for _, m := range f.families[i].metrics {
+			names = append(names, m.family.Name)
+		}
+	}
+	return names
+}
+
 // RowWriter writes the samples of logged rows to a Sink, one resource after the other. It adds the idle seconds, which
 // have no row. [Filler] and the stream of Sentinel's logs use it. It is not safe for concurrent use.
 type RowWriter struct {
 	sink     Sink
 	emitters [kinds]emitter
-	run      table.Family
+	run      *table.Family
 }
 
-// NewRowWriter returns a writer of the selected metrics for which has returns true. Sentinel adds the metrics that only
-// logs of Sentinel have.
-func NewRowWriter(namespace string, sentinel bool, s *Selection, has func(*table.Second) bool, sink Sink) *RowWriter {
-	w := &RowWriter{sink: sink, run: table.Run(namespace)}
-	rows := tables()
-	if sentinel {
-		rows = sentinelTables()
-	}
-	for kind, f := range newFamilies(namespace, rows, has) {
-		w.emitters[kind] = f.emitter(s, sink)
+// Writer returns a writer of the selected metrics.
+func (f *RowFamilies) Writer(s *Selection, sink Sink) *RowWriter {
+	w := &RowWriter{sink: sink, run: &f.run}
+	for kind := range f.families {
+		w.emitters[kind] = f.families[kind].emitter(s, sink)
 	}
 	return w
 }
@@ -55,10 +84,11 @@ func (p *Past) observe(m *node.MetricNode) {
 // A second without a row counts as zero if an earlier row, at most an hour before, names the resource. Past is updated
 // to the end of the rows.
 func (w *RowWriter) Write(total bool, past *Past, present []int64, rows []node.MetricNode, labels, values []string) {
-	e := &w.emitters[resources]
+	kind := resources
 	if total {
-		e = &w.emitters[inbound]
+		kind = inbound
 	}
+	e := &w.emitters[kind]
 	e.seconds = e.seconds[:0]
 	rest, last := rows, past.before
 	for _, second := range present {
@@ -77,7 +107,7 @@ func (w *RowWriter) Write(total bool, past *Past, present []int64, rows []node.M
 
 // WriteRun writes the run of each second for which id does not return 0.
 func (w *RowWriter) WriteRun(present []int64, id func(unix int64) int64, labels, values []string) {
-	w.sink.Series(&w.run, labels, values)
+	w.sink.Series(w.run, labels, values)
 	for _, second := range present {
 		if run := id(second); run != 0 {
 			w.sink.Value(second, float64(run))
@@ -88,11 +118,11 @@ func (w *RowWriter) WriteRun(present []int64, id func(unix int64) int64, labels,
 // Size returns the size of a second with a row, and of a second in which the resource has been idle for more than a
 // minute, both without the labels.
 func (w *RowWriter) Size(total bool) (active, idle Size) {
-	e := &w.emitters[resources]
+	kind := resources
 	if total {
-		e = &w.emitters[inbound]
+		kind = inbound
 	}
-	for _, m := range e.metrics {
+	for _, m := range w.emitters[kind].metrics {
 		line := Size{1, lineBytes + len(m.family.Name)}
 		active = active.Add(line)
 		if m.Always {

@@ -77,8 +77,17 @@ func Seconds() (all []Second) {
 // SentinelSeconds returns the metrics of the seconds in Sentinel's metric logs: the columns of [Seconds] that the log
 // has without loss, and the average response time. The log has the average in whole milliseconds, rounded down, so its
 // product with the completions is a lower bound of the sum and has no metric.
+//
+// The maximum of the calls in flight is absent where the log has 0: Java's logs always have 0, and sentinel-golang
+// updates the maximum only when a call enters, so 0 means that it is unknown.
 func SentinelSeconds() []Second {
 	all := slices.DeleteFunc(Seconds(), func(m Second) bool { return !m.Logged })
+	for i := range all {
+		if m := &all[i]; m.Name == "persecond_in_flight_max" {
+			m.Help += " Absent if no call entered, and in logs of Java."
+			m.Value = func(m *node.MetricNode) (float64, bool) { return float64(m.InFlightMax), m.InFlightMax > 0 }
+		}
+	}
 	return append(all, Second{
 		Name: "persecond_rt_avg_seconds", Type: Gauge, Unit: "seconds", Labels: resource, Timed: true,
 		Help: "Average response time of the calls that ended in this second, rounded down to milliseconds. Absent if no call ended. Only logs of Sentinel have it.",
