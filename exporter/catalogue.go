@@ -36,3 +36,17 @@ func Catalogue() []Metric {
 	}
 	return all
 }
+
+// SentinelCatalogue returns the metrics of the seconds in Sentinel's metric logs, see [Options].Sentinel. The caller owns
+// the slice.
+func SentinelCatalogue() []Metric {
+	run := table.Run(Namespace)
+	all := []Metric{{Name: table.RunName, Type: string(run.Type), Help: run.Help, Seconds: true}}
+	for _, m := range append(table.SentinelSeconds(), table.SentinelInboundSeconds()...) {
+		all = append(all, Metric{
+			Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels,
+			Seconds: true, Logged: true,
+		})
+	}
+	return all
+}

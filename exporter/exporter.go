@@ -18,6 +18,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/exporter/sentinellog"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
@@ -28,9 +29,11 @@ type Exporter struct {
 	Collector *collector.Collector // nil with Options.Disabled, and so are Seconds and Live
 	Metrics   http.Handler         // the page /metrics
 	Seconds   *prom.Seconds        // the page /metrics/seconds
-	Live      *live.Page           // the page /live/
+	Live      *live.Page           // the page /live/; nil with Options.Sentinel
 	Log       *metriclog.Writer    // nil without Options.Log.Dir
 	Limits    *limitfile.Watcher   // nil without Options.LimitsFile; Reload reads the file immediately, as on SIGHUP
+
+	Sentinel *sentinellog.Follower // nil without Options.Sentinel.Dir
 
 	pushers []*push.Pusher // without a configured label instance
 	parts   []part         // started by Run
@@ -96,12 +99,19 @@ func build(given Options) (x *Exporter, err error) {
 			x.parts = append(x.parts, o.Seconds.Sampler)
 		}
 	}
+	followed := o.Sentinel.Dir != ""
+	if followed && len(errs) == 0 {
+		if x.Sentinel, err = sentinellog.New(c, o.Sentinel); try("Sentinel", err) {
+			x.parts = append(x.parts, x.Sentinel)
+		}
+	}
 	for i, options := range o.Push {
 		options.Sampler = o.Seconds.Sampler
 		if x.Log != nil {
 			options.Log = x.Log
 		}
-		if p, err := push.New(c, options); try(fmt.Sprintf("Push[%d]", i), err) {
+		p, err := x.push(options)
+		if try(fmt.Sprintf("Push[%d]", i), err) {
 			x.parts = append(x.parts, p)
 			if given.Push[i].Labels["instance"] == "" {
 				x.pushers = append(x.pushers, p)
@@ -114,19 +124,36 @@ func build(given Options) (x *Exporter, err error) {
 			x.parts = append(x.parts, k)
 		}
 	}
-	x.Seconds, err = prom.NewSeconds(c, o.Seconds)
+	if x.Sentinel != nil {
+		x.Seconds, err = x.Sentinel.Seconds(o.Seconds)
+	} else {
+		x.Seconds, err = prom.NewSeconds(c, o.Seconds)
+	}
 	try("Seconds", err)
 	x.Metrics, err = prom.Handler(c, o.Metrics)
 	try("Metrics", err)
-	x.Live, err = live.New(c, o.Live)
-	try("Live", err)
+	if !followed {
+		x.Live, err = live.New(c, o.Live)
+		try("Live", err)
+	}
 	return x, errors.Join(errs...)
+}
+
+// push returns a Pusher of the seconds of Sentinel's logs, or of the Collector.
+func (x *Exporter) push(o push.Options) (*push.Pusher, error) {
+	if x.Sentinel != nil {
+		return x.Sentinel.Push(o)
+	}
+	return push.New(x.Collector, o)
 }
 
 // Close releases the files of the log of an Exporter that never ran.
 func (x *Exporter) Close() error {
 	if x.Live != nil {
 		x.Live.Close()
+	}
+	if x.Sentinel != nil {
+		return x.Sentinel.Close()
 	}
 	if x.Log != nil {
 		return x.Log.Close()
@@ -168,6 +195,9 @@ func (x *Exporter) Run(ctx context.Context) error {
 	cancel() // all parts wait for the same second
 	all.Wait()
 	x.Seconds.Save(context.WithoutCancel(ctx))
+	if x.Sentinel != nil {
+		errs = append(errs, x.Sentinel.Close())
+	}
 	return errors.Join(errs...)
 }
 

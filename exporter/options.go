@@ -24,6 +24,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/exporter/sentinellog"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
@@ -64,6 +65,10 @@ type Options struct {
 
 	// Log configures the metric log. It is off if Dir is empty.
 	Log metriclog.Options
+	// Sentinel configures the following of Sentinel's metric logs. It is off if Dir is empty. The per-second page and the
+	// pushes then have the seconds of the logs, and not those of the Collector, which must count no calls. It cannot be
+	// combined with Log, LimitsFile, Sampler and Verify, and there is no live page.
+	Sentinel sentinellog.Options
 	// LimitsFile is the path of a limits file, which is reloaded when it changes. Empty means no file.
 	LimitsFile string
 	// Sampler samples the metrics that the service counts with client_golang. It is off if Gatherer is nil. The sampled
@@ -117,6 +122,17 @@ func (o Options) Check() error {
 	if o.Log.Dir != "" {
 		part("Log", o.Log.Check())
 	}
+	if o.Sentinel.Dir != "" {
+		part("Sentinel", o.Sentinel.Check())
+		for field, is := range map[string]bool{
+			"Log": o.Log.Dir != "", "LimitsFile": o.LimitsFile != "", "Sampler": o.Sampler.Gatherer != nil,
+			"Verify": len(o.Verify) > 0,
+		} {
+			if is {
+				errs = append(errs, wrong(field, "cannot be combined with Sentinel's logs"))
+			}
+		}
+	}
 	if o.LimitsFile != "" {
 		_, err := limitfile.Read(o.LimitsFile)
 		part("LimitsFile", err)
@@ -148,6 +164,7 @@ func (o *Options) checkReserved() (errs []error) {
 	set(!o.Collector.After.IsZero() && o.Log.Dir != "", "Collector.After", "set Log.Dir")
 	set(o.Metrics.Namespace != "", "Metrics.Namespace", "set Namespace")
 	set(o.Seconds.Namespace != "", "Seconds.Namespace", "set Namespace")
+	set(o.Sentinel.Namespace != "", "Sentinel.Namespace", "set Namespace")
 	set(o.Seconds.Log != nil, "Seconds.Log", "set Log")
 	set(o.Seconds.Sampler != nil, "Seconds.Sampler", "set Sampler")
 	targets := map[string]int{}
@@ -174,10 +191,10 @@ func (o Options) filled() Options {
 	o.MetricsPath = cmp.Or(o.MetricsPath, "/metrics")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.Drain = cmp.Or(o.Drain, DefaultDrain)
-	o.Metrics.Namespace, o.Seconds.Namespace = o.Namespace, o.Namespace
+	o.Metrics.Namespace, o.Seconds.Namespace, o.Sentinel.Namespace = o.Namespace, o.Namespace, o.Namespace
 	o.Log.App = o.App
 	o.Live.Title = cmp.Or(o.Live.Title, o.App)
-	for _, logger := range []**slog.Logger{&o.Log.Logger, &o.Sampler.Logger, &o.Seconds.Logger} {
+	for _, logger := range []**slog.Logger{&o.Log.Logger, &o.Sampler.Logger, &o.Seconds.Logger, &o.Sentinel.Logger} {
 		*logger = cmp.Or(*logger, o.Logger)
 	}
 	o.Push = slices.Clone(o.Push)

@@ -31,10 +31,17 @@ func (x *Exporter) mux() http.Handler {
 	metrics := x.options.MetricsPath
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metrics, x.Metrics)
-	if x.options.Disabled {
+	switch {
+	case x.options.Disabled:
 		mux.Handle("GET "+metrics+"/seconds", x.Metrics)
 		mux.Handle("GET /live/", x.Metrics)
-	} else {
+	case x.Live == nil:
+		mux.Handle("GET "+metrics+"/seconds", x.Seconds)
+		mux.HandleFunc("GET /live/", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "the metric logs of Sentinel have no live page; "+metrics+"/seconds has their seconds",
+				http.StatusNotFound)
+		})
+	default:
 		mux.Handle("GET "+metrics+"/seconds", x.Seconds)
 		mux.Handle("GET /live/", x.Live)
 	}
@@ -50,7 +57,10 @@ func (x *Exporter) mux() http.Handler {
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		data := struct{ App, Metrics, Version string }{x.options.App, metrics, collector.Version()}
+		data := struct {
+			App, Metrics, Version string
+			Live                  bool
+		}{x.options.App, metrics, collector.Version(), x.Live != nil}
 		_ = index.Execute(w, data) // fails if the client has disconnected
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,8 +76,8 @@ var index = template.Must(template.New("").Parse(`<!DOCTYPE html>
 <h1>{{.App}}</h1>
 <p>Exact statistics, second by second. windowstat {{.Version}}</p>
 <ul>
-<li><a href="/live/">Live page</a>
-<li><a href="{{.Metrics}}">Metrics</a>
+{{if .Live}}<li><a href="/live/">Live page</a>
+{{end}}<li><a href="{{.Metrics}}">Metrics</a>
 <li><a href="{{.Metrics}}/seconds">Metrics of the last seconds</a>
 </ul>
 `))

@@ -140,12 +140,12 @@ func (t *Tail) lines(b []byte, f func(*Row) bool) bool {
 
 // parse parses a line into the row. It returns false if the line is malformed.
 func (t *Tail) parse(line []byte) bool {
-	rest, ok := t.stamp(line)
+	rest, ok := t.parseHead(line)
 	if !ok || t.unix < t.from || t.unix >= t.to {
 		return false
 	}
 	raw, counts, ok := bytes.Cut(rest, []byte("|"))
-	if !ok || !t.counts(counts) {
+	if !ok || !t.parseCounts(counts) {
 		return false
 	}
 	name, ok := t.names[string(raw)]

@@ -58,10 +58,11 @@ func start(t *testing.T, o sentinellog.Options) *follower {
 	kill := func() {
 		cancel()
 		<-done
+		_ = f.Close()
 	}
 	stop := func() {
-		kill()
 		page.Save(context.Background())
+		kill()
 	}
 	return &follower{f, c, page, stop, kill}
 }

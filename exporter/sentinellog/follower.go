@@ -82,7 +82,8 @@ func New(c *collector.Collector, o Options) (*Follower, error) {
 	return f, nil
 }
 
-// Close releases the lock of a Follower that never ran.
+// Close releases the lock and removes the metrics. All consumers must have ended, because the next Follower uses the same
+// files. Close may be called several times.
 func (f *Follower) Close() error {
 	f.unpublish()
 	return f.lock.Close()
@@ -103,12 +104,12 @@ func (f *Follower) Push(o push.Options) (*push.Pusher, error) {
 // pollInterval is the interval at which the logs are read.
 const pollInterval = time.Second
 
-// Run reads the logs every second until ctx ends. It then releases the lock. Consumers must not be used afterwards.
+// Run reads the logs every second until ctx ends. The caller must then end the consumers, and call Close.
 func (f *Follower) Run(ctx context.Context) error {
 	for background.Sleep(ctx, pollInterval) {
 		f.poll()
 	}
-	return f.Close()
+	return nil
 }
 
 // poll reads all rows that were written since the last poll. Then it lets consumers see the seconds that ended Lag
