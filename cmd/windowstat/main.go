@@ -67,8 +67,8 @@ and the name of the flag in capitals, with _ for . and -, such as WINDOWSTAT_MET
 variable of a repeatable flag has one value per line.`,
 		Version: version(),
 		Commands: []*cli.Command{
-			demoCommand(), proxyCommand(), replayCommand(), otlpCommand(), logCommand(), onsetCommand(),
-			backtestCommand(), reportCommand(), verifyCommand(), topCommand(), dashboardsCommand(),
+			demoCommand(), proxyCommand(), replayCommand(), otlpCommand(), sentinelCommand(), logCommand(),
+			onsetCommand(), backtestCommand(), reportCommand(), verifyCommand(), topCommand(), dashboardsCommand(),
 		},
 		Reader: os.Stdin, Writer: stdout, ErrWriter: stderr,
 	}, versionCommand())

@@ -49,6 +49,15 @@ func (o *Options) Flags() flags.Set {
 	return slices.Concat(o.pageFlags(), o.logFlags(), o.messageFlags(), o.pushFlags(), o.compareFlags())
 }
 
+// ServeFlags returns the flags of commands that serve seconds without counting calls: [Options.Flags] without those of
+// limits, of the metric log, and of the comparison with it.
+func (o *Options) ServeFlags() flags.Set {
+	pages := slices.DeleteFunc(o.pageFlags(), func(f flags.Flag) bool {
+		return f.Name == "limits.file" || f.Name == "metrics.by"
+	})
+	return slices.Concat(pages, o.messageFlags(), o.pushFlags())
+}
+
 // pageFlags returns the flags of the pages, and of the metrics on them.
 func (o *Options) pageFlags() flags.Set {
 	x := &o.Exporter
