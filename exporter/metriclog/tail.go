@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -145,7 +146,7 @@ func (t *Tail) parse(line []byte) bool {
 		return false
 	}
 	raw, counts, ok := bytes.Cut(rest, []byte("|"))
-	if !ok || !t.parseCounts(counts) {
+	if !ok || !t.parseCounts(counts) && !t.parseCounts(withoutRT(counts)) {
 		return false
 	}
 	name, ok := t.names[string(raw)]
@@ -158,6 +159,21 @@ func (t *Tail) parse(line []byte) bool {
 	}
 	t.row.Resource = name
 	return true
+}
+
+// withoutRT sets the average response time in the fields after the name to 0 if it is out of range: sentinel-golang logs
+// 18446744073709551611 if a clock was set back. The other numbers of the row are right.
+func withoutRT(counts []byte) []byte {
+	const rt = 4
+	fields := bytes.Split(counts, []byte("|"))
+	if len(fields) <= rt {
+		return nil
+	}
+	if _, err := strconv.ParseUint(string(fields[rt]), 10, 64); err != nil {
+		return nil
+	}
+	fields[rt] = []byte("0")
+	return bytes.Join(fields, []byte("|"))
 }
 
 // Ended reports whether the file has ended before a second: all its rows are earlier, by the date in its name.

@@ -23,7 +23,7 @@ type row struct {
 const maxCount = 1 << 40
 
 // newRow returns a row of a log. It returns false if the numbers cannot be counts of calls. An average response time
-// out of range, which sentinel-golang logs after its clock was set back, counts as zero; Java logs the sum of the
+// out of range counts as zero; Java logs the sum of the
 // response times in a second without completed calls, which is no average, and counts as absent.
 func newRow(r *metriclog.Row) (row, bool) {
 	n := row{
