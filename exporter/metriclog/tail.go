@@ -39,7 +39,7 @@ func (s Searcher) Files() ([]File, error) {
 //
 // Unlike a [Searcher], a Tail also returns the rows of seconds that are being written. It skips malformed lines, lines
 // of seconds that the file's name rules out, and lines longer than 64 KiB, and counts them. It waits for the rest of a
-// line without a newline.
+// line without a newline. It also reads the lines of Sentinel for C++, which have no date.
 type Tail struct {
 	path     string
 	from, to int64       // range of seconds that the date in the name allows
@@ -128,7 +128,9 @@ func (t *Tail) lines(b []byte, f func(*Row) bool) bool {
 			}
 			return true
 		}
-		if t.long || len(line) >= maxLine || !t.parse(line) {
+		if empty := len(line) == 0 && !t.long; empty {
+			// written by some versions for C++
+		} else if t.long || len(line) >= maxLine || !t.parse(line) {
 			t.malformed++
 		} else if !f(&t.row) {
 			return false
@@ -145,9 +147,11 @@ func (t *Tail) parse(line []byte) bool {
 	if !ok || t.unix < t.from || t.unix >= t.to {
 		return false
 	}
-	raw, counts, ok := bytes.Cut(rest, []byte("|"))
-	if !ok || !t.parseCounts(counts) && !t.parseCounts(withoutRT(counts)) {
-		return false
+	raw, counts, _ := bytes.Cut(rest, []byte("|"))
+	if !t.parseCounts(counts) && !t.parseCounts(withoutRT(counts)) {
+		if raw, counts = withoutDate(line); !t.parseCounts(counts) {
+			return false
+		}
 	}
 	name, ok := t.names[string(raw)]
 	if !ok {
@@ -159,6 +163,17 @@ func (t *Tail) parse(line []byte) bool {
 	}
 	t.row.Resource = name
 	return true
+}
+
+// withoutDate returns the name and the numbers of a line of Sentinel for C++, which has neither a date nor a field after
+// the average response time. The numbers are empty for other lines.
+func withoutDate(line []byte) (name, counts []byte) {
+	_, rest, _ := bytes.Cut(line, []byte("|"))
+	name, counts, _ = bytes.Cut(rest, []byte("|"))
+	if bytes.Count(counts, []byte("|")) != 4 {
+		return nil, nil
+	}
+	return name, counts
 }
 
 // withoutRT sets the average response time in the fields after the name to 0 if it is out of range: sentinel-golang logs
