@@ -15,6 +15,13 @@ var executables string
 
 // TestMain runs the tests, or is the service of one of them.
 func TestMain(m *testing.M) {
+	if run := sentinelMain(); run != nil {
+		if err := run(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if dir := os.Getenv(childDir); dir != "" {
 		run := func() error { return runChild(dir, os.Getenv(childAddress), os.Getenv(childPush)) }
 		if os.Getenv(childBegins) != "" {
