@@ -40,6 +40,16 @@ func tables(t *testing.T) []part {
 	}
 }
 
+// sentinelTable returns the table of docs/sentinel.md.
+func sentinelTable() part {
+	var text strings.Builder
+	text.WriteString("| name | description |\n|---|---|\n")
+	for _, m := range exporter.SentinelCatalogue() {
+		fmt.Fprintf(&text, "| `%s_%s` | %s |\n", exporter.Namespace, m.Name, m.Help)
+	}
+	return part{"<!-- sentinel: go test ./exporter -update -->\n", "<!-- /sentinel -->\n", text.String()}
+}
+
 // programs returns the programs of docs/programs.md: the lines between "// begin NAME" and "// end NAME" in the
 // examples.
 func programs(t *testing.T) (parts []part) {
@@ -86,6 +96,7 @@ func TestGeneratedDocuments(t *testing.T) {
 	}
 	compareParts(t, "../docs/programs.md", written)
 	compareParts(t, "../docs/metrics.md", tables(t))
+	compareParts(t, "../docs/sentinel.md", []part{sentinelTable()})
 }
 
 // compareParts compares the generated parts of a document with the code, or writes them with -update.

@@ -212,12 +212,15 @@ func (p *Pusher) drain(last leap.Second, stopped time.Time) error {
 	defer cancel()
 	end := p.line.Unix(last.Index + 1)
 	if p.archived { // the open second is sealed later, and the next process sends it
-		end = min(end, p.line.Sealed(p.streams))
+		end = p.line.Unix(last.Index)
 	}
 	for p.line.Sealed(p.streams) < end { // a stream may need more time to seal a second
 		if !background.Sleep(ctx, min(max(last.End.Sub(line.Now()), 10*time.Millisecond), leap.MaxSecond)) {
 			break
 		}
+	}
+	if p.archived {
+		end = min(end, p.line.Sealed(p.streams))
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), max(p.opts.Drain-time.Since(stopped), time.Second))
 	defer cancel()

@@ -73,7 +73,7 @@ func New(c *collector.Collector, o Options) (*Follower, error) {
 	f.line = seconds.NewLine(source{f})
 	f.load()
 	f.loading = true
-	f.poll()
+	f.poll(o.Lag)
 	f.loading = false
 	for _, p := range f.processes {
 		p.loaded = 0
@@ -104,17 +104,29 @@ func (f *Follower) Push(o push.Options) (*push.Pusher, error) {
 // pollInterval is the interval at which the logs are read.
 const pollInterval = time.Second
 
-// Run reads the logs every second until ctx ends. The caller must then end the consumers, and call Close.
+// Run reads the logs every second until ctx ends. It then waits for two seconds and lets consumers see all seconds before
+// the end of ctx, because the logs of a pod end with the pod. With Options.Sum they see the seconds that ended Lag before.
+// The caller must then end the consumers, and call Close.
 func (f *Follower) Run(ctx context.Context) error {
 	for background.Sleep(ctx, pollInterval) {
-		f.poll()
+		f.poll(f.opts.Lag)
+	}
+	last := f.line.Open()
+	time.Sleep(lastRows)
+	if f.opts.Sum {
+		f.poll(f.opts.Lag)
+	} else {
+		f.poll(time.Duration(f.line.Count(last, f.line.Open())) * time.Second)
 	}
 	return nil
 }
 
-// poll reads all rows that were written since the last poll. Then it lets consumers see the seconds that ended Lag
-// before the poll began: all their rows that were written in time have been read.
-func (f *Follower) poll() {
+// lastRows is the time in which Sentinel writes the rows of a second that has ended, and a poll reads them.
+const lastRows = 2200 * time.Millisecond
+
+// poll reads all rows that were written since the last poll. Then it lets consumers see the seconds that ended lag before
+// the poll began: all their rows that were written in time have been read.
+func (f *Follower) poll(lag time.Duration) {
 	open := f.line.Open()
 	f.discover(open)
 	for name, t := range f.tails {
@@ -137,7 +149,7 @@ func (f *Follower) poll() {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	sealed := max(f.sealed, f.line.Before(open, int64(f.opts.Lag/time.Second)))
+	sealed := max(f.sealed, f.line.Before(open, int64(lag/time.Second)))
 	f.save(sealed)
 	f.sealed = sealed
 	f.drop()

@@ -135,6 +135,31 @@ func TestPushCatchesUp(t *testing.T) {
 	}
 }
 
+// At the end, a Pusher sends the seconds that have not reached the lag, because the logs of a pod end with the pod.
+func TestPushSendsTheLastSecond(t *testing.T) {
+	dir := t.TempDir()
+	r := &receiver{t: t, database: database{}, broken: map[string]bool{}}
+	server := httptest.NewServer(r)
+	defer server.Close()
+	log := newJavaLog(t, dir, "shop", 0)
+	o := sentinellog.Options{Dir: dir, StateDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
+	var begin, end int64
+	pushed(t, o, server.URL, func() bool {
+		begin = time.Now().Unix()
+		for range 3 {
+			end = time.Now().Unix()
+			time.Sleep(time.Until(time.Unix(end+1, 0)))
+			log.write(end, traffic(1, end, 5, false))
+		}
+		return true
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rows := r.database.compare(t, log, begin, end+1); rows < 6 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
 // moveBack sets the state back, as if the Follower had not run since.
 func moveBack(t *testing.T, state string, to int64) {
 	t.Helper()
