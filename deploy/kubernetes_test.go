@@ -203,6 +203,32 @@ func TestTheProxyEndsAfterTheService(t *testing.T) {
 	}
 }
 
+// The follower of Sentinel's logs is a sidecar that reads the volume of the application, and writes to another one. The
+// monitors and the Service select its pods.
+func TestSentinelSidecar(t *testing.T) {
+	followed := of[*appsv1.Deployment](read(t, "sentinel.yaml"))[0].Spec.Template
+	proxied := of[*appsv1.Deployment](read(t, "deployment.yaml"))[0].Spec.Template
+	if fmt.Sprint(followed.Labels) != fmt.Sprint(proxied.Labels) {
+		t.Errorf("the pods have the labels %v, want %v", followed.Labels, proxied.Labels)
+	}
+	follower := followed.Spec.InitContainers[0]
+	if follower.RestartPolicy == nil || *follower.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+		t.Error("the follower is not a sidecar")
+	}
+	if len(follower.Ports) != 1 || follower.Ports[0].Name != "metrics" || follower.Ports[0].ContainerPort != 9719 {
+		t.Errorf("the ports are %v", follower.Ports)
+	}
+	for _, m := range follower.VolumeMounts {
+		flag := map[string]string{"logs": "--dir=", "state": "--state-dir="}[m.Name]
+		if !slices.Contains(follower.Args, flag+m.MountPath) || m.ReadOnly != (m.Name == "logs") {
+			t.Errorf("%+v does not fit the arguments %q", m, follower.Args)
+		}
+	}
+	if logs := followed.Spec.Containers[0].VolumeMounts[0]; logs.Name != "logs" || logs.ReadOnly {
+		t.Errorf("the application has the volume %+v", logs)
+	}
+}
+
 // scraped is a path that is scraped, of a port that there is; single seconds with their own timestamps, by a cursor.
 func scraped(t *testing.T, path, port string, ports []string, honor *bool, params map[string][]string) string {
 	t.Helper()

@@ -8,20 +8,26 @@ import (
 	"testing"
 )
 
-// systemd takes the unit as it is, and thinks that it gives away little.
-func TestUnit(t *testing.T) {
+// systemd accepts the units unchanged, and rates their exposure as low.
+func TestUnits(t *testing.T) {
+	for file, command := range map[string]string{"windowstat.service": "proxy", "windowstat-sentinel.service": "sentinel"} {
+		t.Run(file, func(t *testing.T) { testUnit(t, file, command) })
+	}
+}
+
+func testUnit(t *testing.T, file, command string) {
 	const binary = "/usr/local/bin/windowstat"
-	text, err := os.ReadFile("windowstat.service")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), "ExecStart="+binary+" proxy") {
-		t.Errorf("the unit does not start %s", binary)
+	if !strings.Contains(string(text), "ExecStart="+binary+" "+command) {
+		t.Errorf("the unit does not start %s %s", binary, command)
 	}
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("there is no systemd")
 	}
-	unit := filepath.Join(t.TempDir(), "windowstat.service")
+	unit := filepath.Join(t.TempDir(), file)
 	here, err := os.Executable() // systemd looks whether it is there
 	if err != nil {
 		t.Fatal(err)
