@@ -19,7 +19,7 @@ var apiPackages = []string{
 	"collector", "collector/httpstat", "collector/grpcstat", "collector/ginstat", "collector/echostat",
 	"collector/echov5stat", "collector/chistat", "collector/otelstat", "collector/sentinelstat", "collector/limitfile",
 	"exporter", "exporter/prom", "exporter/push", "exporter/metriclog", "exporter/verify", "exporter/live",
-	"exporter/sampler", "exporter/vm", "dashboards", "node", "leap",
+	"exporter/sampler", "exporter/sentinellog", "exporter/vm", "dashboards", "node", "leap",
 }
 
 const apiPage = "../docs/api.md"
