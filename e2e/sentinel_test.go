@@ -193,7 +193,7 @@ func compareSentinel(t *testing.T, s *server, selector string, truth sentinelTru
 // off, and the follower is restarted and killed. Every row of 600 seconds is in each server, once and with its numbers.
 func TestSentinel(t *testing.T) {
 	t.Parallel()
-	live, dir := sentinelLive(t), t.TempDir()
+	live, dir, windowstat := sentinelLive(t), t.TempDir(), buildWindowstat(t)
 	addr := freeAddress(t)
 	writers := map[string]*javaWriter{}
 	for _, name := range []string{"shop-metrics.log", "till-metrics.log.pid11", "batch-metrics.log.pid13"} {
@@ -269,6 +269,20 @@ func TestSentinel(t *testing.T) {
 		}
 		if n := len(shop.truth["GET /java/0"]); n != sentinelSeconds {
 			t.Errorf("%d seconds", n)
+		}
+		// The verifier finds every sample, too.
+		for app, pid := range map[string]string{"shop": "", "till": "11", "go-app": strconv.Itoa(app.Process.Pid)} {
+			arguments := []string{
+				windowstat, "verify", "--dir", dir, "--app", app, "--state-dir", state, "--url", "http://" + s.addr,
+				"--from", strconv.FormatInt(from, 10), "--to", strconv.FormatInt(to, 10),
+				"--label", "job=sentinel", "--label", "app=" + app,
+			}
+			if pid != "" {
+				arguments = append(arguments, "--pid", pid, "--label", "pid="+pid)
+			}
+			if text, err := output(t.Context(), ".", arguments...); err != nil {
+				t.Errorf("%s: %s: %v\n%s", s.name, app, err, text)
+			}
 		}
 	}
 	_ = follower.Process.Kill()

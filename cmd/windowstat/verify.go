@@ -92,6 +92,10 @@ func (o *verifyOptions) flags() flags.Set {
 			Name: "namespace", Value: flags.String(&o.v.Namespace, exporter.Namespace), Of: "Namespace",
 			Usage: "`PREFIX` of the metrics' names",
 		},
+		{
+			Name: "state-dir", Value: flags.String(&o.v.StateDir, ""),
+			Usage: "`DIRECTORY` of the state of windowstat sentinel, if --dir has logs of Sentinel",
+		},
 		{Name: "config.file", Value: flags.Parsed(&from.Client, "", flags.ParseClient), Usage: flags.ClientUsage},
 		{
 			Name: "delay", Value: flags.Number(&from.Delay, verify.DefaultDelay), Of: "Delay",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
@@ -42,6 +43,20 @@ func (s state) check() error {
 		return fmt.Errorf("invalid second: %d", s.Sealed)
 	}
 	return nil
+}
+
+// Run returns the run of a process, the value of windowstat_persecond_run, from the state directory of a Follower. With
+// [Options].Sum, PID is 0. It returns 0 if the Follower has not seen the process.
+func Run(stateDir string, log metriclog.Log) (int64, error) {
+	var s state
+	err := atomicfile.Read(filepath.Join(stateDir, stateName), &s)
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("sentinellog: %w", err)
+	}
+	return s.Processes[log.String()].Run, nil
 }
 
 // load loads the state of the previous Follower.

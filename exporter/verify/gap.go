@@ -14,6 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/sentinellog"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -30,6 +31,10 @@ type Gap struct {
 	Match func(resource string) bool
 	// Namespace is the prefix of all metric names, windowstat if empty.
 	Namespace string
+	// StateDir is the state directory of package sentinellog, if the log is one of Sentinel that a Follower exports. The
+	// metrics and the run are then those of the Follower. PIDs must have one process, unless the names of the files have
+	// no process IDs.
+	StateDir string
 }
 
 // ErrSeveralProcesses is the error if the log has rows of two processes or applications in one second. Two processes
@@ -46,7 +51,7 @@ func (g *Gap) emit(
 	ctx context.Context, processes *runs.File, maxSeconds int, sink seconds.Sink,
 	chunkDone func(before time.Time) error,
 ) (malformed int64, err error) {
-	filler := seconds.NewFiller(g.namespace(), processes, new(seconds.Selection), g.From.Unix(), maxSeconds, sink)
+	filler := g.families().Filler(processes, new(seconds.Selection), g.From.Unix(), maxSeconds, sink)
 	match := func(resource string) bool {
 		// The Filler needs the rows of the total in any case: they show in which seconds the process ran.
 		return g.Match == nil || resource == collector.InboundTotal || g.Match(resource)
@@ -61,6 +66,9 @@ func (g *Gap) emit(
 	var log metriclog.Log // of the last row
 	err = rows.Each(ctx, func(row *metriclog.Row) error {
 		record := row.Record()
+		if g.StateDir != "" {
+			record.RTSum = row.RT * time.Duration(row.Success)
+		}
 		if g.Match != nil && row.Resource == collector.InboundTotal {
 			record = node.MetricNode{Start: row.Start} // an empty record; the total is not selected
 		}
@@ -89,6 +97,40 @@ func (g *Gap) emit(
 // namespace returns the prefix of metric names.
 func (g *Gap) namespace() string { return cmp.Or(g.Namespace, table.Namespace) }
 
+// families returns the metrics of the log.
+func (g *Gap) families() *seconds.RowFamilies {
+	if g.StateDir != "" {
+		return seconds.NewSentinelFamilies(g.namespace())
+	}
+	return seconds.NewRowFamilies(g.namespace())
+}
+
+// metrics returns the names of the metrics of the log.
+func (g *Gap) metrics() []string {
+	if g.StateDir != "" {
+		return seconds.SentinelNames(g.namespace())
+	}
+	return seconds.Names(g.namespace(), true)
+}
+
+// followed returns the run of a log of Sentinel. All its rows belong to one run.
+func (g *Gap) followed() (*runs.File, error) {
+	logs, err := g.Searcher.Logs()
+	if err != nil || len(logs) == 0 {
+		return runs.New(nil), err
+	}
+	log := metriclog.Log{App: logs[0].App}
+	if len(g.PIDs) == 1 {
+		log.PID = g.PIDs[0]
+	}
+	run, err := sentinellog.Run(g.StateDir, log)
+	if err != nil || run == 0 {
+		return runs.New(nil), err
+	}
+	const end = 1 << 40 // after all seconds
+	return runs.New([]runs.Run{{ID: run, PID: log.PID, First: 1, Last: end}}), nil
+}
+
 // path returns the path of a file next to the log, or "" if there is no log.
 func (g *Gap) path(name string) (string, error) {
 	logs, err := g.Searcher.Logs()
@@ -102,6 +144,9 @@ func (g *Gap) path(name string) (string, error) {
 // the file of runs next to the log. The file adds facts to them, and runs that no row has. A log of a single process,
 // with its PID in the name, has no file. If the rows or the file cannot be read, runs returns an error and the rest.
 func (g *Gap) runs() (*runs.File, error) {
+	if g.StateDir != "" {
+		return g.followed()
+	}
 	var list []runs.Run
 	path, err := g.path("runs.json")
 	if path != "" && len(g.PIDs) == 0 {

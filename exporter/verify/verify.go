@@ -118,7 +118,7 @@ func (c *comparison) prepare(ctx context.Context) (err error) {
 	if c.runs, err = c.gap.runs(); err != nil {
 		c.noteIf(true, "cannot read all runs of the log: %s", redact.Line(err.Error()))
 	}
-	c.metrics = seconds.Names(c.gap.namespace(), true)
+	c.metrics = c.gap.metrics()
 	from, to := c.gap.From.Unix(), c.gap.To.Unix()
 	all, err := c.series(ctx, selector(c.metrics, c.report.Labels), from, to)
 	// If the database lacks the whole range, the series around the range show the labels of the instance.

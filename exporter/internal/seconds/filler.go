@@ -47,8 +47,13 @@ type series struct {
 // The sink receives about maxSeconds seconds of resources at a time, series by series. After that it receives the same
 // series again with later seconds.
 func NewFiller(namespace string, processes *runs.File, s *Selection, from int64, maxSeconds int, sink Sink) *Filler {
+	return NewRowFamilies(namespace).Filler(processes, s, from, maxSeconds, sink)
+}
+
+// Filler returns a [Filler] of these metrics.
+func (f *RowFamilies) Filler(processes *runs.File, s *Selection, from int64, maxSeconds int, sink Sink) *Filler {
 	return &Filler{
-		writer: NewRowFamilies(namespace).Writer(s, sink), runs: processes, selected: s,
+		writer: f.Writer(s, sink), runs: processes, selected: s,
 		from: from, maxSeconds: maxSeconds, series: map[string]*series{},
 	}
 }

@@ -30,6 +30,7 @@ type Verification struct {
 	// Logs are compared one after another. With several logs, the report has one line for each.
 	Logs      []*logquery.Selection
 	Namespace string
+	StateDir  string // of windowstat sentinel, if the logs are Sentinel's
 	// From is the database that is read. Heal and New write to To.
 	From verify.Options
 	To   verify.Target
@@ -67,7 +68,8 @@ func (v *Verification) Run(ctx context.Context, stdout io.Writer) (err error) {
 // compare compares one log.
 func (v *Verification) compare(ctx context.Context, log *logquery.Selection, stdout io.Writer) (err error) {
 	gap := verify.Gap{
-		Searcher: log.Searcher, PIDs: log.PIDs, From: log.From, To: log.To, Match: log.Match, Namespace: v.Namespace,
+		Searcher: log.Searcher, PIDs: log.PIDs, From: log.From, To: log.To, Match: log.Match,
+		Namespace: v.Namespace, StateDir: v.StateDir,
 	}
 	r := reporter{v, log, stdout}
 	var h verify.Healing
