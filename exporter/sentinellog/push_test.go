@@ -32,6 +32,7 @@ type receiver struct {
 	requests int
 	broken   map[string]bool // bodies of broken requests
 	newest   int64
+	hang     bool // store samples, and do not respond
 }
 
 func (r *receiver) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
@@ -59,6 +60,13 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 		}
 		break
 	}
+	if r.hang {
+		r.broken[text] = true
+		r.mu.Unlock()
+		<-req.Context().Done()
+		r.mu.Lock()
+		return
+	}
 	if r.breakEvery > 0 && r.requests%r.breakEvery == 0 {
 		r.broken[text] = true
 		panic(http.ErrAbortHandler)
@@ -79,6 +87,7 @@ func pushed(t *testing.T, o sentinellog.Options, url string, done func() bool) {
 	defer f.Close() //nolint:errcheck // of a lock
 	p, err := f.Push(push.Options{
 		URL: url, Format: push.VictoriaMetrics, Labels: map[string]string{"job": "j", "instance": "i"}, Logger: o.Logger,
+		Drain: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,6 +141,44 @@ func TestPushCatchesUp(t *testing.T) {
 	}
 	if r.requests < 20 || len(r.broken) > 0 {
 		t.Errorf("%d requests, and %d that were not sent again", r.requests, len(r.broken))
+	}
+}
+
+// The requests of a Pusher that ended without a response are sent again by the next one, unchanged: a server that has them
+// then refuses exactly these requests.
+func TestPushResendsUnchanged(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	r := &receiver{t: t, database: database{}, broken: map[string]bool{}}
+	server := httptest.NewServer(r)
+	defer server.Close()
+	o := sentinellog.Options{Dir: dir, StateDir: state, Lag: time.Second, Logger: slog.New(slog.DiscardHandler)}
+	pushed(t, o, server.URL, func() bool { return true }) // saves a position
+	const length = 1500
+	end := time.Now().Unix() - 2
+	begin := end - length
+	log := newJavaLog(t, dir, "shop", 0)
+	for i := range int64(length) {
+		log.write(begin+i, traffic(1, begin+i, 40, false))
+	}
+	moveBack(t, state, begin)
+	r.hang = true
+	pushed(t, o, server.URL, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.broken) > 1
+	})
+	sent := len(r.broken)
+	r.hang = false
+	pushed(t, o, server.URL, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.newest >= end-1
+	})
+	if len(r.broken) > 0 {
+		t.Errorf("%d of %d requests were not sent again", len(r.broken), sent)
+	}
+	if rows := r.database.compare(t, log, begin, end); rows < length {
+		t.Errorf("%d rows", rows)
 	}
 }
 
