@@ -182,8 +182,8 @@ func TestMonitorsFindThePods(t *testing.T) {
 	}
 }
 
-// When a pod is to end, the service and the proxy serve on while it leaves the Service; then the service ends, and the proxy after it.
-// All of it fits into the time that there is.
+// When a pod is to end, the service and the proxy serve on while it leaves the Service; then the service ends, and the
+// proxy after it. All of it fits into the time that there is.
 func TestTheProxyEndsAfterTheService(t *testing.T) {
 	pod := of[*appsv1.Deployment](read(t, "deployment.yaml"))[0].Spec.Template.Spec
 	if len(pod.Containers) != 1 || len(pod.InitContainers) != 1 {

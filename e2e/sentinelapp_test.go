@@ -23,8 +23,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/sentinellog"
 )
 
-// Variables that make the test's executable an application with sentinel-golang, or a follower of metric logs. They have
-// the directory of the logs.
+// Variables that make the test's executable an application with sentinel-golang, or a follower of metric logs. They
+// have the directory of the logs.
 const (
 	sentinelAppDir   = "WINDOWSTAT_E2E_SENTINEL_APP"
 	sentinelDir      = "WINDOWSTAT_E2E_SENTINEL_LOGS"

@@ -37,8 +37,8 @@ func Catalogue() []Metric {
 	return all
 }
 
-// SentinelCatalogue returns the metrics of the seconds in Sentinel's metric logs, see [Options].Sentinel. The caller owns
-// the slice.
+// SentinelCatalogue returns the metrics of the seconds in Sentinel's metric logs, see [Options].Sentinel. The caller
+// owns the slice.
 func SentinelCatalogue() []Metric {
 	run := table.Run(Namespace)
 	all := []Metric{{Name: table.RunName, Type: string(run.Type), Help: run.Help, Seconds: true}}

@@ -65,9 +65,9 @@ type Options struct {
 
 	// Log configures the metric log. It is off if Dir is empty.
 	Log metriclog.Options
-	// Sentinel configures the following of Sentinel's metric logs. It is off if Dir is empty. The per-second page and the
-	// pushes then have the seconds of the logs, and not those of the Collector, which must count no calls. It cannot be
-	// combined with Log, LimitsFile, Sampler and Verify, and there is no live page.
+	// Sentinel configures the following of Sentinel's metric logs. It is off if Dir is empty. The per-second page and
+	// the pushes then have the seconds of the logs, and not those of the Collector, which must count no calls. It
+	// cannot be combined with Log, LimitsFile, Sampler and Verify, and there is no live page.
 	Sentinel sentinellog.Options
 	// LimitsFile is the path of a limits file, which is reloaded when it changes. Empty means no file.
 	LimitsFile string

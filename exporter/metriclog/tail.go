@@ -80,7 +80,7 @@ func (t *Tail) Seek(from time.Time) error {
 }
 
 // buffers holds buffers for reading. They are longer than the longest line.
-var buffers = sync.Pool{New: func() any { return make([]byte, 4*maxLine) }}
+var buffers = sync.Pool{New: func() any { return new([4 * maxLine]byte) }}
 
 // Read calls f for each row that was completely written since the last call, until f returns false; the next call then
 // begins with the row that f did not take. The row is valid until f returns. If the file is shorter than before, or was
@@ -98,9 +98,9 @@ func (t *Tail) Read(f func(*Row) bool) error {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // opened for reading only
-	b := buffers.Get().([]byte)
-	defer buffers.Put(b) //nolint:staticcheck // a slice header per file and second
-	for {
+	buffer := buffers.Get().(*[4 * maxLine]byte)
+	defer buffers.Put(buffer)
+	for b := buffer[:]; ; {
 		n, err := file.ReadAt(b, t.offset)
 		if !t.lines(b[:n], f) {
 			t.last = nil
@@ -115,8 +115,8 @@ func (t *Tail) Read(f func(*Row) bool) error {
 	}
 }
 
-// lines parses the complete lines in b, which begins at t.offset, and advances the offset past them. It returns false if
-// f does not take a row.
+// lines parses the complete lines in b, which begins at t.offset, and advances the offset past them. It returns false
+// if f does not take a row.
 func (t *Tail) lines(b []byte, f func(*Row) bool) bool {
 	full := len(b) == cap(b)
 	for begin := true; ; begin = false {
@@ -165,8 +165,8 @@ func (t *Tail) parse(line []byte) bool {
 	return true
 }
 
-// withoutDate returns the name and the numbers of a line of Sentinel for C++, which has neither a date nor a field after
-// the average response time. The numbers are empty for other lines.
+// withoutDate returns the name and the numbers of a line of Sentinel for C++, which has neither a date nor a field
+// after the average response time. The numbers are empty for other lines.
 func withoutDate(line []byte) (name, counts []byte) {
 	_, rest, _ := bytes.Cut(line, []byte("|"))
 	name, counts, _ = bytes.Cut(rest, []byte("|"))
@@ -176,8 +176,8 @@ func withoutDate(line []byte) (name, counts []byte) {
 	return name, counts
 }
 
-// withoutRT sets the average response time in the fields after the name to 0 if it is out of range: sentinel-golang logs
-// 18446744073709551611 if a clock was set back. The other numbers of the row are right.
+// withoutRT sets the average response time in the fields after the name to 0 if it is out of range: sentinel-golang
+// logs 18446744073709551611 if a clock was set back. The other numbers of the row are right.
 func withoutRT(counts []byte) []byte {
 	const rt = 4
 	fields := bytes.Split(counts, []byte("|"))

@@ -62,11 +62,12 @@ func TestTail(t *testing.T) {
 		{"1600000000000|2020-09-13 12:00:00|other day|1|2|3|0|5|0|0|0\n", nil, 2},
 		{strings.Repeat("x", 300<<10), nil, 2},
 		{strings.Repeat("x", 300<<10) + "\n" + second + "d|1|2|3|0|5|0|0|0\n", []string{"d"}, 3},
-		{second + strings.Repeat("y", 70<<10) + "|1|2|3|0|5|0|0|0\n" + second + "e|1|2|3|0|5|0|0|0\n", []string{"e"}, 4},
+		{second + strings.Repeat("y", 70<<10) + "|1|2|3|0|5\n" + second + "e|1|2|3|0|5\n", []string{"e"}, 4},
 		{"torn by a crash" + second + "f|1|2|3|0|5|0|0|0\n" + second + "\xff|1|2|3|0|5\n", []string{"\xff"}, 5},
 		{"1767355200000|/c++|1|2|3|0|5\n1767355200000|/c++ too|1|2|3|0\n", []string{"/c++"}, 6},
 	} {
-		if got := tailed(t, tail, path, step.text); !slices.Equal(got, step.want) || tail.Malformed() != step.malformed {
+		if got := tailed(t, tail, path, step.text); !slices.Equal(got, step.want) ||
+			tail.Malformed() != step.malformed {
 			t.Errorf("after %.60q: %.40q and %d malformed lines, want %q and %d",
 				step.text, got, tail.Malformed(), step.want, step.malformed)
 		}

@@ -1,6 +1,6 @@
-// Package sentinellog exports the metric logs of Alibaba Sentinel. A [Follower] reads the logs of a directory, for Java,
-// Go and C++, while Sentinel writes them. It is the source of a per-second page and of pushes, which contain every
-// second of every resource with the numbers of the log. Nothing is counted again.
+// Package sentinellog exports the metric logs of Alibaba Sentinel. A [Follower] reads the logs of a directory, for
+// Java, Go and C++, while Sentinel writes them. It is the source of a per-second page and of pushes, which contain
+// every second of every resource with the numbers of the log. Nothing is counted again.
 //
 //	c, err := collector.New(collector.Options{}) // the clock, and metrics about the Follower; it counts nothing
 //	…
@@ -27,8 +27,8 @@
 // # Processes
 //
 // The labels app and pid are from the name of the file. By default a process is one instance. Sentinel writes the
-// process ID only if it is configured to; otherwise all processes of an application in a directory share a log, and rows
-// of one second and resource are added. [Options].Sum adds the processes with IDs, too.
+// process ID only if it is configured to; otherwise all processes of an application in a directory share a log, and
+// rows of one second and resource are added. [Options].Sum adds the processes with IDs, too.
 //
 // # Late rows
 //
@@ -53,6 +53,6 @@
 // # Limitations
 //
 // Sentinel deletes old files, by default with more than 6 or 8 files of 50 MB. Seconds that it deleted while a consumer
-// was away are lost, and not counted. Names that contain a backslash twice lose one of them. After a power cut the state
-// may be some seconds old; rows that were exported in these seconds may then be exported again.
+// was away are lost, and not counted. Names that contain a backslash twice lose one of them. After a power cut the
+// state may be some seconds old; rows that were exported in these seconds may then be exported again.
 package sentinellog

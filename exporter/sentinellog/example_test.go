@@ -43,8 +43,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	page.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet,
-		"/metrics/seconds?window=2m&resource=GET%20/users&metric=windowstat_persecond_block&metric=windowstat_persecond_rt_avg_seconds", nil))
+	page.ServeHTTP(w, httptest.NewRequestWithContext(
+		context.Background(),
+		http.MethodGet,
+		"/metrics/seconds?window=2m&resource=GET%20/users"+
+			"&metric=windowstat_persecond_block&metric=windowstat_persecond_rt_avg_seconds",
+		nil,
+	))
 	fmt.Print(regexp.MustCompile(`(?m)^#.*\n|^.*_run.*\n| \d{13}$`).ReplaceAllString(w.Body.String(), ""))
 	if err := f.Close(); err != nil {
 		log.Fatal(err)

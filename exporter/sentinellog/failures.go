@@ -2,8 +2,8 @@ package sentinellog
 
 import "sync"
 
-// failures logs the error of each file once, until the error is gone, and counts all. The zero value is ready to use. It
-// is safe for concurrent use.
+// failures logs the error of each file once, until the error is gone, and counts all. The zero value is ready to use.
+// It is safe for concurrent use.
 type failures struct {
 	mu     sync.Mutex
 	failed map[string]bool // by file

@@ -17,8 +17,8 @@ import (
 )
 
 // Files that are damaged, unreadable or of other programs are named once, and nothing else is lost: a missing, a short
-// and a corrupt index, a line that a crash cut off, invalid UTF-8, binary data, a directory with the name of a log, rows
-// of another day, and impossible numbers.
+// and a corrupt index, a line that a crash cut off, invalid UTF-8, binary data, a directory with the name of a log,
+// rows of another day, and impossible numbers.
 func TestBadFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -65,9 +65,26 @@ func TestBadFiles(t *testing.T) {
 				logs[4].restart()
 				appendFile(t, path("binary"), append(bytes.Repeat([]byte{0, 1, 0xfe, '|'}, 5000), '\n'))
 			case 31:
-				appendFile(t, path("binary"), []byte(fmt.Sprintf("%d|2000-01-01 00:00:31|caf\xe9|7|0|7|0|3|0|0|0\n", now*1000)))
-				appendFile(t, path("impossible"), []byte(fmt.Sprintf("%d|x|a|-7|0|7|0|3|0|0|0\n%[1]d|x|b|1|0|1|0|18446744073709551611|0|0|0\n", now*1000)))
-				appendFile(t, path("impossible"), []byte(fmt.Sprintf("%d|x|other day|1|0|7|0|3|0|0|0\n", now*1000-5*86400_000)))
+				appendFile(
+					t,
+					path("binary"),
+					[]byte(fmt.Sprintf("%d|2000-01-01 00:00:31|caf\xe9|7|0|7|0|3|0|0|0\n", now*1000)),
+				)
+				appendFile(
+					t,
+					path("impossible"),
+					[]byte(
+						fmt.Sprintf(
+							"%d|x|a|-7|0|7|0|3|0|0|0\n%[1]d|x|b|1|0|1|0|18446744073709551611|0|0|0\n",
+							now*1000,
+						),
+					),
+				)
+				appendFile(
+					t,
+					path("impossible"),
+					[]byte(fmt.Sprintf("%d|x|other day|1|0|7|0|3|0|0|0\n", now*1000-5*86400_000)),
+				)
 			}
 			time.Sleep(time.Second)
 			if i%10 == 9 {
@@ -170,7 +187,9 @@ func TestSum(t *testing.T) {
 		d.store(t, f.scrape(t, "a", false))
 		for i := range int64(30) {
 			want := map[string]float64{
-				`pass{app="shop",resource="x"}`: 15, `block{app="shop",resource="x"}`: 2, `complete{app="shop",resource="x"}`: 4,
+				`pass{app="shop",resource="x"}`:           15,
+				`block{app="shop",resource="x"}`:          2,
+				`complete{app="shop",resource="x"}`:       4,
 				`rt_avg_seconds{app="shop",resource="x"}`: 0.015, `in_flight_max{app="shop",resource="x"}`: 7,
 				`pass{app="shop",resource="y"}`: 1,
 			}
@@ -187,7 +206,8 @@ func TestSum(t *testing.T) {
 				}
 			}
 		}
-		if lost, late := f.metric("sentinel_lost_rows_total"), f.metric("sentinel_late_rows_total"); lost != 1 || late != 1 {
+		if lost, late := f.metric("sentinel_lost_rows_total"), f.metric("sentinel_late_rows_total"); lost != 1 ||
+			late != 1 {
 			t.Errorf("%v rows are lost, %v are late", lost, late)
 		}
 		f.stop()

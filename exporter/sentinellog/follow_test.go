@@ -156,7 +156,12 @@ func (d database) compare(t *testing.T, l *javaLog, from, to int64) (rows int) {
 				if name == "__total_inbound_traffic__" {
 					return fmt.Sprintf("windowstat_persecond_inbound_%s{%s}", metric, labels)
 				}
-				return fmt.Sprintf("windowstat_persecond_%s{%s,resource=%q}", metric, labels, strings.ReplaceAll(name, "|", "_"))
+				return fmt.Sprintf(
+					"windowstat_persecond_%s{%s,resource=%q}",
+					metric,
+					labels,
+					strings.ReplaceAll(name, "|", "_"),
+				)
 			}
 			if has {
 				rows++

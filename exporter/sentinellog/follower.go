@@ -82,8 +82,8 @@ func New(c *collector.Collector, o Options) (*Follower, error) {
 	return f, nil
 }
 
-// Close releases the lock and removes the metrics. All consumers must have ended, because the next Follower uses the same
-// files. Close may be called several times.
+// Close releases the lock and removes the metrics. All consumers must have ended, because the next Follower uses the
+// same files. Close may be called several times.
 func (f *Follower) Close() error {
 	f.unpublish()
 	return f.lock.Close()
@@ -104,9 +104,9 @@ func (f *Follower) Push(o push.Options) (*push.Pusher, error) {
 // pollInterval is the interval at which the logs are read.
 const pollInterval = time.Second
 
-// Run reads the logs every second until ctx ends. It then waits for two seconds and lets consumers see all seconds before
-// the end of ctx, because the logs of a pod end with the pod. With Options.Sum they see the seconds that ended Lag before.
-// The caller must then end the consumers, and call Close.
+// Run reads the logs every second until ctx ends. It then waits for two seconds and lets consumers see all seconds
+// before the end of ctx, because the logs of a pod end with the pod. With Options.Sum they see the seconds that ended
+// Lag before. The caller must then end the consumers, and call Close.
 func (f *Follower) Run(ctx context.Context) error {
 	for background.Sleep(ctx, pollInterval) {
 		f.poll(f.opts.Lag)
@@ -124,8 +124,8 @@ func (f *Follower) Run(ctx context.Context) error {
 // lastRows is the time in which Sentinel writes the rows of a second that has ended, and a poll reads them.
 const lastRows = 2200 * time.Millisecond
 
-// poll reads all rows that were written since the last poll. Then it lets consumers see the seconds that ended lag before
-// the poll began: all their rows that were written in time have been read.
+// poll reads all rows that were written since the last poll. Then it lets consumers see the seconds that ended lag
+// before the poll began: all their rows that were written in time have been read.
 func (f *Follower) poll(lag time.Duration) {
 	open := f.line.Open()
 	f.discover(open)

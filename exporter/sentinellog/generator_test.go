@@ -75,8 +75,24 @@ func (l *javaLog) write(second int64, rows map[string]counts) {
 		return strings.Compare(strings.ReplaceAll(a, "__", "\xff"), strings.ReplaceAll(b, "__", "\xff"))
 	}) {
 		c := rows[name]
-		fmt.Fprintf(&text, "%d|%s|%s|%d|%d|%d|%d|%d|%d|%d|0\n", second*1000, at.Format(time.DateTime),
-			strings.ReplaceAll(name, "|", "_"), c.pass, c.block, c.success, c.exception, c.rt, c.occupied, c.concurrency)
+		fmt.Fprintf(
+			&text,
+			"%d|%s|%s|%d|%d|%d|%d|%d|%d|%d|0\n",
+			second*1000,
+			at.Format(time.DateTime),
+			strings.ReplaceAll(
+				name,
+				"|",
+				"_",
+			),
+			c.pass,
+			c.block,
+			c.success,
+			c.exception,
+			c.rt,
+			c.occupied,
+			c.concurrency,
+		)
 	}
 	if l.truth[second] == nil {
 		l.truth[second] = map[string]counts{}
@@ -115,7 +131,12 @@ func traffic(seed, second int64, resources int, levels bool) map[string]counts {
 		if x *= 0x94d049bb133111eb; i > 0 && x%uint64(1+10*i) != 0 {
 			continue
 		}
-		c := counts{pass: int64(x>>8) & 63, block: int64(x>>16) & 3, rt: int64(x>>24) & 1023, occupied: int64(x>>40) & 1}
+		c := counts{
+			pass:     int64(x>>8) & 63,
+			block:    int64(x>>16) & 3,
+			rt:       int64(x>>24) & 1023,
+			occupied: int64(x>>40) & 1,
+		}
 		c.success = max(c.pass-int64(x>>32)&3, 0)
 		c.exception = c.success / 5
 		if c == (counts{rt: c.rt}) {

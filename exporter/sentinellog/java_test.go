@@ -15,9 +15,9 @@ import (
 var update = flag.Bool("update", false, "write the table in docs/sentinel.md instead of comparing it")
 
 // javaExporter is a model of sentinel-prometheus-metric-exporter, written from its description: at each scrape it
-// searches the metric log from its position to the current second, emits at most 1,024 rows, and moves the position past
-// the current second. The position belongs to the process, and moves when a scrape fails, too. The first scrape only
-// sets it.
+// searches the metric log from its position to the current second, emits at most 1,024 rows, and moves the position
+// past the current second. The position belongs to the process, and moves when a scrape fails, too. The first scrape
+// only sets it.
 type javaExporter struct {
 	next  int64 // 0 before the first scrape
 	delay int64 // csp.sentinel.prometheus.fetch.delay, in seconds
@@ -120,11 +120,18 @@ func TestRowsLostByJavasExporter(t *testing.T) {
 		{name: "10 resources", resources: 10, servers: 1},
 		{name: "10 resources, a fetch delay of 2 s", resources: 10, servers: 1, delay: 2},
 		{name: "10 resources, a fetch delay of 2 s, two servers", resources: 10, servers: 2, delay: 2},
-		{name: "10 resources, a fetch delay of 2 s, each tenth scrape fails", resources: 10, servers: 1, delay: 2, failing: true},
+		{
+			name:      "10 resources, a fetch delay of 2 s, each tenth scrape fails",
+			resources: 10,
+			servers:   1,
+			delay:     2,
+			failing:   true,
+		},
 		{name: "100 resources, a fetch delay of 2 s", resources: 100, servers: 1, delay: 2},
 		{name: "200 resources, a fetch delay of 2 s", resources: 200, servers: 1, delay: 2},
 	}
-	table := "| log, for ten minutes | rows | lost by the model of Java's exporter | lost by `windowstat sentinel` |\n|---|---|---|---|\n"
+	table := "| log, for ten minutes | rows | lost by the model of Java's exporter | lost by `windowstat sentinel` |\n" +
+		"|---|---|---|---|\n"
 	for _, c := range cases {
 		c.run(t)
 		if c.here != 0 {
@@ -139,7 +146,8 @@ func TestRowsLostByJavasExporter(t *testing.T) {
 		strings.ReplaceAll(string(readme), "\n", " "), line) {
 		t.Errorf("the README does not have %q, %v", line, err)
 	}
-	const path, begin, end = "../../docs/sentinel.md", "<!-- lost: go test ./exporter/sentinellog -update -->\n", "<!-- /lost -->\n"
+	const path = "../../docs/sentinel.md"
+	const begin, end = "<!-- lost: go test ./exporter/sentinellog -update -->\n", "<!-- /lost -->\n"
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -25,8 +25,8 @@ type Options struct {
 	Dir string
 	// App is the application whose logs are followed, as in file names. If it is empty, all logs are followed.
 	App string
-	// StateDir is the directory of the positions, the runs and the lock. It must exist, and each Follower needs its own.
-	// The default is Dir.
+	// StateDir is the directory of the positions, the runs and the lock. It must exist, and each Follower needs its
+	// own. The default is Dir.
 	StateDir string
 	// Sum adds the processes of an application, and omits the label pid. Rows that are logged later than Lag are then
 	// lost, because a second that was sent does not change. Maxima are not added: the highest one is a lower bound.

@@ -36,8 +36,8 @@ type process struct {
 // delay is the delay of a process in the seconds of the line from At on: data is exported By seconds later.
 type delay struct{ At, By int64 }
 
-// maxDelay is the largest delay. Rows that are even later are lost. Prometheus does not take samples that are much older
-// than an hour.
+// maxDelay is the largest delay. Rows that are even later are lost. Prometheus does not take samples that are much
+// older than an hour.
 const maxDelay = 60 * 60
 
 // newProcess returns the process of a log. from is the first second to keep.

@@ -63,7 +63,11 @@ func Run(stateDir string, log metriclog.Log) (int64, error) {
 func (f *Follower) load() {
 	saved, err := atomicfile.Load(f.path(stateName), state.check)
 	if err != nil {
-		f.opts.Logger.Error("cannot use the state of the logs; some seconds may be exported twice or not at all", "err", err)
+		f.opts.Logger.Error(
+			"cannot use the state of the logs; some seconds may be exported twice or not at all",
+			"err",
+			err,
+		)
 	}
 	f.sealed, f.saved = saved.Sealed, saved
 }

@@ -57,8 +57,8 @@ type view struct {
 	from, to int64 // seconds of the process
 }
 
-// views returns the parts of all processes in [from, reached), seconds of the line. reached is at most to. It is less if
-// the files have more seconds than are read together. The caller must unlock s.mu, and use the views before.
+// views returns the parts of all processes in [from, reached), seconds of the line. reached is at most to. It is less
+// if the files have more seconds than are read together. The caller must unlock s.mu, and use the views before.
 func (s stream) views(from, to int64) (views []view, reached int64) {
 	blocks := map[*process]view{}
 	for {

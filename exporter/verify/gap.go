@@ -31,9 +31,9 @@ type Gap struct {
 	Match func(resource string) bool
 	// Namespace is the prefix of all metric names, windowstat if empty.
 	Namespace string
-	// StateDir is the state directory of package sentinellog, if the log is one of Sentinel that a Follower exports. The
-	// metrics and the run are then those of the Follower. PIDs must have one process, unless the names of the files have
-	// no process IDs.
+	// StateDir is the state directory of package sentinellog, if the log is one of Sentinel that a Follower exports.
+	// The metrics and the run are then those of the Follower. PIDs must have one process, unless the names of the files
+	// have no process IDs.
 	StateDir string
 }
 

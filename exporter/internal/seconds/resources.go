@@ -49,7 +49,11 @@ type family struct {
 
 // tables returns the rows of a Collector's seconds, by kind.
 func tables() [kinds][]table.Second {
-	return [kinds][]table.Second{append(table.Seconds(), table.Histograms()...), table.InboundSeconds(), {table.DryRun()}}
+	return [kinds][]table.Second{
+		append(table.Seconds(), table.Histograms()...),
+		table.InboundSeconds(),
+		{table.DryRun()},
+	}
 }
 
 // sentinelTables returns the rows of the seconds in Sentinel's logs, by kind.
@@ -106,7 +110,11 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 		stats: c, namespace: namespace, log: log, run: table.Run(namespace), line: NewLine(c),
 		kept: int64(c.Histograms() / time.Second),
 	}
-	r.families = newFamilies(namespace, tables(), func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed })
+	r.families = newFamilies(
+		namespace,
+		tables(),
+		func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed },
+	)
 	var h node.Histogram
 	c.Tree().View().Node().Snapshot(c.Timeline().Now(), &h)
 	for range h.Classic() {

@@ -90,7 +90,8 @@ func SentinelSeconds() []Second {
 	}
 	return append(all, Second{
 		Name: "persecond_rt_avg_seconds", Type: Gauge, Unit: "seconds", Labels: resource, Timed: true,
-		Help: "Average response time of the calls that ended in this second, rounded down to milliseconds. Absent if no call ended. Only logs of Sentinel have it.",
+		Help: "Average response time of the calls that ended in this second, rounded down to milliseconds. " +
+			"Absent if no call ended. Only logs of Sentinel have it.",
 		Value: func(m *node.MetricNode) (float64, bool) {
 			return seconds(int64(m.AvgRT())), m.Complete > 0
 		},

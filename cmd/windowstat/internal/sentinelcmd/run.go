@@ -29,8 +29,8 @@ func (o *Options) Check() error {
 	return errors.Join(missing, o.Telemetry.Check())
 }
 
-// gcPercent makes the garbage collector run more often than usual. The rows in memory have few pointers, so a collection
-// is cheap, and a sidecar should be small.
+// gcPercent makes the garbage collector run more often than usual. The rows in memory have few pointers, so a
+// collection is cheap, and a sidecar should be small.
 const gcPercent = 30
 
 // Run follows the logs until ctx ends or a server fails. The options must be checked.
