@@ -209,6 +209,7 @@ func TestEveryRowArrivesOnce(t *testing.T) {
 		punctual.maxBytes = 20 << 10
 		first, second := newJavaLog(t, dir, "till", 11), newJavaLog(t, dir, "till", 12)
 		late := newJavaLog(t, dir, "batch", 13)
+		late.maxBytes = 400 // several files at once
 		begin := time.Now().Unix()
 		f := start(t, o)
 		servers := [2]database{{}, {}}

@@ -29,12 +29,13 @@ type Follower struct {
 	lock      *filelock.File
 	unpublish func()
 
-	mu         sync.Mutex // guards the fields below
-	sealed     int64      // consumers may have seen all seconds of the line before it
-	saved      state      // of the previous Follower
-	processes  []*process // sorted by name
-	tails      map[string]*tail
-	kept       int64 // number of seconds in memory
+	mu         sync.Mutex       // guards the fields below
+	sealed     int64            // consumers may have seen all seconds of the line before it
+	saved      state            // of the previous Follower
+	processes  []*process       // sorted by name
+	tails      map[string]*tail // by the name of the file
+	files      []string         // names in tails, by log, date and number: rows are read in the order of writing
+	kept       int64            // number of seconds in memory
 	stateFiles []string
 	malformed  map[string]int64 // number of malformed lines by application
 	loading    bool             // New reads rows that the previous Follower may have read
@@ -129,7 +130,12 @@ const lastRows = 2200 * time.Millisecond
 func (f *Follower) poll(lag time.Duration) {
 	open := f.line.Open()
 	f.discover(open)
-	for name, t := range f.tails {
+	margin := int64(0)
+	if !f.loading { // nothing is exported before all files are read
+		margin = min(max(int64(f.opts.Lag/time.Second)-2, 1), maxMargin)
+	}
+	for _, name := range f.files {
+		t := f.tails[name]
 		err := t.Read(func(r *metriclog.Row) bool {
 			n, ok := newRow(r)
 			if !ok {
@@ -137,7 +143,7 @@ func (f *Follower) poll(lag time.Duration) {
 				return true
 			}
 			f.mu.Lock()
-			t.of.add(r.Resource, n, f.sealed)
+			t.of.add(r.Resource, n, f.sealed, margin)
 			f.mu.Unlock()
 			return true
 		})
@@ -150,10 +156,17 @@ func (f *Follower) poll(lag time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	sealed := max(f.sealed, f.line.Before(open, int64(lag/time.Second)))
+	for _, p := range f.processes {
+		p.export(sealed)
+	}
 	f.save(sealed)
 	f.sealed = sealed
 	f.drop()
 }
+
+// maxMargin is the number of seconds of the line until a late row is exported, see process.add. Punctual rows are read at
+// least as long before.
+const maxMargin = 3
 
 // discover creates the processes and the tails of new files, and removes the tails of deleted ones.
 func (f *Follower) discover(open int64) {
@@ -182,6 +195,12 @@ func (f *Follower) discover(open int64) {
 			f.tails[file.Name] = &tail{Tail: t, of: p}
 		}
 	}
+	f.files = f.files[:0]
+	for _, file := range files {
+		if f.tails[file.Name] != nil {
+			f.files = append(f.files, file.Name)
+		}
+	}
 	for name := range f.tails {
 		if !exists[name] {
 			delete(f.tails, name)
@@ -205,9 +224,9 @@ func (f *Follower) process(log metriclog.Log, from int64) *process {
 	}
 	p := newProcess(log, f.opts.Sum, from)
 	if saved, ok := f.saved.Processes[p.name]; ok {
-		p.run, p.last, p.delays = saved.Run, saved.Last, saved.Delays
+		p.run, p.exported, p.delays = saved.Run, saved.Exported, saved.Delays
 		if f.loading {
-			p.loaded = saved.Last
+			p.loaded = saved.Exported
 		}
 	}
 	f.processes = slices.Insert(f.processes, i, p)

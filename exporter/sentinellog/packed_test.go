@@ -96,30 +96,19 @@ func TestInvalidNumbers(t *testing.T) {
 // exported once, whatever the position of a consumer is.
 func TestDelay(t *testing.T) {
 	p := newProcess(metriclog.Log{App: "a"}, false, 0)
-	at := func(second int64) row { return row{at: second, pass: 1} }
-	p.add("r", at(50), 40) // punctual
-	p.add("r", at(70), 100)
-	p.add("r", at(71), 100)
-	p.add("r", at(60), 100) // earlier than a row that may have been seen
-	p.add("r", at(75), 120)
-	p.add("r", at(100), 200)
+	add := func(second, sealed int64) {
+		p.export(sealed)
+		p.add("r", row{at: second, pass: 1}, sealed, 3)
+	}
+	add(50, 40) // punctual
+	add(71, 100)
+	add(70, 100) // read later, because it is in another file
+	add(50, 100) // in a second that consumers have seen
+	add(75, 120)
+	add(100, 200)
 	for _, x := range []struct{ line, end int64 }{
-		{40, 40},
-		{69, 69},
-		{70, 70},
-		{71, 70},
-		{99, 70},
-		{100, 70},
-		{101, 71},
-		{105, 75},
-		{106, 75},
-		{119, 75},
-		{120, 75},
-		{130, 85},
-		{145, 100},
-		{150, 100},
-		{200, 100},
-		{201, 101},
+		{40, 40}, {69, 69}, {70, 70}, {71, 70}, {102, 70}, {103, 70}, {104, 71}, {108, 75}, {109, 75}, {122, 75},
+		{123, 75}, {124, 76}, {147, 99}, {148, 100}, {149, 100}, {202, 100}, {203, 100}, {204, 101},
 	} {
 		if got := p.end(x.line); got != x.end {
 			t.Errorf("second %d of the line ends with %d, want %d", x.line, got, x.end)

@@ -3,6 +3,7 @@ package sentinellog
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
@@ -22,10 +23,11 @@ type process struct {
 
 	labels, values []string // app, and pid if the log has one
 
-	run    int64
-	last   int64   // last second with a row; 0 if none
-	delays []delay // ascending
-	loaded int64   // the previous Follower may have exported rows up to this second; 0 after loading
+	run      int64
+	last     int64   // last second with a row; 0 if none
+	exported int64   // last second with a row that consumers may have seen; 0 if none
+	delays   []delay // ascending
+	loaded   int64   // the previous Follower may have exported rows up to this second; 0 after loading
 
 	*history
 	past past // rows for consumers that are behind
@@ -58,10 +60,10 @@ func newProcess(log metriclog.Log, sum bool, from int64) *process {
 // decreases with t, and increases by at most 1 with each second.
 //
 // Example: a process is punctual, and then writes nothing until second 100 of the line, when the rows of 70 arrive. It
-// gets the delay {100, 30}. The rows before 70 were exported in their own seconds, and no row existed in 70 to 99.
+// gets the delay {103, 33}. The rows before 70 were exported in their own seconds, and no row existed in 70 to 99.
 //
-//	t       68  69  70  71  ..  99  100  101
-//	end(t)  68  69  70  70  ..  70   70   71
+//	t       68  69  70  71  ..  100  ..  103  104
+//	end(t)  68  69  70  70  ..   70  ..   70   71
 func (p *process) end(t int64) int64 {
 	end := int64(math.MaxInt64)
 	for i := len(p.delays) - 1; i >= 0; i-- {
@@ -74,21 +76,30 @@ func (p *process) end(t int64) int64 {
 	return min(end, t)
 }
 
-// add adds a row that was read when all seconds of the line before sealed may have been exported.
-func (p *process) add(resource string, r row, sealed int64) {
+// add adds a row that was read when all seconds of the line before sealed may have been exported. If consumers could see
+// the second of the row within the margin, the process gets a delay: a poll may read a part of a second, or a file before
+// an earlier one that was just created, and the next polls read the rest.
+func (p *process) add(resource string, r row, sealed, margin int64) {
 	p.rows++
-	if r.at < sealed && p.loaded == 0 {
+	loading := p.loaded != 0
+	if r.at < sealed && !loading {
 		p.late++
 	}
-	switch {
-	case r.at >= p.end(sealed):
-	case r.at <= p.loaded:
-	case !p.sum && r.at > p.last && sealed-r.at <= maxDelay:
-		p.delays = append(p.delays, delay{sealed, sealed - r.at})
-	default:
+	old := loading && r.at <= p.loaded // the previous Follower has read it, too
+	switch exported := r.at < p.end(sealed) && (p.sum || r.at <= p.exported || sealed-r.at > maxDelay); {
+	case exported && !old:
 		p.lost++
 		return
+	case !old && !p.sum && r.at < p.end(sealed+margin):
+		p.delays = append(p.delays, delay{sealed + margin, sealed + margin - r.at})
 	}
 	p.history.add(resource, r)
 	p.last = max(p.last, r.at)
+}
+
+// export records that consumers may see the seconds of the line before sealed.
+func (p *process) export(sealed int64) {
+	if i, _ := slices.BinarySearch(p.present, p.end(sealed)); i > 0 {
+		p.exported = max(p.exported, p.present[i-1])
+	}
 }

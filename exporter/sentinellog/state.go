@@ -19,9 +19,9 @@ type state struct {
 
 // processState is the state of a process.
 type processState struct {
-	Run    int64
-	Last   int64   `json:",omitempty"`
-	Delays []delay `json:",omitempty"`
+	Run      int64
+	Exported int64   `json:",omitempty"`
+	Delays   []delay `json:",omitempty"`
 }
 
 // Names of files in the state directory.
@@ -35,7 +35,7 @@ const (
 func (s state) check() error {
 	for name, p := range s.Processes {
 		ascend := slices.IsSortedFunc(p.Delays, func(a, b delay) int { return int(min(max(a.By-b.By, -1), 1)) })
-		if p.Run <= 0 || p.Last < 0 || !ascend {
+		if p.Run <= 0 || p.Exported < 0 || !ascend {
 			return fmt.Errorf("invalid state of the process %q", name)
 		}
 	}
@@ -76,12 +76,12 @@ func (f *Follower) load() {
 func (f *Follower) save(sealed int64) {
 	s := state{Sealed: sealed, Processes: map[string]processState{}}
 	for name, p := range f.saved.Processes { // the directory may be unavailable for some time
-		if p.Last > sealed-int64(f.opts.Keep/time.Second) {
+		if p.Exported > sealed-int64(f.opts.Keep/time.Second) {
 			s.Processes[name] = p
 		}
 	}
 	for _, p := range f.processes {
-		s.Processes[p.name] = processState{Run: p.run, Last: p.last, Delays: p.delays}
+		s.Processes[p.name] = processState{p.run, p.exported, p.delays}
 	}
 	err := atomicfile.Swap(f.path(stateName), s)
 	f.failures.set(f, stateName, err, "cannot save the state of the logs; the next process may lose late rows")
