@@ -221,7 +221,13 @@ func TestSentinel(t *testing.T) {
 		return c
 	}
 	follower := follow()
-	servers := startServers(t, job{name: "sentinel", path: secondsPath, targets: []string{addr}, interval: 3 * time.Second, timeout: 3 * time.Second})
+	j := job{name: "sentinel", path: secondsPath, targets: []string{addr}, interval: 3 * time.Second, timeout: 3 * time.Second}
+	vm := prepareServer(t, "victoria", victoria, j)
+	vm.args = append(vm.args, "-dedup.minScrapeInterval=1ms") // for responses that are sent again
+	vm.start(t)
+	servers := []*server{
+		startServer(t, "prometheus-3", prometheus3, j), startServer(t, "prometheus-2", prometheus2, j), vm,
+	}
 
 	var all sync.WaitGroup
 	all.Go(func() {

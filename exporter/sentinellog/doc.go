@@ -34,7 +34,7 @@
 //
 // A second is exported [Options].Lag after its end. If a process writes rows later than that, it gets a delay: its
 // seconds are exported as much later. All rows are exported once and in order, up to an hour late, and no other process
-// waits. A delay does not decrease until the process ends. With Sum, late rows are lost, because a second that was sent
+// waits. A row that is written after a later row of the same process was exported is lost. A delay does not decrease until the process ends. With Sum, late rows are lost, because a second that was sent
 // does not change. Lost rows are counted.
 //
 // # Restarts and outages
