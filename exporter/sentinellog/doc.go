@@ -34,8 +34,9 @@
 //
 // A second is exported [Options].Lag after its end. If a process writes rows later than that, it gets a delay: its
 // seconds are exported as much later. All rows are exported once and in order, up to an hour late, and no other process
-// waits. A row that is written after a later row of the same process was exported is lost. A delay does not decrease until the process ends. With Sum, late rows are lost, because a second that was sent
-// does not change. Lost rows are counted.
+// waits. A row that is written after a later row of the same process was exported is lost. A delay does not decrease
+// until the process ends. With Sum, late rows are lost, because a second that was sent does not change. Lost rows are
+// counted.
 //
 // # Restarts and outages
 //
@@ -46,13 +47,13 @@
 //
 // # Cost
 //
-// Each row is read once, and takes 4 to 10 bytes in memory, for ten minutes. A consumer that is behind gets blocks of
-// ten minutes, for which the rows are read once more. The memory for rows is bounded by [Options].MaxBytes, without
+// Each row is read once, and takes 4 to 10 bytes in memory, for ten minutes. A consumer that catches up gets blocks of
+// ten minutes from the files. The memory for rows is bounded by [Options].MaxBytes, without
 // these blocks and without the names of the resources.
 //
 // # Limitations
 //
-// Sentinel deletes old files, by default with more than 6 or 8 files of 50 MB. Seconds that it deleted while a consumer
-// was away are lost, and not counted. Names that contain a backslash twice lose one of them. After a power cut the
-// state may be some seconds old; rows that were exported in these seconds may then be exported again.
+// Sentinel deletes old files, by default with more than 6 or 8 files of 50 MB. If it deletes seconds before a consumer
+// has received them, they are lost, and not counted. Names that contain a backslash twice lose one of them. After a
+// power cut the state may be some seconds old; rows that were exported in these seconds may then be exported again.
 package sentinellog

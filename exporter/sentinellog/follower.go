@@ -102,7 +102,7 @@ func (f *Follower) Push(o push.Options) (*push.Pusher, error) {
 	return push.NewArchived(source{f}, []seconds.Stream{stream{f}}, o)
 }
 
-// pollInterval is the interval at which the logs are read.
+// pollInterval is the time between two polls of the logs.
 const pollInterval = time.Second
 
 // Run reads the logs every second until ctx ends. It then waits for two seconds and lets consumers see all seconds
@@ -164,8 +164,8 @@ func (f *Follower) poll(lag time.Duration) {
 	f.drop()
 }
 
-// maxMargin is the number of seconds of the line until a late row is exported, see process.add. Punctual rows are read at
-// least as long before.
+// maxMargin is the number of seconds of the line until a late row is exported, see process.add. Punctual rows are read
+// at least as long before.
 const maxMargin = 3
 
 // discover creates the processes and the tails of new files, and removes the tails of deleted ones.
@@ -214,7 +214,7 @@ func (f *Follower) discover(open int64) {
 // time returns the time d before the second open.
 func (f *Follower) time(open int64, d time.Duration) time.Time { return time.Unix(open, 0).Add(-d) }
 
-// process returns the process of a log, which it creates if necessary. mu must be held.
+// process returns the process of a log, and creates the process if necessary. mu must be held.
 func (f *Follower) process(log metriclog.Log, from int64) *process {
 	i, ok := slices.BinarySearchFunc(f.processes, f.name(log), func(p *process, name string) int {
 		return strings.Compare(p.name, name)

@@ -34,7 +34,7 @@ const (
 
 func newHistory(from int64) *history { return &history{from: from, series: map[string]*series{}} }
 
-// get returns the series of a resource, which it creates if necessary.
+// get returns the series of a resource, and creates the series if necessary.
 func (h *history) get(name string) *series {
 	s := h.series[name]
 	if s == nil {
@@ -113,7 +113,7 @@ func (h *history) drop(from int64) {
 	}
 }
 
-// maxIdle is the number of seconds after its last row for which a resource counts as idle, and not as absent.
+// maxIdle is the number of idle seconds after which a resource counts as absent.
 const maxIdle = int64(collector.DefaultRetireAfter / 1e9)
 
 // after returns a history that continues h in the second from: it has no rows, and the resources of h.
@@ -189,8 +189,8 @@ func (s *series) read(from, to int64, list []node.MetricNode) (before int64, all
 	return before, list
 }
 
-// write writes the seconds in [from, to). labels and values are the labels of the process, to which write adds the
-// resource. before is reused memory.
+// write writes the seconds in [from, to). labels and values are the labels of the process. write adds the label
+// resource.
 func (h *history) write(w *seconds.RowWriter, s *seconds.Selection, from, to int64, labels, values []string,
 	run func(int64) int64,
 ) {

@@ -130,7 +130,8 @@ func TestRowsLostByJavasExporter(t *testing.T) {
 		{name: "100 resources, a fetch delay of 2 s", resources: 100, servers: 1, delay: 2},
 		{name: "200 resources, a fetch delay of 2 s", resources: 200, servers: 1, delay: 2},
 	}
-	table := "| log, for ten minutes | rows | lost by the model of Java's exporter | lost by `windowstat sentinel` |\n" +
+	table := "| log, for ten minutes | rows " +
+		"| lost by the model of Java's exporter | lost by `windowstat sentinel` |\n" +
 		"|---|---|---|---|\n"
 	for _, c := range cases {
 		c.run(t)

@@ -34,7 +34,7 @@ type Options struct {
 	// Lag is the time between the end of a second and its export, in whole seconds; [DefaultLag] if zero. Sentinel
 	// writes the rows of a second about a second after its end.
 	Lag time.Duration
-	// Keep is the time for which a scraper or a push that was away gets all seconds, as far as the log has them;
+	// Keep is the longest absence after which a scraper or a push gets all seconds, as far as the log has them;
 	// [DefaultKeep] if zero. The last ten minutes are kept in memory, older seconds are read from the log.
 	Keep time.Duration
 	// MaxBytes limits the memory for rows, 24 MiB if zero. With more rows, fewer seconds are kept in memory.

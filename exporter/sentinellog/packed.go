@@ -23,8 +23,8 @@ type row struct {
 const maxCount = 1 << 40
 
 // newRow returns a row of a log. It returns false if the numbers cannot be counts of calls. An average response time
-// out of range counts as zero; Java logs the sum of the
-// response times in a second without completed calls, which is no average, and counts as absent.
+// out of range counts as zero. In a second without completed calls, Java logs the sum of the response times instead of
+// their average; newRow drops it.
 func newRow(r *metriclog.Row) (row, bool) {
 	n := row{
 		at: r.Start.Unix(), pass: r.Pass, block: r.Block, complete: r.Success, exception: r.Exception,

@@ -9,9 +9,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// past reads seconds of a process that have left the memory from its files, for consumers that are behind. It keeps one
-// block of seconds. A consumer that catches up gets one block after the other, and each row is read once, with or
-// without an index. Several consumers at different positions read the files again and again.
+// past reads older seconds of a process from its files, for consumers that are catching up. It keeps one block of
+// seconds. A consumer gets one block after another, and each row is read once, with or without an index. If several
+// consumers have different positions, each of them reads the files again.
 type past struct {
 	mu    sync.Mutex // guards the fields below; held while files are read
 	tails map[string]*metriclog.Tail

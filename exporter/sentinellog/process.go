@@ -76,9 +76,9 @@ func (p *process) end(t int64) int64 {
 	return min(end, t)
 }
 
-// add adds a row that was read when all seconds of the line before sealed may have been exported. If consumers could see
-// the second of the row within the margin, the process gets a delay: a poll may read a part of a second, or a file before
-// an earlier one that was just created, and the next polls read the rest.
+// add adds a row that was read when all seconds of the line before sealed may have been exported. If consumers could
+// see the second of the row within the margin, the process gets a delay: a poll may read a part of a second, or a file
+// before an earlier one that was just created, and the next polls read the rest.
 func (p *process) add(resource string, r row, sealed, margin int64) {
 	p.rows++
 	loading := p.loaded != 0
