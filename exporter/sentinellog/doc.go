@@ -49,7 +49,8 @@
 //
 // Each row is read once, and takes 4 to 10 bytes in memory, for ten minutes. A consumer that catches up gets blocks of
 // ten minutes from the files. The memory for rows is bounded by [Options].MaxBytes, without
-// these blocks and without the names of the resources.
+// these blocks and without the names of the resources, of which a process has at most 20,000. Rows of more resources
+// are lost.
 //
 // # Limitations
 //

@@ -47,13 +47,19 @@ func (h *history) get(name string) *series {
 	return s
 }
 
+// maxResources is the number of resources of a process. Sentinel for Java has at most 6,000.
+const maxResources = 20_000
+
 // add adds a row. Rows of earlier seconds than from only name the resource. If there is a row of the same resource and
-// second, their counts are added.
-func (h *history) add(name string, r row) {
+// second, their counts are added. add returns false if the process has too many resources.
+func (h *history) add(name string, r row) bool {
+	if len(h.series) >= maxResources && h.series[name] == nil {
+		return false
+	}
 	s := h.get(name)
 	if r.at < h.from {
 		s.before = max(s.before, r.at)
-		return
+		return true
 	}
 	if n := len(h.present); n == 0 || r.at > h.present[n-1] {
 		h.present = append(h.present, r.at)
@@ -70,7 +76,7 @@ func (h *history) add(name string, r row) {
 		size := cap(c.data)
 		c.insert(r)
 		h.bytes += cap(c.data) - size
-		return
+		return true
 	case n == 0 || s.chunks[n-1].n >= maxChunk:
 		if n > 0 { // the chunk is complete
 			c := &s.chunks[n-1]
@@ -86,6 +92,7 @@ func (h *history) add(name string, r row) {
 	size := cap(c.data)
 	c.append(&r)
 	h.bytes += cap(c.data) - size
+	return true
 }
 
 // drop drops the rows before the second from, and resources without a row in the hour before it. Rows that share a

@@ -65,7 +65,8 @@ func (f *Follower) metrics() []collector.Metric {
 			"Rows that were written later than the lag after their second, lost ones included.",
 			func(p *process) int64 { return p.late }),
 		byApp("sentinel_lost_rows_total",
-			"Rows that were not exported, because they were written when their second had been exported.",
+			"Rows that were not exported, because they were written when later rows had been exported, "+
+				"or because their process has more than 20,000 resources.",
 			func(p *process) int64 { return p.lost }),
 		{
 			Name: "sentinel_malformed_lines_total", Labels: []string{"app"},

@@ -2,6 +2,7 @@ package sentinellog
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -139,5 +140,22 @@ func TestDelay(t *testing.T) {
 	}
 	if p.late != 5 || p.lost != 1 {
 		t.Errorf("%d late rows and %d lost ones", p.late, p.lost)
+	}
+}
+
+// A process has a bounded number of resources. Rows of further ones are lost, and idle ones make way after an hour.
+func TestResourcesAreBounded(t *testing.T) {
+	p := newProcess(metriclog.Log{App: "a"}, false, 0)
+	for i := range int64(maxResources + 10) {
+		p.add(strconv.FormatInt(i, 10), row{at: 100, pass: 1}, 50, 1)
+	}
+	p.add("0", row{at: 101, pass: 1}, 50, 1)
+	if len(p.series) != maxResources || p.lost != 10 {
+		t.Errorf("%d resources, %d rows are lost", len(p.series), p.lost)
+	}
+	p.drop(102 + maxIdle)
+	p.add("new", row{at: 102 + maxIdle, pass: 1}, 102+maxIdle, 1)
+	if len(p.series) != 1 || p.lost != 10 {
+		t.Errorf("%d resources, %d rows are lost", len(p.series), p.lost)
 	}
 }

@@ -93,8 +93,10 @@ func (p *process) add(resource string, r row, sealed, margin int64) {
 	case !old && !p.sum && r.at < p.end(sealed+margin):
 		p.delays = append(p.delays, delay{sealed + margin, sealed + margin - r.at})
 	}
-	p.history.add(resource, r)
 	p.last = max(p.last, r.at)
+	if !p.history.add(resource, r) {
+		p.lost++
+	}
 }
 
 // export records that consumers may see the seconds of the line before sealed.
