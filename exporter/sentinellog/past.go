@@ -25,7 +25,9 @@ const blockSeconds = 600
 
 // read returns the block with the second from. end is the end of the seconds whose rows are final. The caller must not
 // change the block.
-func (x *past) read(f *Follower, log metriclog.Log, sum bool, from, end int64) (block *history, to int64, err error) {
+func (x *past) read(
+	dir string, log metriclog.Log, sum bool, from, end int64,
+) (block *history, to int64, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.used = time.Now()
@@ -41,7 +43,7 @@ func (x *past) read(f *Follower, log metriclog.Log, sum bool, from, end int64) (
 		begin = from - maxIdle // these rows name the resources
 	}
 	x.to = min(from+blockSeconds, end)
-	files, err := metriclog.Searcher{Dir: f.opts.Dir, App: log.App}.Files()
+	files, err := metriclog.Searcher{Dir: dir, App: log.App}.Files()
 	errs := []error{err}
 	for _, file := range files {
 		if !sum && file.PID != log.PID {
@@ -49,7 +51,7 @@ func (x *past) read(f *Follower, log metriclog.Log, sum bool, from, end int64) (
 		}
 		t := x.tails[file.Name]
 		if t == nil {
-			if t, err = metriclog.NewTail(f.opts.Dir, file); err != nil || t.Ended(time.Unix(begin, 0)) {
+			if t, err = metriclog.NewTail(dir, file); err != nil || t.Ended(time.Unix(begin, 0)) {
 				continue
 			}
 			_ = t.Seek(time.Unix(begin, 0)) // without an index, the file is read from its first line

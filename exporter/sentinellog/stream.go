@@ -87,7 +87,7 @@ func (s stream) views(from, to int64) (views []view, reached int64) {
 		s.mu.Unlock() // nobody waits for the files
 		x := *missing
 		var err error
-		x.rows, x.to, err = x.past.read(s.Follower, x.log, x.sum, x.from, x.to)
+		x.rows, x.to, err = x.past.read(s.opts.Dir, x.log, x.sum, x.from, x.to)
 		s.failures.set(s.Follower, "past of "+x.name, err, "cannot read the past of a metric log")
 		blocks[x.process] = x
 	}

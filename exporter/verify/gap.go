@@ -32,8 +32,8 @@ type Gap struct {
 	// Namespace is the prefix of all metric names, windowstat if empty.
 	Namespace string
 	// StateDir is the state directory of package sentinellog, if the log is one of Sentinel that a Follower exports.
-	// The metrics and the run are then those of the Follower. PIDs must have one process, unless the names of the files
-	// have no process IDs.
+	// The metrics and the run are then those of the Follower. Without PIDs, the processes are added, as by a Follower
+	// that adds them. With PIDs, only the first one is read.
 	StateDir string
 }
 
@@ -56,6 +56,9 @@ func (g *Gap) emit(
 		// The Filler needs the rows of the total in any case: they show in which seconds the process ran.
 		return g.Match == nil || resource == collector.InboundTotal || g.Match(resource)
 	}
+	if g.StateDir != "" {
+		return 0, g.emitFollowed(ctx, filler, match, chunkDone)
+	}
 	rows, err := g.Searcher.Search(metriclog.Query{From: g.From.Add(-lookback), To: g.To, PIDs: g.PIDs, Match: match})
 	if err != nil {
 		return 0, err
@@ -66,9 +69,6 @@ func (g *Gap) emit(
 	var log metriclog.Log // of the last row
 	err = rows.Each(ctx, func(row *metriclog.Row) error {
 		record := row.Record()
-		if g.StateDir != "" {
-			record.RTSum = row.RT * time.Duration(row.Success)
-		}
 		if g.Match != nil && row.Resource == collector.InboundTotal {
 			record = node.MetricNode{Start: row.Start} // an empty record; the total is not selected
 		}
@@ -97,6 +97,46 @@ func (g *Gap) emit(
 // namespace returns the prefix of metric names.
 func (g *Gap) namespace() string { return cmp.Or(g.Namespace, table.Namespace) }
 
+// emitFollowed is emit for a log of Sentinel, after the filler was created.
+func (g *Gap) emitFollowed(
+	ctx context.Context, filler *seconds.Filler, match func(string) bool, chunkDone func(before time.Time) error,
+) error {
+	log, err := g.followedLog()
+	if err != nil {
+		return err
+	}
+	from, to := g.From.Add(-lookback).Unix(), g.To.Unix()+1
+	add := func(name string, m *node.MetricNode) error {
+		if g.Match != nil && (name == collector.InboundTotal || !match(name)) {
+			// An empty total: it is not selected, but shows that the process ran.
+			name, m = collector.InboundTotal, &node.MetricNode{Start: m.Start}
+		}
+		if filler.Add(name, m) {
+			if err := chunkDone(m.Start); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+	if err := sentinellog.Rows(g.Searcher.Dir, log, len(g.PIDs) == 0, from, to, add); err != nil {
+		return err
+	}
+	filler.Flush()
+	return chunkDone(g.To.Add(time.Second))
+}
+
+// followedLog returns the log of the process, without a process ID if no PID is given.
+func (g *Gap) followedLog() (log metriclog.Log, err error) {
+	logs, err := g.Searcher.Logs()
+	if err == nil && len(logs) > 0 {
+		log.App = logs[0].App
+	}
+	if len(g.PIDs) > 0 {
+		log.PID = g.PIDs[0]
+	}
+	return log, err
+}
+
 // families returns the metrics of the log.
 func (g *Gap) families() *seconds.RowFamilies {
 	if g.StateDir != "" {
@@ -115,13 +155,9 @@ func (g *Gap) metrics() []string {
 
 // followed returns the run of a log of Sentinel. All its rows belong to one run.
 func (g *Gap) followed() (*runs.File, error) {
-	logs, err := g.Searcher.Logs()
-	if err != nil || len(logs) == 0 {
+	log, err := g.followedLog()
+	if err != nil {
 		return runs.New(nil), err
-	}
-	log := metriclog.Log{App: logs[0].App}
-	if len(g.PIDs) == 1 {
-		log.PID = g.PIDs[0]
 	}
 	run, err := sentinellog.Run(g.StateDir, log)
 	if err != nil || run == 0 {
