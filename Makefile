@@ -23,7 +23,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test check setup e2e screens paused late closing killed healed suspended proxied replay-memory attack consumers fleet race 386 api release release-check dist vuln dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test check setup e2e screens paused sentinel late closing killed healed suspended proxied replay-memory attack consumers fleet race 386 api release release-check dist vuln dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ screens: ## ten minutes of a service in every trouble, beside every view of it, 
 
 paused: ## twenty minutes of servers that stand still now and then
 	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .
+
+sentinel: ## Sentinel's logs of ten minutes, followed from the first second: eleven minutes
+	cd e2e && WINDOWSTAT_E2E_SENTINEL=10m go test -v -count=1 -timeout 30m -run 'TestSentinel$$' .
 
 late: ## connections of timed-out scrapes that close late, on busy processors, and a calm hour of scrapes: some nine minutes
 	cd e2e && WINDOWSTAT_E2E_LATE=4m go test -v -count=1 -timeout 40m -run 'TestLate$$' .
