@@ -23,9 +23,6 @@ const (
 	rtP99 = "rt_p99"
 )
 
-// rowColumns names the additional columns of a table row: the recent trouble, and the baseline p99.
-var rowColumns = []string{"exception_lately", "block_lately", "rt_usual"}
-
 // newColumns returns the columns of the page: the main counts, and the average number of calls in flight.
 func newColumns(durationsUnknown bool) *columns {
 	c := &columns{durationsUnknown: durationsUnknown}

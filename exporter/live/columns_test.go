@@ -31,7 +31,7 @@ func TestColumnNamesOfScript(t *testing.T) {
 		t.Errorf("the script has only the names %q", names)
 	}
 	for _, m := range names {
-		sent := slices.Concat(newColumns(false).names, rowColumns, processColumns[:])
+		sent := slices.Concat(newColumns(false).names, processColumns[:])
 		if !slices.Contains(sent, string(m[1])) {
 			t.Errorf("the script has the column %s; messages have %v", m[1], sent)
 		}

@@ -12,12 +12,12 @@ import (
 
 // details describe one resource since the start of the process.
 type details struct {
-	Origins []subtotal    `json:"origins"`
-	Callers []subtotal    `json:"callers"`
-	Limits  []subtotal    `json:"limits"` // Pass is the count of the limit
-	Blocks  []subtotal    `json:"blocks"`
-	Codes   []subtotal    `json:"codes"`
-	Running []runningCall `json:"running"`
+	Origins []subtotal     `json:"origins"`
+	Callers []subtotal     `json:"callers"`
+	Limits  []subtotal     `json:"limits"` // Pass is the count of the limit
+	Blocks  []subtotal     `json:"blocks"`
+	Codes   []subtotal     `json:"codes"`
+	Running []runningCalls `json:"running"`
 }
 
 // subtotal counts the calls of a resource with one origin, caller, block reason or code.
@@ -33,7 +33,7 @@ type subtotal struct {
 func (f *feed) readDetails(x *collector.Resource) (text json.RawMessage, age time.Duration) {
 	d := details{ // with empty lists instead of nil, because the script expects arrays
 		Origins: []subtotal{}, Callers: []subtotal{}, Limits: []subtotal{}, Blocks: []subtotal{}, Codes: []subtotal{},
-		Running: f.listRunning(x.Oldest(maxRunning)),
+		Running: f.groupRunning(x.Oldest(maxRunning)),
 	}
 	for name, v := range x.Origins() {
 		d.Origins = append(d.Origins, subtotalOf(name, v))
@@ -104,26 +104,45 @@ func appendCallers(list *[]subtotal, name string, node *collector.TreeNode, path
 	}
 }
 
-// runningCall is a call that has been in flight for a long time.
-type runningCall struct {
-	Resource string `json:"resource"`
-	Origin   string `json:"origin"`
-	Entrance string `json:"entrance"`
-	Trace    string `json:"trace,omitempty"`
-	Since    int64  `json:"since"` // milliseconds of Unix time
+// runningCalls are calls in flight of one resource, origin and entrance that have been in flight for a long time.
+type runningCalls struct {
+	Resource string   `json:"resource"`
+	Origin   string   `json:"origin"`
+	Entrance string   `json:"entrance"`
+	Count    int      `json:"count"`
+	Traces   []string `json:"traces,omitempty"` // trace IDs, those of the oldest calls
+	Since    int64    `json:"since"`            // start of the oldest call, in milliseconds of Unix time
 }
 
 const (
-	maxRunning    = 10
+	maxRunning    = 200         // calls that are read; counts above it are lower bounds
+	maxGroups     = 10          // groups of calls in a message
+	maxTraces     = 3           // trace IDs of a group
 	minRunningAge = time.Second // younger calls are normal, and change every second
 )
 
-// listRunning returns the oldest calls in flight without those below the minimum age.
-func (f *feed) listRunning(oldest []collector.Running) []runningCall {
-	list, now := []runningCall{}, f.wallMillis()
+// groupRunning groups the oldest calls in flight, without those below the minimum age. The group with the oldest call
+// comes first.
+func (f *feed) groupRunning(oldest []collector.Running) []runningCalls {
+	list, now := []runningCalls{}, f.wallMillis()
 	for _, x := range oldest {
-		if x.Age >= minRunningAge {
-			list = append(list, runningCall{x.Resource, x.Origin, x.Entrance, x.TraceID, now - x.Age.Milliseconds()})
+		if x.Age < minRunningAge {
+			continue
+		}
+		i := slices.IndexFunc(list, func(g runningCalls) bool {
+			return g.Resource == x.Resource && g.Origin == x.Origin && g.Entrance == x.Entrance
+		})
+		if i < 0 {
+			if len(list) == maxGroups {
+				continue
+			}
+			i = len(list)
+			since := now - x.Age.Milliseconds()
+			list = append(list, runningCalls{Resource: x.Resource, Origin: x.Origin, Entrance: x.Entrance, Since: since})
+		}
+		g := &list[i]
+		if g.Count++; x.TraceID != "" && len(g.Traces) < maxTraces {
+			g.Traces = append(g.Traces, x.TraceID)
 		}
 	}
 	return list

@@ -100,8 +100,8 @@ func TestDetailsOfOverflow(t *testing.T) {
 	}
 }
 
-// The oldest calls in flight are listed, oldest first, with resource, origin, entrance, trace and start. Calls below a
-// second are omitted.
+// The oldest calls in flight are listed in groups, oldest first, with resource, origin, entrance, number, traces and
+// start. Calls below a second are omitted.
 func TestOldestCalls(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
 	ctx, request, _ := c.Enter(t.Context(), "GET /", collector.Inbound(), collector.Origin("web"),
@@ -113,7 +113,7 @@ func TestOldestCalls(t *testing.T) {
 	_, fresh, _ := c.Enter(t.Context(), "db")
 	defer fresh.Exit(nil)
 	*now = now.Add(500 * time.Millisecond)
-	want := fmt.Sprintf("[{GET / web http 4bf9<b> %d} {db web http 4bf9<b> %d}]", began, began+1500)
+	want := fmt.Sprintf("[{GET / web http 1 [4bf9<b>] %d} {db web http 1 [4bf9<b>] %d}]", began, began+1500)
 	if m := poll(t, p, ""); fmt.Sprint(m.Running) != want || m.Age != -1 {
 		t.Errorf("got %v, want %s; age %d", m.Running, want, m.Age)
 	}
@@ -126,5 +126,24 @@ func TestOldestCalls(t *testing.T) {
 	*now = now.Add(time.Second)
 	if m := poll(t, p, ""); len(m.Running) != 1 || m.Running[0].Resource != "db" {
 		t.Errorf("after the end of two calls, got %v", m.Running)
+	}
+}
+
+// Fifty calls of two resources are two groups, with a few trace IDs each.
+func TestOldestCallsAreGrouped(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	for i := range 50 {
+		_, e, err := c.Enter(t.Context(), []string{"a", "b"}[i%2], collector.TraceID(fmt.Sprint("t", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Exit(nil)
+		*now = now.Add(time.Millisecond)
+	}
+	*now = now.Add(2 * time.Second)
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli()
+	want := fmt.Sprintf("[{a  _default 25 [t0 t2 t4] %d} {b  _default 25 [t1 t3 t5] %d}]", began, began+1)
+	if got := fmt.Sprint(poll(t, p, "").Running); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

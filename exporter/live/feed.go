@@ -120,6 +120,6 @@ func (f *feed) currentEntries() []*entry {
 		}
 		f.entries[r], list[i] = e, e
 	}
-	f.readBaselines(list, m.Open)
+	f.readUsual(list, m.Open)
 	return list
 }

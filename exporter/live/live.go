@@ -13,6 +13,15 @@
 // sorts and searches. The first viewer of a second reads all resources for all viewers. Each sort order is computed
 // once per second. Without viewers the page costs nothing.
 //
+// # Trouble
+//
+// The page names the resources in trouble, the worst first: calls hang, traffic has stopped, or more calls than usual
+// fail, are refused or are slow. One sentence in the header names the worst resource, its beginning, and the callers
+// that wait for it. A healthy service has no trouble, also if some of its calls always fail. The rule compares the last
+// ten seconds with ten-second windows of the last ten minutes. A resource is usual after thirty seconds; until then the
+// page shows only resources of which half of the calls fail or are refused. The page does not know whether traffic has
+// stopped in the first three minutes. Calls in flight without a context count with their average age.
+//
 // # The table
 //
 // The table shows the last second. If the page is paused, the table shows the second of the pause. If the charts are
@@ -30,8 +39,7 @@
 // The seconds before the first viewer are read when a viewer's charts show them, initially three minutes. With 10,000
 // resources the read takes a processor for some 200 ms, and other viewers receive their seconds in the meantime.
 // Histograms of response times are kept for a minute, so older seconds have no p99; the page shows when the p99
-// begins. The baseline p99 of a resource is an estimate: the median, over ten seconds of each of the last ten minutes
-// but the current one, of the slowest call in a second. The total counts inbound calls. In a service without inbound
+// begins. The total counts inbound calls. In a service without inbound
 // calls the page shows the background instead, all outermost calls; no other exporter has this total.
 //
 // Everyone who can open the page sees the names of all resources and origins. The page keeps the open resource and the

@@ -23,8 +23,18 @@ type message struct {
 	Total, Resource  [][]int64
 	Age              int64
 	Running          []struct {
-		Resource, Origin, Entrance, Trace string
-		Since                             int64
+		Resource, Origin, Entrance string
+		Count                      int
+		Traces                     []string
+		Since                      int64
+	}
+	Alarm struct {
+		Before, After string
+		Since         int64
+		List          []struct {
+			Resource, Words string
+			Since           int64
+		}
 	}
 	Details map[string][]struct {
 		Name                  string
@@ -37,6 +47,8 @@ type message struct {
 			N       int64
 			V, Past []int64
 			Name    string
+			Trouble string
+			Kind    int
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/internal/trouble"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -17,46 +18,48 @@ import (
 // never changes after the read.
 type snapshot struct {
 	from, to  int64 // indexes of the first second, and of the one after the last
-	recent    int64 // index of the first second whose exceptions and blocks count as trouble
+	recent    int64 // index of the first second that is checked for trouble
 	sparkFrom int64 // index of the first second of the small charts
 
 	once       sync.Once
 	first, end int64 // Unix time of the first second, and after the last; 0 if the last second is not exported
 	rows       []row // in ascending order of their numbers
-	running    []runningCall
+	running    []runningCalls
+	alarm      alarm    // of the last second
 	details    sync.Map // *collector.Resource to a function that returns its details; of the last second
 	orders     sync.Map // sort column to a function that returns all rows in this order
 }
 
 const (
-	troubleSeconds = 10 // trouble of the last second includes this many seconds
-	maxBars        = 60 // bars of a small chart
+	maxBars = 60 // bars of a small chart
 )
 
 // entry is a resource with its number. Numbers ascend in the order of creation and are never reused.
 type entry struct {
 	*collector.Resource
-	lowerName   string // the name in lower case, for searches
-	number      int64
-	baseline    atomic.Int64 // baseline p99 in nanoseconds, see [feed.readBaselines]; 0 if unknown
-	baselineDue int64        // index of the second when the next read of the baseline is due
+	lowerName string // the name in lower case, for searches
+	number    int64
+	usual     atomic.Pointer[trouble.Usual] // see [feed.readUsual]; nil before the first read
+	usualDue  int64                         // index of the second when the next read of usual is due
+	kept      int                           // reads that trouble has prevented
+	troubled  atomic.Bool                   // whether the resource was in trouble in the last second
 }
 
 // row holds the numbers of a resource in the seconds of a snapshot.
 type row struct {
 	*entry
-	sum        node.MetricNode // sums, but InFlightTime is the average over the seconds that have a record
-	p99        time.Duration
-	exceptions int64 // in the recent seconds
-	blocks     int64 // in the recent seconds
+	sum      node.MetricNode // sums, but InFlightTime is the average over the seconds that have a record
+	p99      time.Duration
+	troubles []trouble.Trouble // the worst first
+	rank     int64             // position in the order of trouble; the highest is the worst, 0 is none
 }
 
 // newSnapshot creates the snapshot of the seconds with indexes from up to to. A range shows the trouble and the passes
-// of its own seconds. For a single second, such as the last one, trouble includes ten seconds, because the order of the
-// table would otherwise flicker; the small charts show the minute that ends with it.
+// of its own seconds. For a single second, such as the last one, trouble is found in the ten seconds that end with it,
+// and the small charts show the minute that ends with it.
 func newSnapshot(from, to int64) *snapshot {
 	if from == to-1 {
-		return &snapshot{from: from, to: to, recent: to - troubleSeconds, sparkFrom: to - minute}
+		return &snapshot{from: from, to: to, recent: to - trouble.Window, sparkFrom: to - minute}
 	}
 	return &snapshot{from: from, to: to, recent: from, sparkFrom: from}
 }
@@ -74,7 +77,7 @@ func (s *snapshot) read(f *feed) (did bool) {
 			return
 		}
 		s.first, s.end = min(first.Unix(), last.Unix()), last.Unix()+1
-		s.running = f.listRunning(f.stats.Oldest(maxRunning))
+		s.running = f.groupRunning(f.stats.Oldest(maxRunning))
 		s.rows = make([]row, 0, len(entries))
 		var r rowReader
 		for _, e := range entries {
@@ -82,14 +85,17 @@ func (s *snapshot) read(f *feed) (did bool) {
 				s.rows = append(s.rows, x)
 			}
 		}
+		s.rank(f)
 	})
 	return did
 }
 
 // rowReader reads rows. Its buffers are reused from row to row.
 type rowReader struct {
-	list []node.MetricNode
-	h    node.Histogram
+	list     []node.MetricNode
+	seconds  []trouble.Second
+	h        node.Histogram
+	searched int // resources whose oldest call was searched
 }
 
 // read reads the row of a resource. It reports false if the resource has no records since the time first, where the
@@ -101,7 +107,6 @@ func (r *rowReader) read(s *snapshot, e *entry, first time.Time) (x row, ok bool
 	records := int64(0)
 	for i := range r.list {
 		m := &r.list[i]
-		x.exceptions, x.blocks = x.exceptions+m.Exception, x.blocks+m.Block
 		if m.Start.Before(first) {
 			continue
 		}
@@ -112,6 +117,7 @@ func (r *rowReader) read(s *snapshot, e *entry, first time.Time) (x row, ok bool
 	if records == 0 {
 		return x, false
 	}
+	r.find(s, &x)
 	x.sum.InFlightTime /= time.Duration(records)
 	if x.sum.Complete > 0 && v.Histogram(s.from, s.to, &r.h) && r.h.Count() > 0 {
 		x.p99 = r.h.Quantile(0.99)
@@ -130,7 +136,7 @@ func (s *snapshot) row(number int64) *row {
 }
 
 // The table can be sorted by a column or by one of these: by name from A to Z, by the passes of the busiest second, or
-// by trouble. Trouble compares exceptions, then blocks, then the slowdown of the p99, then passes.
+// by trouble: package trouble ranks the resources in trouble, and the others follow by their passes.
 const (
 	byName    = "name"
 	byPeak    = "peak"
@@ -149,7 +155,7 @@ func (s *snapshot) sorted(sortBy string, c *columns) []*row {
 func (s *snapshot) sort(sortBy string, c *columns) []*row {
 	type item struct {
 		*row
-		keys [4]int64
+		keys [2]int64
 	}
 	items := make([]item, len(s.rows))
 	for i := range s.rows {
@@ -170,23 +176,23 @@ func (s *snapshot) sort(sortBy string, c *columns) []*row {
 }
 
 // sortKeys returns the keys of a row in descending order of importance. Rows with equal keys are sorted by name.
-func (s *snapshot) sortKeys(x *row, sortBy string, c *columns) [4]int64 {
+func (s *snapshot) sortKeys(x *row, sortBy string, c *columns) [2]int64 {
 	switch sortBy {
 	case byName:
-		return [4]int64{}
+		return [2]int64{}
 	case byPeak:
-		return [4]int64{slices.Max(s.sparkline(x.entry))}
+		return [2]int64{slices.Max(s.sparkline(x.entry))}
 	case byTrouble:
-		return [4]int64{x.exceptions, x.blocks, x.slowdown(), x.sum.Pass}
+		return [2]int64{x.rank, x.sum.Pass}
 	case rtP99:
-		return [4]int64{int64(x.p99)}
+		return [2]int64{int64(x.p99)}
 	case rtAvg:
 		if x.sum.Complete == 0 {
-			return [4]int64{int64(noDuration)}
+			return [2]int64{int64(noDuration)}
 		}
-		return [4]int64{int64(x.sum.AvgRT())}
+		return [2]int64{int64(x.sum.AvgRT())}
 	}
-	return [4]int64{*c.list[slices.Index(c.names, sortBy)].At(&x.sum)}
+	return [2]int64{*c.list[slices.Index(c.names, sortBy)].At(&x.sum)}
 }
 
 // sparkline returns the passes per second of a small chart. If the chart would have more than maxBars bars, it groups

@@ -1,7 +1,6 @@
 package live_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -90,13 +89,12 @@ func TestTableOfRange(t *testing.T) {
 		// the bars, or the number of bars if there are more than ten.
 		want string
 	}{
-		{250, 251, "250 251 [[2 1 1 1 0 500000 500000 500000 0 1 0] [1 5 0 5 0 50000 10000 10000 0 0 10000]] b[1] a60"},
-		{248, 252, "248 252 [[2 1 1 1 0 250000 500000 500000 0 1 0] [1 18 0 18 0 45000 10000 10000 0 0 10000]]" +
-			" b[1 0] a[3 4 5 6]"},
-		{7, 9, "7 9 [[1 1 0 1 0 5000 10000 -1 0 0 10000]] a[0 1]"},
-		{0, 180, "0 180 [[1 535 0 535 0 29888 10000 -1 0 0 10000]] a60"},
-		{-500, 2, "0 2 [[1 1 0 1 0 10000 10000 -1 0 0 10000]] a[1]"},
-		{299, 400, "299 300 [[1 5 0 5 0 50000 10000 10000 0 0 10000] [2 0 0 0 0 0 -1 -1 0 0 0]] a60 b50"},
+		{250, 251, "250 251 [[1 5 0 5 0 50000 10000 10000] [2 1 1 1 0 500000 500000 500000]] a60 b[1]"},
+		{248, 252, "248 252 [[1 18 0 18 0 45000 10000 10000] [2 1 1 1 0 250000 500000 500000]] a[3 4 5 6] b[1 0]"},
+		{7, 9, "7 9 [[1 1 0 1 0 5000 10000 -1]] a[0 1]"},
+		{0, 180, "0 180 [[1 535 0 535 0 29888 10000 -1]] a60"},
+		{-500, 2, "0 2 [[1 1 0 1 0 10000 10000 -1]] a[1]"},
+		{299, 400, "299 300 [[1 5 0 5 0 50000 10000 10000] [2 0 0 0 0 0 -1 -1]] a60 b50"},
 		{400, 500, "400 500 []"},
 	} {
 		m := poll(t, p, "", fmt.Sprintf("range=%d-%d", begin+tc.first, begin+tc.end))
@@ -112,42 +110,4 @@ func TestTableOfRange(t *testing.T) {
 			t.Errorf("seconds %d to %d: %s\nwant %s", tc.first, tc.end, got, tc.want)
 		}
 	}
-}
-
-// By default the table begins with trouble of the last ten seconds: first exceptions, then blocks, then a p99 of at
-// least twice the baseline. The other resources follow by their passes.
-func TestTroubleFirst(t *testing.T) {
-	p, c, now := newPage(t, live.Options{})
-	call := func(name string, rt time.Duration, err error) {
-		e := c.Resource(name).Enter()
-		*now = now.Add(rt)
-		e.Exit(err)
-	}
-	for range 200 { // the baselines
-		for _, name := range []string{"failing", "fast", "noisy", "refused", "slow", "slower"} {
-			call(name, 2*time.Millisecond, nil)
-		}
-		call("tiny", time.Microsecond, nil)
-		*now = now.Truncate(time.Second).Add(time.Second)
-	}
-	wantOrder := func(want string) {
-		t.Helper()
-		*now = now.Truncate(time.Second).Add(time.Second)
-		if got := strings.Join(poll(t, p, "").names(), " "); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	poll(t, p, "")
-	call("failing", 0, errors.New("no"))
-	c.Resource("refused").Block("")
-	c.Resource("refused").Block("")
-	call("slower", 9*time.Millisecond, nil)
-	call("slow", 5*time.Millisecond, nil)
-	call("noisy", 3*time.Millisecond, nil)
-	call("noisy", 3*time.Millisecond, nil)
-	call("tiny", 20*time.Microsecond, nil)
-	wantOrder("failing refused slower slow noisy tiny fast")
-	*now = now.Add(8 * time.Second)
-	wantOrder("failing refused fast noisy slow slower tiny") // the p99 is of the last second only
-	wantOrder("failing fast noisy refused slow slower tiny") // the blocks are eleven seconds old
 }

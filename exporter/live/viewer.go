@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/internal/trouble"
 )
 
 // viewer holds the request of a viewer and the data that it has received. A stream has one viewer for its lifetime, a
@@ -51,8 +52,9 @@ type message struct {
 	Total    [][]int64       `json:"total"`
 	Resource [][]int64       `json:"resource"` // null if the open resource does not exist
 	Details  json.RawMessage `json:"details,omitempty"`
-	Age      int64           `json:"age"`     // average age of the resource's calls in flight, in microseconds, or -1
-	Running  []runningCall   `json:"running"` // the oldest calls in flight
+	Age      int64           `json:"age"`             // average age of the resource's calls in flight, in microseconds, or -1
+	Running  []runningCalls  `json:"running"`         // the oldest calls in flight, in groups
+	Alarm    *alarm          `json:"alarm,omitempty"` // current trouble; nil without trouble
 	// Machine holds the measurements of the process, see [processMeter].
 	Machine        [][]int64 `json:"machine"`
 	MachineColumns []string  `json:"machine_columns,omitempty"`
@@ -70,10 +72,12 @@ type table struct {
 
 // tableRow is a row of a table page. Name and Sparkline are omitted if the last message contained the row.
 type tableRow struct {
-	Number    int64   `json:"n"`
-	Values    []int64 `json:"v"`
-	Name      string  `json:"name,omitempty"`
-	Sparkline []int64 `json:"past,omitempty"` // the passes of the small chart
+	Number    int64        `json:"n"`
+	Values    []int64      `json:"v"`
+	Name      string       `json:"name,omitempty"`
+	Sparkline []int64      `json:"past,omitempty"`    // the passes of the small chart
+	Trouble   string       `json:"trouble,omitempty"` // description of the trouble
+	Kind      trouble.Kind `json:"kind,omitempty"`    // the worst kind of it
 }
 
 // message returns the next message for a viewer, and updates the viewer.
@@ -95,9 +99,12 @@ func (f *feed) message(v *viewer) message {
 		Process: f.startTime, Inbound: total.inbound, Fresh: v.epoch != epoch,
 		Now: f.wallMillis(), LastSecond: last.end - 1, Age: -1, Running: last.running,
 	}
+	if len(last.alarm.List) > 0 {
+		m.Alarm = &last.alarm
+	}
 	if m.Fresh {
 		v.position = position{epoch: epoch}
-		m.Columns, m.MachineColumns = slices.Concat(f.columns.names, rowColumns), processColumns[:]
+		m.Columns, m.MachineColumns = f.columns.names, processColumns[:]
 	}
 	m.Machine = f.process.after(v.last)
 	m.Total, v.first, v.last = total.missing(v.first, v.last, last.end)
@@ -152,7 +159,9 @@ func (f *feed) tablePage(s *snapshot, v *viewer) *table {
 	numbers := make(map[int64]bool, len(rows))
 	for i, x := range rows {
 		r := tableRow{Number: x.number, Values: f.columns.appendValues(nil, &x.sum, x.p99)}
-		r.Values = append(r.Values, x.exceptions, x.blocks, f.columns.micros(time.Duration(x.baseline.Load())))
+		if len(x.troubles) > 0 {
+			r.Trouble, r.Kind = trouble.Words(x.troubles), x.troubles[0].Kind
+		}
 		if !consecutive || !v.sentRows[x.number] {
 			r.Name, r.Sparkline = x.Name(), s.sparkline(x.entry)
 		}

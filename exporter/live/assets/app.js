@@ -69,9 +69,18 @@ function draw() {
   // The charts have moved, so the cursor must follow its second. uPlot updates its scales in a microtask.
   if (cursorAt === null) drawFigures(seconds); else queueMicrotask(() => setCursor(cursorAt));
   showTime();
+  drawAlarm();
   byId('running').hidden = subject !== TOTAL || !isLive() || !received.running.length;
   byId('running').replaceChildren(runningTable(received.running)); // below the table, so no row moves
   if (subject !== TOTAL && received.details && !RECORDED) drawDetails(received.details);
+}
+
+// drawAlarm describes the worst trouble in one sentence. The text is only set when it changes, because screen readers
+// announce it. A paused or zoomed page hides the sentence, because it describes the current second.
+function drawAlarm() {
+  const alarm = isLive() && received.alarm;
+  const text = alarm ? alarm.before + formatTime(alarm.since) + alarm.after : '';
+  if (byId('alarm').textContent !== text) byId('alarm').textContent = text;
 }
 
 // drawCharts draws the charts of the subject.
@@ -268,12 +277,15 @@ function drawDetails(d) {
   byId('above').style.minHeight = '';
 }
 
-// runningTable lists the oldest calls in flight.
+// runningTable lists the groups of the oldest calls in flight.
 const runningTable = list => subtotalTable('In flight for longest', list.map(x => {
+  const traces = x.traces || [];
   const parts = [
-    subject === TOTAL && x.resource, x.origin && 'by ' + x.origin, x.entrance, x.trace && 'trace ' + x.trace,
+    subject === TOTAL && x.resource, x.origin && 'by ' + x.origin, x.entrance,
+    traces.length && (traces.length > 1 ? 'traces ' : 'trace ') + traces.join(', '),
   ];
-  return [parts.filter(Boolean).join(' · '), formatDuration((received.serverNow - x.since) * 1000)];
+  const calls = x.count === 1 ? '1 call' : formatCount(x.count) + ' calls';
+  return [parts.filter(Boolean).join(' · '), calls, formatDuration((received.serverNow - x.since) * 1000)];
 }));
 
 // subtotalTable returns a titled table. A row is a list of texts, the name first.

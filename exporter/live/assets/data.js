@@ -25,10 +25,9 @@ function visible(name) {
   });
 }
 
-// The names of columns in messages: of all seconds, of the rows of the table alone, and of the process.
+// The names of columns in messages: of all seconds, and of the process.
 const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception';
 const AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = RECORDED ? 'in_flight_max' : 'in_flight_avg';
-const RECENT_EXCEPTION = 'exception_lately', RECENT_BLOCK = 'block_lately', BASELINE = 'rt_usual';
 const CPU = 'cpu', THROTTLED = 'throttled', WAITED = 'waited', MEMORY_EVENTS = 'memory_events', HEAP = 'heap';
 const MEMORY = 'memory', GOROUTINES = 'goroutines', LATENCY = 'latency', PAUSE = 'pause';
 
@@ -85,7 +84,8 @@ const received = {
   resourceExists: true,
   details: null, // of the open resource
   age: -1, // average age of its calls in flight, in microseconds
-  running: [], // oldest calls in flight
+  running: [], // oldest calls in flight, in groups
+  alarm: null, // current trouble of the service
   table: emptyTable,
   entries: new Map(), // rows of the table, by number
 };
@@ -112,6 +112,7 @@ function applyMessage(message) {
   Object.assign(received, {
     after: message.after, inbound: message.inbound, serverNow: message.now, receivedAt: performance.now(),
     resourceExists: message.resource !== null, age: message.age, running: message.running || [],
+    alarm: message.alarm || null,
   });
   if (message.at > 0) received.lastSecond = message.at;
   received.total.add(message.total, received.columnIndex, message.inbound);
@@ -126,13 +127,13 @@ function applyMessage(message) {
 // chart. Another row extends its small chart with its passes.
 function applyTable(table) {
   const entries = new Map();
-  for (const { n: number, v, name, past } of table.rows) {
+  for (const { n: number, v, name, past, trouble = '', kind = 0 } of table.rows) {
     const row = [number, ...v], before = received.entries.get(number), { columnIndex } = received;
     if (past) {
-      entries.set(number, { number, name, past, row, columnIndex });
+      entries.set(number, { number, name, past, row, columnIndex, trouble, kind });
     } else if (before) {
       const extended = [...before.past, row[columnIndex[PASS]]].slice(-MINUTE);
-      entries.set(number, { ...before, past: extended, row, columnIndex });
+      entries.set(number, { ...before, past: extended, row, columnIndex, trouble, kind });
     }
   }
   received.entries = entries;

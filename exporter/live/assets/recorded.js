@@ -62,7 +62,7 @@ function selectTable(q) {
   const rows = recording.resources.filter(r => r.lower.includes(q.search.toLowerCase())).map(r => rowOf(r, first, end));
   const keys = {
     name: () => [0],
-    [TROUBLE]: x => [value(x, RECENT_EXCEPTION), value(x, RECENT_BLOCK), value(x, PASS)],
+    [TROUBLE]: x => [x.rank, value(x, PASS)],
     [PEAK]: x => [Math.max(...x.past)],
   }[q.sort] || (x => [value(x, q.sort)]);
   const byName = (a, b) => a.lower < b.lower ? -1 : a.lower > b.lower ? 1 : a.number - b.number;
@@ -85,13 +85,16 @@ function rowOf(r, first, end) {
     [FLIGHT]: list => Math.max(...list),
   };
   const merged = recording.columns.map(name => (merge[name] || sum)(of(name)));
-  const row = [r.number, ...merged, sum(of(EXCEPTION)), sum(of(BLOCK))];
+  const row = [r.number, ...merged];
   const past = [], group = Math.ceil((end - first) / MINUTE);
   for (let i = 0; i < pass.length; i += group) past.push(Math.max(...pass.slice(i, i + group)));
-  const columnIndex = {
-    ...received.columnIndex, [RECENT_EXCEPTION]: row.length - 2, [RECENT_BLOCK]: row.length - 1,
-  };
-  return { number: r.number, name: r.name, lower: r.lower, past, row, columnIndex };
+  // The worst trouble that is found in one of the seconds.
+  const none = { rank: 0, kind: 0, text: '' };
+  const worst = (r.troubles || []).filter(t => t.first < end && t.end > first)
+    .reduce((a, b) => b.rank > a.rank ? b : a, none);
+  const { rank, kind, text: trouble } = worst;
+  const { columnIndex } = received;
+  return { number: r.number, name: r.name, lower: r.lower, past, row, columnIndex, trouble, kind, rank };
 }
 
 // showTime shows the date and the time range of the recording.

@@ -11,17 +11,14 @@ let pointerOver = false; // whether the pointer is over the rows
 //   zoomedTitle  replaces title while the charts are zoomed
 //   format       formats a value, formatCount by default
 //   derive       computes a value that is no column of a message
-//   highlight    returns the strength of the background color, 0 to 1
+//   highlight    returns the strength of the background color of a row in trouble, 0 to 1
 const columns = [
   { key: 'name', title: 'Resource' },
-  { key: TROUBLE, title: 'Trouble in 10\u00a0s', zoomedTitle: 'Trouble' },
+  { key: TROUBLE, title: 'Trouble' },
   { key: PASS, title: 'Pass' },
   { key: BLOCK, title: 'Blocked', highlight: x => value(x, BLOCK) / (value(x, PASS) + value(x, BLOCK)) },
   { key: EXCEPTION, title: 'Exceptions', highlight: x => value(x, EXCEPTION) / value(x, COMPLETE) },
-  {
-    key: P99, title: 'p99', format: formatDuration,
-    highlight: x => slowdown(x) && Math.min(1, (slowdown(x) - 1) / 9),
-  },
+  { key: P99, title: 'p99', format: formatDuration },
   { key: AVERAGE, title: 'Average', format: formatDuration },
   { key: FLIGHT, title: RECORDED ? 'In flight, most' : 'In flight, average', format: formatCalls },
   {
@@ -30,23 +27,6 @@ const columns = [
   },
   { key: 'spark', title: 'Last minute', zoomedTitle: 'Passes' },
 ].filter(c => !RECORDED || c.key !== P99);
-
-// slowdown returns the p99 divided by the baseline p99, or 0 if it is too small to matter. The server applies the same
-// rule when it sorts by trouble.
-function slowdown(x) {
-  const p99 = value(x, P99), baseline = value(x, BASELINE);
-  return baseline && p99 >= 2 * baseline && p99 - baseline >= 1000 ? p99 / baseline : 0;
-}
-
-// troubleText describes the trouble of a resource.
-function troubleText(x) {
-  const exceptions = value(x, RECENT_EXCEPTION), blocks = value(x, RECENT_BLOCK), times = slowdown(x);
-  return [
-    exceptions && formatCount(exceptions) + ' failed',
-    blocks && formatCount(blocks) + ' refused',
-    times && 'p99 × ' + Number(times.toPrecision(2)),
-  ].filter(Boolean).join(', ');
-}
 
 // tableRange returns the seconds of the table, from the first to before the last: the zoomed range, or the second at
 // which the page is paused. It returns null for the last sealed second.
@@ -77,8 +57,8 @@ function drawHead() {
     const arrow = sorted ? (view.descending ? '\u00a0↓' : '\u00a0↑') : '';
     const b = element('button', title + arrow, { type: 'button' });
     if (c.key === TROUBLE) {
-      b.title = 'Exceptions, then refusals, of ten seconds; then a p99 that is twice what is usual, which is the ' +
-        'median of the slowest call of a second in the last ten minutes';
+      b.title = 'Calls that hang, traffic that has stopped, and more failed, refused or slow calls than usual, in ten ' +
+        'seconds';
     }
     b.addEventListener('click', () => {
       if (sorted) view.descending = !view.descending;
@@ -164,6 +144,7 @@ function turnPage(by) {
 // fillRow updates the cells of a row. top is the scale of the small charts, or 0 if each has its own scale.
 function fillRow(tr, item, top) {
   tr.entry = item;
+  tr.classList.toggle('troubled', item.kind > 0);
   columns.forEach((c, k) => {
     const td = tr.children[k];
     if (c.key === 'name') return;
@@ -172,9 +153,9 @@ function fillRow(tr, item, top) {
       return;
     }
     const format = c.format || formatCount;
-    const text = c.key === TROUBLE ? troubleText(item) : format(c.derive ? c.derive(item) : value(item, c.key));
+    const text = c.key === TROUBLE ? item.trouble : format(c.derive ? c.derive(item) : value(item, c.key));
     if (td.textContent !== text) td.textContent = text;
-    const strength = c.highlight && c.highlight(item) || 0;
+    const strength = item.kind && c.highlight && c.highlight(item) || 0; // a healthy row has no color
     td.classList.toggle('marked', strength > 0);
     // The color grows with the square root, so a share of 1 % is already visible.
     const percent = strength > 0 ? 10 + Math.round(30 * Math.sqrt(Math.min(strength, 1))) : 0;
