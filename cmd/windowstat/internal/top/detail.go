@@ -13,40 +13,84 @@ import (
 	"time"
 )
 
-// detail is what the per-second page does not have of a resource: its limits, the calls in flight for longest, and calls since the start
-// by reason, origin, caller and code. It comes from the live page.
+// detail holds the data that the per-second page lacks, from the live page: the trouble of the service, and of the
+// selected resource the limits, the oldest calls in flight, and the calls since the start by reason, origin, caller and
+// code.
 type detail struct {
 	resource string
 	err      error
 
 	Now     int64 // milliseconds of Unix time
+	Alarm   alarm
 	Details map[string][]share
 }
 
-// share is the part of a resource's calls with one reason, origin, caller or code; or a limit, which is in Pass; or a call in flight.
+// alarm describes the trouble of a service. The live page finds, ranks and words it; top only prints it.
+type alarm struct {
+	Before, After string // parts of a sentence about the worst resource; the time Since belongs between them
+	Since         int64  // Unix time
+	List          []troubled
+}
+
+// troubled is a resource in trouble.
+type troubled struct{ Resource, Words string }
+
+// share is the part of a resource's calls with one reason, origin, caller or code. It also represents a limit, with the
+// limit in Pass, and a group of calls in flight.
 type share struct {
 	Name                  string
 	Pass, Block, Complete int64
 
-	Origin, Entrance, Trace string
-	Since                   int64 // milliseconds of Unix time
+	Origin, Entrance string
+	Count            int64
+	Traces           []string
+	Since            int64 // start of the oldest call, in milliseconds of Unix time
 }
 
-// detail asks the live page, which is beside the metrics page. The seconds do not wait for it long.
+// detailTimeout limits the request for details, because the seconds wait for it.
+const detailTimeout = time.Second / 2
+
+// detail requests the details from the live page, which package exporter serves next to the metrics page. Without a
+// live page, top shows only the seconds. The resource may be [inbound], which has no details.
 func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Second/2, fmt.Errorf("no answer in half a second"))
+	ctx, cancel := context.WithTimeoutCause(ctx, detailTimeout, fmt.Errorf("no response within %v", detailTimeout))
 	defer cancel()
 	d.resource = resource
-	// The live page is found by where the exporters put it, beside the metrics page. Where it is not, seconds are shown all the same.
-	// Of seconds that it has had, and of a table long ago, which cost nothing.
-	q := url.Values{"resource": {resource}, "past": {"1"}, "had": {"9999999999"}, "range": {"1-2"}}
+	// The parameters select seconds that top already has and a table from long ago, which cost nothing.
+	q := url.Values{"past": {"1"}, "had": {"9999999999"}, "range": {"1-2"}}
+	if resource != inbound {
+		q.Set("resource", resource)
+	}
 	d.err = e.get(ctx, e.page.JoinPath("../../live/seconds"), q, "application/json", func(body io.Reader) error {
 		return json.NewDecoder(io.LimitReader(body, 4<<20)).Decode(&d)
 	})
 	return d
 }
 
-// lists are what is shown of details, with their titles. Those that are empty are left out.
+// maxTroubled is the number of resources in trouble that the screen lists.
+const maxTroubled = 5
+
+// lines returns the sentence about the worst resource, and a line for each resource in trouble. The texts are cleaned.
+func (a *alarm) lines() (list []string) {
+	if a.Before == "" {
+		return nil
+	}
+	list = append(list, clean(a.Before)+clock(a.Since)+clean(a.After))
+	for i, x := range a.List {
+		if i == maxTroubled {
+			return append(list, fmt.Sprintf("  and %d more", len(a.List)-i))
+		}
+		list = append(list, "  "+clean(x.Resource)+"  "+clean(x.Words))
+	}
+	return list
+}
+
+// names reports whether the resource is in trouble.
+func (a *alarm) names(resource string) bool {
+	return slices.ContainsFunc(a.List, func(x troubled) bool { return x.Resource == resource })
+}
+
+// lists are the lists of the details in the order of the screen, with their titles. Empty lists are left out.
 var lists = [][2]string{
 	{"limits", "limits"},
 	{"blocks", "refused since the start"},
@@ -56,11 +100,11 @@ var lists = [][2]string{
 	{"running", "in flight for longest"},
 }
 
-// mostCalls is how many calls in flight are shown.
-const mostCalls = 5
+// maxGroups is the number of groups of calls in flight that the screen shows.
+const maxGroups = 5
 
-// describe returns the details of a resource of some targets, the greatest first: calls added up; all limits, which do not add up; and the
-// calls that have been in flight for longest, with origin, entrance and trace.
+// describe returns the details of a resource, the largest numbers first. It adds up the calls of the targets. Limits do
+// not add up, so it lists all of them. The oldest calls in flight are listed with number, origin, entrance and traces.
 func describe(targets []*target, resource string) (text []string) {
 	var details []detail
 	for _, t := range targets {
@@ -80,18 +124,21 @@ func describe(targets []*target, resource string) (text []string) {
 					numbers[fmt.Sprint(s.Name, " ", s.Pass)] = 0
 				case "running":
 					age := time.Duration(d.Now-s.Since) * time.Millisecond
-					words := strings.Fields(fmt.Sprint(age.Round(time.Second/10), " ", s.Origin, " ", s.Entrance, " ", s.Trace))
+					calls := fmt.Sprintf("%d for %v", max(s.Count, 1), age.Round(time.Second/10))
+					words := strings.Fields(strings.Join(append([]string{calls, s.Origin, s.Entrance}, s.Traces...), " "))
 					numbers[strings.Join(words, " ")] = int64(age)
 				default:
 					numbers[cmp.Or(s.Name, "(none)")] += s.Pass + s.Block + s.Complete
 				}
 			}
 		}
-		names := slices.SortedFunc(maps.Keys(numbers), func(x, y string) int { return cmp.Or(cmp.Compare(numbers[y], numbers[x]), cmp.Compare(x, y)) })
+		names := slices.SortedFunc(maps.Keys(numbers), func(x, y string) int {
+			return cmp.Or(cmp.Compare(numbers[y], numbers[x]), cmp.Compare(x, y))
+		})
 		var parts []string
 		for _, name := range names {
 			switch part := clean(name); {
-			case list[0] == "running" && len(parts) == mostCalls:
+			case list[0] == "running" && len(parts) == maxGroups:
 			case list[0] == "running" || numbers[name] == 0:
 				parts = append(parts, part)
 			default:

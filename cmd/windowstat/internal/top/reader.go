@@ -43,7 +43,7 @@ func (t *target) read(ctx context.Context, selected string) (a answer) {
 	a.samples, a.newest, a.err = t.poll(ctx)
 	if a.err != nil {
 		t.all = false // the service may be another one
-	} else if selected != inbound {
+	} else if selected != inbound || t.alarms {
 		a.detail = t.endpoint.detail(ctx, selected)
 	}
 	return a

@@ -42,7 +42,9 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 
 	u := &ui{order: by, filter: o.Filter}
 	for _, e := range endpoints {
-		u.targets = append(u.targets, newTarget(e, maxKept))
+		t := newTarget(e, maxKept)
+		t.alarms = true
+		u.targets = append(u.targets, t)
 	}
 	answers := make(chan func(), len(endpoints))
 	timer := time.NewTimer(0)

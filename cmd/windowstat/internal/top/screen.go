@@ -3,6 +3,7 @@ package top
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ var (
 	bold     = plain.Bold(true)
 	faint    = plain.Dim(true)
 	heading  = plain.Reverse(true)
-	alarm    = plain.Foreground(tcell.ColorRed).Bold(true)
+	problem  = plain.Foreground(tcell.ColorRed).Bold(true)
 	notice   = plain.Foreground(tcell.ColorYellow).Bold(true)
 	refused  = plain.Foreground(tcell.ColorYellow)
 	failed   = plain.Foreground(tcell.ColorRed)
@@ -52,10 +53,11 @@ func (u *ui) draw(s tcell.Screen, now time.Time) {
 	_, last := latest(u.targets)
 	for _, t := range u.targets {
 		if text := t.trouble(last, u.past, now); text != "" {
-			screen = append(screen, lines(alarm, wrapped(text, width)...)...)
+			screen = append(screen, lines(problem, wrapped(text, width)...)...)
 		}
 	}
 	screen = append(screen, u.title(&x))
+	screen = append(screen, u.alarms(width)...)
 	switch rest := height - len(screen); {
 	case u.help:
 		screen = append(screen, lines(plain, helpLines()...)...)
@@ -78,6 +80,40 @@ func (u *ui) draw(s tcell.Screen, now time.Time) {
 		}
 	}
 	s.Show()
+}
+
+// alarms describes the current trouble of the targets. It returns nothing while the screen shows a past second.
+func (u *ui) alarms(width int) (list [][]span) {
+	if u.past > 0 || u.help {
+		return nil
+	}
+	for _, t := range u.targets {
+		for i, text := range t.currentAlarm().lines() {
+			if i > 0 {
+				list = append(list, lines(failed, text)...) // a long line is cut
+				continue
+			}
+			if len(u.targets) > 1 {
+				text = t.name + ": " + text
+			}
+			list = append(list, lines(failed.Bold(true), wrapped(text, width)...)...)
+		}
+	}
+	return list
+}
+
+// currentAlarm returns the trouble of the target, which is empty while the target does not respond.
+func (t *target) currentAlarm() *alarm {
+	if !t.away.IsZero() {
+		return new(alarm)
+	}
+	return &t.state.detail.Alarm
+}
+
+// troubled reports whether the resource of a line is in trouble now.
+func (u *ui) troubled(l *line) bool {
+	inTrouble := func(t *target) bool { return l.name != inbound && t.currentAlarm().names(l.name) }
+	return u.past == 0 && slices.ContainsFunc(l.scope, inTrouble)
 }
 
 // title says what the table is of.
@@ -163,6 +199,8 @@ func (u *ui) rows(s tcell.Screen, x *table, width, height int) [][]span {
 		style := plain.Reverse(l.key == u.selected.key)
 		if i < len(x.totals) {
 			style = bold
+		} else if u.troubled(&l) {
+			style = failed.Reverse(l.key == u.selected.key)
 		}
 		text := pad(l.shown, name)
 		if u.apart {

@@ -31,7 +31,8 @@ type target struct {
 
 	// For the goroutine of a request.
 	endpoint *Endpoint
-	kept     int64  // how many seconds are wanted at most
+	kept     int64  // maximum number of seconds
+	alarms   bool   // request the trouble of the service
 	all      bool   // the page does not know all metrics, and is asked for what it has
 	past     metric // the next one whose past is to be read, one each time; metrics if there is none
 	window   int64  // how many seconds of it

@@ -261,17 +261,18 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// The oldest calls in flight at any target, the oldest first, and no more of them than have room; names are those of strangers.
+// The screen lists the oldest groups of calls in flight of all targets, the oldest first, up to a limit. Names are
+// cleaned.
 func TestLongestCalls(t *testing.T) {
 	with := func(resource string, calls ...share) *target {
 		return &target{state: answer{detail: detail{resource: resource, Now: 100_000, Details: map[string][]share{"running": calls}}}}
 	}
 	targets := []*target{
-		with("a", share{Origin: "web", Entrance: "http", Trace: "4b\x1b[2J", Since: 38_760}, share{Entrance: "_default", Since: 98_000}),
+		with("a", share{Origin: "web", Entrance: "http", Count: 9, Traces: []string{"4b\x1b[2J", "5"}, Since: 38_760}, share{Entrance: "_default", Since: 98_000}),
 		with("a", share{Entrance: "http", Since: 40_000}, share{Since: 98_500}, share{Since: 98_600}, share{Since: 98_700}),
 		with("b", share{Entrance: "http", Since: 0}),
 	}
-	if got, want := strings.Join(describe(targets, "a"), "\n"), `in flight for longest: 1m1.2s web http 4b\x1b[2J, 1m0s http, 2s _default, 1.5s, 1.4s`; got != want {
+	if got, want := strings.Join(describe(targets, "a"), "\n"), `in flight for longest: 9 for 1m1.2s web http 4b\x1b[2J 5, 1 for 1m0s http, 1 for 2s _default, 1 for 1.5s, 1 for 1.4s`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if got := describe(targets, "c"); len(got) > 0 {
