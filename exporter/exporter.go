@@ -133,8 +133,9 @@ func build(given Options) (x *Exporter, err error) {
 	x.Metrics, err = prom.Handler(c, o.Metrics)
 	try("Metrics", err)
 	if !followed {
-		x.Live, err = live.New(c, o.Live)
-		try("Live", err)
+		if x.Live, err = live.New(c, o.Live); try("Live", err) {
+			x.parts = append(x.parts, x.Live)
+		}
 	}
 	return x, errors.Join(errs...)
 }

@@ -41,6 +41,9 @@ func (c *columns) appendValues(to []int64, m *node.MetricNode, p99 time.Duration
 		x := &c.list[i]
 		v := *x.At(m)
 		if x.Kind == node.CallTime {
+			if v > 0 { // a fraction of a microsecond is not 0
+				v = max(v, int64(time.Microsecond))
+			}
 			v = c.micros(time.Duration(v))
 		}
 		to = append(to, v)

@@ -18,6 +18,8 @@ import (
 //	            ├── series        history of the total ──────────┼── message ── stream or poll ── viewer
 //	            └── readSeconds   open resource, readDetails ────┤
 //	machine ─────── processMeter  the process ───────────────────┘
+//
+// The process is also measured without viewers, see [Page.Run].
 type feed struct {
 	stats     *collector.Collector
 	pageRows  int // rows on a page of the table
@@ -53,8 +55,7 @@ func newFeed(c *collector.Collector, pageRows int) *feed {
 // current returns the snapshot of the last sealed second, and the series of the total up to that second.
 func (f *feed) current() (s *snapshot, total *series) {
 	line := f.stats.Timeline()
-	now := line.Now()
-	open := line.At(now).Index
+	open := line.At(line.Now()).Index
 	f.mu.Lock()
 	if f.last == nil || f.last.to < open {
 		f.last = newSnapshot(open-1, open)
@@ -68,10 +69,18 @@ func (f *feed) current() (s *snapshot, total *series) {
 	// and for nothing else.
 	s.read(f)
 	total.readUntil(s.to)
-	if s.end > 0 {
-		f.process.measureSecond(s.to, s.end-1, now)
-	}
+	f.measureProcess()
 	return s, total
+}
+
+// measureProcess measures the process at the end of the last sealed second, unless that has happened already.
+func (f *feed) measureProcess() {
+	line := f.stats.Timeline()
+	now := line.Now()
+	open := line.At(now).Index
+	if last, ok := line.WallTime(open - 1); ok {
+		f.process.measureSecond(open, last.Unix(), now)
+	}
 }
 
 // rangeSnapshot returns the snapshot of the range that the viewer selected, or an empty snapshot if its seconds are no

@@ -15,9 +15,9 @@ import (
 )
 
 // processMeter measures the resource usage of the process in each second, so viewers can distinguish a slow service
-// from a slow machine. It measures only while the page has viewers: the first request after the end of a second
-// measures, and compares with the measurement before. Values that the machine does not provide are -1. The cgroup
-// values need Linux and cgroup version 2.
+// from a slow machine. A measurement is compared with the one before, so it must happen soon after the end of each
+// second: by [Page.Run], and otherwise by the first request after that, while the page has viewers. Values that the
+// machine does not provide are -1. The cgroup values need Linux and cgroup version 2.
 type processMeter struct {
 	root fs.FS // root of the machine's file system
 

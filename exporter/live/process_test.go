@@ -1,11 +1,13 @@
 package live
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"runtime/metrics"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -104,7 +106,7 @@ func TestDeltaQuantile(t *testing.T) {
 	}
 }
 
-// Viewers receive the measurements since the first request, because the page measures only while it has viewers.
+// Without Page.Run, viewers receive the measurements since the first request.
 func TestProcessMeterInMessages(t *testing.T) {
 	f, _, now := newTestFeed(t, 10)
 	v := &viewer{query: query{sortBy: byTrouble}}
@@ -116,5 +118,34 @@ func TestProcessMeterInMessages(t *testing.T) {
 	}
 	if m := f.message(&viewer{query: v.query}); len(m.Machine) != 3 || m.Machine[2][0] != now.Unix()-1 {
 		t.Errorf("another viewer receives %v", m.Machine)
+	}
+}
+
+// Page.Run measures each second without viewers, so the first viewer receives the history of the process.
+func TestProcessIsMeasuredWithoutViewers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := newTestPage(t, Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := p.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		m := p.feed.message(&viewer{query: query{sortBy: byTrouble}})
+		if n := len(m.Machine); n < 28 {
+			t.Errorf("the viewer receives %d seconds of the process", n)
+		}
+		for i, x := range m.Machine[1:] {
+			if x[0] != m.Machine[i][0]+1 {
+				t.Errorf("second %d follows %d", x[0], m.Machine[i][0])
+			}
+		}
+	})
+}
+
+// A measurement happens once a second in each process that has an Exporter.
+func BenchmarkMeasure(b *testing.B) {
+	p := processMeter{root: machineRoot}
+	for b.Loop() {
+		p.measure(0)
 	}
 }

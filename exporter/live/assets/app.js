@@ -118,7 +118,7 @@ function drawProcess() {
   const events = column(MEMORY_EVENTS).reduce((a, b) => a + b, 0);
   byId('events').textContent = events ? '; ' + formatCount(events) + ' times at its limit' : '';
   const begin = seconds.length && seconds[0].at > first ? formatTime(seconds[0].at) : '';
-  byId('measured').textContent = begin && ', measured while somebody looks: from ' + begin + ' on';
+  byId('measured').textContent = begin && ', measured from ' + begin + ' on';
 }
 
 // drawFigures shows the numbers of the second under the cursor, of the zoomed range, or of the last second.
@@ -160,7 +160,7 @@ function figuresOf(all, seconds, underCursor) {
     ['Average', formatDuration(average)],
   ];
   if (RECORDED) {
-    figures.push(['In flight, most', formatCount(merge(FLIGHT, highest))]);
+    figures.push(['In flight, maximum', formatCount(merge(FLIGHT, highest))]);
   } else {
     figures.push([all.length > 1 ? 'Highest p99 of a second' : 'p99', formatDuration(merge(P99, highest))]);
     figures.push(['In flight, average', formatCalls(merge(FLIGHT, list => sum(list) / list.length))]);
@@ -168,7 +168,7 @@ function figuresOf(all, seconds, underCursor) {
   if (isLive() && !underCursor) {
     const oldest = received.running[0];
     figures.push(subject === TOTAL
-      ? ['Oldest in flight', oldest ? formatDuration((received.serverNow - oldest.since) * 1000) : '–']
+      ? ['Oldest in flight', oldest ? formatDuration((received.serverNow - oldest.since) * 1000) : '< 1 s']
       : ['Average age of these', formatDuration(received.age < 0 ? null : received.age)]);
   }
   const minutes = view.minutes === 1 ? 'a minute' : view.minutes + ' minutes';
@@ -348,7 +348,7 @@ function createCharts() {
   ], formatDuration);
   const fraction = { minTop: .01, incrs: undefined }; // values may be below 1
   charts.flight = new Chart('flight', [
-    { label: RECORDED ? 'most' : 'average', color: 'flight', fill: true },
+    { label: RECORDED ? 'maximum' : 'average', color: 'flight', fill: true },
   ], formatCalls, fraction);
   const small = { height: 110 };
   charts.cpu = new Chart('cpu', [
@@ -361,7 +361,7 @@ function createCharts() {
   ], formatBytes, { ...small, incrs: byteTicks });
   charts.delays = new Chart('delays', [
     { label: 'scheduler p99', color: 'slow' }, { label: 'longest pause', color: 'block' },
-  ], formatDuration, small);
+  ], us => us === 0 ? '0' : formatDuration(us), small);
   charts.goroutines = new Chart('goroutines', [
     { label: 'goroutines', color: 'flight', fill: true },
   ], formatCount, small);

@@ -8,6 +8,7 @@ const cssColor = name => getComputedStyle(document.documentElement).getPropertyV
 // formatDuration formats microseconds with three digits and the largest suitable unit.
 function formatDuration(us) {
   if (us === null || us === undefined) return '–';
+  if (us < 1) return '< 1 µs';
   // 999.5 µs would be rounded to 1000 µs, so it is 1 ms.
   const unit = us >= 999500 ? [1e6, ' s'] : us >= 999.5 ? [1e3, ' ms'] : [1, ' µs'];
   return Number((us / unit[0]).toPrecision(3)) + unit[1];
@@ -123,7 +124,7 @@ class Chart {
       },
       axes: [
         { ...axis, size: 30, gap: 9, space: 60, incrs: timeTicks, values: (_, times) => times.map(formatTime) },
-        { ...axis, size: 62, incrs: this.incrs, values: (_, ticks) => ticks.map(this.format) },
+        { ...axis, size: 62, incrs: this.incrs, values: (_, ticks) => ticks.map(n => n === 0 ? '0' : this.format(n)) },
       ],
       series: [{ label: 'second', value: (_, t) => t === null ? '–' : formatTime(t) }, ...this.lines.map(line)],
     }, this.data, this.box);

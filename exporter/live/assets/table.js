@@ -11,7 +11,7 @@ let pointerOver = false; // whether the pointer is over the rows
 //   zoomedTitle  replaces title while the charts are zoomed
 //   format       formats a value, formatCount by default
 //   derive       computes a value that is no column of a message
-//   highlight    returns the strength of the background color of a row in trouble, 0 to 1
+//   highlight    returns the strength of the background color, 0 to 1; only for rows in trouble
 const columns = [
   { key: 'name', title: 'Resource' },
   { key: TROUBLE, title: 'Trouble' },
@@ -20,7 +20,7 @@ const columns = [
   { key: EXCEPTION, title: 'Exceptions', highlight: x => value(x, EXCEPTION) / value(x, COMPLETE) },
   { key: P99, title: 'p99', format: formatDuration },
   { key: AVERAGE, title: 'Average', format: formatDuration },
-  { key: FLIGHT, title: RECORDED ? 'In flight, most' : 'In flight, average', format: formatCalls },
+  { key: FLIGHT, title: RECORDED ? 'In flight, maximum' : 'In flight, average', format: formatCalls },
   {
     key: PEAK, title: 'Busiest second of a minute', zoomedTitle: 'Busiest second',
     derive: x => Math.max(0, ...x.past),
@@ -57,8 +57,8 @@ function drawHead() {
     const arrow = sorted ? (view.descending ? '\u00a0↓' : '\u00a0↑') : '';
     const b = element('button', title + arrow, { type: 'button' });
     if (c.key === TROUBLE) {
-      b.title = 'Calls that hang, traffic that has stopped, and more failed, refused or slow calls than usual, in ten ' +
-        'seconds';
+      b.title = 'Calls that hang, traffic that has stopped, and more failed, refused or slow calls than usual, in ' +
+        'ten seconds';
     }
     b.addEventListener('click', () => {
       if (sorted) view.descending = !view.descending;
