@@ -11,6 +11,8 @@ import (
 //     minutes before the range.
 //   - Their distance from the median is more than three times the distance of any four of five seconds before.
 //   - It is also more than half of the median, and more than a floor: four calls or five milliseconds.
+//   - The distance of the four seconds from the median of the minute before is more than three quarters of the required
+//     distance. Load that rises slowly also leaves the median of ten minutes, but hardly the median of the last minute.
 //
 // So a burst of up to three seconds is not a change. A longer variation that the ten minutes have, too, such as a job
 // in each minute, is not a change either. Errors in the ten minutes hide later changes, so the range should begin well
@@ -20,6 +22,7 @@ const (
 	runChanged    = 4  // seconds of a run that must be distant from the median
 	distanceRatio = 3  // ratio to the largest distance before the range
 	minBaseline   = 10 // seconds needed before the range
+	swingSeconds  = 60 // seconds before a change, in which slowly rising load hardly changes
 )
 
 // floors has the minimum distance of each column. Columns with a floor of 0 are not compared.
@@ -129,7 +132,9 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 		limit := max(distanceRatio*largest, baseline/2, floors[column])
 		for i := begin; i+runSeconds <= len(list) && list[i].at <= s.To; i++ {
 			// The first second must be distant itself. Otherwise it could be the second before the change.
-			if sign*(list[i].v-baseline) > limit && distance(list[i:i+runSeconds], baseline, sign) > limit {
+			run := list[i : i+runSeconds]
+			sudden := func() bool { return distance(run, median(list[max(i-swingSeconds, 0):i]), sign) > limit*3/4 }
+			if sign*(list[i].v-baseline) > limit && distance(run, baseline, sign) > limit && sudden() {
 				if at := s.time(list[i].at); !ok || at.Before(c.Time) {
 					c, ok = Change{names[column], at, baseline, median(list[i : i+runSeconds])}, true
 				}
