@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,9 @@ type Alert struct {
 const AlertStep = 15 * time.Second
 
 // Alerts queries the alerts that fired in a range and sorts them by their beginning. It uses URL, Client, Timeout and
-// Labels of the options. An alert must have the labels; they may be empty. Prometheus stores the alerts that it
+// Labels of the options. An alert must have the labels; they may be empty. The label job also selects the job of the
+// per-second endpoint, which ends in -seconds, because some alerts of a service have the one job and some the other.
+// Prometheus stores the alerts that it
 // evaluates. Other programs, such as vmalert, write theirs to the database. Alerts returns an error if the query fails
 // or if the server warns that the response may be incomplete.
 func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error) {
@@ -38,7 +41,7 @@ func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error)
 	var data queryResult
 	c := newClient(o)
 	err := c.get(ctx, "query_range", url.Values{
-		"query":   {"ALERTS" + selector(nil, firing)},
+		"query":   {"ALERTS" + alertSelector(firing)},
 		"start":   {unixTime(from.Unix())},
 		"end":     {unixTime(to.Unix())},
 		"step":    {AlertStep.String()},
@@ -72,4 +75,20 @@ func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error)
 		err = cmp.Or(err, fmt.Errorf("the database warns: %s", warning))
 	}
 	return all, err
+}
+
+// secondsJob is the end of the job of a per-second endpoint, if it differs from the job of the service.
+const secondsJob = "-seconds"
+
+// alertSelector returns a selector of the alerts with the labels. It matches both jobs of a service.
+func alertSelector(labels map[string]string) string {
+	job := strings.TrimSuffix(labels["job"], secondsJob)
+	if job == "" {
+		return selector(nil, labels)
+	}
+	labels = maps.Clone(labels)
+	delete(labels, "job")
+	s := selector(nil, labels)
+	either := strconv.Quote(regexp.QuoteMeta(job) + "(" + secondsJob + ")?")
+	return strings.TrimSuffix(s, "}") + ",job=~" + either + "}"
 }

@@ -14,7 +14,7 @@ import (
 func TestAlerts(t *testing.T) {
 	warnings := `[]`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const want = `/prometheus/api/v1/query_range ALERTS{alertstate="firing",job="a\"b",team="x"} 1000 1600 15s`
+		const want = `/prometheus/api/v1/query_range ALERTS{alertstate="firing",team="x",job=~"a\"b(-seconds)?"} 1000 1600 15s`
 		got := r.URL.Path
 		for _, name := range []string{"query", "start", "end", "step"} {
 			got += " " + r.FormValue(name)
@@ -44,5 +44,20 @@ func TestAlerts(t *testing.T) {
 	_, err = Alerts(t.Context(), o, time.Unix(1000, 0), time.Unix(1600, 0))
 	if err == nil || !strings.Contains(err.Error(), "a store did not answer") {
 		t.Errorf("a warning must be an error: %v", err)
+	}
+}
+
+// The alerts of a service have its job, or the job of its per-second endpoint. Either name selects both.
+func TestJobsOfAlerts(t *testing.T) {
+	const both = `{alertstate="firing",job=~"a\\.b(-seconds)?"}`
+	for job, want := range map[string]string{
+		"a.b": both, "a.b-seconds": both, "": `{alertstate="firing",job=""}`, "-seconds": `{alertstate="firing",job="-seconds"}`,
+	} {
+		if got := alertSelector(map[string]string{"alertstate": "firing", "job": job}); got != want {
+			t.Errorf("job %q: %s, want %s", job, got, want)
+		}
+	}
+	if got := alertSelector(map[string]string{"a": "b"}); got != `{a="b"}` {
+		t.Error(got)
 	}
 }
