@@ -49,6 +49,22 @@ type Recorded struct {
 	InFlightMax []int64 `json:"in_flight_max"`
 	// Limits appear in the charts of the resource.
 	Limits []collector.Limit `json:"limits"`
+	// Troubles appear in the table, ascending.
+	Troubles []RecordedTrouble `json:"troubles,omitempty"`
+}
+
+// RecordedTrouble describes a period in which a resource was in trouble. The table shows the worst trouble in the
+// seconds of the charts.
+type RecordedTrouble struct {
+	// First and End are the index of the first second, and the index after the last one.
+	First int `json:"first"`
+	End   int `json:"end"`
+	// Rank compares troubles. A higher one is worse.
+	Rank float64 `json:"rank"`
+	// Kind is above 0. It marks the row.
+	Kind int `json:"kind"`
+	// Text describes the trouble.
+	Text string `json:"text"`
 }
 
 // assetTag matches the tag of a script or a style sheet in index.html.

@@ -98,6 +98,9 @@ func Compare(a, b Trouble) int {
 	return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(b.severity, a.severity))
 }
 
+// Severity compares troubles of the same kind. It is a number of calls, or a multiple of the usual response time.
+func (t Trouble) Severity() float64 { return t.severity }
+
 // Find returns the trouble of a resource, the worst first, or nil. It allocates nothing for a resource without trouble.
 func Find(u *Usual, c Current) (list []Trouble) {
 	var sum Second

@@ -73,6 +73,7 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 		if out.Name = x.name; len(s.logs) > 1 {
 			out.Name = x.log.name + ": " + x.name
 		}
+		out.Troubles = x.troubles(first, rec.Seconds)
 		for _, l := range r.Limits {
 			if l.Matches(x.name) {
 				out.Limits = append(out.Limits, l)
