@@ -41,7 +41,7 @@ type shown struct {
 	UID, Title string
 	Panels     []shownPanel
 	Templating struct {
-		List []struct{ Name, Definition string }
+		List []struct{ Name, Definition, Regex string }
 	}
 	Annotations struct {
 		List []struct{ Expr string }
@@ -143,7 +143,7 @@ func TestIDsStay(t *testing.T) {
 func TestSelectorsFollowTheVariables(t *testing.T) {
 	for name, d := range read(t) {
 		for _, v := range []string{"datasource", "cluster", "namespace", "job", "instance"} {
-			if !slices.ContainsFunc(d.Templating.List, func(l struct{ Name, Definition string }) bool { return l.Name == v }) {
+			if !slices.ContainsFunc(d.Templating.List, func(l struct{ Name, Definition, Regex string }) bool { return l.Name == v }) {
 				t.Errorf("%s has no variable %s", name, v)
 			}
 		}

@@ -108,3 +108,29 @@ func findsByName(t *testing.T, where string, m *labels.Matcher, names []string) 
 		}
 	}
 }
+
+// The list of resources has all names except those with a backtick, because a selector with a backtick is invalid and
+// fails all queries of a dashboard.
+func TestListOfResources(t *testing.T) {
+	n := 0
+	for name, d := range read(t) {
+		for _, v := range d.Templating.List {
+			if v.Name != "resource" && v.Name != "resources" {
+				continue
+			}
+			n++
+			listed := regexp.MustCompile(strings.Trim(v.Regex, "/"))
+			for _, resource := range hostile {
+				if m := listed.FindStringSubmatch(resource); len(m) != 2 || m[1] != resource {
+					t.Errorf("%s does not list %q", name, resource)
+				}
+			}
+			if listed.MatchString("back`tick") {
+				t.Errorf("%s lists a name with a backtick", name)
+			}
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d variables list resources, want 2", n)
+	}
+}

@@ -8,7 +8,7 @@ func overview() (file, error) {
 		"The whole service, by its inbound calls, and each resource: rate, errors, duration, concurrency, and the peak second beside the average. Where nothing is inbound, or some resources are chosen, the figures are sums over resources, in which nested calls count again. Ends 20 seconds ago, when every target was scraped.")
 	b.withVariables()
 	// It is not called resource: a link to the other dashboard would carry "All" there, which is no resource.
-	b.WithVariable(labelValues("resources", "Resource", resources).Multi(true).IncludeAll(true).AllValue(".*").Current(all))
+	b.WithVariable(labelValues("resources", "Resource", resources).Regex(quotable).Multi(true).IncludeAll(true).AllValue(".*").Current(all))
 	b.withRunbook()
 	b.withAnnotations()
 

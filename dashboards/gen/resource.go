@@ -11,7 +11,7 @@ func resource() (file, error) {
 		"One resource second by second: bursts that a rate hides, response times, refusals, what was in flight. Ends 20 seconds ago, when every target was scraped.")
 	b.withVariables()
 	// One resource: where several are added up, the peak is nobody's.
-	b.WithVariable(labelValues("resource", "Resource", resources))
+	b.WithVariable(labelValues("resource", "Resource", resources).Regex(quotable))
 	b.withAnnotations()
 
 	v := view{resources: one}

@@ -33,6 +33,10 @@ const present = `__name__=~"windowstat_(pass_total|resources|persecond_pass)"`
 // resources are the values of a variable for resources.
 const resources = `label_values({__name__=~"windowstat_(pass_total|persecond_pass)",` + secondsJob + `}, resource)`
 
+// quotable selects the names that a selector can contain. A backtick would end its raw string, and the server would
+// reject all queries of the dashboard. Names with a backtick are still in the graphs of all resources.
+const quotable = "/^([^`]*)$/"
+
 // defaultSource is the choice of Grafana's default data source: without one it takes the first by name.
 var defaultSource = dashboard.VariableOption{
 	Selected: cog.ToPtr(true),
