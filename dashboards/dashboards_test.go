@@ -3,6 +3,7 @@ package dashboards
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"testing/fstest"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/windowstat/windowstat/internal/trouble"
 )
 
 func TestWrite(t *testing.T) {
@@ -259,4 +262,25 @@ func runbookBase(t *testing.T, overview string) string {
 	}
 	t.Fatal("Overview has no variable runbook_base")
 	return ""
+}
+
+// The alerts state the thresholds by which the live page finds trouble.
+func TestThresholdsOfTrouble(t *testing.T) {
+	b, err := fs.ReadFile(FS(), "rules/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, group, _ := strings.Cut(string(b), "- name: windowstat-trouble\n")
+	group, _, _ = strings.Cut(group, "  - name: ")
+	for what, text := range map[string]string{
+		"age of a call":             fmt.Sprintf("(windowstat_in_flight_oldest_seconds) >= %v\n", trouble.OldAge.Seconds()),
+		"multiple of the usual age": fmt.Sprintf(">= %d * max by (instance, resource) (max_over_time(windowstat_persecond_rt_max", trouble.AgeFactor),
+		"failed calls":              fmt.Sprintf(">= %d + sum", trouble.MinCalls),
+		"shares":                    fmt.Sprintf("* (%v + %d *", trouble.MinShare, trouble.Factor),
+		"window":                    fmt.Sprintf("(windowstat_persecond_exception[%ds999ms]", trouble.Window-1),
+	} {
+		if !strings.Contains(group, text) {
+			t.Errorf("%s: the alerts lack %q", what, text)
+		}
+	}
 }

@@ -28,6 +28,8 @@ const (
 	Window = 10
 	// OldAge is the age from which a call can count as hanging while other calls of its resource still end.
 	OldAge = 10 * time.Second
+	// AgeFactor is the multiple of the usual longest response time that this call must also have.
+	AgeFactor = 3
 	// MinCalls is the number of failed or refused calls in a window from which they can be trouble, and MinShare their
 	// share of all calls.
 	MinCalls = 5
@@ -44,7 +46,6 @@ const (
 	minUsualCalls = 30                   // with fewer calls, usual response times are unknown
 	frequentCalls = 50                   // with fewer calls in a window, the slowest calls of its seconds are random
 	minSlowdown   = 5 * time.Millisecond // a smaller increase is no trouble
-	ageFactor     = 3                    // multiple of the usual longest response time
 	minSilence    = 2                    // seconds without an event that are trouble at the earliest
 	gapFactor     = 3                    // multiple of the longest usual silence
 	expectedCalls = 20                   // calls that usually occur in a silence that is trouble
@@ -139,7 +140,7 @@ func hanging(u *Usual, c *Current) (t Trouble) {
 	}
 	silence := silentSeconds(c.Seconds, func(s Second) bool { return s.Complete == 0 && s.InFlight > 0 })
 	all := silence >= u.completions.silence()
-	some := u.Longest > 0 && c.Oldest >= max(OldAge, ageFactor*u.Longest)
+	some := u.Longest > 0 && c.Oldest >= max(OldAge, AgeFactor*u.Longest)
 	if !all && !some {
 		return t
 	}
