@@ -22,7 +22,11 @@ func TestTroubleOnScreen(t *testing.T) {
 	u.targets[0].state.detail.Alarm = found
 	const sentence = `b\x1b[2J hangs since 00:17:13; a waits for it.`
 	got := drawn(t, u, 80, 24)
-	want := []string{sentence, `  b\x1b[2J  hangs: 1,000 in flight, oldest 17 s`, "  a  hangs: 1,000 in flight, oldest 17 s"}
+	want := []string{
+		sentence,
+		`  b\x1b[2J  hangs: 1,000 in flight, oldest 17 s`,
+		"  a  hangs: 1,000 in flight, oldest 17 s",
+	}
 	for i, line := range want {
 		if got[1+i] != line {
 			t.Errorf("line %d is %q, want %q", 1+i, got[1+i], line)
@@ -56,7 +60,8 @@ func TestTroubleOfTarget(t *testing.T) {
 	}
 }
 
-// The trouble comes from the live page, with or without a selected resource. A single reading as text does not request it.
+// The trouble comes from the live page, with or without a selected resource. A single reading as text does not request
+// it.
 func TestTroubleIsRequested(t *testing.T) {
 	s := newService(t)
 	page, err := live.New(s.Collector, live.Options{})
@@ -75,7 +80,8 @@ func TestTroubleIsRequested(t *testing.T) {
 	x.alarms = true
 	for _, selected := range []string{inbound, "a"} {
 		got := x.read(t.Context(), selected).detail
-		if got.Alarm.Before != "a refuses calls since " || !got.Alarm.names("a") || got.Alarm.List[0].Words != "12 of 12 refused" {
+		if got.Alarm.Before != "a refuses calls since " || !got.Alarm.names("a") ||
+			got.Alarm.List[0].Words != "12 of 12 refused" {
 			t.Errorf("%q: %+v", selected, got)
 		}
 	}

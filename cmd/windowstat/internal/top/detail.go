@@ -125,7 +125,9 @@ func describe(targets []*target, resource string) (text []string) {
 				case "running":
 					age := time.Duration(d.Now-s.Since) * time.Millisecond
 					calls := fmt.Sprintf("%d for %v", max(s.Count, 1), age.Round(time.Second/10))
-					words := strings.Fields(strings.Join(append([]string{calls, s.Origin, s.Entrance}, s.Traces...), " "))
+					words := strings.Fields(
+						strings.Join(append([]string{calls, s.Origin, s.Entrance}, s.Traces...), " "),
+					)
 					numbers[strings.Join(words, " ")] = int64(age)
 				default:
 					numbers[cmp.Or(s.Name, "(none)")] += s.Pass + s.Block + s.Complete

@@ -18,22 +18,22 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// Endpoint is a service whose statistics are read. It must be made with [NewEndpoint].
+// Endpoint is a service with a per-second page. Create it with [NewEndpoint].
 type Endpoint struct {
-	base   *url.URL // as given
-	page   *url.URL // the per-second page, written in one way only
+	base   *url.URL // as the user gave it
+	page   *url.URL // the per-second page, normalized
 	client *http.Client
 }
 
-// defaultPage is the per-second page of a URL without a path; pageName its name below the metrics page.
+// defaultPage is the path of the per-second page if a URL has no path. pageName is its name below the metrics page.
 const (
 	defaultPage = "/metrics" + pageName
 	pageName    = "/seconds"
 )
 
-// NewEndpoint makes an endpoint of host:port, where the host may be left out for this machine, or of a URL, http or https; both
-// may have the path of the per-second page, which ends in /seconds, or of the metrics page above it. It is asked with the client, which
-// may have TLS, credentials and headers, or with a plain one if that is nil. It sends nothing.
+// NewEndpoint creates an endpoint. raw is host:port, :port for this machine, or a URL with http or https. It may have
+// the path of the per-second page, which ends in /seconds, or of the metrics page above it. The client may have TLS,
+// credentials and headers; nil is a plain client. NewEndpoint sends no request.
 func NewEndpoint(raw string, client *http.Client) (*Endpoint, error) {
 	base, err := parseURL(raw)
 	if err != nil {
@@ -53,8 +53,8 @@ func NewEndpoint(raw string, client *http.Client) (*Endpoint, error) {
 	return &Endpoint{base, u, &own}, nil
 }
 
-// parseURL reads what a user may write for an endpoint: host:port has no scheme, and :port no host either. A port is checked here, because
-// net/http says so only when it connects, once a second.
+// parseURL parses the argument of a user, where host:port has no scheme and :port no host. It checks ports, because
+// net/http would report a wrong port only when it connects, once a second.
 func parseURL(raw string) (*url.URL, error) {
 	whole, short := raw, !strings.Contains(raw, "://")
 	if short {
@@ -63,15 +63,23 @@ func parseURL(raw string) (*url.URL, error) {
 		}
 	}
 	u, err := url.Parse(whole)
-	raw = redact.URL(raw) // in messages
+	raw = redact.URL(raw) // for error messages
 	if err != nil {
 		return nil, fmt.Errorf("%q is not host:port or a URL: %w", raw, errors.Unwrap(err))
 	}
 	switch {
 	case u.User != nil:
-		return nil, fmt.Errorf("%q comes with a user name, which others on this machine can see;\nput it into the file of --http.config.file", u.Host)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || short && u.Port() == "":
-		return nil, fmt.Errorf("%q is not host:port, http://host:port or https://host:port,\nwith the path of a page at most", raw)
+		return nil, fmt.Errorf(
+			"%q comes with a user name, which others on this machine can see;\n"+
+				"put it into the file of --http.config.file",
+			u.Host,
+		)
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", short && u.Port() == "",
+		u.RawQuery != "", u.ForceQuery, u.Fragment != "":
+		return nil, fmt.Errorf(
+			"%q is not host:port, http://host:port or https://host:port,\nwith the path of a page at most",
+			raw,
+		)
 	}
 	if port := u.Port(); port != "" {
 		if _, err := net.LookupPort("tcp", port); err != nil {
@@ -81,29 +89,39 @@ func parseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// String returns the URL, cleaned.
+// String returns the cleaned URL.
 func (e *Endpoint) String() string { return clean(e.base.String()) }
 
-// Name returns the host and port, cleaned, and the path if there is one.
+// Name returns the cleaned host, port and path.
 func (e *Endpoint) Name() string { return clean(e.base.Host + strings.TrimRight(e.base.Path, "/")) }
 
-// Same reports whether two endpoints have the same page, so that it would be added up twice.
+// Same reports whether two endpoints have the same page, whose calls would be counted twice.
 func (e *Endpoint) Same(other *Endpoint) bool { return e.page.String() == other.page.String() }
 
-// requestTimeout is how long a page may take. Only tests change it.
+// requestTimeout limits a request. Only tests change it.
 var requestTimeout = 10 * time.Second
 
-// get requests a page of a media type, and has its body read. It may take as long as requestTimeout, body included. Its errors are cleaned,
-// and without the query: they are for people, and on the screen each second.
-func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values, kind string, read func(io.Reader) error) error {
+// get requests a page of a media type and passes its body to read. requestTimeout includes the body. Errors are cleaned
+// and do not contain the query, because the screen shows them each second.
+func (e *Endpoint) get(
+	ctx context.Context,
+	u *url.URL,
+	query url.Values,
+	kind string,
+	read func(io.Reader) error,
+) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("no answer in %v", requestTimeout))
 	defer cancel()
 	asked := *u
 	asked.RawQuery = query.Encode()
-	req := &http.Request{Method: http.MethodGet, URL: &asked, Header: http.Header{"Accept": {kind}, "User-Agent": {"windowstat/" + collector.Version()}}}
+	req := &http.Request{
+		Method: http.MethodGet,
+		URL:    &asked,
+		Header: http.Header{"Accept": {kind}, "User-Agent": {"windowstat/" + collector.Version()}},
+	}
 	resp, err := e.client.Do(req.WithContext(ctx))
 	if err != nil {
-		return redact.Error(errors.Unwrap(err)) // without the URL, which is shown elsewhere
+		return redact.Error(errors.Unwrap(err)) // without the URL, which is on the screen anyway
 	}
 	defer resp.Body.Close()
 	is, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -116,18 +134,20 @@ func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values, kind s
 	return read(resp.Body)
 }
 
-// statusError is the status of a response if it is not 200. The reader asks for something else after some of them.
+// statusError is the status of a response other than 200. Callers send a different request after some of them.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprint(int(e), " ", http.StatusText(int(e))) }
 
-// refusal is the error for a response, with the first line of its body if that says more than the status.
+// refusal returns the error for a response. It includes the first line of the body if that is more specific than the
+// status.
 func refusal(u *url.URL, resp *http.Response, kind string) error {
 	const enough = 200
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
 	first, _, _ := strings.Cut(string(b), "\n")
 	err := fmt.Errorf("%s: %w", clean(u.String()), statusError(resp.StatusCode))
-	if (kind == "text/plain" || kind == "") && first != "" && first != http.StatusText(resp.StatusCode) && resp.StatusCode != http.StatusNotFound {
+	if (kind == "text/plain" || kind == "") && first != "" && first != http.StatusText(resp.StatusCode) &&
+		resp.StatusCode != http.StatusNotFound {
 		err = fmt.Errorf("%w: %s", err, redact.Excerpt(first, resp, ""))
 	}
 	return err

@@ -36,7 +36,9 @@ func TestURLs(t *testing.T) {
 		"http://x/\x1b[2J":          "invalid control character",
 	} {
 		_, err := NewEndpoint(raw, nil)
-		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) || strings.Contains(got, "secret") || strings.Contains(got, "\x1b") {
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) ||
+			strings.Contains(got, "secret") ||
+			strings.Contains(got, "\x1b") {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}

@@ -26,7 +26,9 @@ func TestWhereThePageIs(t *testing.T) {
 		})
 	}
 	html := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") })
-	refusal := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\x1b[2J entry", http.StatusForbidden) })
+	refusal := http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\x1b[2J entry", http.StatusForbidden) },
+	)
 	type pages = map[string]http.Handler
 	for _, tc := range []struct {
 		pages pages
@@ -41,7 +43,8 @@ func TestWhereThePageIs(t *testing.T) {
 		{pages{"/a/b/seconds": s.seconds}, "/a/b/seconds/", "/a/b/seconds"},
 		{pages{"/metrics": metrics}, "", "/metrics/seconds: 404 Not Found\n" + errNoSeconds.Error()},
 		{pages{"/metrics": metrics}, "/metrics", "/metrics/seconds: 404 Not Found\n" + errNoSeconds.Error()},
-		{pages{"/": metrics}, "", "/metrics/seconds has metrics, but no seconds\n"}, // the handler alone, whatever the path
+		// The handler alone, whatever the path.
+		{pages{"/": metrics}, "", "/metrics/seconds has metrics, but no seconds\n"},
 		{pages{"/a": metrics}, "", "404 Not Found\n" + errNoSeconds.Error()},
 		{pages{"/": html}, "", `is "text/html", and not "text/plain"`},
 		{pages{"/": refusal}, "", `403 Forbidden: no\x1b[2J entry`},

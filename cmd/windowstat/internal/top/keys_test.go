@@ -90,7 +90,9 @@ func TestKeys(t *testing.T) {
 		t.Errorf("it is shown as\n%s", got)
 	}
 	press(u, "esc")
-	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "RESOURCE") || !strings.Contains(got, "  1 resource") || strings.Contains(got, "GET /b") {
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "RESOURCE") ||
+		!strings.Contains(got, "  1 resource") ||
+		strings.Contains(got, "GET /b") {
 		t.Errorf("it is shown as\n%s", got)
 	}
 	// A selection stays with its resource, and on the screen.

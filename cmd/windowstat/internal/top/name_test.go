@@ -87,7 +87,8 @@ func FuzzClean(f *testing.F) {
 			}
 		}
 		short := fit(x, width)
-		if w := uniseg.StringWidth(short); w > max(width, 0) || short != x && !strings.HasSuffix(short, "…") && width > 0 {
+		if w := uniseg.StringWidth(short); w > max(width, 0) ||
+			short != x && !strings.HasSuffix(short, "…") && width > 0 {
 			t.Errorf("%+q in %d: %+q is %d wide", x, width, short, w)
 		}
 	})

@@ -34,7 +34,13 @@ func TestOnce(t *testing.T) {
 	at := s.now.Unix() - 1
 	row := func(f string) string { return fmt.Sprintf("%d\t%s\n", at, strings.ReplaceAll(f, " ", "\t")) }
 	head := "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight_avg\tpeak\tkind\tresource\n"
-	a, b, c := row(`4 0 1 1.875 2.5 0.008 7 resource a`), row(`0 1 0 - - 0 0 resource b\t\x1b[2J`), row(`1 0 0 - - 1 1 resource c`)
+	a, b, c := row(
+		`4 0 1 1.875 2.5 0.008 7 resource a`,
+	), row(
+		`0 1 0 - - 0 0 resource b\t\x1b[2J`,
+	), row(
+		`1 0 0 - - 1 1 resource c`,
+	)
 	for _, tc := range []struct {
 		o    Options
 		want string
@@ -49,7 +55,8 @@ func TestOnce(t *testing.T) {
 		}
 	}
 	open.Exit(nil)
-	if err := Once(t.Context(), io.Discard, []*Endpoint{newEndpoint(t, base)}, Options{Sort: "size"}); err == nil || !strings.Contains(err.Error(), "p99") {
+	if err := Once(t.Context(), io.Discard, []*Endpoint{newEndpoint(t, base)}, Options{Sort: "size"}); err == nil ||
+		!strings.Contains(err.Error(), "p99") {
 		t.Error(err)
 	}
 }

@@ -36,7 +36,8 @@ func TestTooLarge(t *testing.T) {
 			}
 			panic(http.ErrAbortHandler)
 		}))
-		if a := newReader(t, server.URL).read(t.Context(), inbound); a.err == nil || !strings.Contains(a.err.Error(), tc.want) {
+		if a := newReader(t, server.URL).read(t.Context(), inbound); a.err == nil ||
+			!strings.Contains(a.err.Error(), tc.want) {
 			t.Errorf("%.5q: %v", tc.line, a.err)
 		}
 		server.Close()
@@ -47,7 +48,10 @@ func TestTooLarge(t *testing.T) {
 func TestPageWithoutTypes(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
-		_, _ = io.WriteString(w, "windowstat_persecond_run 1 1767323045000\nwindowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n")
+		_, _ = io.WriteString(
+			w,
+			"windowstat_persecond_run 1 1767323045000\nwindowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n",
+		)
 	}))
 	defer server.Close()
 	if got := once(t, server.URL, Options{}); !strings.Contains(got, "\t7\t-\t") {

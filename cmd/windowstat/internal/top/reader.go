@@ -20,37 +20,38 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// few is how many missed seconds are requested at once.
+// few is the maximum number of missed seconds that are requested together, with all metrics.
 const few = 5
 
-// maxPast is how many seconds of all resources together are requested at once, but a minute of each.
+// maxPast limits a request for the past: the number of seconds times the number of resources. A minute is always
+// allowed.
 const maxPast = 300_000
 
-// answer is the result of one poll.
+// answer is the result of a poll.
 type answer struct {
 	samples []sample
-	newest  int64  // the last finished second; 0 if there is none yet
-	detail  detail // of what is selected
+	newest  int64  // the last sealed second, or 0 before the first one
+	detail  detail // of the selected resource, and the trouble
 	err     error
 }
 
-// read requests the last second, some of what is missing before it, and the detail of a resource that is selected. Only one request of a
-// target is under way, and the answer is taken before the next.
+// read requests the last second, missing seconds before it, and the details of the selected resource. A target has at
+// most one read at a time, and its result is applied before the next one.
 //
-// The last second is requested with all metrics. What is missing before it is requested at once if it is a few seconds, and otherwise, as
-// at the beginning, one metric each time, so that no response is very large and the first comes soon.
+// The last second has all metrics. A few missing seconds are requested together. A longer past, such as at the
+// beginning, is requested one metric at a time, so the first response arrives soon and no response is very large.
 func (t *target) read(ctx context.Context, selected string) (a answer) {
 	a.samples, a.newest, a.err = t.poll(ctx)
 	if a.err != nil {
-		t.all = false // the service may be another one
+		t.all = false // another service may have the address now
 	} else if selected != inbound || t.alarms {
 		a.detail = t.endpoint.detail(ctx, selected)
 	}
 	return a
 }
 
-// poll requests the last second, and what is missing. Services whose logs have no response times do not know the metrics of these, and
-// refuse requests that name one.
+// poll requests the last second and the missing ones. A service whose logs have no response times lacks some metrics,
+// and rejects a request that names them. poll then requests all metrics that the service has.
 func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err error) {
 	samples, newest, err = t.ask(ctx, 1, 0, metrics)
 	if errors.Is(err, statusError(http.StatusBadRequest)) && !t.all {
@@ -66,10 +67,10 @@ func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err 
 	if err != nil || newest == 0 {
 		return nil, 0, err
 	}
-	// How far back a minute or more can be asked for depends on how many resources there are, and the last second tells that.
+	// The allowed number of seconds depends on the number of resources, which the last second shows.
 	resources := int64(1)
 	for i := range samples {
-		if samples[i].metric == pass { // each has its passes
+		if samples[i].metric == pass { // each resource has passes
 			resources++
 		}
 	}
@@ -80,32 +81,38 @@ func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err 
 	return append(samples, missed...), newest, nil
 }
 
-// missed returns what is missing before the newest second, some of the last so many. It depends on the gap: none, a few seconds, or more
-// than that, as before the first second. What is being read of a longer past goes on when a short gap is closed.
+// missed returns the missing seconds before the newest one, within the last kept seconds. A short gap is requested with
+// all metrics. A longer gap starts the reads of the past, one metric for each call. A short gap does not interrupt
+// them.
 func (t *target) missed(ctx context.Context, newest, kept int64) (samples []sample, err error) {
 	gap := newest - t.newest - 1
 	switch {
 	case gap > few:
-		t.past, t.window = 0, min(gap+int64(metrics)+2, kept) // a second ends with each poll that it takes
+		t.past, t.window = 0, min(gap+int64(metrics)+2, kept) // each poll of the past takes about a second
 	case gap > 0:
-		samples, _, err = t.ask(ctx, gap+2, 0, metrics) // a second may end meanwhile
+		samples, _, err = t.ask(ctx, gap+2, 0, metrics) // a second may end during the request
 		return samples, err
 	case t.past == metrics:
 		return nil, nil
 	}
 	samples, _, err = t.ask(ctx, t.window, t.past, t.past+1)
-	if errors.Is(err, statusError(http.StatusBadRequest)) && t.window > minute { // it keeps less, or sends less at a time
-		t.window = minute // of which it sends what it can
+	if errors.Is(err, statusError(http.StatusBadRequest)) &&
+		t.window > minute { // the service keeps fewer seconds or sends fewer
+		t.window = minute // always allowed; the service may send fewer seconds
 		samples, _, err = t.ask(ctx, minute, t.past, t.past+1)
 	}
 	t.past++
 	return samples, err
 }
 
-// errNoSeconds ends the error of an endpoint without a per-second page.
-var errNoSeconds = errors.New("there is no per-second page; pass host:port of a service that serves\n" + defaultPage + " (package exporter), or the URL of that page")
+// errNoSeconds is part of the error for an endpoint without a per-second page.
+var errNoSeconds = errors.New(
+	"there is no per-second page; pass host:port of a service that serves\n" + defaultPage +
+		" (package exporter), or the URL of that page",
+)
 
-// ask requests the last seconds of the metrics from one to before another. Of a minute the endpoint may send fewer.
+// ask requests the last seconds, with the metrics from one up to but not including another. If the window is a minute,
+// the service may send fewer seconds.
 func (t *target) ask(ctx context.Context, window int64, from, to metric) (samples []sample, newest int64, err error) {
 	q := url.Values{}
 	for _, name := range onPage[from:to] {
@@ -123,14 +130,14 @@ func (t *target) ask(ctx context.Context, window int64, from, to metric) (sample
 	return samples, newest, err
 }
 
-// The bounds of a page: more than a per-second page sends by default. A parsed line takes far more memory than it has
-// bytes, and one with very many labels takes too much time.
+// The bounds of a response. A per-second page is smaller by default. A parsed line needs far more memory than its
+// bytes, and a line with very many labels takes too much time.
 const (
 	maxPage  = 80 << 20
 	maxLines = 1_000_000
 )
 
-// sample is one value of a resource in a second.
+// sample is a value of a resource in a second.
 type sample struct {
 	resource string
 	unix     int64
@@ -138,11 +145,12 @@ type sample struct {
 	value    float64
 }
 
-// inbound is all inbound traffic, in the place of a resource: no resource has an empty name.
+// inbound represents all inbound traffic instead of a resource. No resource has an empty name.
 const inbound = ""
 
-// readPage reads the samples of a per-second page in Prometheus's text format, and its last second, 0 if it has none. It reads the page
-// before it parses it: the parser has no bounds, and takes a response that broke off for one in a wrong format.
+// readPage reads the samples of a per-second page in Prometheus's text format. It also returns the last second of the
+// page, or 0 for a page without seconds. It reads the page before it parses it, because the parser has no bounds, and
+// reports a truncated response as an invalid format.
 func readPage(r io.Reader) (all []sample, newest int64, err error) {
 	var text bytes.Buffer
 	scanner := bufio.NewScanner(r)
@@ -167,8 +175,8 @@ func readPage(r io.Reader) (all []sample, newest int64, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("the answer is not in Prometheus's text format: %w", redact.Error(err))
 	}
-	// The metric run is there of every second, whatever is asked for and whether or not anything was counted, so it tells the page from
-	// others and is its clock. Series of resources have the label resource, those of all inbound traffic have not.
+	// Each second has the metric run, for any query and without any calls. It identifies a per-second page, and is its
+	// clock. Series of resources have the label resource; series of all inbound traffic do not.
 	for full, family := range page {
 		_, name, _ := strings.Cut(full, "persecond_")
 		name, isTotal := strings.CutPrefix(name, "inbound_")
@@ -180,18 +188,22 @@ func readPage(r io.Reader) (all []sample, newest int64, err error) {
 					resource = label.GetValue()
 				}
 			}
-			value := x.GetUntyped().GetValue() + x.GetGauge().GetValue() // a proxy may have dropped the type
+			value := x.GetUntyped().GetValue() + x.GetGauge().GetValue() // a proxy may have removed the type
 			switch n := len(resource); {
 			case name == "run":
 				newest = max(newest, unix)
 			case n > collector.MaxNameLength:
-				return nil, 0, fmt.Errorf("a resource has a name of %d bytes, and windowstat has none of more than %d", n, collector.MaxNameLength)
+				return nil, 0, fmt.Errorf(
+					"a resource has a name of %d bytes, and windowstat has none of more than %d",
+					n,
+					collector.MaxNameLength,
+				)
 			case m >= 0 && isTotal == (resource == inbound) && unix > 0 && !math.IsInf(value, 0):
 				all = append(all, sample{resource, unix, metric(m), value})
 			}
 		}
 	}
-	if newest == 0 && len(page) > 0 { // it is empty until the first second ends
+	if newest == 0 && len(page) > 0 { // a page is empty until the first second ends
 		err = errNoSeconds
 	}
 	return all, newest, err

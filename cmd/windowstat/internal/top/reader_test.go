@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A second is read once, however often it is asked for; what was missed is read later, and a scraper with a cursor of the
-// same address gets all the same.
+// A second is read once, however often it is asked for; what was missed is read later, and a scraper with a cursor of
+// the same address gets all the same.
 func TestReaderGetsEverySecond(t *testing.T) {
 	s := newService(t)
 	r := newReader(t, s.serve(t))
@@ -139,8 +139,8 @@ func TestSizeOfAnswers(t *testing.T) {
 	}
 }
 
-// Of a service with thousands of resources a minute is asked for, also where all are idle and a second has little more than their
-// passes: a page refuses longer windows of so many.
+// Of a service with thousands of resources a minute is asked for, also where all are idle and a second has little more
+// than their passes: a page refuses longer windows of so many.
 func TestManyIdleResources(t *testing.T) {
 	var idle strings.Builder
 	idle.WriteString("windowstat_persecond_run 1 1767323045000\n")
@@ -164,7 +164,8 @@ func TestManyIdleResources(t *testing.T) {
 	}
 }
 
-// A resource that has been idle for more than a minute is shown as idle, not as unknown, and no second is asked for twice.
+// A resource that has been idle for more than a minute is shown as idle, not as unknown, and no second is asked for
+// twice.
 func TestIdleIsZero(t *testing.T) {
 	s := newService(t)
 	r := newReader(t, s.serve(t))
@@ -176,7 +177,13 @@ func TestIdleIsZero(t *testing.T) {
 		}
 		r.take(a, s.now)
 		if r.newest != s.now.Unix()-1 || second > 80 && len(a.samples) > 2 {
-			t.Errorf("%d seconds on: the newest is %d, want %d; %d samples", second, r.newest, s.now.Unix()-1, len(a.samples))
+			t.Errorf(
+				"%d seconds on: the newest is %d, want %d; %d samples",
+				second,
+				r.newest,
+				s.now.Unix()-1,
+				len(a.samples),
+			)
 		}
 		s.end()
 	}
@@ -189,7 +196,8 @@ func TestIdleIsZero(t *testing.T) {
 	s.calls("a", 7, time.Millisecond)
 	again := r.read(t.Context(), inbound)
 	r.take(again, s.now)
-	if now := newLine(key{name: "a"}, []*target{r}, r.newest).values; now[pass] != 7 || now[complete] != 7 || now[rtSum] <= 0 {
+	if now := newLine(key{name: "a"}, []*target{r}, r.newest).values; now[pass] != 7 || now[complete] != 7 ||
+		now[rtSum] <= 0 {
 		t.Errorf("%+v", now)
 	}
 }

@@ -1,9 +1,10 @@
-// Package top shows what an endpoint of windowstat counts, second by second, in a terminal ([Run]) or as text ([Once]).
+// Package top shows the seconds of services in a terminal ([Run]) or as text ([Once]).
 //
-// It requests the last second from the per-second page, at the beginning the ten minutes before, and the seconds that it
-// missed; of ten thousand resources it keeps a minute only. It uses no cursor, so it takes nothing from Prometheus or
-// VictoriaMetrics. What the per-second page does not have of a resource, such as its limits and origins, it requests from the live page
-// beside it while that is selected. All that comes from the endpoint is bounded, and cleaned before it reaches the terminal.
+// It requests the last second from the per-second page of a service. At the beginning it also requests the ten minutes
+// before, and later the seconds that it missed. With ten thousand resources it keeps only a minute. It uses no cursor,
+// so it takes nothing from Prometheus or VictoriaMetrics. The trouble of the service, and the limits and origins of a
+// selected resource, come from the live page next to the metrics page. All data of a service is bounded, and cleaned
+// before it reaches the terminal.
 package top
 
 import (
@@ -22,8 +23,9 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Run shows endpoints, of which there is one at least, on a screen, which must not be initialized yet, until the user quits or ctx
-// ends. Then it restores the terminal, and leaves no goroutine. A failing endpoint is no error: Run keeps polling.
+// Run shows at least one endpoint on a screen until the user quits or ctx ends. The screen must not be initialized. Run
+// restores the terminal, and all its goroutines have ended when it returns. A failing endpoint is not an error: Run
+// continues to poll it.
 func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {
@@ -36,7 +38,7 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer screen.Fini() // first of all, even on a panic
+	defer screen.Fini() // before all other deferred calls, also after a panic
 	events := make(chan tcell.Event, 100)
 	all.Go(func() { screen.ChannelEvents(events, ctx.Done()) })
 
@@ -79,12 +81,12 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 	}
 }
 
-// late is how long after its end a second is requested, if the clocks agree. Otherwise it shows up later, by less than a
-// second.
+// late is the time between the end of a second and its request, if the clocks agree. If they do not, the second appears
+// later, by less than a second.
 const late = 100 * time.Millisecond
 
-// poll reads a target, and returns what is to be done with the answer. If it panics, that is to be done by the goroutine that can
-// restore the terminal.
+// poll reads a target. It returns a function that applies the result, for the goroutine that draws. If poll panics,
+// that function panics instead, because only the goroutine that draws can restore the terminal.
 func poll(ctx context.Context, t *target, selected string) (take func()) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -110,7 +112,7 @@ type Options struct {
 	Filter string
 }
 
-// order returns the order of the table.
+// order returns the order of the table, or an error for an unknown column.
 func (o Options) order() (order, error) {
 	var names []string
 	for i, c := range columns {
@@ -122,21 +124,22 @@ func (o Options) order() (order, error) {
 	return order{}, fmt.Errorf("%q is not one of\n%s", o.Sort, strings.Join(names, ", "))
 }
 
-// Check reports what is wrong with the options.
+// Check returns an error if the options are invalid.
 func (o Options) Check() error {
 	_, err := o.order()
 	return err
 }
 
-// Once writes the last finished second as text: a line for the total and for every resource, columns separated by tabs, below
-// a line with their names. The columns are the Unix time of the second; calls that passed, were blocked, failed; the mean
-// and the p99 of response times in milliseconds; how many calls were in flight on average; the most that passed
-// in any sliding second of the last minute; the kind of the line; with several endpoints the host and port; and the resource,
-// escaped as in a Go string.
+// Once writes the last sealed second as text: a line for the total and for each resource. Tabs separate the columns,
+// and the first line has their names. The columns are: the Unix time of the second; the passed, blocked and failed
+// calls; the average and the p99 of the response times in milliseconds; the average number of calls in flight; the
+// highest number of passes in any sliding second of the last minute; the kind of the line; with several endpoints the
+// host and port; and the resource, escaped as in a Go string.
 //
-// The total comes first, whatever the filter: its kind is inbound, and it has no resource. Where nothing is inbound there is none. The
-// other lines have the kind resource. An unknown value is "-", such as the response time if no call ended. Several endpoints are
-// not added up, and each may have another last second. If one cannot be read, the others are written, and it is the error.
+// The total has the kind inbound and no resource. It comes first and ignores the filter. A service without inbound
+// calls has no total. The other lines have the kind resource. An unknown value is "-", such as the response time if no
+// call ended. Endpoints are not added up, and each may have a different last second. If an endpoint cannot be read,
+// Once writes the others and returns an error.
 func Once(ctx context.Context, w io.Writer, endpoints []*Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {
@@ -159,7 +162,7 @@ func Once(ctx context.Context, w io.Writer, endpoints []*Endpoint, o Options) er
 	return errors.Join(errs...)
 }
 
-// write writes the table as text, with a column of targets if there are several.
+// write writes the table as text. With several targets it has a column for them.
 func (x *table) write(w io.Writer, several bool) error {
 	out := bufio.NewWriter(w)
 	row := func(second, kind, target, name string, of func(*column) string) {
@@ -178,7 +181,13 @@ func (x *table) write(w io.Writer, several bool) error {
 		if l.name == inbound {
 			kind, name = kindInbound, ""
 		}
-		row(strconv.FormatInt(l.unix, 10), kind, l.target, name, func(c *column) string { return exactly(c.value(&l) / c.unit) })
+		row(
+			strconv.FormatInt(l.unix, 10),
+			kind,
+			l.target,
+			name,
+			func(c *column) string { return exactly(c.value(&l) / c.unit) },
+		)
 	}
 	return out.Flush()
 }

@@ -26,7 +26,12 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // within runs a service and the screen on it for a time of its own, and fails if anything is left running.
-func within(t *testing.T, h func(*collector.Collector) http.Handler, do func(s tcell.SimulationScreen, c *collector.Collector, quit func()), want func(any, error)) {
+func within(
+	t *testing.T,
+	h func(*collector.Collector) http.Handler,
+	do func(s tcell.SimulationScreen, c *collector.Collector, quit func()),
+	want func(any, error),
+) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := collector.New(collector.Options{})
 		if err != nil {
@@ -95,7 +100,9 @@ func TestRun(t *testing.T) {
 			s.SetSize(40, 10)
 			time.Sleep(3 * time.Second)
 			synctest.Wait()
-			if got := contents(t, s); len(got) != 10 || !strings.HasPrefix(got[0], "http://service  PAST 00:00:04, 3 s back") || !strings.Contains(strings.Join(got, "\n"), " 4 ") {
+			if got := contents(t, s); len(got) != 10 ||
+				!strings.HasPrefix(got[0], "http://service  PAST 00:00:04, 3 s back") ||
+				!strings.Contains(strings.Join(got, "\n"), " 4 ") {
 				t.Errorf("%q", got)
 			}
 			s.InjectKey(tcell.KeyRune, ' ', 0)
@@ -139,7 +146,9 @@ func TestRunWithoutDetails(t *testing.T) {
 		s.InjectKey(tcell.KeyEnter, 0, 0)
 		time.Sleep(6500 * time.Millisecond)
 		synctest.Wait()
-		if got := strings.Join(contents(t, s), "\n"); !strings.Contains(got, "codes: ") || !strings.Contains(got, "SECOND ") || !strings.Contains(got, " 00:00:07 ") && !strings.Contains(got, " 00:00:06 ") {
+		if got := strings.Join(contents(t, s), "\n"); !strings.Contains(got, "codes: ") ||
+			!strings.Contains(got, "SECOND ") ||
+			!strings.Contains(got, " 00:00:07 ") && !strings.Contains(got, " 00:00:06 ") {
 			t.Errorf("got\n%s", got)
 		}
 		quit()
@@ -170,7 +179,8 @@ func TestRunGivesBackTheTerminal(t *testing.T) {
 // A terminal that cannot be used is an error, and nothing is left running.
 func TestRunWithoutATerminal(t *testing.T) {
 	s := tcell.NewSimulationScreen("nonsense")
-	if err := Run(t.Context(), s, []*Endpoint{newEndpoint(t, "http://x")}, Options{}); err == nil || !strings.Contains(err.Error(), "terminal cannot be used") {
+	if err := Run(t.Context(), s, []*Endpoint{newEndpoint(t, "http://x")}, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "terminal cannot be used") {
 		t.Error(err)
 	}
 	if err := Run(t.Context(), s, []*Endpoint{newEndpoint(t, "http://x")}, Options{Sort: "x"}); err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// The styles of the screen. A terminal without colours shows them without colours.
+// The styles of the screen. A terminal without colors ignores the colors.
 var (
 	plain    = tcell.StyleDefault
 	bold     = plain.Bold(true)
@@ -27,13 +27,13 @@ var (
 	measured = plain.Foreground(tcell.ColorGreen)
 )
 
-// span is a part of a line of the screen: cleaned text in a style.
+// span is a part of a line of the screen: cleaned text with a style.
 type span struct {
 	text  string
 	style tcell.Style
 }
 
-// lines are lines of one style.
+// lines returns lines with the same style.
 func lines(style tcell.Style, texts ...string) (list [][]span) {
 	for _, text := range texts {
 		list = append(list, []span{{text, style}})
@@ -41,13 +41,14 @@ func lines(style tcell.Style, texts ...string) (list [][]span) {
 	return list
 }
 
-// draw draws everything: what is wrong, the title, then the help, the seconds of what is selected, or the table, and last the keys. It
-// makes all lines anew each time, and the library sends the terminal what has changed. All text on the screen is cleaned: a name of
-// a resource must not move the cursor, nor be wider than it says.
+// draw draws the whole screen: failures, the title, the trouble, then the help, the seconds of the selected line or the
+// table, and finally the keys. It computes all lines for each frame, and the library sends only changed cells to the
+// terminal. All text is cleaned, because a name of a resource must neither move the cursor nor be wider than its
+// computed width.
 func (u *ui) draw(s tcell.Screen, now time.Time) {
 	s.Clear()
 	width, height := s.Size()
-	height = max(height-1, 0) // the last line has the keys
+	height = max(height-1, 0) // without the line of keys
 	x := u.table()
 	var screen [][]span
 	_, last := latest(u.targets)
@@ -102,7 +103,7 @@ func (u *ui) alarms(width int) (list [][]span) {
 	return list
 }
 
-// currentAlarm returns the trouble of the target, which is empty while the target does not respond.
+// currentAlarm returns the trouble of the target. The trouble is empty while the target does not respond.
 func (t *target) currentAlarm() *alarm {
 	if !t.away.IsZero() {
 		return new(alarm)
@@ -116,7 +117,7 @@ func (u *ui) troubled(l *line) bool {
 	return u.past == 0 && slices.ContainsFunc(l.scope, inTrouble)
 }
 
-// title says what the table is of.
+// title describes the table: the target, the second and the number of resources.
 func (u *ui) title(x *table) []span {
 	name := u.targets[0].endpoint.String()
 	if n := len(u.targets); n > 1 {
@@ -143,10 +144,10 @@ func (u *ui) title(x *table) []span {
 	return line
 }
 
-// clock shows a second in the time zone of the terminal.
+// clock formats a second in the time zone of the terminal.
 func clock(unix int64) string { return time.Unix(unix, 0).Format(time.TimeOnly) }
 
-// foot is the last line: the keys, or what is typed.
+// foot returns the last line: the keys, or the filter while the user types it.
 func (u *ui) foot() []span {
 	if u.typing {
 		return []span{{"filter: " + clean(u.filter), bold}}
@@ -154,24 +155,24 @@ func (u *ui) foot() []span {
 	return []span{{"q quit  ? help  / filter  ←→ sort  ↑↓ select  enter seconds  esc back  [ ] past", faint}}
 }
 
-// The least widths of names and graphs. A narrower graph is left out.
+// Minimum widths of names and graphs. A narrower graph is omitted.
 const (
 	leastName  = 10
 	leastGraph = 8
 )
 
-// rows are the heading, the totals and as many resources as fit.
+// rows returns the heading, the totals, and as many resources as fit.
 //
-// The columns of numbers have widths of their own. Names have what the longest one needs; the graph has the rest, a minute at most. If
-// both do not fit, names are cut to 20 characters first, and if the graph is narrower than eight seconds then, it is left out and
-// names have its place. What does not fit either is cut at the edge of the screen.
+// Columns of numbers have fixed widths. Names have the width of the longest name; the graph has the rest, at most a
+// minute. If both do not fit, names are cut to 20 characters at least. If the graph still has fewer than eight seconds,
+// it is omitted, and the names use its width. A line that is still too long is cut at the edge of the screen.
 func (u *ui) rows(s tcell.Screen, x *table, width, height int) [][]span {
 	names, targets := leastName, 0
 	for _, l := range x.lines {
 		names = max(names, uniseg.StringWidth(l.shown))
 	}
 	for _, t := range u.targets {
-		if u.apart { // their names are whole
+		if u.apart { // names of targets are not cut
 			targets = max(targets, 1+uniseg.StringWidth(t.name))
 		}
 	}
@@ -179,7 +180,10 @@ func (u *ui) rows(s tcell.Screen, x *table, width, height int) [][]span {
 	for _, c := range columns {
 		rest -= c.width
 	}
-	name := min(names+targets, max(rest-1-leastGraph, 2*leastName+targets)) // longer names give way to the graph
+	name := min(
+		names+targets,
+		max(rest-1-leastGraph, 2*leastName+targets),
+	) // longer names are cut before the graph is omitted
 	bars, title := min(rest-name-1, minute), ""
 	if bars < leastGraph {
 		name, bars = max(rest, leastName), 0
@@ -188,7 +192,7 @@ func (u *ui) rows(s tcell.Screen, x *table, width, height int) [][]span {
 	}
 	list := [][]span{u.heading(columns[0].title, name, title, width)}
 	height--
-	u.height = max(height-len(x.totals), 0) // the totals stay, the resources below them are moved
+	u.height = max(height-len(x.totals), 0) // only resources scroll, not the totals
 	at := u.position(x.lines)
 	if u.offset = min(max(u.offset, at-u.height+1), max(at, 0)); at < 0 {
 		u.offset = 0
@@ -206,16 +210,24 @@ func (u *ui) rows(s tcell.Screen, x *table, width, height int) [][]span {
 		if u.apart {
 			text = pad(l.shown, name-targets) + " " + pad(l.target, targets-1)
 		}
-		list = append(list, append(u.numbers(text, &l, style), span{" " + graph(l.passes(bars), s.CharacterSet() == "UTF-8"), measured.Dim(u.away())}))
+		list = append(
+			list,
+			append(
+				u.numbers(text, &l, style),
+				span{" " + graph(l.passes(bars), s.CharacterSet() == "UTF-8"), measured.Dim(u.away())},
+			),
+		)
 	}
 	if len(x.lines) == 0 && u.now() > 0 {
-		list = append(list, lines(faint, "no resources", "esc shows those without the filter")[:1+min(len(u.filter), 1)]...)
+		list = append(
+			list,
+			lines(faint, "no resources", "esc shows those without the filter")[:1+min(len(u.filter), 1)]...)
 	}
 	return list
 }
 
-// heading are the titles of the columns, with that of names of a width, and of the graph. It fills the line, and marks the column that
-// the table is sorted by; seconds are not sorted.
+// heading returns a full line with the titles of the columns. The column of names has the width name, and its title is
+// names. The heading marks the sort column, except above seconds, which are not sorted.
 func (u *ui) heading(names string, name int, graph string, width int) []span {
 	line := []span{{pad(names, name), heading}}
 	for _, c := range columns[1:] {
@@ -228,7 +240,7 @@ func (u *ui) heading(names string, name int, graph string, width int) []span {
 	return append(line, span{pad(graph, width-name), heading})
 }
 
-// numbers are a name and the numbers of a second. If no target answers they are not of the present any more, and dimmed.
+// numbers returns a name with the numbers of a second, dimmed while no target responds.
 func (u *ui) numbers(name string, l *line, style tcell.Style) []span {
 	style = style.Dim(u.away())
 	line := []span{{name, style}}
@@ -242,7 +254,7 @@ func (u *ui) numbers(name string, l *line, style tcell.Style) []span {
 	return line
 }
 
-// seconds are those of what is selected up to the one that is shown, the newest first.
+// seconds returns the details of the selected line, and its seconds, the newest first.
 func (u *ui) seconds(width, height int) [][]span {
 	l := newLine(u.selected.key, u.selected.scope, u.now())
 	list := lines(bold, strings.TrimSpace(l.shown+"  "+l.target))
@@ -254,13 +266,13 @@ func (u *ui) seconds(width, height int) [][]span {
 	return list
 }
 
-// pad brings a cleaned text to a width.
+// pad cuts or fills a cleaned text to a width.
 func pad(s string, width int) string {
 	s = fit(s, width)
 	return s + strings.Repeat(" ", max(width-uniseg.StringWidth(s), 0))
 }
 
-// wrapped divides cleaned text into lines of a width. The end of an error says most, so it is not cut.
+// wrapped splits cleaned text into lines of a width. It keeps the end, which is the most specific part of an error.
 func wrapped(text string, width int) (list []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
@@ -272,12 +284,13 @@ func wrapped(text string, width int) (list []string) {
 	return append(list, line)
 }
 
-// maxMarks is how many combining characters may follow a character: more would grow into the lines above and below.
+// maxMarks is the maximum number of combining characters after a character. More of them would overlap the lines above
+// and below.
 const maxMarks = 2
 
-// clean escapes untrusted text for a terminal, as in a Go string: control characters, escape sequences, invisible and
-// directional characters, and all but the first of characters that join into one, unless they are combining marks, since
-// terminals disagree on the width of the result. Different texts stay different.
+// clean escapes untrusted text for a terminal, as in a Go string: control characters, escape sequences, and invisible
+// and directional characters. If several characters join into one, it escapes all but the first one and combining
+// marks, because terminals disagree about the width of the result. Different texts remain different.
 func clean(s string) string {
 	var b strings.Builder
 	for state := -1; s != ""; {
@@ -307,7 +320,7 @@ func fit(s string, width int) string {
 	}
 	end, used := 0, 0
 	for g := uniseg.NewGraphemes(s); width > 0 && g.Next(); _, end = g.Positions() {
-		if used += g.Width(); used >= width { // or the "…" does not fit
+		if used += g.Width(); used >= width { // leave a cell for the "…"
 			return s[:end] + "…"
 		}
 	}

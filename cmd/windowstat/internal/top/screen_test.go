@@ -24,8 +24,8 @@ func newScreen(t testing.TB, width, height int) tcell.SimulationScreen {
 	return s
 }
 
-// contents is what stands on a screen, without spaces at the end. It looks at every cell: none may hold what does things, or
-// reach over the edge.
+// contents is what stands on a screen, without spaces at the end. It looks at every cell: none may hold what does
+// things, or reach over the edge.
 func contents(t *testing.T, s tcell.SimulationScreen) []string {
 	t.Helper()
 	cells, width, height := s.GetContents()
@@ -57,7 +57,16 @@ func busy(resources ...string) *ui {
 	for unix := int64(1000); unix < 1070; unix++ {
 		a := answer{newest: unix}
 		for i, name := range resources {
-			v := values{pass: float64(100*i + int(unix%10)), block: 0, complete: 2, exception: float64(i), inFlight: 3, peak: 7, rtSum: 0.1, rtP99: 0.2}
+			v := values{
+				pass:      float64(100*i + int(unix%10)),
+				block:     0,
+				complete:  2,
+				exception: float64(i),
+				inFlight:  3,
+				peak:      7,
+				rtSum:     0.1,
+				rtP99:     0.2,
+			}
 			for m, x := range v {
 				a.samples = append(a.samples, sample{name, unix, metric(m), x})
 			}
@@ -114,7 +123,8 @@ func TestScreenSizes(t *testing.T) {
 					u.targets[0].take(answer{err: err, newest: u.targets[0].newest}, time.Unix(1069, 0))
 					u.draw(s, time.Unix(1070, 0))
 					got := contents(t, s)
-					if size[0] >= 20 && err != nil && !strings.HasPrefix(got[0], "AWAY 1s") && !strings.HasPrefix(got[0], "NOT KNOWN") {
+					if size[0] >= 20 && err != nil && !strings.HasPrefix(got[0], "AWAY 1s") &&
+						!strings.HasPrefix(got[0], "NOT KNOWN") {
 						t.Errorf("%v, %d names, %q: %q", size, len(names), keys, got[0])
 					}
 				}
@@ -122,15 +132,22 @@ func TestScreenSizes(t *testing.T) {
 		}
 		drawn(t, newUI(t, "http://x"), size[0], size[1])
 	}
-	if long := drawn(t, busy(strings.Repeat("x", 200)), 80, 24); !strings.HasSuffix(long[1], " LAST 8 s") || !strings.HasPrefix(long[2], strings.Repeat("x", 20)+"…") {
+	if long := drawn(t, busy(strings.Repeat("x", 200)), 80, 24); !strings.HasSuffix(long[1], " LAST 8 s") ||
+		!strings.HasPrefix(long[2], strings.Repeat("x", 20)+"…") {
 		t.Errorf("%q", long)
 	}
 	small := drawn(t, busy("GET /a", "GET /b"), 20, 5)
-	if want := []string{"http://127.0.0.1:97…", "RESOURCE   PASS/s B…", "GET /b        109  …", "GET /a          9  …", "q quit  ? help  / f…"}; fmt.Sprint(small) != fmt.Sprint(want) {
+	if want := []string{"http://127.0.0.1:97…", "RESOURCE   PASS/s B…", "GET /b        109  …", "GET /a          9  …", "q quit  ? help  / f…"}; fmt.Sprint(
+		small,
+	) != fmt.Sprint(
+		want,
+	) {
 		t.Errorf("%q", small)
 	}
 	large := drawn(t, busy(ordinary...), 300, 80)
-	if !strings.HasPrefix(large[1], "RESOURCE") || !strings.HasSuffix(large[1], "LAST 60 s") || !strings.HasPrefix(large[78], "GET /resource/43") || large[79] == "" {
+	if !strings.HasPrefix(large[1], "RESOURCE") || !strings.HasSuffix(large[1], "LAST 60 s") ||
+		!strings.HasPrefix(large[78], "GET /resource/43") ||
+		large[79] == "" {
 		t.Errorf("%q\n%q\n%q", large[1], large[78], large[79])
 	}
 }
@@ -143,7 +160,8 @@ func TestScreenWithoutUnicode(t *testing.T) {
 	}
 	defer s.Fini()
 	busy("a").draw(s, time.Unix(1070, 0))
-	if got := strings.Join(contents(t, s), "\n"); strings.ContainsAny(got, "▁█") || !strings.Contains(got, " .:-==+*##_.:-==+*##") {
+	if got := strings.Join(contents(t, s), "\n"); strings.ContainsAny(got, "▁█") ||
+		!strings.Contains(got, " .:-==+*##_.:-==+*##") {
 		t.Error(got)
 	}
 }
@@ -156,7 +174,8 @@ func TestAway(t *testing.T) {
 		u.draw(s, time.Unix(1075, 0))
 		cells, width, _ := s.GetContents()
 		for y := 2; y < 6; y++ {
-			if _, _, attributes := cells[y*width].Style.Decompose(); attributes&tcell.AttrDim != 0 && cells[y*width].Runes[0] != ' ' {
+			if _, _, attributes := cells[y*width].Style.Decompose(); attributes&tcell.AttrDim != 0 &&
+				cells[y*width].Runes[0] != ' ' {
 				n++
 			}
 		}

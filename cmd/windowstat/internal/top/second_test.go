@@ -24,7 +24,8 @@ func TestNamesOfMetrics(t *testing.T) {
 			var v, other values
 			v[m], other[m] = 1, 1
 			v.add(other)
-			if adds := c.Kind != node.Peak && c.None == nil; c.Name == strings.TrimSuffix(name, "_seconds") && adds != (v[m] == 2) {
+			if adds := c.Kind != node.Peak && c.None == nil; c.Name == strings.TrimSuffix(name, "_seconds") &&
+				adds != (v[m] == 2) {
 				t.Errorf("%s adds up to %v", name, v[m])
 			}
 		}

@@ -7,20 +7,21 @@ import (
 	"strings"
 )
 
-// key is what a line is about: a resource, or all inbound traffic; of a target, or if that is empty, of all, added up.
+// key identifies a line: a resource or all inbound traffic, of one target or, without a target, of all targets
+// together.
 type key struct{ name, target string }
 
 // line is a line of the table.
 type line struct {
 	key
-	scope  []*target // whose seconds are added up
+	scope  []*target // targets whose seconds are added up
 	shown  string    // the name, cleaned
 	unix   int64     // the second
 	values values
-	by     float64 // what it is sorted by
+	by     float64 // sort value
 }
 
-// newLine makes the line of a second. Nothing of it is kept for the next one, as adding up a resource is a few steps.
+// newLine creates the line of a second. Lines are not kept, because adding up a resource is cheap.
 func newLine(k key, scope []*target, unix int64) line {
 	l := line{key: k, scope: scope, shown: clean(k.name), unix: unix}
 	if k.name == inbound {
@@ -30,11 +31,11 @@ func newLine(k key, scope []*target, unix int64) line {
 	return l
 }
 
-// mean returns the average response time in seconds, NaN if no call ended: 0 by 0.
+// mean returns the average response time in seconds, or NaN (0 divided by 0) if no call ended.
 func (l *line) mean() float64 { return l.values[rtSum] / l.values[complete] }
 
-// peak returns the highest peak of any target in the minute that ends with the second. It looks at sixty seconds, so it is made for the
-// lines on the screen only, unless the table is sorted by it.
+// peak returns the highest peak of any target in the minute that ends with the second. It reads sixty seconds, so it is
+// called only for lines on the screen, or if the table is sorted by it.
 func (l *line) peak() float64 {
 	most := l.values[peak]
 	for unix := l.unix - minute + 1; unix < l.unix; unix++ {
@@ -47,7 +48,7 @@ func (l *line) peak() float64 {
 	return most
 }
 
-// at adds up a second of the targets that have it; nothing is known if none does.
+// at adds up a second of the targets that have it. Without any such target, all values are unknown.
 func (l *line) at(unix int64) values {
 	sum, first := unknown, true
 	for _, t := range l.scope {
@@ -61,7 +62,7 @@ func (l *line) at(unix int64) values {
 	return sum
 }
 
-// passes returns those of the n seconds up to the line's, oldest first; NaN where nothing is known.
+// passes returns the passes of the n seconds up to the second of the line, oldest first. Unknown seconds are NaN.
 func (l *line) passes(n int) []float64 {
 	list := make([]float64, n)
 	for i := range list {
@@ -71,14 +72,14 @@ func (l *line) passes(n int) []float64 {
 	return list
 }
 
-// table is what some targets counted in a second.
+// table holds the lines of a second.
 type table struct {
-	totals []line // of the inbound calls, if there were any
-	lines  []line // of the resources with the filter
+	totals []line // inbound calls, if the service has any
+	lines  []line // resources that match the filter
 }
 
-// newTable returns the table of a second: each resource that any of the targets has in it and whose name contains the filter, ignoring
-// case. Apart, a target has lines of its own, and otherwise they are added up.
+// newTable returns the table of a second: each resource of any target whose name contains the filter, ignoring case. If
+// apart is set, each target has separate lines; otherwise they are added up.
 func newTable(targets []*target, unix int64, apart bool, o order, filter string) (x table) {
 	size := len(targets)
 	if apart {
@@ -109,13 +110,13 @@ func newTable(targets []*target, unix int64, apart bool, o order, filter string)
 	return x
 }
 
-// order is how a table is sorted.
+// order defines the sort column of a table, and its direction.
 type order struct {
 	column  int // of columns
 	reverse bool
 }
 
-// sort sorts lines: the highest numbers first, names from a to z. Lines without a value come last.
+// sort sorts lines: the highest numbers first, names from A to Z. Lines without a value come last.
 func (o order) sort(list []line) {
 	sign := 1
 	if o.reverse {
@@ -126,7 +127,7 @@ func (o order) sort(list []line) {
 	}
 	slices.SortFunc(list, func(x, y line) int {
 		if math.IsNaN(x.by) != math.IsNaN(y.by) {
-			return cmp.Compare(y.by, x.by) // NaN is the least
+			return cmp.Compare(y.by, x.by) // NaN sorts before all numbers
 		}
 		return sign * cmp.Or(cmp.Compare(y.by, x.by), cmp.Compare(x.name, y.name), cmp.Compare(x.target, y.target))
 	})

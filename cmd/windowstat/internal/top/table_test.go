@@ -82,7 +82,11 @@ func TestKept(t *testing.T) {
 			continue // it was missed
 		}
 		list := counted(unix, map[string]float64{"a": float64(unix)})
-		list = append(list, sample{"a", unix, peak, float64(2000 - unix)}, sample{"a", unix + 1, pass, 7}) // the open second is none
+		list = append(
+			list,
+			sample{"a", unix, peak, float64(2000 - unix)},
+			sample{"a", unix + 1, pass, 7},
+		) // the open second is none
 		if unix == 1050 {
 			list = append(list, sample{"b", unix, pass, 1}, sample{"b", unix - 60, pass, 1})
 		}
@@ -128,7 +132,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// Of 10,000 resources a minute is kept, and ten minutes of a few. Names that come and go without end take no more than there is room for.
+// Of 10,000 resources a minute is kept, and ten minutes of a few. Names that come and go without end take no more than
+// there is room for.
 func TestRoom(t *testing.T) {
 	for _, tc := range []struct{ resources, seconds, want int }{{10, 700, maxKept}, {50_000, 14, 13}} {
 		b := &target{seconds: map[int64]map[string]values{}}
@@ -181,7 +186,7 @@ func TestGraph(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 1: "1", 0.4: "0.40", 9999: "9999", 9999.6: "10.0k", 12345: "12.3k", 99_949: "99.9k", 99_951: "100k", 999_499: "999k", 999_500: "1.00M",
+		0: "0", 1: "1", 0.0004: "<0.01", 0.005: "0.01", 0.4: "0.40", 9999: "9999", 9999.6: "10.0k", 12345: "12.3k", 99_949: "99.9k", 99_951: "100k", 999_499: "999k", 999_500: "1.00M",
 		5e9: "5.00G", 7e13: "70.0T", 1e18: "huge", math.Inf(1): "huge", -5: "-5", math.MaxFloat64: "huge",
 	} {
 		if got := number(v); got != want || len(got) > 5 {
@@ -196,7 +201,9 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", v, got, want)
 		}
 	}
-	if number(math.NaN()) != "-" || duration(math.NaN()) != "-" || exactly(math.NaN()) != "-" || exactly(1.23456) != "1.235" || exactly(1e15) != "1000000000000000" {
+	if number(math.NaN()) != "-" || duration(math.NaN()) != "-" || exactly(math.NaN()) != "-" ||
+		exactly(1.23456) != "1.235" ||
+		exactly(1e15) != "1000000000000000" {
 		t.Error("what is not there")
 	}
 }

@@ -6,44 +6,45 @@ import (
 	"time"
 )
 
-// How much is kept of a target.
+// Bounds on the history of a target.
 const (
-	// minute is how many seconds a peak is about.
+	// minute is the number of seconds of a peak.
 	minute = 60
-	// maxKept is how many seconds are kept, which is what a service keeps by default, and maxValues of how many resources in all
-	// of them: a minute of 10,000, the default of a Collector.
+	// maxKept is the number of seconds that are kept, which is also the default of a service. maxValues limits the
+	// number of resources in all seconds together: a minute of 10,000 resources, the default limit of a Collector.
 	maxKept   = 600
 	maxValues = 600_000
 )
 
-// target is one of the services that are watched, with its last seconds. It belongs to the goroutine that draws; that of a request, one at a
-// time, see asking, has what is said to be for it, and may look at newest.
+// target is a service with its last seconds. It belongs to the goroutine that draws. The goroutine of a request uses
+// the last group of fields, and may read newest. Each target has at most one request at a time, see asking.
 //
-// Seconds are kept as they came: a map of resources for each second. So a resource costs nothing before it came and after it went,
-// a second is dropped as a whole, and the table of any second is read from one map.
+// The history is a map of resources for each second. So a resource takes no memory before its first and after its last
+// second, seconds are dropped as a whole, and the table of a second is read from a single map.
 type target struct {
 	name    string
-	seconds map[int64]map[string]values // what each resource did, and inbound
-	newest  int64                       // the last finished second, 0 while there is none
-	asking  bool                        // a request is under way
-	state   answer                      // the last answer, without its samples
-	away    time.Time                   // since when requests fail; zero if they succeed
+	seconds map[int64]map[string]values // numbers of each resource, and of inbound
+	newest  int64                       // the last sealed second, or 0
+	asking  bool                        // a request is running
+	state   answer                      // the last result, without its samples
+	away    time.Time                   // start of the failures, or zero if the last request succeeded
 
-	// For the goroutine of a request.
+	// The fields of the goroutine of a request.
 	endpoint *Endpoint
 	kept     int64  // maximum number of seconds
 	alarms   bool   // request the trouble of the service
-	all      bool   // the page does not know all metrics, and is asked for what it has
-	past     metric // the next one whose past is to be read, one each time; metrics if there is none
-	window   int64  // how many seconds of it
+	all      bool   // request all metrics, because the page lacks some
+	past     metric // next metric whose past is read; metrics if none is left
+	window   int64  // number of seconds of the past
 }
 
-// newTarget makes a target of which so many seconds are wanted at most.
+// newTarget creates a target that requests at most kept seconds.
 func newTarget(e *Endpoint, kept int64) *target {
 	return &target{name: e.Name(), endpoint: e, kept: kept, seconds: map[int64]map[string]values{}}
 }
 
-// take takes an answer. A target that is away keeps its seconds: they are shown until the others go on without it.
+// take applies the result of a read. A target that does not respond keeps its seconds. The screen shows them until the
+// other targets are too far ahead.
 func (t *target) take(a answer, now time.Time) {
 	switch {
 	case a.err == nil:
@@ -56,15 +57,15 @@ func (t *target) take(a answer, now time.Time) {
 	t.state = a
 }
 
-// add adds the samples of an answer up to the second newest, and drops what is too old or too much.
+// add adds samples up to the second newest, and drops seconds that are too old or exceed the bounds.
 func (t *target) add(samples []sample, newest int64) {
-	if newest < t.newest-minute { // the clock of the endpoint was set back
+	if newest < t.newest-minute { // the clock of the service was set back
 		clear(t.seconds)
 		t.newest = 0
 	}
 	t.newest = max(t.newest, newest)
 	if t.seconds[t.newest] == nil {
-		t.seconds[t.newest] = map[string]values{} // also if nothing was counted
+		t.seconds[t.newest] = map[string]values{} // also without calls
 	}
 	for _, s := range samples {
 		if s.unix > t.newest || s.unix <= t.newest-maxKept {
@@ -82,7 +83,7 @@ func (t *target) add(samples []sample, newest int64) {
 		v[s.metric] = s.value
 		second[s.resource] = v
 	}
-	// Back from the newest second, until there are enough of them or of what they have.
+	// Keep seconds from the newest one back, up to one of the bounds.
 	oldest, all := t.newest, 0
 	for t.newest-oldest < maxKept && all <= maxValues {
 		all += len(t.seconds[oldest])
@@ -91,12 +92,12 @@ func (t *target) add(samples []sample, newest int64) {
 	maps.DeleteFunc(t.seconds, func(unix int64, _ map[string]values) bool { return unix <= oldest })
 }
 
-// maxBehind is how many seconds a target may be behind the others until they go on without it.
+// maxBehind limits the seconds by which a target may lag. The table leaves out a target that lags more.
 const maxBehind = 3
 
-// latest returns the last second that all targets have except those that are too far behind, and the last one of any. Targets are
-// requested at the same time and answer at different ones, so a sum is of a second that all have had time for; one that is away falls
-// behind, and is waited for no longer than one that is slow.
+// latest returns the last second of all targets that lag at most maxBehind, and the last second of any target. Requests
+// start at the same time and end at different times, so a sum uses a second that all targets have had time to send. A
+// target that does not respond lags, and then delays the others no longer.
 func latest(targets []*target) (all, last int64) {
 	for _, t := range targets {
 		last = max(last, t.newest)
@@ -110,8 +111,8 @@ func latest(targets []*target) (all, last int64) {
 	return all, last
 }
 
-// trouble returns what is wrong with the target, empty if nothing is; last is the last second of any, and past one that is shown in its
-// place if it is not 0.
+// trouble describes the failure of a target, or returns "". last is the last second of any target. past is a past
+// second on the screen, or 0.
 func (t *target) trouble(last, past int64, now time.Time) string {
 	switch err := t.state.err; {
 	case past > 0 && t.newest > 0 && t.seconds[past] == nil:

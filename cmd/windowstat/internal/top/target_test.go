@@ -39,7 +39,16 @@ func fleet(t *testing.T) (u *ui, a, b *target) {
 func (u *ui) tell(x *target, unix int64, calls float64) {
 	a := answer{newest: unix}
 	for _, name := range []string{"GET /x", inbound} {
-		v := values{pass: calls, peak: calls + 5, block: 1, exception: 2, complete: calls, rtSum: calls * calls / 1000, rtP99: calls, inFlight: calls / 10}
+		v := values{
+			pass:      calls,
+			peak:      calls + 5,
+			block:     1,
+			exception: 2,
+			complete:  calls,
+			rtSum:     calls * calls / 1000,
+			rtP99:     calls,
+			inFlight:  calls / 10,
+		}
 		for m, x := range v {
 			a.samples = append(a.samples, sample{name, unix, metric(m), x})
 		}
@@ -59,8 +68,8 @@ func numbersOf(t *testing.T, u *ui, width int) []string {
 	return list
 }
 
-// What adds up is added up: calls, and the time spent in them, so that the average response time is that of all calls. Peaks and
-// quantiles do not, and are the highest, as the screen says. Apart, each target has lines of its own.
+// What adds up is added up: calls, and the time spent in them, so that the average response time is that of all calls.
+// Peaks and quantiles do not, and are the highest, as the screen says. Apart, each target has lines of its own.
 func TestAddedUpAndApart(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()
@@ -102,8 +111,8 @@ func TestAddedUpAndApart(t *testing.T) {
 	}
 }
 
-// A second is shown when all targets that answer have it, and one of them is waited for only so long. One that is away is said, and
-// its seconds are not taken for 0.
+// A second is shown when all targets that answer have it, and one of them is waited for only so long. One that is away
+// is said, and its seconds are not taken for 0.
 func TestSecondsOfSeveral(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()
@@ -188,7 +197,11 @@ func TestOnceOfSeveral(t *testing.T) {
 	closed.Close()
 	var b bytes.Buffer
 	err := Once(t.Context(), &b, append(endpoints, newEndpoint(t, closed.URL)), Options{})
-	if err == nil || !strings.Contains(err.Error(), closed.URL+" cannot be read:\ndial tcp "+closed.Listener.Addr().String()+": connect: connection refused") {
+	if err == nil ||
+		!strings.Contains(
+			err.Error(),
+			closed.URL+" cannot be read:\ndial tcp "+closed.Listener.Addr().String()+": connect: connection refused",
+		) {
 		t.Error(err)
 	}
 	first, second := endpoints[0].Name(), endpoints[1].Name()
@@ -245,7 +258,10 @@ func TestDetail(t *testing.T) {
 		for _, x := range u.selected.scope {
 			x.take(x.read(t.Context(), u.selected.name), time.Now())
 		}
-		if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(strings.ReplaceAll(got, "  ", " "), step[1]) {
+		if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(
+			strings.ReplaceAll(got, "  ", " "),
+			step[1],
+		) {
 			t.Errorf("%s shows\n%s\nwant\n%s", step[0], got, step[1])
 		}
 	}
@@ -265,11 +281,25 @@ func TestDetail(t *testing.T) {
 // cleaned.
 func TestLongestCalls(t *testing.T) {
 	with := func(resource string, calls ...share) *target {
-		return &target{state: answer{detail: detail{resource: resource, Now: 100_000, Details: map[string][]share{"running": calls}}}}
+		return &target{
+			state: answer{
+				detail: detail{resource: resource, Now: 100_000, Details: map[string][]share{"running": calls}},
+			},
+		}
 	}
 	targets := []*target{
-		with("a", share{Origin: "web", Entrance: "http", Count: 9, Traces: []string{"4b\x1b[2J", "5"}, Since: 38_760}, share{Entrance: "_default", Since: 98_000}),
-		with("a", share{Entrance: "http", Since: 40_000}, share{Since: 98_500}, share{Since: 98_600}, share{Since: 98_700}),
+		with(
+			"a",
+			share{Origin: "web", Entrance: "http", Count: 9, Traces: []string{"4b\x1b[2J", "5"}, Since: 38_760},
+			share{Entrance: "_default", Since: 98_000},
+		),
+		with(
+			"a",
+			share{Entrance: "http", Since: 40_000},
+			share{Since: 98_500},
+			share{Since: 98_600},
+			share{Since: 98_700},
+		),
 		with("b", share{Entrance: "http", Since: 0}),
 	}
 	if got, want := strings.Join(describe(targets, "a"), "\n"), `in flight for longest: 9 for 1m1.2s web http 4b\x1b[2J 5, 1 for 1m0s http, 1 for 2s _default, 1 for 1.5s, 1 for 1.4s`; got != want {

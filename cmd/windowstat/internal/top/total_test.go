@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// inboundCalls makes n inbound calls of a resource, each with a call of "db" below it, beside one that stays in flight, one
-// that is refused and one in the background, and ends with the second.
+// inboundCalls makes n inbound calls of a resource, each with a call of "db" below it, beside one that stays in flight,
+// one that is refused and one in the background, and ends with the second.
 func (s *service) inboundCalls(t *testing.T, resource string, n int, rt time.Duration) {
 	t.Helper()
 	enter := func(resource string, err error, opts ...collector.CallOption) (below, exit func()) {
@@ -58,8 +58,8 @@ func cut(text string) (list []string) {
 	return list
 }
 
-// The total of a service is its inbound calls, known in every column: calls below others and in the background are no part
-// of it. A resource that is called like a total stays a resource.
+// The total of a service is its inbound calls, known in every column: calls below others and in the background are no
+// part of it. A resource that is called like a total stays a resource.
 func TestTotalIsInbound(t *testing.T) {
 	s := newService(t)
 	base := s.serve(t)
@@ -93,10 +93,14 @@ func TestTotalIsInbound(t *testing.T) {
 	u := newUI(t, base)
 	u.read(t, s.now)
 	got := strings.Join(drawn(t, u, 100, 14), "\n")
-	if total := strings.Join(strings.Fields(strings.Split(got, "\n")[2]), " "); total != "inbound 5 1 1 50.0ms 50.0ms 2.20 10 █▅" || strings.Contains(got, "nothing is") || !strings.Contains(got, "  7 resources\n") {
+	if total := strings.Join(strings.Fields(strings.Split(got, "\n")[2]), " "); total != "inbound 5 1 1 50.0ms 50.0ms 2.20 10 █▅" ||
+		strings.Contains(got, "nothing is") ||
+		!strings.Contains(got, "  7 resources\n") {
 		t.Errorf("the screen is\n%s", got)
 	}
-	if first := newLine(key{}, u.targets, s.now.Unix()-2); first.values[pass] != 10 || first.values[complete] != 9 || first.mean() != 0.001 || math.Abs(first.values[inFlight]-1.009) > 1e-9 {
+	if first := newLine(key{}, u.targets, s.now.Unix()-2); first.values[pass] != 10 || first.values[complete] != 9 ||
+		first.mean() != 0.001 ||
+		math.Abs(first.values[inFlight]-1.009) > 1e-9 {
 		t.Errorf("the first second is %+v", first)
 	}
 	// A service without new calls has a total of 0. A minute without a word of it, and there is none.
@@ -104,7 +108,9 @@ func TestTotalIsInbound(t *testing.T) {
 	if got := cut(once(t, base, Options{Filter: "none"})); fmt.Sprint(got) != "[0 0 0 - - 2 10 inbound ]" {
 		t.Errorf("%q", got)
 	}
-	if u.targets[0].add(counted(s.now.Unix()+minute, map[string]float64{"a": 1}), s.now.Unix()+minute); len(u.table().totals) != 0 {
+	if u.targets[0].add(counted(s.now.Unix()+minute, map[string]float64{"a": 1}), s.now.Unix()+minute); len(
+		u.table().totals,
+	) != 0 {
 		t.Error("the total is as old as it is")
 	}
 }
@@ -121,7 +127,9 @@ func TestNothingIsInbound(t *testing.T) {
 	}
 	u := newUI(t, base)
 	u.read(t, s.now)
-	if got := strings.Join(drawn(t, u, 80, 10), "\n"); !strings.Contains(got, "  nothing is inbound\nRESOURCE ") || !strings.Contains(got, "\na ") || strings.Contains(got, "\ninbound") {
+	if got := strings.Join(drawn(t, u, 80, 10), "\n"); !strings.Contains(got, "  nothing is inbound\nRESOURCE ") ||
+		!strings.Contains(got, "\na ") ||
+		strings.Contains(got, "\ninbound") {
 		t.Errorf("the screen is\n%s", got)
 	}
 }
@@ -134,7 +142,9 @@ func TestRefusals(t *testing.T) {
 		http.Error(w, "what?", http.StatusBadRequest)
 	}))
 	defer server.Close()
-	if a := newReader(t, server.URL).read(t.Context(), inbound); a.err == nil || !strings.HasSuffix(a.err.Error(), "/metrics/seconds: 400 Bad Request: what?") || requests != 2 {
+	if a := newReader(t, server.URL).read(t.Context(), inbound); a.err == nil ||
+		!strings.HasSuffix(a.err.Error(), "/metrics/seconds: 400 Bad Request: what?") ||
+		requests != 2 {
 		t.Errorf("after %d requests: %v", requests, a.err)
 	}
 }
@@ -158,7 +168,8 @@ func TestUntimed(t *testing.T) {
 	}
 	u := newUI(t, base)
 	u.read(t, s.now)
-	if x := newLine(key{}, u.targets, s.now.Unix()-2); x.values[pass] != 3 || x.values[complete] != 2 || !math.IsNaN(x.mean()) {
+	if x := newLine(key{}, u.targets, s.now.Unix()-2); x.values[pass] != 3 || x.values[complete] != 2 ||
+		!math.IsNaN(x.mean()) {
 		t.Errorf("%+v", x)
 	}
 }

@@ -9,24 +9,25 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// ui is what the user sees and has chosen. One goroutine uses it.
+// ui is the state of the screen: the data of the targets, and the choices of the user. It is not safe for concurrent
+// use.
 type ui struct {
 	targets  []*target
-	apart    bool // a line for each target, and not added up
+	apart    bool // a line for each target instead of sums
 	order    order
 	filter   string
 	typing   bool
 	help     bool
-	selected line  // the zero value is nothing
-	opened   bool  // the seconds of what is selected are shown, and not the table
-	past     int64 // the second that is shown; 0 if it is the last one
+	selected line  // zero without a selection
+	opened   bool  // the screen shows the seconds of the selected line instead of the table
+	past     int64 // the second on the screen; 0 for the last one
 	quit     bool
 
-	offset int // the first line of the table on the screen
-	height int // how many lines there were, the last time
+	offset int // index of the first line on the screen
+	height int // number of lines in the last frame
 }
 
-// now returns the second that is shown, 0 if there is none.
+// now returns the second on the screen, or 0 before the first one.
 func (u *ui) now() int64 {
 	now, _ := latest(u.targets)
 	if u.past > 0 {
@@ -35,15 +36,16 @@ func (u *ui) now() int64 {
 	return now
 }
 
-// table is the table of the second that is shown. It is made anew for each frame and each key: nothing of it can be out of date.
+// table returns the table of the second on the screen. Each frame and each key computes it from the seconds, so it is
+// never out of date.
 func (u *ui) table() table { return newTable(u.targets, u.now(), u.apart, u.order, u.filter) }
 
-// away reports whether no target answers, so that the present is not known.
+// away reports whether the screen shows the current second but no target responds.
 func (u *ui) away() bool {
 	return u.past == 0 && !slices.ContainsFunc(u.targets, func(t *target) bool { return t.away.IsZero() })
 }
 
-// step moves by some seconds through what may be kept.
+// step moves by a number of seconds within the kept history.
 func (u *ui) step(seconds int64) {
 	last, _ := latest(u.targets)
 	if u.past = max(u.now()+seconds, last-maxKept+1); u.past >= last {
@@ -51,19 +53,20 @@ func (u *ui) step(seconds int64) {
 	}
 }
 
-// separate shows targets apart, or added up. Lines are of one or of all of them, so nothing stays selected.
+// separate switches between a line for each target and their sums. The lines of the two tables differ, so it clears the
+// selection.
 func (u *ui) separate() {
 	u.apart, u.selected, u.opened = !u.apart && len(u.targets) > 1, line{}, false
 }
 
-// sortBy sorts by a column, or reverses the order if that is the column already.
+// sortBy sorts by a column. If the table is already sorted by it, sortBy reverses the order.
 func (u *ui) sortBy(column int) {
 	column = (column + len(columns)) % len(columns)
 	u.order = order{column, u.order.column == column && !u.order.reverse}
 }
 
-// move moves the selection by some lines; without a selection it starts above the first line. What is selected stays so when the order
-// changes, and may be hidden by the filter.
+// move moves the selection by a number of lines. Without a selection it starts above the first line. The selection
+// follows its line when the order changes, and the filter may hide it.
 func (u *ui) move(by int) {
 	list := u.table().lines
 	if len(list) > 0 {
@@ -71,18 +74,19 @@ func (u *ui) move(by int) {
 	}
 }
 
-// position returns the line that is selected, -1 if there is none.
+// position returns the index of the selected line, or -1.
 func (u *ui) position(list []line) int {
 	return slices.IndexFunc(list, func(l line) bool { return l.key == u.selected.key })
 }
 
-// key handles a key, and reports whether it quits. Help takes any key, and the filter all that is typed until enter or esc.
+// key handles a key, and reports whether it quits. While the help is open, any key closes it. While the user types a
+// filter, all keys belong to the filter until Enter or Esc.
 func (u *ui) key(k *tcell.EventKey) (quit bool) {
 	name := tcell.KeyNames[k.Key()]
 	if k.Key() == tcell.KeyRune {
 		name = string(k.Rune())
 	}
-	// Help and the filter take keys before the table does, but Ctrl-C always quits.
+	// Ctrl-C always quits.
 	do, known := keys[name]
 	switch {
 	case k.Key() == tcell.KeyCtrlC:
@@ -99,7 +103,7 @@ func (u *ui) key(k *tcell.EventKey) (quit bool) {
 	return u.quit
 }
 
-// keys are what keys do in the table, by their names.
+// keys maps the names of keys to their actions in the table.
 var keys = map[string]func(u *ui){
 	"q":     func(u *ui) { u.quit = true },
 	"?":     func(u *ui) { u.help = true },
@@ -146,7 +150,7 @@ var keys = map[string]func(u *ui){
 	},
 }
 
-// typed handles a key while the user types the filter.
+// typed handles a key of the filter.
 func (u *ui) typed(k *tcell.EventKey) {
 	switch k.Key() {
 	case tcell.KeyEnter:
@@ -164,7 +168,7 @@ func (u *ui) typed(k *tcell.EventKey) {
 	}
 }
 
-// help explains the keys, of which the last line of the screen has the most important.
+// help explains the keys. The last line of the screen has the most important ones.
 const help = `q            quit
 /            show resources with a text in their name; esc shows all
 ← →  1 to 8  sort by another column; the same again, or r, reverses
@@ -178,7 +182,7 @@ Added up, P99 and PEAK are those of the target where they are highest:
 they add up to nothing. A - is not known, or there is none.
 `
 
-// helpLines are what ? shows.
+// helpLines returns the lines of the help: the keys, then the columns.
 func helpLines() []string {
 	list := strings.Split(help, "\n")
 	for _, c := range columns {
