@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// Where the pages are, and where they are not.
+// The paths of the per-second page, and the errors for other paths.
 func TestWhereThePageIs(t *testing.T) {
 	s := newService(t)
 	s.calls("a", 1, time.Millisecond)
@@ -33,7 +33,7 @@ func TestWhereThePageIs(t *testing.T) {
 	for _, tc := range []struct {
 		pages pages
 		path  string
-		want  string // of the error, or the page
+		want  string // part of the error, or the path of the page
 	}{
 		{pages{"/metrics/seconds": s.seconds, "/metrics": metrics}, "", "/metrics/seconds"},
 		{pages{"/metrics/seconds": s.seconds, "/metrics": metrics}, "/", "/metrics/seconds"},
@@ -43,7 +43,7 @@ func TestWhereThePageIs(t *testing.T) {
 		{pages{"/a/b/seconds": s.seconds}, "/a/b/seconds/", "/a/b/seconds"},
 		{pages{"/metrics": metrics}, "", "/metrics/seconds: 404 Not Found\n" + errNoSeconds.Error()},
 		{pages{"/metrics": metrics}, "/metrics", "/metrics/seconds: 404 Not Found\n" + errNoSeconds.Error()},
-		// The handler alone, whatever the path.
+		// The handler serves the page under any path.
 		{pages{"/": metrics}, "", "/metrics/seconds has metrics, but no seconds\n"},
 		{pages{"/a": metrics}, "", "404 Not Found\n" + errNoSeconds.Error()},
 		{pages{"/": html}, "", `is "text/html", and not "text/plain"`},

@@ -32,7 +32,7 @@ func press(u *ui, keys string) (quit bool) {
 
 func TestKeys(t *testing.T) {
 	for _, tc := range []struct {
-		keys, want string // what is on the screen
+		keys, want string // want is a part of the screen
 		not        string
 	}{
 		{"/ b", "filter: b", "GET /a "},
@@ -56,8 +56,8 @@ func TestKeys(t *testing.T) {
 		{"1 enter", "\nGET /a\nSECOND", ""},
 		{"left home enter", "\nGET /a\nSECOND", ""},
 		{"1 1 enter", "\nGET /c\nSECOND", ""},
-		{"2 enter", "\nGET /a\nSECOND", ""},                                   // by passes already: the other way round
-		{"right right right right right right enter", "\nGET /a\nSECOND", ""}, // by peak, all the same, then by name
+		{"2 enter", "\nGET /a\nSECOND", ""},                                   // the second press reverses the order
+		{"right right right right right right enter", "\nGET /a\nSECOND", ""}, // equal peaks are sorted by name
 	} {
 		u := busy("GET /a", "GET /b", "GET /c")
 		if press(u, tc.keys) {
@@ -81,7 +81,7 @@ func TestKeys(t *testing.T) {
 	if press(busy("a"), "/ q") {
 		t.Error("a filter cannot have a q")
 	}
-	// A resource that is looked at and goes leaves the table, and its seconds stay until another one is chosen.
+	// If the selected resource disappears, it leaves the table. Its seconds stay on the screen until another selection.
 	u := busy("GET /a", "GET /b")
 	press(u, "enter")
 	at := u.targets[0].newest + 2*minute
@@ -95,14 +95,14 @@ func TestKeys(t *testing.T) {
 		strings.Contains(got, "GET /b") {
 		t.Errorf("it is shown as\n%s", got)
 	}
-	// A selection stays with its resource, and on the screen.
+	// The selection follows its resource, and stays on the screen.
 	var many []string
 	for i := range 100 {
 		many = append(many, fmt.Sprintf("r%02d", i))
 	}
 	u = busy(many...)
 	drawn(t, u, 100, 12)
-	press(u, "down pgdn pgdn") // the first, and two screens down
+	press(u, "down pgdn pgdn") // the first line, then two screens down
 	if got := drawn(t, u, 100, 12); u.selected.name != "r81" || !strings.HasPrefix(got[10], "r81") {
 		t.Errorf("%s\n%s", u.selected.name, strings.Join(got, "\n"))
 	}

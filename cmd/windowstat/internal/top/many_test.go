@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// One second of 10,000 resources, all of them busy: it is served, read and drawn.
+// The benchmark serves, reads and draws a second of 10,000 busy resources.
 func BenchmarkMany(b *testing.B) {
 	s := newService(b)
 	second := func() {
@@ -33,7 +33,7 @@ func BenchmarkMany(b *testing.B) {
 	b.ReportMetric(draw.Seconds()*1000/float64(b.N), "draw-ms")
 }
 
-// processorTime is what the process used while something was done.
+// processorTime returns the processor time of the process during do.
 func processorTime(b *testing.B, do func()) time.Duration {
 	used := func() time.Duration {
 		var x syscall.Rusage

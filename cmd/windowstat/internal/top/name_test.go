@@ -16,7 +16,7 @@ func TestClean(t *testing.T) {
 		"":                    "",
 		"\x1b[2J\x1b]0;x\a":   `\x1b[2J\x1b]0;x\a`,
 		"a\nb\tc\r":           `a\nb\tc\r`,
-		"\u009b31m":           `\u009b31m`, // the other escape
+		"\u009b31m":           `\u009b31m`, // the escape sequence of one character
 		"a\u202eb\u200bc":     `a\u202eb\u200bc`,
 		"a\u00a0b\u3000c":     `a\u00a0b\u3000c`,
 		`a\x1b`:               `a\\x1b`,
@@ -60,7 +60,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Whatever a name is, what is shown of it has no characters that do things, is as wide as it says, and is its own.
+// For any name, the cleaned text has only printable characters, the computed width, and differs from the text of any
+// other name.
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{"a", "\x1b[31m", "e\u0301\u0301\u0301", "\u1100\u1100\u1100", "🇩🇪", "a\\b", "\xff", "👍🏽"} {
 		f.Add(s, "x", 5)

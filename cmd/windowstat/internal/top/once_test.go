@@ -19,14 +19,14 @@ func once(t *testing.T, url string, o Options) string {
 	return b.String()
 }
 
-// What was recorded is what is written.
+// The text contains the recorded numbers.
 func TestOnce(t *testing.T) {
 	s := newService(t)
 	base := s.serve(t)
 	if got, want := once(t, base, Options{}), "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight_avg\tpeak\tkind\tresource\n"; got != want {
 		t.Errorf("nothing was counted, and there is\n%q", got)
 	}
-	s.calls("a", 7, 10*time.Millisecond) // the peak of the minute
+	s.calls("a", 7, 10*time.Millisecond) // makes the peak of the minute
 	s.Resource("b\t\x1b[2J").Block("")
 	open := s.Resource("c").Enter()
 	_ = s.Resource("a").Do(func() error { return errors.New("x") })

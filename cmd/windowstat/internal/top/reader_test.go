@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A second is read once, however often it is asked for; what was missed is read later, and a scraper with a cursor of
-// the same address gets all the same.
+// A second is requested once, and missed seconds are requested later. A scraper at the same address with a cursor still
+// receives every second.
 func TestReaderGetsEverySecond(t *testing.T) {
 	s := newService(t)
 	r := newReader(t, s.serve(t))
@@ -51,7 +51,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 	if a := read(); len(a.samples) != int(metrics) {
 		t.Errorf("%d samples without a new second", len(a.samples))
 	}
-	for n := range 8 { // gaps of 0 to 7 seconds
+	for n := range 8 { // gap of 0 to 7 seconds
 		for i := range n + 1 {
 			s.calls("a", 10*n+i, time.Millisecond)
 		}
@@ -93,7 +93,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 	}
 }
 
-// An answer of a second is small, also of many resources.
+// The response for a second is small, also with many resources.
 func TestSizeOfAnswers(t *testing.T) {
 	s := newService(t)
 	for i := range 500 {
@@ -122,7 +122,7 @@ func TestSizeOfAnswers(t *testing.T) {
 	for range 3 {
 		for i := range 500 {
 			e := s.Resource(fmt.Sprintf("GET /api/v1/customers/{id}/orders/%d", i)).Enter()
-			s.now = s.now.Add(time.Duration(i) * time.Microsecond) // no two take as long
+			s.now = s.now.Add(time.Duration(i) * time.Microsecond) // each call has a different response time
 			e.Exit(nil)
 		}
 		s.end()
@@ -139,8 +139,8 @@ func TestSizeOfAnswers(t *testing.T) {
 	}
 }
 
-// Of a service with thousands of resources a minute is asked for, also where all are idle and a second has little more
-// than their passes: a page refuses longer windows of so many.
+// With thousands of resources the reader requests a minute, also if all resources are idle and a second has hardly more
+// than their passes. The service refuses longer windows with so many resources.
 func TestManyIdleResources(t *testing.T) {
 	var idle strings.Builder
 	idle.WriteString("windowstat_persecond_run 1 1767323045000\n")
@@ -164,8 +164,7 @@ func TestManyIdleResources(t *testing.T) {
 	}
 }
 
-// A resource that has been idle for more than a minute is shown as idle, not as unknown, and no second is asked for
-// twice.
+// A resource that is idle for more than a minute appears as idle, not as unknown. No second is requested twice.
 func TestIdleIsZero(t *testing.T) {
 	s := newService(t)
 	r := newReader(t, s.serve(t))

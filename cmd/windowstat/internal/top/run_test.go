@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// handled is a connection to a handler without a network.
+// handled is a transport that calls a handler without a network.
 type handled struct{ http.Handler }
 
 func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -25,7 +25,7 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return rec.Result(), nil
 }
 
-// within runs a service and the screen on it for a time of its own, and fails if anything is left running.
+// within runs a service and its screen with fake time. It fails if a goroutine remains.
 func within(
 	t *testing.T,
 	h func(*collector.Collector) http.Handler,
@@ -80,7 +80,7 @@ func ended(t *testing.T) func(any, error) {
 	}
 }
 
-// The screen follows the service second by second, and ends with a key or with ctx, leaving nothing behind.
+// The screen shows each second. It ends with a key or with ctx, and leaves no goroutine.
 func TestRun(t *testing.T) {
 	for _, how := range []string{"q", "ctx"} {
 		within(t, secondsOf(t), func(s tcell.SimulationScreen, c *collector.Collector, quit func()) {
@@ -120,7 +120,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// It ends while an answer does not come.
+// It ends during a request without a response.
 func TestRunEndsWhileItWaits(t *testing.T) {
 	stuck := func(*collector.Collector) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -131,7 +131,7 @@ func TestRunEndsWhileItWaits(t *testing.T) {
 	}, ended(t))
 }
 
-// A live page that does not answer does not hold up the seconds.
+// A live page that does not respond delays no second.
 func TestRunWithoutDetails(t *testing.T) {
 	stuck := func(c *collector.Collector) http.Handler {
 		mux := http.NewServeMux()
@@ -155,7 +155,7 @@ func TestRunWithoutDetails(t *testing.T) {
 	}, ended(t))
 }
 
-// A panic while reading gives back the terminal before it goes on.
+// A panic of a reader restores the terminal first.
 func TestRunGivesBackTheTerminal(t *testing.T) {
 	var screen tcell.SimulationScreen
 	panics := func(*collector.Collector) http.Handler {
@@ -170,13 +170,13 @@ func TestRunGivesBackTheTerminal(t *testing.T) {
 		if _, _, there := screen.GetCursor(); there {
 			t.Error("the cursor")
 		}
-		if screen.PollEvent() != nil { // as after Fini
+		if screen.PollEvent() != nil { // PollEvent returns nil after Fini
 			t.Error("the screen is still in use")
 		}
 	})
 }
 
-// A terminal that cannot be used is an error, and nothing is left running.
+// An unusable terminal is an error, and no goroutine remains.
 func TestRunWithoutATerminal(t *testing.T) {
 	s := tcell.NewSimulationScreen("nonsense")
 	if err := Run(t.Context(), s, []*Endpoint{newEndpoint(t, "http://x")}, Options{}); err == nil ||

@@ -12,7 +12,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// newScreen is a screen of a size.
+// newScreen returns a simulated screen.
 func newScreen(t testing.TB, width, height int) tcell.SimulationScreen {
 	t.Helper()
 	s := tcell.NewSimulationScreen("UTF-8")
@@ -24,8 +24,8 @@ func newScreen(t testing.TB, width, height int) tcell.SimulationScreen {
 	return s
 }
 
-// contents is what stands on a screen, without spaces at the end. It looks at every cell: none may hold what does
-// things, or reach over the edge.
+// contents returns the lines of a screen without trailing spaces. It fails for a cell with a control character, and for
+// a character that is wider than the rest of its line.
 func contents(t *testing.T, s tcell.SimulationScreen) []string {
 	t.Helper()
 	cells, width, height := s.GetContents()
@@ -50,7 +50,7 @@ func contents(t *testing.T, s tcell.SimulationScreen) []string {
 	return list
 }
 
-// busy is a view of some resources, a minute old.
+// busy returns a ui with a minute of some resources.
 func busy(resources ...string) *ui {
 	e, _ := NewEndpoint("127.0.0.1:9719", nil)
 	u := &ui{targets: []*target{newTarget(e, maxKept)}, order: order{column: 1}}
@@ -106,7 +106,7 @@ var hostile = []string{
 	"\u202eright to left", strings.Repeat("\u1100", 60), "👩\u200d👩\u200d👧", "🇩🇪🇫🇷", "\u0301", "", "\xff", "\ufe0f❤\ufe0f", strings.Repeat("\u0e33", 30), "_other",
 }
 
-// At every size, with every name, in every state: nothing breaks, and the first line says where one is.
+// In each state, at any size and with any names, the screen has no invalid cell, and its first line names the endpoint.
 func TestScreenSizes(t *testing.T) {
 	ordinary := make([]string, 120)
 	for i := range ordinary {
@@ -152,7 +152,7 @@ func TestScreenSizes(t *testing.T) {
 	}
 }
 
-// Without UTF-8 the graph is made of other characters.
+// Without UTF-8 the graph consists of ASCII characters.
 func TestScreenWithoutUnicode(t *testing.T) {
 	s := tcell.NewSimulationScreen("US-ASCII")
 	if err := s.Init(); err != nil {
@@ -166,7 +166,7 @@ func TestScreenWithoutUnicode(t *testing.T) {
 	}
 }
 
-// What is not new any more is shown as it was, greyed.
+// Data that is no longer current is dimmed.
 func TestAway(t *testing.T) {
 	u := busy("a", "b")
 	greyed := func() (n int) {
@@ -193,7 +193,7 @@ func TestAway(t *testing.T) {
 		t.Error(s)
 	}
 	u.targets[0].take(answer{newest: 1075, samples: counted(1075, map[string]float64{"a": 1})}, time.Unix(1075, 0))
-	if n := greyed(); n != 0 { // and b is not there any more
+	if n := greyed(); n != 0 { // b is no longer in the table
 		t.Errorf("%d lines are grey", n)
 	}
 	if s := u.targets[0].trouble(1075, 0, time.Unix(1078, 0)); s != "" {
@@ -204,7 +204,7 @@ func TestAway(t *testing.T) {
 	if s := u.targets[0].trouble(0, 0, time.Unix(1075, 0)); s != "NO SECONDS x: x\ny" {
 		t.Error(s)
 	}
-	if got := drawn(t, u, 14, 8); got[0] != "NO SECONDS x:" || got[1] != "x y" { // the whole of it
+	if got := drawn(t, u, 14, 8); got[0] != "NO SECONDS x:" || got[1] != "x y" { // the whole error
 		t.Errorf("%q", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Every metric that is asked for is one that there is, of the column that is shown.
+// Each requested metric exists, and belongs to its column.
 func TestNamesOfMetrics(t *testing.T) {
 	known := map[string]exporter.Metric{}
 	for _, m := range exporter.Catalogue() {

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// service is a process that counts, with the clock in its hand.
+// service is a process with statistics and a fake clock.
 type service struct {
 	*collector.Collector
 	now     time.Time
@@ -32,7 +32,7 @@ func newService(t testing.TB) *service {
 	return s
 }
 
-// calls makes n calls that take so long, and ends with the second.
+// calls records n calls with the response time rt, and ends the second.
 func (s *service) calls(resource string, n int, rt time.Duration) {
 	r := s.Resource(resource)
 	entries := make([]collector.Entry, n)
@@ -71,13 +71,13 @@ func newReader(t testing.TB, url string) *target {
 	return newTarget(newEndpoint(t, url), maxKept)
 }
 
-// newUI is a view of the service at a URL.
+// newUI returns a ui for the service at a URL.
 func newUI(t testing.TB, url string) *ui {
 	t.Helper()
 	return &ui{targets: []*target{newTarget(newEndpoint(t, url), maxKept)}, order: order{column: 1}}
 }
 
-// read has it read as often as it takes to have the past, too.
+// read reads all targets until they have the past, too.
 func (u *ui) read(t testing.TB, now time.Time) {
 	t.Helper()
 	for range metrics + 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// counted is the samples of a second: of each resource what passed.
+// counted returns the samples of a second with the given passes.
 func counted(unix int64, passes map[string]float64) (list []sample) {
 	for name, v := range passes {
 		list = append(list, sample{name, unix, pass, v})
@@ -60,7 +60,7 @@ func TestTable(t *testing.T) {
 		{"pass", true, "", "POST /c GET /a get /b"},
 		{"resource", false, "", "GET /a POST /c get /b"},
 		{"resource", true, "", "get /b POST /c GET /a"},
-		{"mean", false, "", "GET /a POST /c get /b"}, // what has no value comes last
+		{"mean", false, "", "GET /a POST /c get /b"}, // a line without a value comes last
 		{"mean", true, "", "POST /c GET /a get /b"},
 		{"p99", false, "", "GET /a POST /c get /b"},
 		{"block", false, "", "get /b GET /a POST /c"},
@@ -74,19 +74,19 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// What is kept: a second that was missed is not known, the open one is none, and what is too old is gone.
+// Missed seconds are unknown, the open second is absent, and old seconds are dropped.
 func TestKept(t *testing.T) {
 	b := &target{seconds: map[int64]map[string]values{}}
 	for unix := int64(1000); unix < 1100; unix++ {
 		if unix%10 == 3 {
-			continue // it was missed
+			continue // a missed second
 		}
 		list := counted(unix, map[string]float64{"a": float64(unix)})
 		list = append(
 			list,
 			sample{"a", unix, peak, float64(2000 - unix)},
 			sample{"a", unix + 1, pass, 7},
-		) // the open second is none
+		) // the open second is absent
 		if unix == 1050 {
 			list = append(list, sample{"b", unix, pass, 1}, sample{"b", unix - 60, pass, 1})
 		}
@@ -104,7 +104,7 @@ func TestKept(t *testing.T) {
 	if a.peak() != 960 || a.values[pass] != 1099 {
 		t.Errorf("%+v", a)
 	}
-	// In the past the highest peak is that of the minute before.
+	// A past second has the highest peak of the minute before it.
 	if then := newLine(key{name: "a"}, []*target{b}, 1062); then.peak() != 996 || then.values[pass] != 1062 {
 		t.Errorf("%+v", then)
 	}
@@ -118,10 +118,10 @@ func TestKept(t *testing.T) {
 		t.Errorf("%d seconds", len(b.seconds))
 	}
 	b.add(nil, 2300)
-	if len(b.seconds) != 1 { // of which is known that nothing was counted
+	if len(b.seconds) != 1 { // a second without calls
 		t.Errorf("%d seconds", len(b.seconds))
 	}
-	// A clock that is set back a lot is followed, one that is set back a little is waited for.
+	// If a clock is set back far, the table starts again. If it is set back a little, the table waits.
 	b.add(counted(2290, map[string]float64{"a": 1}), 2290)
 	if b.newest != 2300 {
 		t.Errorf("newest %d", b.newest)
@@ -132,8 +132,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// Of 10,000 resources a minute is kept, and ten minutes of a few. Names that come and go without end take no more than
-// there is room for.
+// The history has a minute of 10,000 resources, or ten minutes of few. Its size is bounded for names that change all
+// the time.
 func TestRoom(t *testing.T) {
 	for _, tc := range []struct{ resources, seconds, want int }{{10, 700, maxKept}, {50_000, 14, 13}} {
 		b := &target{seconds: map[int64]map[string]values{}}
@@ -148,7 +148,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("of %d resources there are %d seconds, want %d", tc.resources, len(b.seconds), tc.want)
 		}
 	}
-	// What is too old takes nothing, however many seconds it is of.
+	// Old samples are not kept.
 	var list []sample
 	for unix := range int64(100_000) {
 		list = append(list, sample{"a", unix, pass, 1})

@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 )
 
-// fleet is a view of services that have counted the seconds up to 1069, a with twice as many calls as b.
+// fleet returns a ui with two services that have the seconds up to 1069. Service a has twice as many calls as b.
 func fleet(t *testing.T) (u *ui, a, b *target) {
 	t.Helper()
 	u = &ui{order: order{column: 1}}
@@ -29,14 +29,14 @@ func fleet(t *testing.T) (u *ui, a, b *target) {
 	}
 	a, b = u.targets[0], u.targets[1]
 	for unix := int64(1000); unix < 1070; unix++ {
-		u.tell(a, unix, 20)
-		u.tell(b, unix, 10)
+		u.addSecond(a, unix, 20)
+		u.addSecond(b, unix, 10)
 	}
 	return u, a, b
 }
 
-// tell has a target tell a second with so many calls, that of the resource "GET /x" inbound.
-func (u *ui) tell(x *target, unix int64, calls float64) {
+// addSecond adds a second with a number of calls to a target. The calls of the resource "GET /x" are inbound.
+func (u *ui) addSecond(x *target, unix int64, calls float64) {
 	a := answer{newest: unix}
 	for _, name := range []string{"GET /x", inbound} {
 		v := values{
@@ -56,7 +56,7 @@ func (u *ui) tell(x *target, unix int64, calls float64) {
 	x.take(a, time.Unix(unix+1, 0))
 }
 
-// numbersOf are the lines of the table without their graphs.
+// numbersOf returns the lines of the table without graphs.
 func numbersOf(t *testing.T, u *ui, width int) []string {
 	t.Helper()
 	var list []string
@@ -68,8 +68,8 @@ func numbersOf(t *testing.T, u *ui, width int) []string {
 	return list
 }
 
-// What adds up is added up: calls, and the time spent in them, so that the average response time is that of all calls.
-// Peaks and quantiles do not, and are the highest, as the screen says. Apart, each target has lines of its own.
+// The table adds up calls and their response times, so the average response time covers all calls. Peaks and quantiles
+// do not add up, so it shows the highest, as the title says. Separately, each target has its own lines.
 func TestAddedUpAndApart(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()
@@ -105,14 +105,14 @@ func TestAddedUpAndApart(t *testing.T) {
 	if got := numbersOf(t, u, 100); got[1] != "GET /x" || got[3] != "00:17:49 30 2 4 16.7ms 20.0s 3 25" {
 		t.Errorf("of both there are %q", got)
 	}
-	// What one of them does not know of its calls is not known of all.
+	// A value that one target does not have is unknown for all.
 	if b.add([]sample{{"GET /x", 1069, rtSum, math.NaN()}}, 1069); numbersOf(t, u, 100)[3] != "00:17:49 30 2 4 - 20.0s 3 25" {
 		t.Errorf("there are %q", numbersOf(t, u, 100))
 	}
 }
 
-// A second is shown when all targets that answer have it, and one of them is waited for only so long. One that is away
-// is said, and its seconds are not taken for 0.
+// The table shows a second when all responding targets have it, but waits only a few seconds for a slow target. A
+// target that does not respond is named, and its calls do not count as 0.
 func TestSecondsOfSeveral(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()
@@ -123,18 +123,18 @@ func TestSecondsOfSeveral(t *testing.T) {
 		do   func()
 		want []string
 	}{
-		{func() { u.tell(a, 1070, 40) }, []string{"2 targets, added up 00:17:49 1 resource P99, PEAK: the highest", "inbound 30 "}},
-		{func() { u.tell(b, 1070, 30) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}},
-		{func() { u.tell(a, 1073, 1) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}}, // b is waited for
-		{func() { u.tell(a, 1074, 50) }, []string{"BEHIND 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "}},
-		{func() { u.tell(b, 1074, 2) }, []string{"2 targets, added up 00:17:54 1 ", "inbound 52 "}},
-		{func() { u.tell(a, 1075, 60); b.take(refused, time.Unix(1070, 0)) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:54 1 ", "inbound 52 "}},
-		{func() { u.tell(a, 1078, 61) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
+		{func() { u.addSecond(a, 1070, 40) }, []string{"2 targets, added up 00:17:49 1 resource P99, PEAK: the highest", "inbound 30 "}},
+		{func() { u.addSecond(b, 1070, 30) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}},
+		{func() { u.addSecond(a, 1073, 1) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}}, // the table waits for b
+		{func() { u.addSecond(a, 1074, 50) }, []string{"BEHIND 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "}},
+		{func() { u.addSecond(b, 1074, 2) }, []string{"2 targets, added up 00:17:54 1 ", "inbound 52 "}},
+		{func() { u.addSecond(a, 1075, 60); b.take(refused, time.Unix(1070, 0)) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:54 1 ", "inbound 52 "}},
+		{func() { u.addSecond(a, 1078, 61) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
 		{func() { press(u, "[[[") }, []string{"NOT KNOWN OF THIS SECOND b:1", "2 targets, added up PAST 00:17:55, 3 s back, End: now 1 ", "inbound 60 "}},
 		{func() { press(u, "[") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up PAST 00:17:54, 4 s back, End: now 1 ", "inbound 52 "}},
 		{func() { press(u, "end") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
 		{func() { a.take(refused, time.Unix(1070, 0)) }, []string{"AWAY 0s a:1: connection refused", "AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
-		{func() { u.tell(b, 1082, 3) }, []string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:18:02 1 ", "inbound 3 "}},
+		{func() { u.addSecond(b, 1082, 3) }, []string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:18:02 1 ", "inbound 3 "}},
 	} {
 		step.do()
 		got := numbersOf(t, u, 100)
@@ -147,7 +147,7 @@ func TestSecondsOfSeveral(t *testing.T) {
 	}
 }
 
-// Keys go back to the oldest second that is kept, and forth to now; meanwhile the seconds go on.
+// Keys go back to the oldest kept second, and forward to the current one. New seconds arrive at the same time.
 func TestPast(t *testing.T) {
 	u, a, _ := fleet(t)
 	for _, step := range []struct {
@@ -175,7 +175,7 @@ func TestPast(t *testing.T) {
 	}
 	press(u, "space")
 	for _, x := range u.targets {
-		u.tell(x, 1080, 1)
+		u.addSecond(x, 1080, 1)
 	}
 	if u.now() != 1069 || a.newest != 1080 {
 		t.Errorf("%d is shown of %d", u.now(), a.newest)
@@ -185,7 +185,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// Text has the lines of each target, and of those that can be read if one cannot.
+// The text has the lines of all targets that can be read.
 func TestOnceOfSeveral(t *testing.T) {
 	var endpoints []*Endpoint
 	for n := range 2 {
@@ -213,7 +213,7 @@ func TestOnceOfSeveral(t *testing.T) {
 	}
 }
 
-// sameLines compares texts whose lines may be in another order where two addresses are equal.
+// sameLines compares texts, ignoring the order of lines.
 func sameLines(a, b string) bool {
 	return len(a) == len(b) && fmt.Sprint(sortedLines(a)) == fmt.Sprint(sortedLines(b))
 }
@@ -226,7 +226,7 @@ func sortedLines(s string) map[string]int {
 	return all
 }
 
-// The limits in force, refusals by reason, origins and codes come from the live page, of all targets.
+// The live pages of all targets provide limits, refusals by reason, origins and codes.
 func TestDetail(t *testing.T) {
 	u := &ui{order: order{column: 1}}
 	for n := range 2 {
@@ -265,7 +265,7 @@ func TestDetail(t *testing.T) {
 			t.Errorf("%s shows\n%s\nwant\n%s", step[0], got, step[1])
 		}
 	}
-	// Without that page it is said, and the seconds are there.
+	// Without a live page, the screen shows the error and the seconds.
 	s := newService(t)
 	s.calls("a", 1, time.Millisecond)
 	u = newUI(t, s.serve(t))

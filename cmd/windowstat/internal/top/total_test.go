@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// inboundCalls makes n inbound calls of a resource, each with a call of "db" below it, beside one that stays in flight,
-// one that is refused and one in the background, and ends with the second.
+// inboundCalls records n inbound calls of a resource, each with a call of "db" below it. It also records a call that
+// stays in flight, a refused call and a background call, and ends the second.
 func (s *service) inboundCalls(t *testing.T, resource string, n int, rt time.Duration) {
 	t.Helper()
 	enter := func(resource string, err error, opts ...collector.CallOption) (below, exit func()) {
@@ -49,7 +49,7 @@ func (s *service) inboundCalls(t *testing.T, resource string, n int, rt time.Dur
 	s.end()
 }
 
-// cut is the text of [Once] without the header and the seconds.
+// cut returns the text of [Once] without the header and the seconds.
 func cut(text string) (list []string) {
 	for _, s := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
 		_, s, _ = strings.Cut(s, "\t")
@@ -58,8 +58,8 @@ func cut(text string) (list []string) {
 	return list
 }
 
-// The total of a service is its inbound calls, known in every column: calls below others and in the background are no
-// part of it. A resource that is called like a total stays a resource.
+// The total counts inbound calls in every column. Nested calls and background calls are not part of it. A resource with
+// the name of the total remains a resource.
 func TestTotalIsInbound(t *testing.T) {
 	s := newService(t)
 	base := s.serve(t)
@@ -89,7 +89,7 @@ func TestTotalIsInbound(t *testing.T) {
 			t.Errorf("%q has %d lines:\n%s", filter, len(got), strings.Join(got, "\n"))
 		}
 	}
-	// The screen has the same, and both seconds of it.
+	// The screen shows the same numbers, and both seconds.
 	u := newUI(t, base)
 	u.read(t, s.now)
 	got := strings.Join(drawn(t, u, 100, 14), "\n")
@@ -103,7 +103,7 @@ func TestTotalIsInbound(t *testing.T) {
 		math.Abs(first.values[inFlight]-1.009) > 1e-9 {
 		t.Errorf("the first second is %+v", first)
 	}
-	// A service without new calls has a total of 0. A minute without a word of it, and there is none.
+	// Without new calls the total is 0. After a minute without samples there is no total.
 	s.end()
 	if got := cut(once(t, base, Options{Filter: "none"})); fmt.Sprint(got) != "[0 0 0 - - 2 10 inbound ]" {
 		t.Errorf("%q", got)
@@ -115,7 +115,7 @@ func TestTotalIsInbound(t *testing.T) {
 	}
 }
 
-// Where nothing is inbound there is no total: calls below others would count again in a sum.
+// A service without inbound calls has no total, because a sum would count nested calls twice.
 func TestNothingIsInbound(t *testing.T) {
 	s := newService(t)
 	s.calls("a", 3, time.Millisecond)
@@ -134,7 +134,7 @@ func TestNothingIsInbound(t *testing.T) {
 	}
 }
 
-// An endpoint that refuses everything is not asked for each metric, again and again.
+// The reader does not request each metric from an endpoint that refuses all requests.
 func TestRefusals(t *testing.T) {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -149,7 +149,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A page without response times is read, and has none.
+// A page without response times is valid, and the response times are unknown.
 func TestUntimed(t *testing.T) {
 	s := &service{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), mux: http.NewServeMux()}
 	var err error
@@ -174,7 +174,7 @@ func TestUntimed(t *testing.T) {
 	}
 }
 
-// Only a series of the total's name and without a resource is one of the total.
+// The total has only series with its name and without a resource.
 func TestForeignTotals(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
