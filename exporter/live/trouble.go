@@ -116,35 +116,10 @@ func (s *snapshot) rank(f *feed) {
 	s.alarm.Since = s.alarm.List[0].Since
 }
 
-// since returns the Unix time when the worst trouble of a row began: the start of a silence or of the oldest call, or
-// the second from which the rule finds the trouble without an interruption.
+// since returns the Unix time when the worst trouble of a row began.
 func (s *snapshot) since(x *row) int64 {
-	worst, u := x.troubles[0], x.usualNumbers()
-	if worst.Kind == trouble.Hanging || worst.Kind == trouble.Stopped {
-		list := appendSeconds(nil, x.View().Node().AppendSeconds(nil, s.to-keptSeconds, s.to))
-		silence := int64(0)
-		for i := len(list) - 1; i >= 0; i-- {
-			m := &list[i]
-			if worst.Kind == trouble.Stopped && m.Pass+m.Block > 0 || worst.Kind == trouble.Hanging && m.Complete > 0 {
-				break
-			}
-			silence++
-		}
-		if worst.Kind == trouble.Hanging {
-			silence = max(silence, int64(worst.Age/time.Second))
-		}
-		return s.end - silence
-	}
 	list := appendSeconds(nil, x.View().Node().AppendSeconds(nil, s.to-keptSeconds, s.to))
-	end := len(list)
-	for end > 1 {
-		found := trouble.Find(u, trouble.Current{Seconds: list[max(0, end-1-trouble.Window) : end-1]})
-		if !slices.ContainsFunc(found, func(t trouble.Trouble) bool { return t.Kind == worst.Kind }) {
-			break
-		}
-		end--
-	}
-	return s.end - int64(len(list)-end) - 1
+	return s.end - int64(x.troubles[0].Since(x.usualNumbers(), list))
 }
 
 // findCallers adds the callers of the given resources below a node of the call tree: all resources on a path to them.

@@ -170,6 +170,16 @@ func TestTroubleIsFound(t *testing.T) {
 			if len(found) > 0 && first == 0 {
 				first = since
 			}
+			if len(found) > 0 && first == since {
+				if n := found[0].Since(&usual, seconds); n < since-1 || n > since+1 {
+					t.Errorf("%s: after %d s it lasts since %d s", tc.name, since, n)
+				}
+			}
+			if since == 20 && len(found) == 1 {
+				if n := found[0].Since(&usual, seconds); n < since-1 || n > since+1 {
+					t.Errorf("%s: after %d s it lasts since %d s", tc.name, since, n)
+				}
+			}
 			if since == 20 && (len(found) != 1 || !strings.Contains(Words(found), tc.want)) {
 				t.Errorf("%s: %q, want %q", tc.name, Words(found), tc.want)
 			}
