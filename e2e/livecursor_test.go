@@ -87,8 +87,7 @@ func liveCursor(t *testing.T, browser context.Context) {
 	x.await(t, `byId('details').textContent.includes('somebody') && byId('details').textContent.includes('because of <b>') && byId('qps').textContent === '; the limit is 5'`)
 }
 
-// liveTrouble has resources fail, be refused and get slow: those come first, in words, and with the common scale the small charts
-// can be compared.
+// Resources that fail, are refused or are slow come first, with words. The common scale makes the small charts comparable.
 func liveTrouble(t *testing.T, browser context.Context) {
 	names := []string{"busy", "calm", "refused", "slow", "failing"}
 	now := time.Now()
@@ -96,28 +95,30 @@ func liveTrouble(t *testing.T, browser context.Context) {
 	begin := p.second
 	p.calls = func(resource int, second int64) count {
 		c := count{pass: []int{20, 1, 2, 3, 4}[resource]}
-		if names[resource] == "refused" {
-			c.block = 1
+		if names[resource] == "refused" && second >= begin+290 {
+			c.block = 5
 		}
 		return c
 	}
 	p.takes = func(second int64, call int) time.Duration { return 2 * time.Millisecond }
-	for p.second < begin+299 {
+	for p.second < begin+300 {
+		if p.second >= begin+290 {
+			for range 4 {
+				p.stats.Do(t.Context(), "failing", func(context.Context) error { return errors.New("no") }) //nolint:errcheck // expected
+			}
+			e := p.stats.Resource("slow").Enter()
+			p.clock.set(p.clock.now().Add(100 * time.Millisecond))
+			e.Exit(nil)
+		}
 		p.tick()
 	}
-	p.stats.Do(t.Context(), "failing", func(context.Context) error { return errors.New("no") }) //nolint:errcheck // it is what is wanted
-	e := p.stats.Resource("slow").Enter()
-	p.clock.set(p.clock.now().Add(40 * time.Millisecond))
-	e.Exit(nil)
-	p.takes = nil
-	p.tick()
 	x := openTab(t, browser, serveLive(t, p.stats, nil), "willReadFrequently") // the test does
 	x.await(t, `document.querySelectorAll('#rows tr').length === 5`)
 	var got []string
 	for _, r := range x.look(t).Rows {
 		got = append(got, r.Name+": "+r.Trouble)
 	}
-	if want := "failing: 1 failed|refused: 10 refused|slow: p99 × 20|busy: |calm: "; strings.Join(got, "|") != want {
+	if want := "failing: 40 of 80 failed|refused: 50 of 70 refused|slow: slow: average × 12.3|busy: |calm: "; strings.Join(got, "|") != want {
 		t.Errorf("the table has %s, want %s", strings.Join(got, "|"), want)
 	}
 	share := func(name, column string) float64 {
@@ -137,7 +138,7 @@ func liveTrouble(t *testing.T, browser context.Context) {
 	}
 	// At the width of a phone the table comes first, with what tells most.
 	x.resize(t, 400, 800, true)
-	if shown := tell[string](t, x, `[...document.querySelectorAll('#head th')].filter(th => th.offsetWidth > 0).map(th => th.className).join() + (byId('rows').getBoundingClientRect().top < byId('now').getBoundingClientRect().top)`); shown != "name,trouble,passtrue" {
+	if shown := tell[string](t, x, `[...document.querySelectorAll('#head th')].filter(th => th.offsetWidth > 0).map(th => th.className).join() + (byId('rows').getBoundingClientRect().top < byId('now').getBoundingClientRect().top)`); shown != "name,trouble,pass,in_flight_avgtrue" {
 		t.Errorf("a phone shows %s", shown)
 	}
 }

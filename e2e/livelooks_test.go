@@ -54,7 +54,7 @@ func liveLooks(t *testing.T, browser context.Context) {
 		t.Errorf("the p99 begins with %v and ends with %v; it should begin with nothing", p99[0], p99[len(p99)-1])
 	}
 	for microseconds, want := range map[float64]string{
-		0: "0 µs", 12: "12 µs", 999.4: "999 µs", 999.5: "1 ms", 1234: "1.23 ms", 20000: "20 ms", 999_499: "999 ms", 999_500: "1 s", 1_234_567: "1.23 s", 1_234_567_890: "1230 s",
+		0: "< 1 µs", 0.3: "< 1 µs", 12: "12 µs", 999.4: "999 µs", 999.5: "1 ms", 1234: "1.23 ms", 20000: "20 ms", 999_499: "999 ms", 999_500: "1 s", 1_234_567: "1.23 s", 1_234_567_890: "1230 s",
 	} {
 		if got := tell[string](t, x, fmt.Sprintf(`formatDuration(%v)`, microseconds)); got != want {
 			t.Errorf("%v µs is written %q; it should be %q", microseconds, got, want)
