@@ -79,7 +79,7 @@ function draw() {
 // announce it. A paused or zoomed page hides the sentence, because it describes the current second.
 function drawAlarm() {
   const alarm = isLive() && received.alarm;
-  const text = alarm ? alarm.before + formatTime(alarm.since) + alarm.after : '';
+  const text = alarm ? visible(alarm.before) + formatTime(alarm.since) + visible(alarm.after) : '';
   if (byId('alarm').textContent !== text) byId('alarm').textContent = text;
 }
 
