@@ -138,7 +138,9 @@ func (f *feed) groupRunning(oldest []collector.Running) []runningCalls {
 			}
 			i = len(list)
 			since := now - x.Age.Milliseconds()
-			list = append(list, runningCalls{Resource: x.Resource, Origin: x.Origin, Entrance: x.Entrance, Since: since})
+			list = append(list, runningCalls{
+				Resource: x.Resource, Origin: x.Origin, Entrance: x.Entrance, Since: since,
+			})
 		}
 		g := &list[i]
 		if g.Count++; x.TraceID != "" && len(g.Traces) < maxTraces {

@@ -12,7 +12,8 @@
 //
 // A viewer receives the total, one page of the table and the open resource, however many resources exist. The server
 // sorts and searches. The first viewer of a second reads all resources for all viewers. Each sort order is computed
-// once per second. Without viewers the page costs nothing, except for [Page.Run]: it measures the process once a second.
+// once per second. Without viewers the page costs nothing, except for [Page.Run]: it measures the process once a
+// second.
 //
 // # Trouble
 //

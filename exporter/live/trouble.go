@@ -34,8 +34,8 @@ type troubled struct {
 // maxTroubled is the number of resources in a message.
 const maxTroubled = 50
 
-// find finds the trouble of a row. The seconds of the snapshot must be in r.list. For the last second, it is the current
-// trouble; for a range, the worst of all seconds that are checked.
+// find finds the trouble of a row. The seconds of the snapshot must be in r.list. For the last second, it is the
+// current trouble; for a range, the worst of all seconds that are checked.
 func (r *rowReader) find(s *snapshot, x *row) {
 	u := x.usualNumbers()
 	r.seconds = appendSeconds(r.seconds[:0], r.list)

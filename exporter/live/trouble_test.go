@@ -103,7 +103,8 @@ func TestHangIsTrouble(t *testing.T) {
 			age = fmt.Sprint((i+1)/60, " min")
 		}
 		words := fmt.Sprintf("hangs: %s in flight, oldest %s\n", n, age)
-		want := "db hangs since " + began.Format(time.TimeOnly) + "; search waits for it.\ndb: " + words + "search: " + words
+		want := "db hangs since " + began.Format(time.TimeOnly) + "; search waits for it.\n" +
+			"db: " + words + "search: " + words
 		if got := x.trouble(); got != want {
 			t.Errorf("after %d seconds of the hang:\n%swant\n%s", i+1, got, want)
 		}

@@ -52,9 +52,10 @@ type message struct {
 	Total    [][]int64       `json:"total"`
 	Resource [][]int64       `json:"resource"` // null if the open resource does not exist
 	Details  json.RawMessage `json:"details,omitempty"`
-	Age      int64           `json:"age"`             // average age of the resource's calls in flight, in microseconds, or -1
-	Running  []runningCalls  `json:"running"`         // the oldest calls in flight, in groups
-	Alarm    *alarm          `json:"alarm,omitempty"` // current trouble; nil without trouble
+	// Average age of the resource's calls in flight, in microseconds, or -1.
+	Age     int64          `json:"age"`
+	Running []runningCalls `json:"running"`         // the oldest calls in flight, in groups
+	Alarm   *alarm         `json:"alarm,omitempty"` // current trouble; nil without trouble
 	// Machine holds the measurements of the process, see [processMeter].
 	Machine        [][]int64 `json:"machine"`
 	MachineColumns []string  `json:"machine_columns,omitempty"`

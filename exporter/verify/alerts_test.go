@@ -14,7 +14,8 @@ import (
 func TestAlerts(t *testing.T) {
 	warnings := `[]`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const want = `/prometheus/api/v1/query_range ALERTS{alertstate="firing",team="x",job=~"a\"b(-seconds)?"} 1000 1600 15s`
+		const want = `/prometheus/api/v1/query_range ` +
+			`ALERTS{alertstate="firing",team="x",job=~"a\"b(-seconds)?"} 1000 1600 15s`
 		got := r.URL.Path
 		for _, name := range []string{"query", "start", "end", "step"} {
 			got += " " + r.FormValue(name)
@@ -51,7 +52,8 @@ func TestAlerts(t *testing.T) {
 func TestJobsOfAlerts(t *testing.T) {
 	const both = `{alertstate="firing",job=~"a\\.b(-seconds)?"}`
 	for job, want := range map[string]string{
-		"a.b": both, "a.b-seconds": both, "": `{alertstate="firing",job=""}`, "-seconds": `{alertstate="firing",job="-seconds"}`,
+		"a.b": both, "a.b-seconds": both,
+		"": `{alertstate="firing",job=""}`, "-seconds": `{alertstate="firing",job="-seconds"}`,
 	} {
 		if got := alertSelector(map[string]string{"alertstate": "firing", "job": job}); got != want {
 			t.Errorf("job %q: %s, want %s", job, got, want)

@@ -2,10 +2,10 @@ package trouble
 
 import "time"
 
-// Since returns the number of seconds for which the trouble has lasted. seconds are the last seconds of the resource,
-// oldest first. A silence lasts since the last event, and a hang at least since the oldest call began. Other trouble lasts
-// for as long as seconds are nearer to the current numbers than to the usual ones. Since ignores seconds without calls,
-// and up to maxBetter better seconds in a row.
+// Since returns the duration of the trouble in seconds. seconds are the last seconds of the resource, oldest first. A
+// silence lasts since the last event, and a hang at least since the oldest call began. Other trouble lasts for as long
+// as seconds are nearer to the current numbers than to the usual ones. Since ignores seconds without calls, and up to
+// maxBetter better seconds in a row.
 func (t Trouble) Since(u *Usual, seconds []Second) int {
 	switch t.Kind {
 	case Stopped:

@@ -26,15 +26,16 @@ import (
 const (
 	// Window is the number of seconds that Find evaluates.
 	Window = 10
-	// OldAge is the age from which a call can count as hanging while other calls of its resource still end.
+	// OldAge is the minimum age of a hanging call, if other calls of its resource continue to end.
 	OldAge = 10 * time.Second
 	// AgeFactor is the multiple of the usual longest response time that this call must also have.
 	AgeFactor = 3
-	// MinCalls is the number of failed or refused calls in a window from which they can be trouble, and MinShare their
-	// share of all calls.
+	// MinCalls is the minimum number of failed or refused calls in a window, and MinShare their minimum share of all
+	// calls.
 	MinCalls = 5
 	MinShare = 0.01
-	// Factor is the multiple of the usual share, or of the usual average response time, from which they are trouble.
+	// Factor multiplies the usual share of failed or refused calls, or the usual average response time. Smaller numbers
+	// are not trouble.
 	Factor = 2
 )
 
@@ -84,14 +85,15 @@ type Current struct {
 
 // Trouble describes one kind of trouble of a resource.
 type Trouble struct {
-	Kind     Kind
-	Calls    int64         // Hanging: calls in flight. Failing, Refusing: failed or refused calls of the window
-	Of       int64         // Failing, Refusing: all calls of the window
-	Usual    float64       // Stopped: calls that usually pass per second
-	Age      time.Duration // Hanging: age of the oldest call, or time without a completion. Stopped: length of the silence
-	Times    float64       // Slow: the multiple of the usual response time
-	Slowest  bool          // Slow: Times compares the slowest calls of the seconds, not the averages
-	severity float64       // compares troubles of the same kind
+	Kind  Kind
+	Calls int64   // Hanging: calls in flight. Failing, Refusing: failed or refused calls of the window
+	Of    int64   // Failing, Refusing: all calls of the window
+	Usual float64 // Stopped: calls that usually pass per second
+	// Hanging: age of the oldest call, or time without a completion. Stopped: length of the silence.
+	Age      time.Duration
+	Times    float64 // Slow: the multiple of the usual response time
+	Slowest  bool    // Slow: Times compares the slowest calls of the seconds, not the averages
+	severity float64 // compares troubles of the same kind
 }
 
 // Compare orders troubles, the worst first.
@@ -99,7 +101,7 @@ func Compare(a, b Trouble) int {
 	return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(b.severity, a.severity))
 }
 
-// Severity compares troubles of the same kind. It is a number of calls, or a multiple of the usual response time.
+// Severity compares troubles of the same kind: a number of calls, or a multiple of the usual response time.
 func (t Trouble) Severity() float64 { return t.severity }
 
 // Find returns the trouble of a resource, the worst first, or nil. It allocates nothing for a resource without trouble.

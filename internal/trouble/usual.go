@@ -90,8 +90,8 @@ const (
 	history  = 600 // seconds that a Collector keeps
 )
 
-// newRegularity returns the regularity of the events that count counts. It is unknown if there are fewer than enough
-// windows.
+// newRegularity returns the regularity of the events that count counts, or the zero value if there are fewer than
+// enough windows.
 func newRegularity(windows [][]Second, enough int, count func(Second) int64) (r regularity) {
 	sumOf := func(w []Second) (sum int64) {
 		for _, s := range w {
@@ -126,7 +126,7 @@ func newRegularity(windows [][]Second, enough int, count func(Second) int64) (r 
 	return r
 }
 
-// median returns the median of a list, which it sorts. It returns the lower one of two medians, and 0 for an empty list.
+// median sorts a list and returns its median: the lower one of two, and 0 for an empty list.
 func median[T cmp.Ordered](list []T) (m T) {
 	if len(list) == 0 {
 		return m

@@ -65,8 +65,8 @@ func (r *Resource) kind() Kind { return r.Troubles[0].Kind }
 // affectsCallers reports whether a caller of the resource gets the same kind of trouble: it waits, or fails as well.
 func (k Kind) affectsCallers() bool { return k == Hanging || k == Failing || k == Slow }
 
-// Rank sorts resources in trouble, the worst first. Causes come before effects: a resource whose callee has the same
-// kind of trouble follows all resources of that kind that are not explained by a callee.
+// Rank sorts resources in trouble, the worst first. Causes precede effects: within a kind of trouble, a resource with a
+// callee in the same trouble follows all others.
 func Rank(list []Resource) {
 	kinds := map[string]Kind{}
 	for _, r := range list {

@@ -51,8 +51,8 @@ func (s *Shop) Handler() http.Handler {
 	return httpstat.Mux(s.stats, mux, httpstat.OriginHeader(clientHeader))
 }
 
-// Limits returns the default limits of the shop. A burst of the flash sale is half of the rate in one second. Its limit is
-// higher by a fifth, so the alerts on limits do not fire without an incident.
+// Limits returns the default limits of the shop. A burst of the flash sale is half of the rate in one second. Its limit
+// is higher by a fifth, so the alerts on limits do not fire without an incident.
 func (s *Shop) Limits() []collector.Limit {
 	return []collector.Limit{{Resource: "GET /flash-sale", Count: max(int64(s.rate*0.6), 1)}}
 }
@@ -60,8 +60,8 @@ func (s *Shop) Limits() []collector.Limit {
 // productsShare is the share of products in the rate. The incident lowLimit needs it.
 const productsShare = 0.30
 
-// paymentsPerFailure is the average number of payments for one that fails. The alerts on the error budget begin at six in
-// a thousand, so they do not fire without an incident.
+// paymentsPerFailure is the average number of payments for one that fails. The alerts on the error budget begin at six
+// in a thousand, so they do not fire without an incident.
 const paymentsPerFailure = 500
 
 // route is a route of the shop, and the load on it.

@@ -11,9 +11,9 @@ import (
 // page.
 const usualEvery = 60
 
-// troubles finds the trouble of a resource in a recording by the rule of the live page. The log has no slowest calls and
-// no ages of calls, so troubles finds a hang only if no call ends, and a slowdown only in the average. first is the Unix
-// time of the first second of the recording, and seconds is the number of seconds.
+// troubles finds the trouble of a resource in a recording by the rule of the live page. The log has no slowest calls
+// and no ages of calls, so troubles finds a hang only if no call ends, and a slowdown only in the average. first is the
+// Unix time of the first second of the recording, and seconds is the number of seconds.
 func (r *resource) troubles(first int64, seconds int) (list []live.RecordedTrouble) {
 	all := r.seconds(first, seconds)
 	var usual trouble.Usual
