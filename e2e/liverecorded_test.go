@@ -71,8 +71,8 @@ func liveRecorded(t *testing.T, browser context.Context) {
 	}
 	for i, name := range names {
 		name = collector.CleanName(name)
-		x.run(t, fmt.Sprintf(`[...document.querySelectorAll('#rows button')].find(b => b.textContent === %s).click()`, jsonOf(t, name)))
-		x.await(t, fmt.Sprintf(`byId('subject').textContent === %s`, jsonOf(t, name)))
+		x.run(t, fmt.Sprintf(`[...document.querySelectorAll('#rows tr')].find(tr => tr.entry.name === %s).querySelector('button').click()`, jsonOf(t, name)))
+		x.await(t, fmt.Sprintf(`byId('subject').textContent === visible(%s)`, jsonOf(t, name)))
 		sum(passed, int64(i+1)*(seconds+10))
 		sum(`charts.calls.limit`, int64(i+1))
 		sum(`charts.flight.limit`, 7)
