@@ -26,8 +26,9 @@ type record struct {
 func (r *record) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
 	w = w.code(uint64(r.Pass), kPass)
+	k := kSlide(r.Pass)
 	for _, v := range slides[:len(slides)-1] {
-		w = w.code(zigzag(r.Pass-v), kSlide)
+		w = w.code(zigzag(r.Pass-v), k)
 	}
 	rare := [...]uint64{
 		uint64(r.Exception), uint64(r.Block), uint64(r.lateEntry), uint64(r.OccupiedPass),
@@ -70,8 +71,9 @@ func (r *record) append(b []byte, slides []int64) []byte {
 func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	in := readBits(b)
 	r.Pass = int64(in.code(kPass))
+	k := kSlide(r.Pass)
 	for i := range slides - 1 {
-		v := r.Pass - unzigzag(in.code(kSlide))
+		v := r.Pass - unzigzag(in.code(k))
 		if sums != nil {
 			sums[i] = saturate(sums[i], v)
 		}
@@ -106,32 +108,38 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 
 // Rice parameters: about the number of random bits of passes, of the difference of a slide, and of other numbers.
 const (
-	kPass  = 5
-	kSlide = 3
-	kMost  = 1
+	kPass = 5
+	kMost = 1
 )
+
+// kSlide returns the Rice parameter for the slides of a second: the more passes, the more the slides differ from them.
+func kSlide(pass int64) uint { return uint(min(bits.Len64(uint64(pass))/3, maxLowBits)) }
 
 // expectedInFlight returns the calls in flight at the end of the second, if every pass and every completion belongs to
 // a separate call.
 func (r *record) expectedInFlight() int64 { return r.inFlightAtStart + r.Pass - r.Complete }
 
-// minRTSum returns the sum of response times if all calls were as short as the shortest one.
-func (r *record) minRTSum() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
+// minRTSum returns the smallest possible sum of response times: one call took RTMax, and all others took RTMin.
+func (r *record) minRTSum() uint64 {
+	return uint64(times(int64(r.RTMin), max(r.Complete-1, 0))) + uint64(r.RTMax)
+}
 
 // expectedBits predicts the number of bits of the i-th time of a record; n has the bits of the times before it. It
 // expects that the shortest response time takes milliseconds, and that the longest one is 16 times as long. It expects
 // that call-seconds and response times differ by about a response time, because calls spend time in other seconds.
 func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
+	case i == 3 && r.inFlightAtStart == 0 && r.inFlight == 0:
+		return 0
 	case i == 3 && r.Complete > 0:
 		return max(n[0], n[1])
-	case i == 3 && (r.inFlightAtStart > 0 || r.Pass > 0):
+	case i == 3:
 		return bits.Len64(uint64(time.Second))
 	case i == 0 && r.Complete > 0:
 		return 23
 	case i == 1 && r.Complete > 1:
 		return n[0] + 4
-	case i == 2 && r.Complete > 1:
+	case i == 2 && r.Complete > 2:
 		return n[1] + bits.Len64(uint64(r.Complete)) - 2
 	}
 	return 0

@@ -46,21 +46,29 @@ func (h *records) add(index int64, record []byte) {
 		b = binary.AppendUvarint(b, distance)
 	}
 	h.lastSecond = index
-	if need := len(b) + len(record) + spare; len(h.buf)+need > cap(h.buf) {
-		// Reuse the space of dropped records if it is a little larger than necessary. With more free space, the
-		// remaining records are moved less often.
-		kept := h.buf[h.oldest:]
-		size := len(kept) + need
-		size += size / 64
-		to := h.buf[:0]
-		if size > cap(h.buf) {
-			to = slices.Grow([]byte(nil), size) // gets the whole size class of the allocator
-		}
-		h.buf, h.oldest, h.found = append(to, kept...), 0, h.found-h.oldest
-	}
+	h.reserve(len(b) + len(record) + spare)
 	h.newest = len(h.buf)
 	h.buf = append(append(h.buf, b...), record...)
 }
+
+// reserve makes space for need more bytes: it moves the kept entries over the dropped ones, or to another array if
+// they do not fit, or take less than half of a large one.
+func (h *records) reserve(need int) {
+	if len(h.buf)+need <= cap(h.buf) {
+		return
+	}
+	kept := h.buf[h.oldest:]
+	to := h.buf[:0]
+	if size := len(kept) + need; size > cap(h.buf) || size < cap(h.buf)/2 && cap(h.buf) > minShrink {
+		// With more free space, the entries are moved less often. Grow usually returns more, because it gets the
+		// whole size class of the allocator.
+		to = slices.Grow([]byte(nil), size+size/256)
+	}
+	h.buf, h.oldest, h.found = append(to, kept...), 0, h.found-h.oldest
+}
+
+// minShrink is the size in bytes of the largest array that a store keeps however few entries it has.
+const minShrink = 1024
 
 // drop removes the records of all seconds before the given one. It returns the last record that it removed, or nil. The
 // slice is valid until the next call of add.
