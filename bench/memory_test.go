@@ -109,7 +109,7 @@ func BenchmarkMemory40000(b *testing.B) {
 		for b.Loop() {
 			before := heap()
 			clock := time.Unix(1_700_000_000, 0)
-			c, err := collector.New(collector.Options{MaxResources: many, MaxLeaves: leaves, Windows: node.Options{History: time.Minute}, Now: func() time.Time { return clock }})
+			c, err := collector.New(collector.Options{MaxResources: many, MaxMemory: 1 << 40, Windows: node.Options{History: time.Minute}, Now: func() time.Time { return clock }})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -139,7 +139,7 @@ func registering(register func(c *collector.Collector, name, origin string)) fun
 		names, origins := bench.Names(t.Resources), bench.Names(max(t.Origins, 1))
 		return func() float64 {
 			leaves := len(names) * len(origins)
-			c, err := collector.New(collector.Options{MaxResources: len(names), MaxOrigins: len(origins), MaxLeaves: leaves})
+			c, err := collector.New(collector.Options{MaxResources: len(names), MaxOrigins: len(origins), MaxMemory: 1 << 40})
 			if err != nil {
 				b.Fatal(err)
 			}

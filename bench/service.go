@@ -51,7 +51,7 @@ func NewService(t Traffic) (*Service, error) {
 		s.origins = append(s.origins, collector.Origin(fmt.Sprint("origin-", i)))
 	}
 	c, err := collector.New(collector.Options{
-		MaxResources: t.Resources, MaxOrigins: max(t.Origins, 1), MaxLeaves: t.Resources * (t.Origins + 1), // blocks name none
+		MaxResources: t.Resources, MaxOrigins: max(t.Origins, 1), MaxMemory: 1 << 40,
 		Windows: node.Options{History: t.History}, Now: s.now,
 	})
 	if err != nil {

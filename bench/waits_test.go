@@ -100,7 +100,7 @@ func newCrowd(b *testing.B) *crowd {
 	began := time.Unix(1_700_000_000, 0).Add(-bench.Now())
 	stats, err := collector.New(collector.Options{
 		MaxResources: 1 << 20,
-		MaxLeaves:    1 << 20,
+		MaxMemory:    1 << 40,
 		Now:          func() time.Time { return began.Add(bench.Now() + time.Duration(c.ahead.Load())) },
 	})
 	if err != nil {

@@ -45,6 +45,8 @@ type Collector struct {
 	overflowLimiters *overflowLimiters // of names that another resource records
 
 	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last complete sweep
+	excess, sparesInUse     atomic.Int64 // see memory.go
+	sizes                   reservations
 	sealed                  atomic.Int64 // all leaves are sealed up to this second, at least
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
@@ -84,7 +86,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{line: line, shape: shape, opts: o}
+	c := &Collector{line: line, shape: shape, opts: o, sizes: newReservations(shape, &o)}
 	now := line.Now()
 	c.began = c.now()
 	c.run = newRun(c.began)
@@ -232,8 +234,10 @@ type Health struct {
 	// Unearned counts the calls that were recorded for a fallback resource, because their name had not been earned; see
 	// [FallbackResource].
 	Unearned int64
-	// OriginOverflow, EntranceOverflow and LeafOverflow count the calls that were recorded for the origin or entrance
-	// [Other], because there were too many origins of the resource, too many entrances, or too many leaves.
+	// OriginOverflow and EntranceOverflow count the calls that were recorded for the origin or entrance [Other], because
+	// there were too many origins of the resource, or too many entrances. LeafOverflow counts the calls that were
+	// recorded for the origin, the entrance and usually the resource [Other], because there was no memory for their
+	// combination.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree lacks, because they are nested too deeply or the tree is full.
 	TreeOverflow int64
@@ -241,6 +245,9 @@ type Health struct {
 	Retired int64
 	// Limits is the number of limits, including dry runs.
 	Limits int
+	// MemoryReserved is the number of reserved bytes, and MaxMemory is [Options].MaxMemory. For the bytes in use see
+	// [Collector.Memory].
+	MemoryReserved, MaxMemory int64
 	// Clock describes how the timeline follows the wall clock.
 	Clock leap.Health
 }
@@ -257,6 +264,8 @@ func (c *Collector) Health() Health {
 		LeafOverflow:     c.overflow.leaves.Load(),
 		TreeOverflow:     c.overflow.tree.Load(),
 		Unearned:         c.unearned.Load(),
+		MemoryReserved:   c.reserved(),
+		MaxMemory:        c.opts.MaxMemory,
 		Clock:            c.line.Health(),
 	}
 	c.mu.Lock()

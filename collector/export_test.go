@@ -1,6 +1,9 @@
 package collector
 
-import "github.com/windowstat/windowstat/leap"
+import (
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
 
 // NewOn is New with a given timeline, whose clocks a test controls separately.
 func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(line, o) }
@@ -67,4 +70,16 @@ func IsFree(c *Collector) bool {
 		c.mu.Unlock()
 	}
 	return free
+}
+
+// MemoryFor is the MaxMemory of options in which n resources have a leaf each.
+func MemoryFor(o Options, n int) int64 {
+	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), o.Windows)
+	if err != nil {
+		panic(err)
+	}
+	o.MaxMemory, o.MaxResources = 0, DefaultMaxResources
+	s := newReservations(config, &o)
+	bytes := s.fixed + int64(n)*(s.resource+s.leaf) + s.entrance
+	return bytes + bytes/(limiterShare-1) + 1
 }

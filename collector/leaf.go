@@ -13,6 +13,7 @@ type leaf struct {
 	node.Statistic
 	leafKey
 	retired  atomic.Bool // changed with the collector's mu held
+	spare    bool        // one of the spareLeaves
 	resource *Resource
 	treeNode *TreeNode
 	own      place // for calls without a reservation
@@ -96,30 +97,37 @@ func (l *leaf) block(reason string, n int64) error {
 
 // location describes the leaf of a call, within the limits of [Options]. The leaf may not exist yet.
 type location struct {
+	resource *Resource // records the call; nil for Other if that does not exist yet
 	entrance string
 	key      leafKey
 	leaf     *leaf         // nil if it does not exist yet
+	spare    bool          // a new leaf uses the memory of a spare one
 	over     *atomic.Int64 // overflow counter, or nil if the call is within all limits
 }
 
 // location looks up the leaf of a call. It changes nothing and takes no lock.
 //
 // The bounds apply in this order: the entrance and the origin each become [Other] if they are new and their table is
-// full. If the leaf is new and there are MaxLeaves of them, both become Other.
+// full. If the leaf is new and there is no memory for it, both become Other. If r has no such leaf, the resource Other
+// records the call, under the limits of r: see limiter.reserve. The memory of these leaves of Other is always reserved.
 func (c *Collector) location(r *Resource, up *frame, o *options) location {
-	s := location{entrance: o.entrance, key: o.key(up)}
+	s := location{resource: r, entrance: o.entrance, key: o.key(up)}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
 		s.entrance, s.over = Other, &c.overflow.entrances
 	}
 	if s.key.origin = cleanName(o.origin, ""); !r.hasOrigin(s.key.origin) {
 		s.key.origin, s.over = Other, &c.overflow.origins
 	}
-	if s.leaf = r.leaf(s.entrance, s.key); s.leaf == nil && c.leafCount.Load() >= int64(c.opts.MaxLeaves) {
-		s.entrance, s.over = Other, &c.overflow.leaves
-		if !c.limits.Load().origins[s.key.origin] { // a limit for this origin must keep applying
-			s.key.origin = Other
-		}
-		s.leaf = r.leaf(s.entrance, s.key)
+	if s.leaf = r.leaf(s.entrance, s.key); s.leaf != nil || c.leafFits(r) {
+		return s
+	}
+	s.entrance, s.over = Other, &c.overflow.leaves
+	if !c.limits.Load().origins[s.key.origin] { // a limit for this origin must keep applying
+		s.key.origin = Other
+	}
+	if s.leaf = r.leaf(s.entrance, s.key); s.leaf == nil {
+		s.resource, s.spare = c.other.Load(), true
+		s.leaf = s.resource.leaf(s.entrance, s.key)
 	}
 	return s
 }

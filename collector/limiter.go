@@ -214,6 +214,13 @@ func (m *limiter) setCounters(l *leaf) {
 	l.SetCounters(m.counters(l.origin)...)
 }
 
-// hasInFlight reports whether calls with a reservation are in flight; the leaves of the resource do not record such
-// calls. m may be nil.
-func (m *limiter) hasInFlight() bool { return m != nil && m.all.inFlight.Load() > 0 }
+// inUse reports whether calls of the resource that another resource records are in flight, or passed in or after the
+// second since. The leaves of the resource do not record them. m may be nil.
+func (m *limiter) inUse(since int64) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all.inFlight.Load() > 0 || m.lastPass >= since && m.lastPass > 0
+}

@@ -6,7 +6,8 @@ import (
 )
 
 // overflowLimiters holds the limiters of overflowing names: names that a pattern limits and another resource records,
-// [Other] or the resource of [FallbackResource]. There are at most Options.MaxResources of them.
+// [Other] or the resource of [FallbackResource]. There are at most Options.MaxResources of them, and they take at most a
+// sixteenth of Options.MaxMemory.
 //
 //	byName["GET /b"]   ── limiter of one name
 //	byPattern["GET /*"] ── limiter that further names share while byName is full
@@ -80,8 +81,8 @@ func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reserva
 
 // add adds a limiter for a name, or returns nil if the table is full. mu must be held.
 func (t *overflowLimiters) add(name string, patterns []string) *limiter {
-	if len(t.byName) >= t.c.opts.MaxResources {
-		if t.sweep(); len(t.byName) >= t.c.opts.MaxResources {
+	if len(t.byName) >= t.c.sizes.limiters {
+		if t.sweep(); len(t.byName) >= t.c.sizes.limiters {
 			return nil
 		}
 	}

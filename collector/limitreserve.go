@@ -1,6 +1,10 @@
 package collector
 
-import "github.com/windowstat/windowstat/node"
+import (
+	"slices"
+
+	"github.com/windowstat/windowstat/node"
+)
 
 // The entry of a call refers to the leaf, and to the reservation of the call, which is usually nil:
 //
@@ -30,14 +34,29 @@ func newReservation(l *leaf, own *limiter) *reservation {
 }
 
 // reserve returns the limiters of a call, and its reservation if it needs one, else nil. If the name has its own
-// resource by now, reserve returns errMoved.
+// resource by now, reserve returns errMoved. A call whose resource has no memory for a leaf, o.home, gets the limiter of
+// this resource.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
 	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil
 	}
-	r, err := m.c.overflowLimiters.reserve(CleanName(o.name), l, m)
-	if r == nil { // no pattern matches the name
-		return m.self[:], nil, err
+	var r *reservation
+	var err error
+	if o.home == nil || o.home.fallback.Load() { // otherwise the rules of home include those of patterns
+		if r, err = m.c.overflowLimiters.reserve(CleanName(o.name), l, m); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.home != nil {
+		if home := o.home.limiter.Load(); home != nil {
+			if r == nil {
+				r = newReservation(l, m)
+			}
+			r.list = slices.Insert(r.list, 1, home)
+		}
+	}
+	if r == nil { // no other limiter has rules for the call
+		return m.self[:], nil, nil
 	}
 	return r.list, r, nil
 }
@@ -83,7 +102,9 @@ func (r *reservation) release() {
 	case r == nil:
 		return
 	case !r.entered: // refused: the limiter may exist only for this call
-		r.leaf.resource.c.overflowLimiters.dropUnused(r.list[1])
+		for _, m := range r.list[1:] {
+			m.c.overflowLimiters.dropUnused(m)
+		}
 		return
 	}
 	for _, m := range r.list[1:] {

@@ -4,8 +4,9 @@ package collector
 // Resource.limiterState has the limiter from the first limit on, because the meters and the counts of dry runs outlive
 // the rules, and calls with a reservation end in them.
 //
-// A resource that records calls of other names (Resource.fallback) has a limiter if any pattern exists. Its own rules
-// are only the limits without a *; calls of other names get the rules of patterns from overflowLimiters.
+// A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. Its own rules are
+// only the limits without a *. Calls of other names get the rules of patterns from overflowLimiters, or the rules of
+// their own resource if that has no memory for a leaf.
 
 // Limit returns the lowest limit of a grade that covers all calls of the resource together. It ignores limits on single
 // origins and dry runs. It also ignores patterns for [Other], because a pattern limits each name separately. If there
@@ -30,15 +31,17 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 // setLimits sets the limits of the resource, which must be [ruleSet.forName] of its name. It locks the limiter before
 // it reads the leaves, and therefore misses no call. The collector's mu must be held.
 func (r *Resource) setLimits(limits []Limit) {
-	rules := limits
+	rules, used := limits, len(limits) > 0
 	if r.fallback.Load() { // patterns limit each name separately, including the name of the resource itself
 		rules = filter(limits, func(l Limit) bool { return !l.isPattern() })
-		limits = filter(r.c.limits.Load().list, func(l Limit) bool { return l.isPattern() || l.Resource == r.name })
+		all := r.c.limits.Load().list
+		used = len(all) > 0
+		limits = filter(all, func(l Limit) bool { return l.isPattern() || l.Resource == r.name })
 	}
 	r.blocks.prune()
 	m := r.limiterState.Load()
 	if m == nil {
-		if len(limits) == 0 {
+		if !used {
 			return
 		}
 		m = newLimiter(r.c, "", false)
@@ -46,7 +49,7 @@ func (r *Resource) setLimits(limits []Limit) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r.limiter.Store(m); len(limits) == 0 {
+	if r.limiter.Store(m); !used {
 		r.limiter.Store(nil)
 	}
 	m.setRules(rules, r)

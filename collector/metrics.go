@@ -233,7 +233,7 @@ func (c *Collector) own() (all []Metric) {
 	}
 	metric("resources", "", "Resources, including _other.",
 		func(h Health) float64 { return float64(h.Resources) })
-	metric("overflow_events_total", "", "Calls recorded for the resource _other, because there were too many names.",
+	metric("overflow_events_total", "", "Calls recorded for the resource _other, because there were too many names or combinations.",
 		func(h Health) float64 { return float64(h.Overflow) })
 	metric("unearned_events_total", "",
 		"Calls recorded for a fallback resource such as unmatched, "+
@@ -250,7 +250,7 @@ func (c *Collector) own() (all []Metric) {
 		"Calls recorded for the entrance _other, because there were too many entrances.",
 		func(h Health) float64 { return float64(h.EntranceOverflow) })
 	metric("leaf_overflow_events_total", "",
-		"Calls recorded for the origin and entrance _other, because there were too many combinations.",
+		"Calls recorded for _other, because there was no memory for their combination of resource, origin and entrance.",
 		func(h Health) float64 { return float64(h.LeafOverflow) })
 	metric("tree_overflow_events_total", "",
 		"Calls that the call tree lacks, because they are nested too deeply or the tree is full.",
@@ -278,6 +278,22 @@ func (c *Collector) own() (all []Metric) {
 		"Seconds whose name was used before, because the wall clock was set back. "+
 			"They are counted in totals and not exported.",
 		func(h Health) float64 { return float64(h.Clock.Repeated) })
+	all = append(all, Metric{
+		Name: "memory_bytes", Unit: "bytes", Labels: []string{"part"}, Began: began,
+		Help: "Heap memory of the statistics by part: counters and windows, records of seconds, histograms of seconds, " +
+			"names, limits.",
+		Read: func(yield func(float64, ...string)) {
+			if c != nil {
+				c.Memory().parts(yield)
+			}
+		},
+	})
+	metric("memory_reserved_bytes", "bytes",
+		"Heap memory that is reserved: what names, combinations and limits take once they are busy.",
+		func(h Health) float64 { return float64(h.MemoryReserved) })
+	metric("memory_max_bytes", "bytes",
+		"Maximum of the reserved memory. Without free memory, new names and combinations count as _other.",
+		func(h Health) float64 { return float64(h.MaxMemory) })
 	return append(all, Metric{
 		Name: "in_flight_oldest_seconds", Unit: "seconds", Labels: []string{"resource"}, Read: c.oldest,
 		Help: "Age of the oldest call in flight that was entered with a context. Absent while there is none.",

@@ -17,7 +17,7 @@ const (
 	DefaultMaxResources = 10_000
 	DefaultMaxOrigins   = 100
 	DefaultMaxEntrances = 100
-	DefaultMaxLeaves    = 50_000
+	DefaultMaxMemory    = 192 << 20
 	DefaultRetireAfter  = time.Hour
 	DefaultHistory      = 10 * time.Minute
 )
@@ -39,11 +39,14 @@ type Options struct {
 	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero; calls of further origins
 	// share the origin [Other]. MaxEntrances is the same for the entrances of the process.
 	MaxOrigins, MaxEntrances int
-	// MaxLeaves is the maximum number of combinations of resource, origin and entrance, [DefaultMaxLeaves] if zero. It
-	// bounds the memory: a busy resource takes some 16 KB for each leaf. If there are MaxLeaves leaves, new
-	// combinations share the origin and entrance [Other] of their resource, and new resources share the resource
-	// [Other]. The shared leaves are extra: up to four for each resource, and for each origin that a limit names.
-	MaxLeaves int
+	// MaxMemory is the maximum number of bytes of heap for all statistics, [DefaultMaxMemory] if zero; the default
+	// suffices for ten thousand busy resources with one origin each. A combination of resource, origin and entrance
+	// reserves the memory of a busy one when it is first called: some 18 KB with the default Windows, of which a busy
+	// resource takes some 15 KB. Calls for which there is no memory are recorded for the resource [Other]; limits of
+	// their own names continue to apply. Only new resources use the last quarter. Memory that a combination takes above
+	// its reservation, for example because its response times vary widely, reduces the memory for new ones. See
+	// [Collector.Memory].
+	MaxMemory int64
 	// RetireAfter is the time that a leaf must be idle, with no call in flight, until it is retired and its series end.
 	// Its counts stay in every total. The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are
 	// retired only when a new name evicts their resource. Otherwise RetireAfter must be longer than Windows.History, so
@@ -91,10 +94,14 @@ func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 		{"MaxResources", &o.MaxResources, DefaultMaxResources},
 		{"MaxOrigins", &o.MaxOrigins, DefaultMaxOrigins},
 		{"MaxEntrances", &o.MaxEntrances, DefaultMaxEntrances},
-		{"MaxLeaves", &o.MaxLeaves, DefaultMaxLeaves},
 	} {
 		if *limit.v = cmp.Or(*limit.v, limit.def); *limit.v < 1 {
 			errs = append(errs, &OptionError{"collector", limit.name, fmt.Errorf("%d; at least 1 is needed", *limit.v)})
+		}
+	}
+	if o.MaxMemory = cmp.Or(o.MaxMemory, DefaultMaxMemory); shape != nil {
+		if err := o.checkMemory(shape); err != nil {
+			errs = append(errs, &OptionError{"collector", "MaxMemory", err})
 		}
 	}
 	if o.Exception == nil {

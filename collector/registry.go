@@ -72,7 +72,7 @@ func (r *Resource) markGiven(given bool) *Resource {
 
 // full reports whether the table has no slot for a new resource with this name.
 func (c *Collector) full(name string) bool {
-	return (c.registered.Load() >= int64(c.opts.MaxResources) || c.leafCount.Load() >= int64(c.opts.MaxLeaves)) &&
+	return (c.registered.Load() >= int64(c.opts.MaxResources) || !c.fits(c.sizes.resource+c.sizes.leaf)) &&
 		!c.limits.Load().names[name]
 }
 
@@ -88,10 +88,7 @@ func (c *Collector) register(name string, given bool) *Resource {
 		if name != Other && loaded(&c.idle).any(given) {
 			return nil
 		}
-		if c.other.Load() == nil {
-			c.other.Store(c.newResource(Other))
-		}
-		return c.other.Load()
+		return c.ensureOther()
 	}
 	// Another resource has recorded calls of this name. Hold the lock until such calls find the new resource.
 	c.overflowLimiters.mu.Lock()
@@ -100,6 +97,14 @@ func (c *Collector) register(name string, given bool) *Resource {
 	c.byName.Store(name, r)
 	c.registered.Add(1) // after Store: a goroutine that sees a full table must find every name in it
 	return r
+}
+
+// ensureOther returns the resource Other, and creates it if necessary. mu must be held.
+func (c *Collector) ensureOther() *Resource {
+	if c.other.Load() == nil {
+		c.other.Store(c.newResource(Other))
+	}
+	return c.other.Load()
 }
 
 // newResource creates a resource. mu must be held. Seal reads the list of resources under mu, so a resource is either
@@ -133,6 +138,7 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 // necessary. For an existing leaf it takes three lookups and no lock. Names beyond the limits cost a few lookups more,
 // and no lock either.
 func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
+	o.home = nil
 	var at *TreeNode
 	if up != nil {
 		at = up.leaf.treeNode
@@ -162,6 +168,9 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 		if s.over != nil {
 			s.over.Add(1)
 		}
+		if s.leaf.resource != r {
+			o.home = r
+		}
 		return s.leaf
 	}
 }
@@ -175,7 +184,7 @@ func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	}
 	at := up.leaf.treeNode
 	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&
-		c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(MaxDepth)+1 < MaxDepth
+		c.fitsMore(c.sizes.edge) && up.depth(MaxDepth)+1 < MaxDepth
 }
 
 // makeLeaf looks up or creates the leaf of a call and its tree node. It returns nil if the resource was retired.
@@ -189,11 +198,14 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	// slot.
 	s := c.location(r, up, o)
 	if s.leaf == nil {
-		tn := r.treeNode(s.entrance)
-		if tn == nil {
-			tn = c.newTreeNode(r, s.entrance)
+		if s.resource == nil {
+			s.resource = c.ensureOther()
 		}
-		s.leaf = c.newLeaf(tn, s.key)
+		tn := s.resource.treeNode(s.entrance)
+		if tn == nil {
+			tn = c.newTreeNode(s.resource, s.entrance)
+		}
+		s.leaf = c.newLeaf(tn, s.key, s.spare)
 	}
 	switch {
 	// The tree gets an edge for each caller of a node. If the tree cannot get the edge, the node becomes a child of its
@@ -238,8 +250,8 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 }
 
 // newLeaf creates a leaf and adds it to all views before a call can record into it. mu must be held.
-func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
-	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn}
+func (c *Collector) newLeaf(tn *TreeNode, k leafKey, spare bool) *leaf {
+	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn, spare: spare}
 	l.own.leaf = l
 	l.Init(c.shape, c.line.Now())
 	// The order matters to readers, which take no lock of the collector: the views include the leaf before calls can
@@ -252,6 +264,9 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 		m.setCounters(l)
 	}
 	c.leafCount.Add(1)
+	if spare {
+		c.sparesInUse.Add(1)
+	}
 	tn.addLeaf(l)
 	return l
 }

@@ -151,7 +151,7 @@ func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 // A child whose leaves lay in two places, one of them for overflow, was made an edge again and again, until the tree
 // was full.
 func TestRegressionTheTreeFillsUp(t *testing.T) {
-	c, _ := clocked(t, collector.Options{MaxLeaves: 100})
+	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 100)})
 	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
 	defer p.Exit(nil)
 	_, e, _ := c.Enter(ctx, "db")
@@ -178,7 +178,7 @@ func TestRegressionTheTreeFillsUp(t *testing.T) {
 // Once there were as many leaves as there may be, a call was counted for another origin, and escaped the limit of its
 // own.
 func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
-	c, _ := clocked(t, collector.Options{MaxLeaves: 10})
+	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 10)})
 	limit(t, c, collector.Limit{Resource: "a", Origin: "bad", Count: 1})
 	for i := range 20 {
 		_, e, _ := c.Enter(t.Context(), "a", collector.Origin(fmt.Sprint(i)))

@@ -33,6 +33,8 @@ type sweeper struct {
 	mu   sync.Mutex     // held during a part of the sweep; only TryLock locks it
 	todo []*Resource    // not visited yet
 	idle []idleResource // collected so far
+	// The memory above the reservations so far, see memory.go.
+	excess int64
 }
 
 // sweepIsDue reports whether a sweep is due or in progress. It does not read the clock; the most recently opened second
@@ -65,6 +67,8 @@ func (c *Collector) sweep(n int) {
 		if c.opts.RetireAfter >= 0 {
 			c.retire(r, now, open-int64(c.opts.RetireAfter/time.Second))
 		}
+		_, excess := c.memoryOf(r)
+		s.excess += excess
 		if c.full("") && r.evictable(true) {
 			s.idle = append(s.idle, idleResource{r, r.lastUsed(now), r.given.Load()})
 		}
@@ -73,7 +77,8 @@ func (c *Collector) sweep(n int) {
 		return
 	}
 	c.setIdle(s.idle, c.idleSince(open))
-	s.todo, s.idle = nil, nil
+	c.excess.Store(s.excess + max(c.overflowLimiters.memory()-c.opts.MaxMemory/limiterShare, 0))
+	s.todo, s.idle, s.excess = nil, nil, 0
 	c.compact()
 	c.swept.Store(open)
 }
@@ -113,7 +118,9 @@ func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node
 			continue
 		}
 		l.retired.Store(true)
-		gone++
+		if gone++; l.spare {
+			t.c.sparesInUse.Add(-1)
+		}
 		l.resource.current.CompareAndSwap(l, nil)
 		for _, v := range l.ownViews() {
 			views[v] = true
@@ -134,7 +141,7 @@ func (r *Resource) retire(since int64) {
 	r.dropOrigins()
 	r.dropTreeNodes()
 	if r.dead.Load() || r.permanent || r.fallback.Load() || !r.view.Empty() || r.view.Since() >= since ||
-		r.limiterState.Load().hasInFlight() {
+		r.limiterState.Load().inUse(since) {
 		return
 	}
 	r.dead.Store(true)

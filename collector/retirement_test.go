@@ -122,7 +122,7 @@ func TestGivenResourcesStay(t *testing.T) {
 
 // The edges of retired nodes are removed from the tree, so it does not fill up with them.
 func TestRetiredEdgesAreRemoved(t *testing.T) {
-	c, pass := ticking(t, collector.Options{MaxLeaves: 8})
+	c, pass := ticking(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 8)})
 	for i := range 20 {
 		name := strconv.Itoa(i)
 		ctx, up, _ := c.Enter(t.Context(), "up "+name)

@@ -241,8 +241,11 @@ func (r *Resource) treeNode(entrance string) *TreeNode {
 	return nil
 }
 
-// leaf returns a leaf, or nil.
+// leaf returns a leaf, or nil. r may be nil.
 func (r *Resource) leaf(entrance string, k leafKey) *leaf {
+	if r == nil {
+		return nil
+	}
 	if p := r.treeNode(entrance); p != nil {
 		return p.leaf(k)
 	}

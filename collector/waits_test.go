@@ -61,7 +61,7 @@ func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 // appears once.
 func TestASealSweepsItsShare(t *testing.T) {
 	const resources, origins = 3000, 3
-	c, f := clocked(t, collector.Options{})
+	c, f := clocked(t, collector.Options{MaxMemory: 1 << 30})
 	for i := range resources {
 		for o := range origins {
 			_, e, _ := c.Enter(context.Background(), fmt.Sprint("r", i), collector.Origin(fmt.Sprint("o", o)))
@@ -185,7 +185,6 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 			t,
 			collector.Options{
 				MaxResources: 8,
-				MaxLeaves:    100,
 				Windows:      node.Options{History: time.Minute},
 				RetireAfter:  2 * time.Minute,
 			},

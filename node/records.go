@@ -86,6 +86,13 @@ func (h *records) drop(before int64) (last []byte) {
 	return last
 }
 
+// release frees the memory of a store without records, which gets none from now on.
+func (h *records) release() {
+	if h.oldest == len(h.buf) {
+		h.buf, h.oldest, h.newest, h.found = nil, 0, 0, 0
+	}
+}
+
 // entry reads the entry at an offset of buf: the distance from the previous second, the record, and the next offset.
 func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	head := uint64(h.buf[at])

@@ -39,6 +39,11 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 		return false
 	}
 	s.end = math.MaxInt64
+	if r := s.history; r != emptyHistory {
+		s.dropRecords(s.start)
+		r.seconds.release()
+		r.histograms.release()
+	}
 	return true
 }
 

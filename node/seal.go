@@ -55,19 +55,26 @@ func (s *Statistic) seal(next int64) {
 // stripes hold.
 func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	var scratch [256]byte
-	r, config, index := s.history, s.first.config, secondIndex(start)
-	r.histograms.drop(secondIndex(start-config.opts.Histograms) + 1)
+	r, index := s.history, secondIndex(start)
+	s.dropRecords(start)
 	if rec.Complete > 0 {
 		r.histograms.add(index, s.packCells(scratch[:0], rec))
 	}
+	r.seconds.add(index, rec.append(scratch[:0], slides))
+	slides[len(slides)-1] = rec.Pass // without the limit maxSlidePasses
+	r.peak.add(index, slides)
+}
+
+// dropRecords drops the records and histograms that are too old in the second that starts at the line time start. mu
+// must be held.
+func (s *Statistic) dropRecords(start time.Duration) {
+	r, config := s.history, s.first.config
+	r.histograms.drop(secondIndex(start-config.opts.Histograms) + 1)
 	if last := r.seconds.drop(secondIndex(start - config.opts.History)); last != nil {
 		if r.activeDropped = r.seconds.dropped; onlySlides(last, config.perSec) {
 			r.activeDropped--
 		}
 	}
-	r.seconds.add(index, rec.append(scratch[:0], slides))
-	slides[len(slides)-1] = rec.Pass // without the limit maxSlidePasses
-	r.peak.add(index, slides)
 }
 
 // maxSlidePasses limits the passes of a bucket in slides, which keeps their sums within an int64.

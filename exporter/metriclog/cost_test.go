@@ -19,7 +19,7 @@ func busyWriter(b *testing.B, resources, seconds, calls int, options ...collecto
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{
 		Now:     func() time.Time { return now },
-		Windows: node.Options{History: time.Hour}, MaxResources: resources, MaxLeaves: resources,
+		Windows: node.Options{History: time.Hour}, MaxResources: resources, MaxMemory: 1 << 40,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -1,0 +1,259 @@
+package collector
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// The memory of a Collector
+//
+// Memory is bounded by reservations, never by pressure. A resource and a leaf reserve what they may grow to when they
+// are registered. They keep it until they are retired, so a registered leaf always has the memory that it needs:
+//
+//	reservation                           for
+//	fixed                                 the resource Other with its leaves, Options.Given, slots of running calls,
+//	                                      and a sixteenth of MaxMemory for the limiters of overflowing names
+//	resource                              a name with its views, counts by reason and class, and its limiter
+//	leaf                                  a statistic with a full history, its origin and its tree node
+//	entrance, edge                        a node of the call tree, a call of one resource by another one
+//	excess                                the memory of unusual leaves and resources above their reservation
+//
+// If the sum would exceed [Options].MaxMemory, names become [Other]: see location. The first leaf of a resource may use
+// all of the memory, and other leaves at most three quarters. Clients that invent origins thus cannot take the memory
+// of resources that are called for the first time.
+//
+// The reservations are numbers of typical busy resources. A sweep compares them with the memory that is in use, every
+// ten seconds: see memoryOf. The excess makes the Collector accept fewer names.
+
+// reservations holds the reserved bytes of one item of each kind. They depend on [Options].Windows only.
+type reservations struct {
+	fixed, resource, leaf, entrance, edge int64
+	// The number of overflowing names with a limiter, at most Options.MaxResources.
+	limiters int
+}
+
+// Parts that are not in the size of a struct: nodes of maps, closures, and slots of slices.
+const (
+	mapEntry = 160 // an entry of a sync.Map or a map, with its share of inner nodes, and the list of parents
+	names    = 256 // a name of at most MaxNameLength bytes, and its copies in keys
+	perView  = 24  // slots of a leaf in a shared view, whose slice grows ahead
+)
+
+// newReservations computes the reservations for statistics of a configuration.
+func newReservations(config *node.Config, o *Options) (s reservations) {
+	view := node.NewView(config, 0).Memory() + int64(unsafe.Sizeof(generation{}))
+	treeNode := int64(unsafe.Sizeof(TreeNode{})) + view + mapEntry
+	quota := config.QuotaMemory()
+	// Two rules, for all origins or for single ones, and their quotas.
+	limiter := int64(unsafe.Sizeof(limiter{})) + mapEntry + 2*(int64(unsafe.Sizeof(rule{})+unsafe.Sizeof(meter{}))+quota)
+	s.limiters = int(min(o.MaxMemory/limiterShare/limiter, int64(o.MaxResources)))
+	s.resource = int64(unsafe.Sizeof(Resource{})) + view + mapEntry + names + limiter
+	s.leaf = config.Reservation() + int64(unsafe.Sizeof(leaf{})-unsafe.Sizeof(node.Statistic{})) +
+		view + mapEntry + treeNode + 3*perView
+	s.entrance = treeNode + names
+	s.edge = mapEntry
+	s.fixed = int64(unsafe.Sizeof(Collector{})) + int64(unsafe.Sizeof([moreShards]slotShard{})) +
+		s.resource + spareLeaves*s.leaf + int64(len(o.Given))*s.resource + o.MaxMemory/limiterShare
+	return s
+}
+
+// limiterShare is the inverse of the share of the limiters of overflowing names in MaxMemory.
+const limiterShare = 16
+
+// spareLeaves is the number of leaves that [Other] needs for calls without a leaf: one for each value of inbound and
+// nested. A limit on an origin adds the same number, because calls of this origin are tracked separately.
+const spareLeaves = 4
+
+// reserved returns the sum of all reservations.
+func (c *Collector) reserved() int64 {
+	s, rules := &c.sizes, c.limits.Load()
+	// The spare leaves are in fixed, whether they exist or not. Names of limits may always be registered.
+	return s.fixed + c.excess.Load() +
+		(c.registered.Load()+int64(len(rules.names)))*s.resource +
+		(c.leafCount.Load()-c.sparesInUse.Load()+int64(len(rules.origins))*spareLeaves)*s.leaf +
+		c.edges.Load()*s.edge + int64(len(*c.entrances.Load()))*s.entrance
+}
+
+// fits reports whether n more bytes can be reserved.
+func (c *Collector) fits(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory }
+
+// fitsMore is fits for what is not the first leaf of a resource.
+func (c *Collector) fitsMore(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory/4*3 }
+
+// leafFits reports whether r may get another leaf.
+func (c *Collector) leafFits(r *Resource) bool {
+	if r.view.Empty() {
+		return c.fits(c.sizes.leaf)
+	}
+	return c.fitsMore(c.sizes.leaf)
+}
+
+// checkMemory returns an error if MaxMemory is too small for one resource with one leaf.
+func (o *Options) checkMemory(config *node.Config) error {
+	s := newReservations(config, o)
+	// The first leaf of a resource may use all memory except the share of limiters.
+	least := s.fixed + s.resource + s.entrance + s.leaf - o.MaxMemory/limiterShare
+	if least += least/(limiterShare-1) + 1; o.MaxMemory < least {
+		return fmt.Errorf("%d bytes; at least %d are needed", o.MaxMemory, least)
+	}
+	return nil
+}
+
+// Memory holds the bytes of heap that a Collector takes, by part.
+type Memory struct {
+	// Statistics is the memory of counters, windows and totals. Seconds is the memory of the records of sealed seconds,
+	// and Histograms the memory of their histograms.
+	Statistics, Seconds, Histograms int64
+	// Names is the memory of resources, origins, entrances and the call tree. Limits is the memory of limits.
+	Names, Limits int64
+}
+
+// Sum returns the sum of all parts.
+func (m Memory) Sum() int64 { return m.Statistics + m.Seconds + m.Histograms + m.Names + m.Limits }
+
+// parts yields the parts with their names.
+func (m Memory) parts(yield func(v float64, labels ...string)) {
+	yield(float64(m.Statistics), "statistics")
+	yield(float64(m.Seconds), "seconds")
+	yield(float64(m.Histograms), "histograms")
+	yield(float64(m.Names), "names")
+	yield(float64(m.Limits), "limits")
+}
+
+// Memory returns the memory that the Collector holds: an estimate from the sizes of its parts, which is within a tenth
+// of the live heap. [Options].MaxMemory bounds it. The memory of calls in flight is not part of it. The cost is linear
+// in the number of leaves; each is locked for a short time. A nil Collector has no memory.
+func (c *Collector) Memory() (m Memory) {
+	if c == nil {
+		return m
+	}
+	for _, r := range c.all() {
+		x, _ := c.memoryOf(r)
+		m.add(x)
+	}
+	m.Names += int64(unsafe.Sizeof(*c))
+	for _, v := range []*node.View{c.root.view, c.inbound.view} {
+		m.Names += v.Memory()
+	}
+	for _, e := range *c.entrances.Load() {
+		m.Names += e.memory() + int64(len(e.name))
+	}
+	if c.running.more.Load() != nil {
+		m.Names += int64(unsafe.Sizeof([moreShards]slotShard{}))
+	}
+	m.Limits += c.overflowLimiters.memory()
+	return m
+}
+
+// add adds the parts of o.
+func (m *Memory) add(o Memory) {
+	m.Statistics += o.Statistics
+	m.Seconds += o.Seconds
+	m.Histograms += o.Histograms
+	m.Names += o.Names
+	m.Limits += o.Limits
+}
+
+// memoryOf returns the memory of a resource with its leaves, and how much of it is above the reservations.
+func (c *Collector) memoryOf(r *Resource) (m Memory, excess int64) {
+	for _, t := range r.treeNodes() {
+		m.Names += t.memory()
+		for _, l := range t.listLeaves() {
+			x := l.Statistic.Memory()
+			own := int64(unsafe.Sizeof(*l) - unsafe.Sizeof(l.Statistic))
+			m.Statistics += x.Statistic + own
+			m.Seconds += x.Seconds
+			m.Histograms += x.Histograms
+			excess += max(x.Sum()+own-c.sizes.leaf, 0)
+		}
+	}
+	n := int64(unsafe.Sizeof(*r)) + r.view.Memory() + int64(len(r.name)) + mapEntry + r.blocks.memory() +
+		r.exceptions.memory() + exemplarMemory(loaded(&r.traced))
+	limits := r.limiterState.Load().memory()
+	excess += max(n+limits-c.sizes.resource, 0)
+	for name, o := range loaded(&r.origins) {
+		n += int64(unsafe.Sizeof(*o)) + o.view.Memory() + int64(len(name)) + mapEntry
+	}
+	m.Names += n
+	m.Limits += limits
+	return m, excess
+}
+
+// memory returns the memory of a tree node without its leaves.
+func (t *TreeNode) memory() int64 {
+	leaves := loaded(&t.leaves)
+	return int64(unsafe.Sizeof(*t)) + t.view.Memory() + mapEntry +
+		int64(cap(leaves.list))*int64(unsafe.Sizeof((*leaf)(nil))) + int64(len(leaves.byKey))*int64(2*unsafe.Sizeof(leafKey{}))
+}
+
+// memory returns the memory of the values.
+func (v *counterVec) memory() (n int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n = int64(cap(v.counts)) * int64(unsafe.Sizeof(labelled[int64]{}))
+	for _, x := range v.counts {
+		n += int64(len(x.value))
+	}
+	return n
+}
+
+// exemplarMemory returns the memory of the exemplars of a resource.
+func exemplarMemory(list []atomic.Pointer[Exemplar]) (n int64) {
+	for i := range list {
+		n += int64(unsafe.Sizeof(list[i]))
+		if x := list[i].Load(); x != nil {
+			n += int64(unsafe.Sizeof(*x)) + int64(len(x.TraceID))
+		}
+	}
+	return n
+}
+
+// memory returns the memory of a limiter, which may be nil.
+func (m *limiter) memory() int64 {
+	if m == nil {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := int64(unsafe.Sizeof(*m)) + int64(len(m.name)) + int64(cap(m.dryCounts))*int64(unsafe.Sizeof(labelled[dryCount]{}))
+	for _, x := range m.dryCounts {
+		if x.of.stat != nil {
+			n += x.of.stat.Memory().Sum()
+		}
+	}
+	return n + m.quotas.memory(m.c.shape) + m.dry.memory(m.c.shape)
+}
+
+// memory returns the memory of the rules and meters in addition to the struct. The limiter's mu must be held.
+func (s *quotas) memory(config *node.Config) int64 {
+	n := int64(cap(s.qps)+cap(s.concurrency)) * int64(unsafe.Sizeof(rule{}))
+	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{})) // each with the passes of its meter
+	count := func(x *meter) {
+		for _, q := range [...]*node.Quota{x.passes, x.overflowPasses} {
+			if q != nil {
+				n += config.QuotaMemory()
+			}
+		}
+	}
+	count(&s.all)
+	for origin, x := range s.origins {
+		count(x)
+		n += int64(unsafe.Sizeof(*x)) + int64(len(origin)) + mapEntry
+	}
+	return n
+}
+
+// memory returns the memory of all limiters.
+func (t *overflowLimiters) memory() (n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, list := range [...]map[string]*limiter{t.byName, t.byPattern} {
+		for _, m := range list {
+			n += m.memory() + mapEntry
+		}
+	}
+	return n
+}

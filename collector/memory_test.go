@@ -1,0 +1,232 @@
+package collector_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// heapAlloc is the live heap after two collections.
+func heapAlloc() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A service gets more names and origins than there is memory for, and all of them are busy for longer than the history.
+// The heap stays below MaxMemory, by the runtime and by the metric, which differ by less than a tenth. No call is lost.
+func TestMemoryIsBounded(t *testing.T) {
+	for name, limits := range map[string][]collector.Limit{
+		"without limits": nil,
+		"with limits": {
+			{Resource: "*", Count: 1000},
+			{Resource: "*", Grade: collector.Concurrency, Count: 1000},
+			{Resource: "GET /2*", Origin: "origin 1", Count: 500},
+			{Resource: "*", Count: 1, DryRun: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const names, origins, seconds = 500, 3, 660
+			var resources [names]string
+			for i := range resources {
+				resources[i] = fmt.Sprint("GET /", i)
+			}
+			before := heapAlloc()
+			o := collector.Options{MaxOrigins: 20}
+			o.MaxMemory = collector.MemoryFor(o, 150)
+			c, f := clocked(t, o)
+			limit(t, c, limits...)
+			for s := range seconds {
+				for i, resource := range resources {
+					for n := range origins {
+						f.add(time.Duration(1+i%7) * time.Microsecond)
+						began := f.now().Add(-time.Duration(1+(i*31+s*17+n)%40) * ms)
+						_, e, err := c.Enter(context.Background(), resource, collector.StartedAt(began),
+							collector.Origin(fmt.Sprint("origin ", n)), collector.Entrance("http"), collector.Inbound())
+						if err != nil {
+							t.Fatal(err)
+						}
+						e.ExitCode(nil, collector.HTTPStatus(200+i%3))
+					}
+				}
+				f.set(time.Duration(s+1) * time.Second)
+				c.Seal()
+			}
+			heap, metric, h := heapAlloc()-before, c.Memory(), c.Health()
+			t.Logf("heap %d, metric %+v = %d, reserved %d of %d, %d leaves", heap, metric, metric.Sum(),
+				h.MemoryReserved, o.MaxMemory, h.Leaves)
+			if heap > o.MaxMemory || metric.Sum() > o.MaxMemory {
+				t.Errorf("heap %d, metric %d, maximum %d", heap, metric.Sum(), o.MaxMemory)
+			}
+			if off := float64(metric.Sum()-heap) / float64(heap); math.Abs(off) > 0.1 {
+				t.Errorf("the metric has %d bytes, the heap %d: %+.1f%%", metric.Sum(), heap, 100*off)
+			}
+			if h.LeafOverflow == 0 || h.Leaves < 100 {
+				t.Errorf("%+v", h)
+			}
+			const calls = names * origins * seconds
+			if n := c.Inbound().Snapshot(nil).Total.Complete; n != calls {
+				t.Errorf("%d calls, want %d", n, calls)
+			}
+			runtime.KeepAlive(c)
+		})
+	}
+}
+
+// exhausted is a Collector whose resource "a" has a leaf, and whose memory is reserved.
+func exhausted(t *testing.T, limits ...collector.Limit) (*collector.Collector, *fakeClock) {
+	t.Helper()
+	var o collector.Options
+	o.MaxMemory = collector.MemoryFor(o, 40)
+	c, f := clocked(t, o)
+	limit(t, c, limits...)
+	e := c.Resource("a").Enter()
+	e.Exit(nil)
+	for i := 0; c.Resource(fmt.Sprint("filler ", i)).Name() != collector.Other; i++ {
+		e := c.Resource(fmt.Sprint("filler ", i)).Enter()
+		e.Exit(nil)
+	}
+	return c, f
+}
+
+// Calls for which there is no memory are recorded for the resource Other. The limits of their own name apply anyway,
+// together with the calls that the name's leaves record.
+func TestLimitsApplyWithoutMemory(t *testing.T) {
+	all := func(n int) []collector.CallOption { // calls of a that need 12 leaves
+		opts := []collector.CallOption{collector.Origin([]string{"", "x", "bad"}[n%3])}
+		if n/3%2 == 1 {
+			opts = append(opts, collector.Inbound())
+		}
+		return opts
+	}
+	passed := func(c *collector.Collector, name string, n int, opts ...collector.CallOption) (entries []*collector.Entry) {
+		for i := range n {
+			_, e, err := c.Enter(t.Context(), name, append(all(i), opts...)...)
+			if err == nil {
+				entries = append(entries, &e)
+			}
+		}
+		return entries
+	}
+	for name, l := range map[string]collector.Limit{
+		"qps":                    {Resource: "a", Count: 7},
+		"qps of a pattern":       {Resource: "a*", Count: 7},
+		"concurrency":            {Resource: "a", Count: 6, Grade: collector.Concurrency},
+		"concurrency, a pattern": {Resource: "*", Count: 6, Grade: collector.Concurrency},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, f := exhausted(t, l)
+			for range 3 {
+				entries := passed(c, "a", 24)
+				if len(entries) != 6 {
+					t.Fatalf("%d passed, want 6", len(entries))
+				}
+				for _, e := range entries {
+					e.Exit(nil)
+				}
+				f.add(2 * time.Second)
+				e := c.Resource("a").Enter() // in its own leaf; the limit counts it, too
+				defer e.Exit(nil)
+				if l.Grade == collector.Concurrency {
+					e.Exit(nil)
+				}
+			}
+			own, other := c.Resource("a").Snapshot(nil).Total, c.Resource(collector.Other).Snapshot(nil).Total
+			if own.Pass+other.Pass < 22 || other.Block == 0 || c.Health().LeafOverflow == 0 {
+				t.Errorf("%+v, %+v, %+v", own, other, c.Health())
+			}
+		})
+	}
+	t.Run("origin", func(t *testing.T) {
+		c, _ := exhausted(t, collector.Limit{Resource: "a", Origin: "bad", Count: 2})
+		if n := len(passed(c, "a", 24)); n != 16+2 {
+			t.Errorf("%d passed, want 18", n)
+		}
+	})
+	t.Run("fallback", func(t *testing.T) {
+		c, _ := exhausted(t, collector.Limit{Resource: "a", Count: 5}, collector.Limit{Resource: "b*", Count: 3})
+		c.Resource("a")
+		if n := len(passed(c, "c", 24, collector.FallbackResource("a"))); n != 4 {
+			t.Errorf("%d calls of the fallback passed, want 4 and the first one", n)
+		}
+		if n := len(passed(c, "b1", 24, collector.FallbackResource("a"))); n != 0 {
+			t.Errorf("%d calls of another name of the fallback passed", n)
+		}
+	})
+	t.Run("a limit on Other", func(t *testing.T) {
+		c, _ := exhausted(t, collector.Limit{Resource: collector.Other, Count: 5})
+		if n := len(passed(c, "a", 24)); n != 4+5 {
+			t.Errorf("%d passed, want 4 of the leaf and 5 of Other", n)
+		}
+	})
+}
+
+// Every call is recorded once, in the totals to which it belongs, although there is no memory for its leaf.
+func TestTotalsWithoutMemory(t *testing.T) {
+	c, f := exhausted(t)
+	root, inbound := c.Tree().View().Snapshot(nil).Total.Pass, int64(0)
+	for i := range 200 {
+		ctx, e, _ := c.Enter(t.Context(), "a", collector.Inbound(), collector.Origin(fmt.Sprint(i)))
+		_, below, _ := c.Enter(ctx, fmt.Sprint("below ", i))
+		f.add(ms)
+		below.Exit(nil)
+		e.Exit(nil)
+		root, inbound = root+1, inbound+1
+		e = c.Resource("a").Enter()
+		e.Exit(nil)
+		root++
+	}
+	f.add(time.Second)
+	if n := c.Tree().View().Snapshot(nil).Total.Complete; n != root {
+		t.Errorf("the root has %d calls, want %d", n, root)
+	}
+	if n := c.Inbound().Snapshot(nil).Total.Complete; n != inbound {
+		t.Errorf("%d inbound calls, want %d", n, inbound)
+	}
+	if n := c.Resource(collector.Other).Snapshot(nil).Total.Complete; n != 400 {
+		t.Errorf("Other has %d calls, want 400", n)
+	}
+}
+
+// Made-up origins leave a quarter of the memory to names that are called for the first time.
+func TestOriginsLeaveMemoryToNames(t *testing.T) {
+	var o collector.Options
+	o.MaxMemory = collector.MemoryFor(o, 100)
+	c, _ := clocked(t, o)
+	for n := range 50 {
+		for i := range 5 {
+			c.Block(t.Context(), fmt.Sprint("old ", i), "", collector.Origin(fmt.Sprint(n)))
+		}
+	}
+	leaves := c.Health().Leaves
+	var recorded int
+	for i := range 50 {
+		name := fmt.Sprint("new ", i)
+		c.Block(t.Context(), name, "", collector.Origin("web"))
+		if c.Resource(name).Snapshot(nil).Total.Block > 0 && c.Resource(name).Name() == name {
+			recorded++
+		}
+	}
+	if recorded < 15 {
+		t.Errorf("%d new names have leaves, after %d leaves of old ones", recorded, leaves)
+	}
+}
+
+// Ten thousand busy resources with one origin each fit into the default.
+func TestDefaultMemory(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	for i := range collector.DefaultMaxResources {
+		c.Block(t.Context(), fmt.Sprint("GET /", i), "", collector.Origin("web"), collector.Entrance("http"))
+	}
+	if h := c.Health(); h.Leaves != collector.DefaultMaxResources || h.LeafOverflow+h.Overflow > 0 ||
+		h.MemoryReserved > h.MaxMemory {
+		t.Errorf("%+v", h)
+	}
+}
