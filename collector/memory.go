@@ -15,7 +15,7 @@ import (
 //
 //	reservation                           for
 //	fixed                                 the resource Other with its leaves, Options.Given, slots of running calls,
-//	                                      and a sixteenth of MaxMemory for the limiters of overflowing names
+//	                                      and up to a sixteenth of MaxMemory for limiters of overflowing names
 //	resource                              a name with its views, counts by reason and class, and its limiter
 //	leaf                                  a statistic with a full history, its origin and its tree node
 //	entrance, edge                        a node of the call tree, a call of one resource by another one
@@ -31,7 +31,8 @@ import (
 // reservations holds the reserved bytes of one item of each kind. They depend on [Options].Windows only.
 type reservations struct {
 	fixed, resource, leaf, entrance, edge int64
-	// The number of overflowing names with a limiter, at most Options.MaxResources.
+	// All limiters of overflowing names, and their number.
+	overflow int64
 	limiters int
 }
 
@@ -50,17 +51,18 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 	// Two rules, for all origins or for single ones, and their quotas.
 	limiter := int64(unsafe.Sizeof(limiter{})) + mapEntry + 2*(int64(unsafe.Sizeof(rule{})+unsafe.Sizeof(meter{}))+quota)
 	s.limiters = int(min(o.MaxMemory/limiterShare/limiter, int64(o.MaxResources)))
+	s.overflow = int64(s.limiters) * limiter
 	s.resource = int64(unsafe.Sizeof(Resource{})) + view + mapEntry + names + limiter
 	s.leaf = config.Reservation() + int64(unsafe.Sizeof(leaf{})-unsafe.Sizeof(node.Statistic{})) +
 		view + mapEntry + treeNode + 3*perView
 	s.entrance = treeNode + names
 	s.edge = mapEntry
 	s.fixed = int64(unsafe.Sizeof(Collector{})) + int64(unsafe.Sizeof([moreShards]slotShard{})) +
-		s.resource + spareLeaves*s.leaf + int64(len(o.Given))*s.resource + o.MaxMemory/limiterShare
+		s.resource + spareLeaves*s.leaf + int64(len(o.Given))*s.resource + s.overflow
 	return s
 }
 
-// limiterShare is the inverse of the share of the limiters of overflowing names in MaxMemory.
+// limiterShare is the inverse of the largest share of MaxMemory that the limiters of overflowing names take.
 const limiterShare = 16
 
 // spareLeaves is the number of leaves that [Other] needs for calls without a leaf: one for each value of inbound and
@@ -94,8 +96,7 @@ func (c *Collector) leafFits(r *Resource) bool {
 // checkMemory returns an error if MaxMemory is too small for one resource with one leaf.
 func (o *Options) checkMemory(config *node.Config) error {
 	s := newReservations(config, o)
-	// The first leaf of a resource may use all memory except the share of limiters.
-	least := s.fixed + s.resource + s.entrance + s.leaf - o.MaxMemory/limiterShare
+	least := s.fixed - s.overflow + s.resource + s.entrance + s.leaf
 	if least += least/(limiterShare-1) + 1; o.MaxMemory < least {
 		return fmt.Errorf("%d bytes; at least %d are needed", o.MaxMemory, least)
 	}

@@ -77,7 +77,7 @@ func (c *Collector) sweep(n int) {
 		return
 	}
 	c.setIdle(s.idle, c.idleSince(open))
-	c.excess.Store(s.excess + max(c.overflowLimiters.memory()-c.opts.MaxMemory/limiterShare, 0))
+	c.excess.Store(s.excess + max(c.overflowLimiters.memory()-c.sizes.overflow, 0))
 	s.todo, s.idle, s.excess = nil, nil, 0
 	c.compact()
 	c.swept.Store(open)

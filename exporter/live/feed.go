@@ -46,7 +46,8 @@ const maxRanges = 8
 func newFeed(c *collector.Collector, pageRows int) *feed {
 	f := &feed{
 		stats: c, pageRows: pageRows, columns: newColumns(c.DurationsUnknown()),
-		startTime: time.Now().UnixMilli(), process: processMeter{root: machineRoot},
+		startTime: time.Now().UnixMilli(),
+		process:   processMeter{root: machineRoot, statistics: func() int64 { return c.Memory().Sum() }},
 	}
 	f.total = &series{feed: f, view: c.Tree().View()}
 	return f

@@ -19,7 +19,8 @@ import (
 // second: by [Page.Run], and otherwise by the first request after that, while the page has viewers. Values that the
 // machine does not provide are -1. The cgroup values need Linux and cgroup version 2.
 type processMeter struct {
-	root fs.FS // root of the machine's file system
+	root       fs.FS        // root of the machine's file system
+	statistics func() int64 // bytes of windowstat's own statistics
 
 	mu       sync.Mutex // guards the fields below
 	next     int64      // index of the second after the last measurement
@@ -36,17 +37,18 @@ var processColumns = [...]string{
 	"heap",          // bytes of heap objects
 	"memory",        // bytes of the cgroup
 	"goroutines",
-	"latency", // p99 of the time that goroutines waited for a processor
-	"pause",   // longest pause by the garbage collector
+	"statistics", // bytes of windowstat's own statistics, part of heap
+	"latency",    // p99 of the time that goroutines waited for a processor
+	"pause",      // longest pause by the garbage collector
 }
 
-// counterColumns is the number of columns that are counters. They come first; the next three are gauges.
+// counterColumns is the number of columns that are counters. They come first; the next four are gauges.
 const counterColumns = 4
 
 // measurement holds the values of one instant.
 type measurement struct {
 	at     leap.Reading
-	values [7]int64                     // counters since the start, then gauges
+	values [8]int64                     // counters since the start, then gauges
 	delays [2]*metrics.Float64Histogram // latency and pause, since the start
 }
 
@@ -112,6 +114,7 @@ func (p *processMeter) measure(now leap.Reading) measurement {
 		int64(read[0].Value.Uint64()),
 		parseNumber(p.readFile(group + "/memory.current")),
 		int64(read[1].Value.Uint64()),
+		p.statistics(),
 	}, [...]*metrics.Float64Histogram{read[2].Value.Float64Histogram(), read[3].Value.Float64Histogram()}}
 }
 

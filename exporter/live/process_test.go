@@ -45,7 +45,7 @@ func TestProcessMeter(t *testing.T) {
 		"a lost cgroup":   {whole, fstest.MapFS{}, time.Second, "-1 -1 -1 -1 -1"},
 		"a counter reset": {files(250, 1300, 2400, 2), whole, time.Second, "-1 -1 -1 -1 123456"},
 	} {
-		p := processMeter{root: tc.before}
+		p := processMeter{root: tc.before, statistics: func() int64 { return 77 }}
 		p.measureSecond(10, 1000, leap.Reading(time.Hour))
 		if got := p.after(0); len(got) != 0 {
 			t.Errorf("%s: the first measurement already has the row %v", name, got)
@@ -58,6 +58,9 @@ func TestProcessMeter(t *testing.T) {
 			t.Fatalf("%s: %v", name, got)
 		}
 		x := got[0]
+		if x[8] != 77 {
+			t.Errorf("%s: %v; the statistics have %d bytes, want 77", name, x, x[8])
+		}
 		if s := fmt.Sprint(x[1], x[2], x[3], x[4], x[6]); s != tc.want || x[5] <= 0 || x[7] <= 0 {
 			t.Errorf("%s: %v; cpu, throttled, waited, events and memory are %s, want %s", name, x, s, tc.want)
 		}
@@ -70,7 +73,7 @@ func TestProcessMeter(t *testing.T) {
 	own := maps.Clone(whole)
 	own["sys/fs/cgroup/memory.current"] = &fstest.MapFile{Data: []byte("77\n")}
 	delete(own, "sys/fs/cgroup/shop/cpu.stat")
-	if got := (&processMeter{root: own}).measure(0).values[5]; got != 77 {
+	if got := (&processMeter{root: own, statistics: func() int64 { return 1 }}).measure(0).values[5]; got != 77 {
 		t.Errorf("the memory of the container is %d, want 77", got)
 	}
 }

@@ -112,7 +112,7 @@ function drawProcess() {
   const [first, end] = chartRange(lastShown()), seconds = received.machine.list(end - first, end - 1);
   const column = c => valuesOf(seconds, c), times = seconds.map(s => s.at);
   charts.cpu.show([times, column(CPU), column(THROTTLED), column(WAITED)]);
-  charts.memory.show([times, column(HEAP), column(MEMORY)]);
+  charts.memory.show([times, column(HEAP), column(STATISTICS), column(MEMORY)]);
   charts.delays.show([times, column(LATENCY), column(PAUSE)]);
   charts.goroutines.show([times, column(GOROUTINES)]);
   const events = column(MEMORY_EVENTS).reduce((a, b) => a + b, 0);
@@ -357,7 +357,8 @@ function createCharts() {
     { label: 'waited for', color: 'block', optional: true },
   ], formatCalls, { ...small, ...fraction });
   charts.memory = new Chart('memory', [
-    { label: 'heap', color: 'pass', fill: true }, { label: 'cgroup', color: 'slow', optional: true },
+    { label: 'heap', color: 'pass', fill: true }, { label: 'of which windowstat', color: 'flight' },
+    { label: 'cgroup', color: 'slow', optional: true },
   ], formatBytes, { ...small, incrs: byteTicks });
   charts.delays = new Chart('delays', [
     { label: 'scheduler p99', color: 'slow' }, { label: 'longest pause', color: 'block' },

@@ -29,7 +29,7 @@ function visible(name) {
 const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception';
 const AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = RECORDED ? 'in_flight_max' : 'in_flight_avg';
 const CPU = 'cpu', THROTTLED = 'throttled', WAITED = 'waited', MEMORY_EVENTS = 'memory_events', HEAP = 'heap';
-const MEMORY = 'memory', GOROUTINES = 'goroutines', LATENCY = 'latency', PAUSE = 'pause';
+const MEMORY = 'memory', STATISTICS = 'statistics', GOROUTINES = 'goroutines', LATENCY = 'latency', PAUSE = 'pause';
 
 // A SecondStore holds the last seconds of the total, of a resource or of the process. Seconds may arrive in any order,
 // and more than once. Each second keeps the column indexes of its message, because a restarted server may have others.
