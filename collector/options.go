@@ -34,18 +34,21 @@ type Options struct {
 	// evicts the longest-idle resource. That resource must have been idle for longer than Windows.History, so that
 	// every exporter has read its last seconds. A sweep finds idle resources every ten seconds. A name with
 	// [FromRequest] evicts only earned names. While no resource is idle, calls of further names share the resource
-	// [Other]. Limits with patterns track up to MaxResources of these names separately; see [Limit].
+	// [Other]. Limits with patterns track up to MaxResources of these names separately; see [Limit]. MaxResources
+	// bounds the number of series; MaxMemory bounds the memory.
 	MaxResources int
 	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero; calls of further origins
-	// share the origin [Other]. MaxEntrances is the same for the entrances of the process.
+	// share the origin [Other]. MaxEntrances is the same for the entrances of the process. They bound the number of
+	// series, and prevent one resource with made-up origins from using the memory of the others.
 	MaxOrigins, MaxEntrances int
-	// MaxMemory is the maximum number of bytes of heap for all statistics, [DefaultMaxMemory] if zero; the default
-	// suffices for ten thousand busy resources with one origin each. A combination of resource, origin and entrance
-	// reserves the memory of a busy one when it is first called: some 18 KB with the default Windows, of which a busy
-	// resource takes some 15 KB. Calls for which there is no memory are recorded for the resource [Other]; limits of
-	// their own names continue to apply. Only new resources use the last quarter. Memory that a combination takes above
-	// its reservation, for example because its response times vary widely, reduces the memory for new ones. See
-	// [Collector.Memory].
+	// MaxMemory is the maximum number of bytes of heap for all statistics and limits, [DefaultMaxMemory] if zero. The
+	// default suffices for ten thousand busy resources with one origin each. A resource with one leaf (a combination of
+	// resource, origin and entrance) reserves some 18 KB at its first call, with the default Windows. It may use them
+	// later without further checks: a busy resource takes some 16 KB. Without memory for a leaf, a call is recorded for
+	// the resource [Other], and the limits of its own resource apply to it. New names evict idle resources, as for
+	// MaxResources. Origins and entrances of existing resources may use three quarters of the memory; the last quarter
+	// is for new resources. A leaf that takes more than it has reserved, because its response times vary widely or many
+	// goroutines contend for it, reduces the memory for new ones. See [Collector.Memory].
 	MaxMemory int64
 	// RetireAfter is the time that a leaf must be idle, with no call in flight, until it is retired and its series end.
 	// Its counts stay in every total. The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
+	"github.com/windowstat/windowstat/collector"
 )
 
 var (
@@ -111,6 +112,19 @@ func results(t *testing.T, heading string) map[string][]string {
 	return rows
 }
 
+// reservedByResource is the memory, in KB, that a resource with one origin reserves.
+func reservedByResource(t *testing.T) float64 {
+	t.Helper()
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Block(t.Context(), "first", "") // reserves its entrance, too
+	before := c.Health().MemoryReserved
+	c.Block(t.Context(), "second", "")
+	return float64(c.Health().MemoryReserved-before) / 1000
+}
+
 // The figures in the documentation equal the ones in bench/RESULTS.md, rounded.
 func TestFiguresOfDocumentation(t *testing.T) {
 	cell := func(row []string, n int) float64 {
@@ -149,7 +163,11 @@ func TestFiguresOfDocumentation(t *testing.T) {
 				kB("windowstat"), busy, kB("sentinel-golang-node"), kB("client_golang-classic"), kB("opentelemetry")),
 		},
 		"docs/seconds.md":      {fmt.Sprintf("a busy resource takes some %.0f KB", busy)},
-		"collector/options.go": {fmt.Sprintf("a busy resource takes some %.0f KB", busy)},
+		"docs/resources.md":    {fmt.Sprintf("with one combination reserves some %.0f KB", reservedByResource(t))},
+		"collector/options.go": {
+			fmt.Sprintf("a busy resource takes some %.0f KB", busy),
+			fmt.Sprintf("reserves some %.0f KB at its first call", reservedByResource(t)),
+		},
 		"collector/enter.go": {fmt.Sprintf("Enter and Exit cost about %s as much as those of a [Resource], "+
 			"plus %s allocation for the context.", dearer, context)},
 	} {
