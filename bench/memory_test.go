@@ -221,3 +221,60 @@ func BenchmarkHistory(b *testing.B) {
 		b.ReportMetric(0, "ns/op")
 	})
 }
+
+// BenchmarkMemoryOfMadeUpNames reports the heap of a service with the default options after eleven minutes, in which
+// clients called 100,000 made-up names from as many made-up origins in every second.
+func BenchmarkMemoryOfMadeUpNames(b *testing.B) {
+	const (
+		names   = 100_000
+		seconds = 11 * 60
+		mib     = 1 << 20
+	)
+	b.Run("windowstat", func(b *testing.B) {
+		resources := bench.Names(names)
+		origins := make([]collector.CallOption, names)
+		for i, name := range resources {
+			origins[i] = collector.Origin("from " + name)
+		}
+		rts := bench.ResponseTimes(1000)
+		var total, reported, leaves float64
+		for b.Loop() {
+			before := heap()
+			clock := time.Unix(1_700_000_000, 0)
+			c, err := collector.New(collector.Options{Now: func() time.Time { return clock }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for second := range seconds {
+				began := clock
+				for i, name := range resources {
+					clock = began.Add(time.Duration(i) * time.Second / names)
+					start := clock.Add(-rts[(i+31*second)%len(rts)])
+					_, e, err := c.Enter(context.Background(), name, origins[i], collector.StartedAt(start))
+					if err != nil {
+						b.Fatal(err)
+					}
+					e.Exit(nil)
+				}
+				clock = began.Add(time.Second)
+				c.Seal()
+			}
+			total += heap() - before
+			reported += float64(c.Memory().Sum())
+			h := c.Health()
+			if total/float64(b.N) > float64(h.MaxMemory) {
+				b.Errorf("%.0f bytes of heap, more than %d", total/float64(b.N), h.MaxMemory)
+			}
+			leaves = float64(h.Leaves)
+			if n := c.Tree().View().Snapshot(nil).Total.Complete; n != names*seconds {
+				b.Fatalf("%d calls, want %d", n, names*seconds)
+			}
+			runtime.KeepAlive(c)
+		}
+		b.ReportMetric(total/float64(b.N)/mib, "heap-MiB")
+		b.ReportMetric(reported/float64(b.N)/mib, "reported-MiB")
+		b.ReportMetric(collector.DefaultMaxMemory/mib, "maximum-MiB")
+		b.ReportMetric(leaves, "leaves")
+		b.ReportMetric(0, "ns/op")
+	})
+}
