@@ -53,10 +53,14 @@ func (g Grade) String() string {
 // # Overflowing names
 //
 // An overflowing name has no resource: its calls are recorded for [Other] because the table is full, or for another
-// resource because of [FallbackResource]. Limits track up to Options.MaxResources overflowing names separately. A
-// further name evicts the names without a call in flight and without a pass in the last four seconds. If all names are
-// busy, further names share one quota for each pattern that they match. A name that gets a resource later keeps its
-// used quota.
+// resource because of [FallbackResource]. Limits track up to Options.MaxResources overflowing names separately, or as
+// many as fit into a sixteenth of Options.MaxMemory. A further name evicts the names without a call in flight and
+// without a pass in the last four seconds. If all names are busy, further names share one quota for each pattern that
+// they match. A name that gets a resource later keeps its used quota.
+//
+// If there is no memory for a leaf of a resource, its call is recorded for Other, too, but counts for the limits of its
+// resource, together with the calls that the leaves of the resource record. If such a limit refuses the call, the block
+// is recorded for Other.
 //
 // # Dry runs
 //
@@ -73,7 +77,7 @@ func (g Grade) String() string {
 // Only [Collector.Enter] receives the name of a call that is recorded for Other. A handle obtained while the table is
 // full is limited as Other. If a pattern is set that matches an overflowing name, earlier calls of the name do not
 // count. A name that had calls in flight in a shared quota, and then gets its own resource or quota, starts without
-// those calls.
+// those calls. A new limit starts without the passes that Other recorded for its resource because of missing memory.
 type Limit struct {
 	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any sequence of characters,
 	// including the empty sequence and slashes. All names are in the form of [CleanName]. A name that is limited
