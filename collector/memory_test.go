@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -228,5 +229,23 @@ func TestDefaultMemory(t *testing.T) {
 	if h := c.Health(); h.Leaves != collector.DefaultMaxResources || h.LeafOverflow+h.Overflow > 0 ||
 		h.MemoryReserved > h.MaxMemory {
 		t.Errorf("%+v", h)
+	}
+}
+
+// The memory that a resource takes above its reservation reduces the memory for new leaves.
+func TestExcessIsReserved(t *testing.T) {
+	c, f := clocked(t, collector.Options{})
+	block := func(reason string) {
+		c.Resource("a").Block(reason)
+		f.add(11 * time.Second)
+		c.Seal() // with a sweep
+	}
+	block("")
+	before := c.Health().MemoryReserved
+	for i := range 15 {
+		block(strings.Repeat(fmt.Sprint(i%10), 150) + fmt.Sprint(i))
+	}
+	if n := c.Health().MemoryReserved - before; n < 500 || n > 15*200 {
+		t.Errorf("%d bytes more are reserved for 15 long reasons; in use are %+v", n, c.Memory())
 	}
 }
