@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -91,6 +92,13 @@ func (c *Collector) leafFits(r *Resource) bool {
 		return c.fits(c.sizes.leaf)
 	}
 	return c.fitsMore(c.sizes.leaf)
+}
+
+// memoryOfNames returns the memory that suffices for all resources with one busy leaf each.
+func (o Options) memoryOfNames(config *node.Config) int64 {
+	o.MaxMemory = math.MaxInt64 // the limiters of all overflowing names
+	s := newReservations(config, &o)
+	return s.fixed + s.entrance + int64(min(o.MaxResources, 1<<30)+len(o.Given))*(s.resource+s.leaf)
 }
 
 // checkMemory returns an error if MaxMemory is too small for one resource with one leaf.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
 )
 
 // heapAlloc is the live heap after two collections.
@@ -220,15 +221,27 @@ func TestOriginsLeaveMemoryToNames(t *testing.T) {
 	}
 }
 
-// Ten thousand busy resources with one origin each fit into the default.
+// Ten thousand busy resources with one origin each fit into the default. Options that ask for more names or longer
+// histories raise the default.
 func TestDefaultMemory(t *testing.T) {
-	c, _ := clocked(t, collector.Options{})
-	for i := range collector.DefaultMaxResources {
-		c.Block(t.Context(), fmt.Sprint("GET /", i), "", collector.Origin("web"), collector.Entrance("http"))
+	for name, o := range map[string]collector.Options{
+		"defaults":       {},
+		"more names":     {MaxResources: 12_000, Given: []string{"GET /1", "given"}},
+		"longer history": {Windows: node.Options{History: time.Hour, Histograms: time.Hour}},
+	} {
+		c, _ := clocked(t, o)
+		for i := range max(o.MaxResources, collector.DefaultMaxResources) {
+			c.Block(t.Context(), fmt.Sprint("GET /", i), "", collector.Origin("web"), collector.Entrance("http"))
+		}
+		h := c.Health()
+		if h.LeafOverflow+h.Overflow > 0 || h.MemoryReserved > h.MaxMemory ||
+			h.MaxMemory != collector.DefaultMaxMemory == (name == "defaults") {
+			t.Errorf("%s: %+v", name, h)
+		}
 	}
-	if h := c.Health(); h.Leaves != collector.DefaultMaxResources || h.LeafOverflow+h.Overflow > 0 ||
-		h.MemoryReserved > h.MaxMemory {
-		t.Errorf("%+v", h)
+	if _, err := collector.New(collector.Options{MaxMemory: 1 << 10}); err == nil ||
+		!strings.Contains(err.Error(), "MaxMemory: 1024 bytes; at least ") {
+		t.Error(err)
 	}
 }
 

@@ -41,9 +41,10 @@ type Options struct {
 	// share the origin [Other]. MaxEntrances is the same for the entrances of the process. They bound the number of
 	// series, and prevent one resource with made-up origins from using the memory of the others.
 	MaxOrigins, MaxEntrances int
-	// MaxMemory is the maximum number of bytes of heap for all statistics and limits, [DefaultMaxMemory] if zero. The
-	// default suffices for ten thousand busy resources with one origin each. A resource with one leaf (a combination of
-	// resource, origin and entrance) reserves some 18 KB at its first call, with the default Windows. It may use them
+	// MaxMemory is the maximum number of bytes of heap for all statistics and limits. If zero, it is [DefaultMaxMemory],
+	// which suffices for ten thousand busy resources with one origin each; or more, if Given, MaxResources or Windows
+	// need more for one busy leaf of each resource. A resource with one leaf (a combination of
+	// resource, origin and entrance) reserves some 19 KB at its first call, with the default Windows. It may use them
 	// later without further checks: a busy resource takes some 16 KB. Without memory for a leaf, a call is recorded for
 	// the resource [Other], and the limits of its own resource apply to it. New names evict idle resources, as for
 	// MaxResources. Origins and entrances of existing resources may use three quarters of the memory; the last quarter
@@ -102,7 +103,10 @@ func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 			errs = append(errs, &OptionError{"collector", limit.name, fmt.Errorf("%d; at least 1 is needed", *limit.v)})
 		}
 	}
-	if o.MaxMemory = cmp.Or(o.MaxMemory, DefaultMaxMemory); shape != nil {
+	if shape != nil {
+		if o.MaxMemory == 0 {
+			o.MaxMemory = max(DefaultMaxMemory, o.memoryOfNames(shape))
+		}
 		if err := o.checkMemory(shape); err != nil {
 			errs = append(errs, &OptionError{"collector", "MaxMemory", err})
 		}
