@@ -11,8 +11,8 @@ import (
 
 // The memory of a Collector
 //
-// Memory is bounded by reservations, never by pressure. A resource and a leaf reserve what they may grow to when they
-// are registered. They keep it until they are retired, so a registered leaf always has the memory that it needs:
+// Memory is bounded by reservations, never by pressure. A resource and a leaf reserve the memory of a busy one
+// when they are registered, and release it when they are retired. A leaf that exists therefore never loses a record:
 //
 //	reservation                           for
 //	fixed                                 the resource Other with its leaves, Options.Given, slots of running calls,
@@ -83,7 +83,7 @@ func (c *Collector) reserved() int64 {
 // fits reports whether n more bytes can be reserved.
 func (c *Collector) fits(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory }
 
-// fitsMore is fits for what is not the first leaf of a resource.
+// fitsMore is fits for all items except the first leaf of a resource, which may use the last quarter of the memory.
 func (c *Collector) fitsMore(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory/4*3 }
 
 // leafFits reports whether r may get another leaf.
@@ -132,8 +132,8 @@ func (m Memory) parts(yield func(v float64, labels ...string)) {
 	yield(float64(m.Limits), "limits")
 }
 
-// Memory returns the memory that the Collector holds: an estimate from the sizes of its parts, which is within a tenth
-// of the live heap. [Options].MaxMemory bounds it. The memory of calls in flight is not part of it. The cost is linear
+// Memory returns the memory that the Collector holds: an estimate from the sizes of its parts, within a tenth of
+// the live heap. [Options].MaxMemory bounds it. Calls in flight are not included. The cost is linear
 // in the number of leaves; each is locked for a short time. A nil Collector has no memory.
 func (c *Collector) Memory() (m Memory) {
 	if c == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Memory holds the bytes of heap that a [Statistic] takes, by part. It includes what the allocator adds to the size of
-// each object.
+// Memory holds the bytes of heap that a [Statistic] takes, by part. It includes the rounding of sizes by the
+// allocator.
 type Memory struct {
 	// Statistic is the memory of everything else: counters, stripes, the second window, and totals.
 	Statistic int64
