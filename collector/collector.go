@@ -234,10 +234,10 @@ type Health struct {
 	// Unearned counts the calls that were recorded for a fallback resource, because their name had not been earned; see
 	// [FallbackResource].
 	Unearned int64
-	// OriginOverflow and EntranceOverflow count the calls that were recorded for the origin or entrance [Other], because
-	// there were too many origins of the resource, or too many entrances. LeafOverflow counts the calls that were
-	// recorded for the origin, the entrance and usually the resource [Other], because there was no memory for their
-	// combination.
+	// OriginOverflow and EntranceOverflow count the calls that were recorded for the origin or entrance [Other],
+	// because there were too many origins of the resource, or too many entrances. LeafOverflow counts the calls that
+	// were recorded for the origin, the entrance and usually the resource [Other], because there was no memory for
+	// their combination.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree lacks, because they are nested too deeply or the tree is full.
 	TreeOverflow int64

@@ -6,8 +6,8 @@ import (
 )
 
 // overflowLimiters holds the limiters of overflowing names: names that a pattern limits and another resource records,
-// [Other] or the resource of [FallbackResource]. There are at most Options.MaxResources of them, and they take at most a
-// sixteenth of Options.MaxMemory.
+// [Other] or the resource of [FallbackResource]. There are at most Options.MaxResources of them, and they take at most
+// a sixteenth of Options.MaxMemory.
 //
 //	byName["GET /b"]   ── limiter of one name
 //	byPattern["GET /*"] ── limiter that further names share while byName is full

@@ -34,8 +34,8 @@ func newReservation(l *leaf, own *limiter) *reservation {
 }
 
 // reserve returns the limiters of a call, and its reservation if it needs one, else nil. If the name has its own
-// resource by now, reserve returns errMoved. A call whose resource has no memory for a leaf, o.home, gets the limiter of
-// this resource.
+// resource by now, reserve returns errMoved. A call whose resource has no memory for a leaf, o.home, gets the limiter
+// of this resource.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
 	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil

@@ -50,7 +50,8 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 	treeNode := int64(unsafe.Sizeof(TreeNode{})) + view + mapEntry
 	quota := config.QuotaMemory()
 	// Two rules, for all origins or for single ones, and their quotas.
-	limiter := int64(unsafe.Sizeof(limiter{})) + mapEntry + 2*(int64(unsafe.Sizeof(rule{})+unsafe.Sizeof(meter{}))+quota)
+	limiter := int64(unsafe.Sizeof(limiter{})) + mapEntry +
+		2*(int64(unsafe.Sizeof(rule{})+unsafe.Sizeof(meter{}))+quota)
 	s.limiters = int(min(o.MaxMemory/limiterShare/limiter, int64(o.MaxResources)))
 	s.overflow = int64(s.limiters) * limiter
 	s.resource = int64(unsafe.Sizeof(Resource{})) + view + mapEntry + names + limiter
@@ -132,9 +133,9 @@ func (m Memory) parts(yield func(v float64, labels ...string)) {
 	yield(float64(m.Limits), "limits")
 }
 
-// Memory returns the memory that the Collector holds: an estimate from the sizes of its parts, within a tenth of
-// the live heap. [Options].MaxMemory bounds it. Calls in flight are not included. The cost is linear
-// in the number of leaves; each is locked for a short time. A nil Collector has no memory.
+// Memory returns the memory that the Collector holds: an estimate from the sizes of its parts, within a tenth of the
+// live heap. [Options].MaxMemory bounds it. Calls in flight are not included. The cost is linear in the number of
+// leaves; each is locked for a short time. A nil Collector has no memory.
 func (c *Collector) Memory() (m Memory) {
 	if c == nil {
 		return m
@@ -195,7 +196,8 @@ func (c *Collector) memoryOf(r *Resource) (m Memory, excess int64) {
 func (t *TreeNode) memory() int64 {
 	leaves := loaded(&t.leaves)
 	return int64(unsafe.Sizeof(*t)) + t.view.Memory() + mapEntry +
-		int64(cap(leaves.list))*int64(unsafe.Sizeof((*leaf)(nil))) + int64(len(leaves.byKey))*int64(2*unsafe.Sizeof(leafKey{}))
+		int64(cap(leaves.list))*int64(unsafe.Sizeof((*leaf)(nil))) +
+		int64(len(leaves.byKey))*int64(2*unsafe.Sizeof(leafKey{}))
 }
 
 // memory returns the memory of the values.
@@ -227,7 +229,8 @@ func (m *limiter) memory() int64 {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := int64(unsafe.Sizeof(*m)) + int64(len(m.name)) + int64(cap(m.dryCounts))*int64(unsafe.Sizeof(labelled[dryCount]{}))
+	n := int64(unsafe.Sizeof(*m)) + int64(len(m.name)) +
+		int64(cap(m.dryCounts))*int64(unsafe.Sizeof(labelled[dryCount]{}))
 	for _, x := range m.dryCounts {
 		if x.of.stat != nil {
 			n += x.of.stat.Memory().Sum()

@@ -233,7 +233,8 @@ func (c *Collector) own() (all []Metric) {
 	}
 	metric("resources", "", "Resources, including _other.",
 		func(h Health) float64 { return float64(h.Resources) })
-	metric("overflow_events_total", "", "Calls recorded for the resource _other, because there were too many names or combinations.",
+	metric("overflow_events_total", "",
+		"Calls recorded for the resource _other, because there were too many names or combinations.",
 		func(h Health) float64 { return float64(h.Overflow) })
 	metric("unearned_events_total", "",
 		"Calls recorded for a fallback resource such as unmatched, "+
@@ -250,7 +251,8 @@ func (c *Collector) own() (all []Metric) {
 		"Calls recorded for the entrance _other, because there were too many entrances.",
 		func(h Health) float64 { return float64(h.EntranceOverflow) })
 	metric("leaf_overflow_events_total", "",
-		"Calls recorded for _other, because there was no memory for their combination of resource, origin and entrance.",
+		"Calls recorded for _other, because there was no memory for their combination of resource, origin and "+
+			"entrance.",
 		func(h Health) float64 { return float64(h.LeafOverflow) })
 	metric("tree_overflow_events_total", "",
 		"Calls that the call tree lacks, because they are nested too deeply or the tree is full.",

@@ -95,11 +95,12 @@ type options struct {
 	fromRequest      bool
 	nested           bool // the call is below another call, which has no frame
 	trace            string
-	fallback         string    // empty if the call's own name records it
-	name             string    // the name in the call
-	home             *Resource // the resource of the name, if Other records the call because there is no memory for a leaf
-	n                int64
-	at               *time.Time // nil means now
+	fallback         string // empty if the call's own name records it
+	name             string // the name in the call
+	// The resource of the name, if Other records the call because there is no memory for a leaf.
+	home *Resource
+	n    int64
+	at   *time.Time // nil means now
 }
 
 func (o *options) apply(list []CallOption) {

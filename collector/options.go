@@ -41,9 +41,9 @@ type Options struct {
 	// share the origin [Other]. MaxEntrances is the same for the entrances of the process. They bound the number of
 	// series, and prevent one resource with made-up origins from using the memory of the others.
 	MaxOrigins, MaxEntrances int
-	// MaxMemory is the maximum number of bytes of heap for all statistics and limits. If zero, it is [DefaultMaxMemory],
-	// which suffices for ten thousand busy resources with one origin each; or more, if Given, MaxResources or Windows
-	// need more for one busy leaf of each resource. A resource with one leaf (a combination of
+	// MaxMemory is the maximum number of bytes of heap for all statistics and limits. If zero, it is
+	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each; or more, if Given,
+	// MaxResources or Windows need more for one busy leaf of each resource. A resource with one leaf (a combination of
 	// resource, origin and entrance) reserves some 19 KB at its first call, with the default Windows. It may use them
 	// later without further checks: a busy resource takes some 16 KB. Without memory for a leaf, a call is recorded for
 	// the resource [Other], and the limits of its own resource apply to it. New names evict idle resources, as for

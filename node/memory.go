@@ -81,10 +81,12 @@ func (s *Statistic) Memory() (m Memory) {
 		}
 	}
 	if s.counters != nil {
-		m.Statistic += int64(unsafe.Sizeof(*s.counters)) + int64(cap(*s.counters))*int64(unsafe.Sizeof((*s.counters)[0]))
+		m.Statistic += int64(unsafe.Sizeof(*s.counters)) +
+			int64(cap(*s.counters))*int64(unsafe.Sizeof((*s.counters)[0]))
 	}
 	if h := s.history; h != emptyHistory {
-		m.Statistic += historyBytes + ringBytes(&h.window) + h.rt.bytes() + int64(cap(h.loans))*int64(unsafe.Sizeof(loan{}))
+		m.Statistic += historyBytes + ringBytes(&h.window) + h.rt.bytes() +
+			int64(cap(h.loans))*int64(unsafe.Sizeof(loan{}))
 		m.Seconds, m.Histograms = int64(cap(h.seconds.buf)), int64(cap(h.histograms.buf))
 	}
 	return m
