@@ -116,3 +116,15 @@ func ExampleCollector_Enter() {
 	//     db: cart
 	// the database was asked for mobile
 }
+
+// MaxMemory bounds the memory of all statistics, however many names clients invent.
+func ExampleCollector_Memory() {
+	c, err := collector.New(collector.Options{MaxMemory: 64 << 20})
+	if err != nil {
+		panic(err)
+	}
+	e := c.Resource("checkout").Enter()
+	e.Exit(nil)
+	fmt.Println(c.Memory().Sum() < c.Health().MaxMemory)
+	// Output: true
+}
