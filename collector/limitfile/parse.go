@@ -39,7 +39,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +46,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/internal/smallfile"
 )
 
 // maxSize is the maximum size of a file in bytes.
@@ -54,17 +54,8 @@ const maxSize = 1 << 20
 
 // Read reads the limits from a file. If the file has errors, Read returns the first 20 and the number of further ones.
 func Read(path string) ([]collector.Limit, error) {
-	// Check the file before reading it, so that a wrong path can neither block nor use much memory.
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular(): // reading from a pipe could block
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > maxSize:
-		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxSize)
-	}
-	data, err := os.ReadFile(path)
+	// A wrong path can neither block nor use much memory.
+	data, err := smallfile.Read(path, maxSize)
 	if err != nil {
 		return nil, err
 	}

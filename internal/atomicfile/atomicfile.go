@@ -9,10 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/windowstat/windowstat/internal/smallfile"
 )
 
 // maxSize exceeds the size of any state file.
@@ -21,22 +22,14 @@ const maxSize = 64 << 20
 // Read decodes the JSON in a file into v. If there is no file, v is unchanged and the error is nil. The error names the
 // file.
 func Read(path string, v any) error {
-	f, err := os.Open(path)
+	b, err := smallfile.Read(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
-	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(b) > maxSize {
-		err = fmt.Errorf("more than %d bytes", maxSize)
-	}
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
+	if err = json.Unmarshal(b, v); err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return err

@@ -85,7 +85,7 @@ func TestReadIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var v any
-	if err := Read(path, &v); err == nil || !strings.Contains(err.Error(), "more than") {
+	if err := Read(path, &v); err == nil || !strings.Contains(err.Error(), "is longer than") {
 		t.Errorf("%v", err)
 	}
 }

@@ -87,6 +87,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	pages.Handler = t.handler(pages.Handler, o.Profiles)
 	if o.WebConfig != nil {
 		o.WebConfig.Protect(pages, o.Exporter.Seconds.Proxies, logger)
+		go o.WebConfig.Run(t.working) // not waited for, because a file system may block it
 	}
 	scheme := "http"
 	if pages.TLSConfig != nil {

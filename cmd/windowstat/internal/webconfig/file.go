@@ -5,126 +5,206 @@ package webconfig
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"os"
 	"path/filepath"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/common/config"
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/time/rate"
 
 	"github.com/windowstat/windowstat/internal/clientip"
 	"github.com/windowstat/windowstat/internal/logonce"
+	"github.com/windowstat/windowstat/internal/smallfile"
 )
 
-// File is a web configuration file. Each request and each handshake reads it, so changes take effect immediately.
-// An invalid file is logged, and the previous configuration stays in effect. Create a File with [Open]. It is safe for
-// concurrent use after [File.Protect].
+// File is a web configuration file. [File.Run] reads it, and the files that it names, once a second; no request and no
+// handshake reads a file, so a file that blocks the reader blocks no client. An invalid file is logged, and the
+// previous configuration stays in effect. Create a File with [Open]. It is safe for concurrent use after
+// [File.Protect].
 type File struct {
-	path string
-	log  logonce.Logger
-
-	mu      sync.Mutex // guards the fields below
-	last    *state
-	invalid []byte    // content of the file that was refused last
-	again   time.Time // earliest time to validate invalid again; files that it names may have been fixed
+	path  string
+	log   logonce.Logger
+	state atomic.Pointer[state] // the last valid configuration
 }
 
-// retryAfter is the time between two validations of an unchanged invalid file. A validation delays all requests.
-const retryAfter = time.Second
+const (
+	pollInterval = time.Second // between two reads of the file
+	maxSize      = 1 << 20     // of the file, and of each file that it names
+)
 
 // state is a valid configuration.
 type state struct {
 	web.Config
-	content   []byte
+	source
+	tls       *tls.Config // nil without TLS
 	passwords *passwords
 	limiter   *rate.Limiter // of all requests
 }
 
+// source is the content of the file and of the files that it names.
+type source struct {
+	content       []byte
+	cert, key, ca []byte
+}
+
+// equal reports whether two sources have the same content.
+func (s *source) equal(x *source) bool {
+	return bytes.Equal(s.content, x.content) &&
+		bytes.Equal(s.cert, x.cert) && bytes.Equal(s.key, x.key) && bytes.Equal(s.ca, x.ca)
+}
+
 // Open reads a file. Its errors contain the path.
 func Open(path string) (*File, error) {
-	s, err := read(path)
+	s, err := read(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &File{path: path, last: s}, nil
+	f := &File{path: path}
+	f.state.Store(s)
+	return f, nil
 }
 
-// read reads a file. The toolkit validates it, certificates included.
-func read(path string) (*state, error) {
-	content, err := os.ReadFile(path)
-	if err == nil {
-		err = web.Validate(path)
-	}
+// read reads a file, and the files that it names. It returns last if nothing has changed.
+func read(path string, last *state) (s *state, err error) {
+	defer func() {
+		if err != nil && !strings.HasPrefix(err.Error(), path) {
+			err = fmt.Errorf("%s: %w", path, err) // not all of the toolkit's errors name the file
+		}
+	}()
 	// HTTP/2 is off by default. Other exporters enable it by default.
 	versions := web.TLSConfig{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS13}
-	s := &state{content: content, Config: web.Config{TLSConfig: versions}}
-	if err == nil {
-		err = yaml.Unmarshal(content, &s.Config)
+	s = &state{Config: web.Config{TLSConfig: versions}}
+	if s.content, err = smallfile.Read(path, maxSize); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err) // not all of the toolkit's errors name the file
+	if err = yaml.Unmarshal(s.content, &s.Config); err != nil {
+		return nil, err
 	}
-	s.TLSConfig.SetDirectory(filepath.Dir(path))
+	c := &s.TLSConfig
+	c.SetDirectory(filepath.Dir(path))
+	for _, x := range []struct {
+		path string
+		to   *[]byte
+	}{{c.TLSCertPath, &s.cert}, {c.TLSKeyPath, &s.key}, {c.ClientCAs, &s.ca}} {
+		if x.path == "" {
+			continue
+		}
+		*x.to, err = smallfile.Read(x.path, maxSize)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // Validate reports missing files
+			return nil, err
+		}
+	}
+	// Compare contents. The time of the last change is not sufficient: Kubernetes replaces files by links, and a file
+	// may change twice in a second.
+	if last != nil && s.equal(&last.source) {
+		return last, nil
+	}
+	// Validate reads the files again, but only after they were found to be small regular files.
+	if err = web.Validate(path); err != nil {
+		return nil, err
+	}
+	if s.tls, err = s.tlsConfig(); err != nil {
+		return nil, err
+	}
 	s.passwords = newPasswords(s.Users)
 	s.limiter = rate.NewLimiter(rate.Every(s.RateLimiterConfig.Interval), s.RateLimiterConfig.Burst) // 0 means no limit
 	return s, nil
 }
 
-// current returns the configuration in the file, or the last valid one.
-func (f *File) current() *state {
-	// Compare contents. The time of the last change is not sufficient: Kubernetes replaces files by links, and a file
-	// may change twice in a second.
-	content, err := os.ReadFile(f.path)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	isInvalid := bytes.Equal(content, f.invalid) && time.Now().Before(f.again)
-	if err == nil && (bytes.Equal(content, f.last.content) || isInvalid) {
-		return f.last
+// tlsConfig returns the configuration of the toolkit with the certificate in memory, or nil without TLS. The toolkit's
+// own configuration would read the certificate for each handshake.
+func (s *state) tlsConfig() (*tls.Config, error) {
+	if !s.TLSConfig.IsEnabled() {
+		return nil, nil
 	}
-	next, err := read(f.path)
-	if err == nil && len(next.content) == 0 {
+	c := s.TLSConfig
+	// The toolkit accepts the texts that the files contain.
+	if c.TLSCertPath != "" {
+		c.TLSCertPath, c.TLSCert = "", string(s.cert)
+	}
+	if c.TLSKeyPath != "" {
+		c.TLSKeyPath, c.TLSKey = "", config.Secret(s.key)
+	}
+	if c.ClientCAs != "" {
+		c.ClientCAs, c.ClientCAsText = "", string(s.ca)
+	}
+	t, err := web.ConfigToTLSConfig(&c)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := t.GetCertificate(nil)
+	if err != nil {
+		return nil, err
+	}
+	t.Certificates, t.GetCertificate = []tls.Certificate{*cert}, nil
+	return t, nil
+}
+
+// Run reads the file and the files that it names once a second, until ctx ends, so changes take effect within a second.
+// It returns late, or never, if the file system blocks a read; the last valid configuration then stays in effect.
+func (f *File) Run(ctx context.Context) {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f.reload()
+		}
+	}
+}
+
+// reload reads the file, and keeps the last configuration if it is invalid.
+func (f *File) reload() {
+	last := f.state.Load()
+	next, err := read(f.path, last)
+	if err == nil && len(next.content) == 0 && len(last.content) > 0 {
 		err = errors.New("the file is empty") // an editor may be writing it; do not drop the passwords
 	}
 	if err != nil {
-		f.invalid, f.again = content, time.Now().Add(retryAfter)
 		f.log.Log(slog.LevelError, "cannot load the web configuration; the previous one stays in effect",
 			"file", f.path, "err", err)
-		return f.last
+		return
 	}
-	f.last = next
-	return next
+	f.state.Store(next)
 }
 
 // Protect adds TLS, headers and passwords to a server. If the server has a TLSConfig afterwards, the caller must use
-// [http.Server.ServeTLS]. X-Forwarded-For headers from the networks proxies are trusted. Call Protect once.
+// [http.Server.ServeTLS]. X-Forwarded-For headers from the networks proxies are trusted. Call Protect once, and then
+// [File.Run]. TLS and HTTP/2 cannot be turned on or off later.
 func (f *File) Protect(server *http.Server, proxies []netip.Prefix, logger *slog.Logger) {
 	f.log.To = logger
-	first := f.current()
+	first := f.state.Load()
 	server.Protocols.SetHTTP2(first.HTTPConfig.HTTP2)
 	server.Handler = &guard{file: f, next: server.Handler, proxies: proxies, queue: newFairQueue()}
-	if !first.TLSConfig.IsEnabled() {
+	if first.tls == nil {
 		return
 	}
 	protocols := []string{"http/1.1"}
 	if first.HTTPConfig.HTTP2 {
 		protocols = []string{"h2", "http/1.1"}
 	}
-	// Create the configuration for each handshake, to load renewed certificates without a restart.
+	// Each handshake takes the last configuration, which has renewed certificates without a restart.
 	server.TLSConfig = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		s := f.current()
-		config, err := web.ConfigToTLSConfig(&s.TLSConfig) // reads the certificates
-		if err == nil {
-			config.NextProtos = protocols
+		t := f.state.Load().tls
+		if t == nil {
+			return nil, errors.New("the web configuration has no certificate any more")
 		}
-		return config, err
+		t = t.Clone()
+		t.NextProtos = protocols
+		return t, nil
 	}}
 }
 
@@ -141,7 +221,7 @@ var open = map[string]bool{"/-/healthy": true, "/-/ready": true}
 
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s := g.file.current()
+	s := g.file.state.Load()
 	for name, value := range s.HTTPConfig.Header {
 		w.Header().Set(name, value)
 	}

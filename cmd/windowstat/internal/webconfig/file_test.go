@@ -58,35 +58,10 @@ func TestErrorsNameTheFile(t *testing.T) {
 	}
 }
 
-// An invalid file is validated once a second for any number of requests, and immediately after a change.
-func TestInvalidFileIsReadOnceASecond(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "web.yml")
-	write(t, path, "")
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.log.To = slog.New(slog.DiscardHandler)
-	synctest.Test(t, func(t *testing.T) {
-		read := func(text string, want bool) {
-			t.Helper()
-			write(t, path, text)
-			before := f.again
-			if f.current(); f.again.Equal(before) == want {
-				t.Errorf("%q after %v is read: %t", text, time.Since(before), !want)
-			}
-		}
-		read("nonsense: 1\n", true)
-		time.Sleep(retryAfter / 2)
-		read("nonsense: 1\n", false)
-		read("nonsense: 2\n", true)
-		time.Sleep(retryAfter)
-		read("nonsense: 2\n", true)
-	})
-}
+// Changes of the file take effect within a second. An invalid or empty file has no effect.
+func TestChangesTakeEffect(t *testing.T) { synctest.Test(t, testChanges) }
 
-// Changes of the file take effect immediately. An invalid or empty file has no effect.
-func TestChangesTakeEffect(t *testing.T) {
+func testChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yml")
 	with := func(password string) string {
 		return "http_server_config: {headers: {X-Frame-Options: deny}}\nbasic_auth_users: {a: " + hashed(t,
@@ -99,6 +74,13 @@ func TestChangesTakeEffect(t *testing.T) {
 	}
 	server := &http.Server{Handler: http.NotFoundHandler(), Protocols: new(http.Protocols)}
 	f.Protect(server, nil, slog.New(slog.DiscardHandler))
+	go f.Run(t.Context())
+	change := func(text string) {
+		t.Helper()
+		write(t, path, text)
+		time.Sleep(pollInterval)
+		synctest.Wait()
+	}
 	expect := func(when, path, password string, want int) {
 		t.Helper()
 		r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
@@ -116,16 +98,16 @@ func TestChangesTakeEffect(t *testing.T) {
 	expect("first", "/metrics", "second", 401)
 	expect("first", "/-/healthy", "", 404)
 	expect("first", "/-/healthy/x", "", 401)
-	write(t, path, with("second"))
+	change(with("second"))
 	expect("changed", "/metrics", "first", 401)
 	expect("changed", "/metrics", "second", 404)
 	for _, invalid := range []string{"nonsense: 1\n", ""} {
-		write(t, path, invalid)
+		change(invalid)
 		expect("invalid", "/metrics", "second", 404)
 		expect("invalid", "/metrics", "first", 401)
 		expect("invalid", "/metrics", "", 401)
 	}
-	write(t, path, with("third")+"rate_limit: {burst: 1, interval: 1h}\n")
+	change(with("third") + "rate_limit: {burst: 1, interval: 1h}\n")
 	for range 3 {
 		expect("with a limit", "/metrics", "wrong", 401) // does not use up the limit
 		expect("with a limit", "/-/ready", "", 404)
