@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -24,7 +23,8 @@ import (
 // accept no bodies. A server of the caller's own must limit the time before and after a request, as [Exporter.Server]
 // does: with ReadHeaderTimeout, IdleTimeout, MaxHeaderBytes and, since Go 1.27, MaxHeaderValueCount. The listener
 // limits the number of connections: [Exporter.Serve] accepts 256; beyond that, a new connection evicts the longest idle
-// one of the host with the most.
+// one of the host with the most. It also limits the bytes that clients send, to 512 KiB per second and as much again in
+// equal parts for all connections, so neither pipelined requests nor frames of HTTP/2 keep the processors busy.
 func (x *Exporter) Handler() http.Handler { return x.handler }
 
 func (x *Exporter) mux() http.Handler {
@@ -138,10 +138,7 @@ func (x *Exporter) Server() *http.Server {
 		ErrorLog:          logonce.Server(x.options.Logger),
 	}
 	server.Protocols.SetHTTP1(true)
-	// The number of headers determines the memory. The field exists since Go 1.27.
-	if count := reflect.ValueOf(server).Elem().FieldByName("MaxHeaderValueCount"); count.IsValid() {
-		count.SetInt(maxHeaderCount)
-	}
+	netlimit.LimitHeaderCount(server, maxHeaderCount)
 	return server
 }
 
@@ -155,7 +152,7 @@ func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 		}
 	}
 	l = netlimit.Listen(l, netlimit.Bounds{
-		Conns: maxConnections, Stall: writeTimeout, Proxies: x.options.Seconds.Proxies,
+		Conns: maxConnections, Stall: writeTimeout, Intake: netlimit.LimitBytes, Proxies: x.options.Seconds.Proxies,
 	})
 	server := x.Server()
 	ctx, cancel := context.WithCancel(ctx)

@@ -2,6 +2,7 @@ package netlimit
 
 import (
 	"errors"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -25,6 +26,7 @@ type conn struct {
 	listener *listener // that accepted it, or nil
 	holder   *fairshare.Holder[netip.Prefix, *conn]
 	moved    atomic.Int64 // time of the last byte in either direction, in nanoseconds since epoch
+	reader   *reader      // state of the listener's intake, or nil
 	future   atomic.Bool  // the deadline for reads was in the future when it was set
 	over     atomic.Bool  // such a deadline has passed
 
@@ -48,9 +50,18 @@ func (c *conn) Read(b []byte) (int, error) {
 	if c.over.Load() {
 		return 0, os.ErrDeadlineExceeded
 	}
+	if c.reader != nil {
+		c.reader.wait()
+		if c.listener.intake.kind == LimitBytes {
+			b = b[:min(len(b), maxRead)]
+		}
+	}
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.move()
+		if c.reader != nil {
+			c.listener.intake.charge(c.reader, b[:n])
+		}
 	} else if c.listener != nil && c.future.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
 		c.over.Store(true)
 	}
@@ -62,7 +73,15 @@ func (c *conn) Read(b []byte) (int, error) {
 // that the body was read.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.future.Store(time.Until(t) > 0)
-	return c.Conn.SetReadDeadline(t)
+	err := c.Conn.SetReadDeadline(t)
+	switch {
+	case c.reader == nil:
+	case t.IsZero():
+		c.reader.end(math.MaxInt64)
+	default:
+		c.reader.end(t.Sub(epoch()))
+	}
+	return err
 }
 
 // Write implements net.Conn.
@@ -129,7 +148,11 @@ func (c *conn) Close() error {
 	if c.listener != nil {
 		c.listener.leave(c)
 	}
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	if c.reader != nil {
+		c.reader.end(math.MinInt64)
+	}
+	return err
 }
 
 // abort closes the connection and discards buffered bytes, which would otherwise occupy memory until the peer takes

@@ -15,6 +15,7 @@
 package netlimit
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -31,12 +32,15 @@ type Bounds struct {
 	ConnsPerHost int           // open connections of one host: an IPv4 address or an IPv6 /64
 	Stall        time.Duration // time that a write waits until the client takes a byte
 
+	// Intake limits the bytes that clients send.
+	Intake Intake
+
 	// Proxies are the networks of proxies, which carry the connections of many clients. ConnsPerHost does not apply to
 	// them, nor to Unix sockets, and their connections are evicted last.
 	Proxies []netip.Prefix
 
-	// OnEvict, if not nil, is called with the host of each connection that is closed in favor of a new one. It must not
-	// block.
+	// OnEvict, if not nil, is called with the host of each connection that is closed in favor of a new one, or that is
+	// refused. It must not block.
 	OnEvict func(host netip.Prefix)
 }
 
@@ -45,16 +49,23 @@ func (b *Bounds) isShared(host netip.Prefix) bool {
 	return !host.IsValid() || slices.ContainsFunc(b.Proxies, func(p netip.Prefix) bool { return p.Overlaps(host) })
 }
 
-// Listen returns a listener whose connections keep to the bounds. It accepts every new connection. If the host then has
-// more than ConnsPerHost, the listener closes the connection of this host that has been without traffic longest. If
-// there are more than Conns, it closes such a connection of the host with the most. A host that floods a server
-// therefore evicts only its own connections.
+// Listen returns a listener whose connections keep to the bounds. If a host has more than ConnsPerHost after a new
+// connection, the listener closes the connection of this host that has been without traffic longest. If there are more
+// than Conns, it closes such a connection of the host with the most. A host that floods a server therefore evicts only
+// its own connections.
+//
+// A new connection is in excess if it would evict one of its own host, or of a host with at most one more. Connections
+// in excess replace others at a limited rate, Conns per second; further ones are reset before they take a goroutine of
+// the server. Hosts that reconnect in a loop therefore cost little. The first connection of a host is never refused.
 //
 // A read deadline that was set in the future and passes ends all reads of a connection, even if a later deadline is set
 // afterwards. Closing the listener leaves its connections open. A connection takes a few hundred bytes, and an eviction
 // takes a few microseconds, however many connections are open.
 func Listen(l net.Listener, b Bounds) net.Listener {
-	n := &listener{Listener: l, bounds: b}
+	n := &listener{Listener: l, bounds: b, replaced: bucket{time.Since(epoch())}}
+	if b.Intake != Unlimited {
+		n.intake = newIntake(b)
+	}
 	n.open.Used = func(c *conn) int64 { return c.moved.Load() }
 	return n
 }
@@ -62,27 +73,45 @@ func Listen(l net.Listener, b Bounds) net.Listener {
 type listener struct {
 	net.Listener
 	bounds Bounds
+	intake *intake // nil without a limit
 
-	mu   sync.Mutex // guards open and the holder of each connection
-	open fairshare.Table[netip.Prefix, *conn]
+	mu       sync.Mutex // guards the fields below and the holder of each connection
+	open     fairshare.Table[netip.Prefix, *conn]
+	replaced bucket // of the connections in excess that were accepted
 }
 
 // Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
-	inner, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	c := newConn(inner, l.bounds.Stall)
-	c.listener = l
-	host := hostOf(inner.RemoteAddr())
-	if out := l.admit(c, host); out != nil {
-		_ = out.Value.abort()
-		if f := l.bounds.OnEvict; f != nil {
-			f(out.Host)
+	for {
+		inner, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := l.accept(inner); c != nil {
+			return c, nil
 		}
 	}
-	return c, nil
+}
+
+// accept returns a new connection with the bounds of l, or nil if it is in excess and was reset.
+func (l *listener) accept(inner net.Conn) *conn {
+	c, host := newConn(inner, l.bounds.Stall), hostOf(inner.RemoteAddr())
+	out, ok := l.admit(c, host)
+	if out != nil {
+		_ = out.Value.abort()
+		host = out.Host
+	}
+	if f := l.bounds.OnEvict; f != nil && (out != nil || !ok) {
+		f(host)
+	}
+	if !ok {
+		_ = c.abort()
+		return nil
+	}
+	if tcp, ok := inner.(interface{ SetReadBuffer(bytes int) error }); ok && l.bounds.Intake == LimitBytes {
+		_ = tcp.SetReadBuffer(readBuffer)
+	}
+	return c
 }
 
 // hostOf returns the host of an address, or the zero Prefix if a is not an IP address.
@@ -93,8 +122,9 @@ func hostOf(a net.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// admit adds a connection of host, and returns the connection to close in return, or nil.
-func (l *listener) admit(c *conn, host netip.Prefix) (out *fairshare.Holder[netip.Prefix, *conn]) {
+// admit adds a connection of host, and returns the connection to close in return, or nil. It reports false if the new
+// connection is refused.
+func (l *listener) admit(c *conn, host netip.Prefix) (out *fairshare.Holder[netip.Prefix, *conn], ok bool) {
 	shared := l.bounds.isShared(host)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,13 +135,32 @@ func (l *listener) admit(c *conn, host netip.Prefix) (out *fairshare.Holder[neti
 		out = l.open.First()
 	}
 	if out != nil {
+		has := l.open.Amount(host)
+		excess := out.Host == host || !shared && has > 0 && has+1 >= l.open.Amount(out.Host)
+		if excess && !l.replace() {
+			return nil, false
+		}
 		l.open.Remove(out)
+	}
+	if c.listener = l; l.intake != nil {
+		c.reader = newReader()
 	}
 	c.holder = l.open.Add(host, 1, c)
 	if shared {
 		l.open.Rank(c.holder, 1)
 	}
-	return out
+	return out, true
+}
+
+// replace reports whether a connection in excess may evict another one now. l.mu must be held.
+func (l *listener) replace() bool {
+	now, rate := time.Since(epoch()), cmp.Or(l.bounds.Conns, l.bounds.ConnsPerHost)
+	next := l.replaced.after(now, 1, rate)
+	if next.full > now+time.Second { // the burst is what the rate allows in a second
+		return false
+	}
+	l.replaced = next
+	return true
 }
 
 // leave removes a closed connection.

@@ -41,6 +41,9 @@ const headerSlop = 4 << 10
 
 // Listen starts a server with the handler h on an address, host:port.
 func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Server, error) {
+	if b.HTTP2 {
+		b.Intake = netlimit.LimitFrames
+	}
 	listeners, err := b.Listen(logger, address)
 	if err != nil {
 		return nil, err
@@ -49,7 +52,7 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(b.HTTP2)
 	// No deadline for a whole request or response: both may stream.
-	return Start(&http.Server{
+	server := &http.Server{
 		Protocols:         protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		Handler:           netlimit.Bodies(h, b.Stall),
@@ -59,7 +62,9 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 		ErrorLog:          logonce.Server(logger),
 
 		DisableGeneralOptionsHandler: true, // the handler responds to OPTIONS *
-	}, listeners...), nil
+	}
+	netlimit.LimitHeaderCount(server, maxHeaderCount)
+	return Start(server, listeners...), nil
 }
 
 // Start starts a server on listeners, with TLS if h has a TLS configuration. The server has ended when it has stopped
@@ -133,13 +138,16 @@ const (
 	// recommends. Each takes a goroutine, also while only its headers have arrived.
 	maxStreams = 100
 
+	// maxHeaderCount is the limit of Apache and Tomcat. It has an effect since Go 1.27.
+	maxHeaderCount = 100
+
 	minHeaderBytes = 8 << 10
 	maxHeaderBytes = 1 << 20 // default of net/http
 )
 
 // Pages returns the bounds of the pages. A proxy does not use the files of their connections.
 func Pages() Bounds {
-	conns := netlimit.Bounds{Conns: PageConns(OpenFiles()), Stall: DefaultStall}
+	conns := netlimit.Bounds{Conns: PageConns(OpenFiles()), Stall: DefaultStall, Intake: netlimit.LimitBytes}
 	return Bounds{Bounds: conns, Header: DefaultHeader, Idle: DefaultIdle, HeaderBytes: DefaultHeaderBytes}
 }
 
