@@ -127,6 +127,50 @@ func TestStreamsAreShared(t *testing.T) {
 	})
 }
 
+// Two hundred hosts open fifty streams each. Those in excess end immediately: they wait for no budget, and use no
+// compressor. Polls in excess of a host that has used up its budget do not wait, either.
+func TestRequestsInExcessEndFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, hosts, each = 100, 200, 50
+		p, _ := newTestPage(t, Options{MaxViewers: most})
+		time.Sleep(2 * time.Second)
+		var running, refused, compressed atomic.Int64
+		open := func(path, host string) {
+			rec := &liveRecorder{ResponseRecorder: httptest.NewRecorder()}
+			r := httptest.NewRequest("GET", path, nil)
+			r.RemoteAddr = host + ":1"
+			r.Header.Set("Accept-Encoding", "gzip")
+			running.Add(1)
+			p.ServeHTTP(rec, r)
+			running.Add(-1)
+			if strings.Contains(rec.text(), "event: full") {
+				refused.Add(1)
+			}
+			if rec.Header().Get("Content-Encoding") != "" {
+				compressed.Add(1)
+			}
+		}
+		for i := range hosts * each {
+			go open("/live/stream", fmt.Sprint("198.51.100.", i%hosts))
+		}
+		synctest.Wait()
+		if running.Load() != most || refused.Load() != hosts*each-most || compressed.Load() > 0 {
+			t.Errorf("%d streams, want %d; %d are refused, %d of them compressed",
+				running.Load(), most, refused.Load(), compressed.Load())
+		}
+		for range 5000 {
+			go open("/live/seconds", "192.0.2.66")
+		}
+		synctest.Wait()
+		if n := running.Load(); n > 2*most {
+			t.Errorf("%d streams and polls run or wait, want at most %d", n, 2*most)
+		}
+		p.Close()
+		time.Sleep(maxWait)
+		synctest.Wait()
+	})
+}
+
 // liveRecorder is a ResponseRecorder that can be read while the response is being written. It accepts write deadlines,
 // but its writes never block.
 type liveRecorder struct {

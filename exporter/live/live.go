@@ -100,16 +100,16 @@ type Options struct {
 // the shutdown. Create a Page with [New]. A Page is
 // safe for concurrent use.
 type Page struct {
-	stats      *collector.Collector
-	opts       Options
-	feed       *feed
-	compressed http.Handler // route, with compression for clients that accept it
-	viewers    *limiter.Shares
-	polls      *limiter.Shares
-	budget     budget
-	servers    sync.Map // *http.Server to the context.Context that ends when it shuts down
-	closed     context.Context
-	close      context.CancelFunc
+	stats    *collector.Collector
+	opts     Options
+	feed     *feed
+	compress func(http.HandlerFunc) http.HandlerFunc // adds compression for clients that accept it
+	viewers  *limiter.Shares
+	polls    *limiter.Shares
+	budget   budget
+	servers  sync.Map // *http.Server to the context.Context that ends when it shuts down
+	closed   context.Context
+	close    context.CancelFunc
 }
 
 //go:embed assets/*.html assets/*.js assets/*.css
@@ -156,7 +156,7 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	// Stateless compression keeps no window in memory for an open stream. The options are valid, so NewWrapper cannot
 	// fail.
 	zip, _ := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.StatelessCompression), gzhttp.EnableZstd(false))
-	p.compressed = zip(http.HandlerFunc(p.route))
+	p.compress = func(h http.HandlerFunc) http.HandlerFunc { return zip(h) }
 	return p, nil
 }
 
@@ -195,7 +195,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !limiter.Begin(w, r, responseTimeout) {
 		return
 	}
-	p.compressed.ServeHTTP(w, r)
+	p.route(w, r)
 }
 
 // route selects a handler by the last element of the path, so the page can be mounted anywhere.
@@ -210,7 +210,7 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	case "seconds":
 		p.servePoll(w, r)
 	default:
-		p.serveAsset(w, r, name)
+		p.compress(func(w http.ResponseWriter, r *http.Request) { p.serveAsset(w, r, name) }).ServeHTTP(w, r)
 	}
 }
 

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ import (
 // A stream that an interrupted browser resumes has, like a poll, only its position and resourceUntil, so its first
 // message contains the whole table page.
 type viewer struct {
+	ctx context.Context // ends when the viewer is evicted
 	query
 	position
 	sentRows    map[int64]bool      // numbers of the rows in the last message
