@@ -80,10 +80,10 @@ proxied: ## ten minutes of random requests and answers through the proxy and ngi
 replay-memory: ## what a replay of 10 GB of 100,000 paths holds at most, at each GB; some ten minutes, and a gigabyte of room in TMPDIR
 	cd e2e && WINDOWSTAT_E2E_REPLAY_GB=10 go test -v -count=1 -timeout 60m -run TestReplayMemory .
 
-attack: ## slow readers, floods, made-up names, and five thousand clients that hold what they can, of the proxy, the pages and the receiver of spans, and the tables of docs/security.md and docs/otlp.md: some eighteen minutes
-	go test -v -count=1 -timeout 20m -run 'SlowReadersBlindNobody|MadeUpCursors' ./exporter/prom -attack
-	go test -v -count=1 -run 'NobodyHoldsTheDoor|PollsInALoop|SlowViewers|StreamsAreShared' ./exporter ./exporter/live
-	go test -v -count=1 -run ManyHostsKeepNobodyOut ./internal/netlimit -attack
+attack: ## slow readers, floods, made-up names, and five thousand clients that hold what they can, of the proxy, the pages and the receiver of spans, and the tables of docs/security.md and docs/otlp.md: some twenty minutes
+	go test -v -count=1 -timeout 20m -run 'SlowReadersDoNotBlockScrapes|MadeUpCursors' ./exporter/prom -attack
+	go test -v -count=1 -run 'StalledClientsAreDisconnected|PollsInALoop|SlowViewers|StreamsAreShared|RequestsInExcess' ./exporter ./exporter/live
+	go test -v -count=1 -run 'ManyHostsCannotBlockClients|Flood|Reconnections' ./internal/netlimit -attack
 	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run 'TestProxyAttacked|TestOTLPAttacked|TestHeadersTakeLittleMemory' . -update
 
 consumers: ## the OpenTelemetry Collector and Thanos, which are built first, and 30,000 spans a second: some five minutes each the first time, then four for all

@@ -3,6 +3,8 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -14,6 +16,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -29,6 +32,13 @@ type attack struct {
 	again    bool                         // it is sent again when it was answered; otherwise once, and then nothing
 	password bool                         // the pages have one
 	request  func(random uint64) []string // what is sent, a part at a time
+
+	// flood, if not nil, is run instead of request, and again when the server closes the connection. It runs on conns
+	// connections, or on as many as other attacks that are sent again, from hosts addresses, or from one.
+	flood        flood
+	conns, hosts int
+	tls          bool   // the pages have TLS and HTTP/2
+	replaced     string // the kind of file that replaces the file of passwords before the attack: fifo or /dev/zero
 }
 
 func (a *attack) String() string {
@@ -58,6 +68,15 @@ var attacks = []attack{
 		return []string{fmt.Sprintf("GET /metrics/seconds?cursor=%x HTTP/1.1\r\nHost: x\r\n\r\n", r)}
 	}},
 	{name: "questions in a loop", pages: true, again: true, request: sends("GET /live/seconds HTTP/1.1\r\nHost: x\r\n\r\n")},
+	{name: "requests without waiting for responses", pages: true, again: true, flood: pipelined},
+	{name: "2,500 headers in a loop", pages: true, again: true, flood: smallHeaders},
+	{name: "2,500 headers in a loop", again: true, conns: 20, flood: smallHeaders},
+	{name: "streams of 200 hosts", pages: true, again: true, conns: 10_000, hosts: 200, flood: liveStreams},
+	{name: "PING frames of HTTP/2", pages: true, again: true, conns: 20, tls: true, flood: pings},
+	{name: "SETTINGS frames of HTTP/2", pages: true, again: true, conns: 20, tls: true, flood: settings},
+	{name: "reset streams of HTTP/2", pages: true, again: true, conns: 20, tls: true, flood: resets},
+	{name: "a FIFO as the file of passwords", pages: true, again: true, password: true, replaced: "fifo", request: sends("GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")},
+	{name: "/dev/zero as the file of passwords", pages: true, again: true, password: true, replaced: "/dev/zero", request: sends("GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")},
 	{name: "wrong passwords", pages: true, again: true, password: true, request: wrongPassword},
 	{name: "wrong passwords, of as many hosts", pages: true, again: true, many: true, password: true, request: wrongPassword},
 }
@@ -125,13 +144,20 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 	t.Helper()
 	front, page := freeAddress(t), freeAddress(t)
 	args := append([]string{"proxy", "--upstream=http://" + upstream, "--proxy.listen-address=" + front, "--web.listen-address=" + page}, size.args...)
-	password := ""
+	password, scheme := "", "http://"
+	dir := t.TempDir()
+	file, config := filepath.Join(dir, "web.yml"), ""
 	if a.password {
-		file := filepath.Join(t.TempDir(), "web.yml")
-		if err := os.WriteFile(file, []byte(webPassword), 0o600); err != nil {
+		config, password = webPassword, thePassword
+	}
+	if a.tls {
+		config, scheme = webTLS(t, dir), "https://"
+	}
+	if config != "" {
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		args, password = append(args, "--web.config.file="+file), thePassword
+		args = append(args, "--web.config.file="+file)
 	}
 	process := launch(t, front, "", binary, args...).Process.Pid
 	base := held(t, page, process)
@@ -143,11 +169,17 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 	if a.again {
 		r.connections = size.asking
 	}
-	if status, err := fromElsewhere("http://"+page+metricsPath, password); err != nil || status != http.StatusOK { // it was here before
+	if a.conns > 0 {
+		r.connections = min(a.conns, max(20, size.connections*2))
+	}
+	if status, err := fromElsewhere(scheme+page+metricsPath, password); err != nil || status != http.StatusOK { // it was here before
 		t.Fatal(status, err)
 	}
+	if a.replaced != "" {
+		replaceFile(t, file, a.replaced)
+	}
 	observing, finish := context.WithCancel(t.Context())
-	scraper, client := observe(observing, "http://"+page+metricsPath, password), observe(observing, "http://"+front+"/", "")
+	scraper, client := observe(observing, scheme+page+metricsPath, password), observe(observing, "http://"+front+"/", "")
 	attacking, stop := context.WithCancel(t.Context())
 	defer stop()
 	var all sync.WaitGroup
@@ -155,6 +187,9 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, 1)}}
 		if a.many {
 			d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 1, byte(i>>8), byte(i))}
+		}
+		if a.hosts > 0 {
+			d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 1, 0, byte(i%a.hosts))}
 		}
 		all.Go(func() { a.attack(attacking, d, to, r) })
 	}
@@ -187,6 +222,13 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 
 // attack attacks on one connection until ctx ends. One that is closed is opened again if it asks again.
 func (a *attack) attack(ctx context.Context, d net.Dialer, to string, r *row) {
+	if a.flood != nil {
+		attackUntil(ctx, d, to, a.tls, a.flood, func(c net.Conn) net.Conn {
+			r.made.Add(1)
+			return &countingConn{c, &r.sent}
+		})
+		return
+	}
 	for ctx.Err() == nil {
 		c, err := d.DialContext(ctx, "tcp", to)
 		if err != nil {
@@ -217,7 +259,8 @@ func (a *attack) attack(ctx context.Context, d net.Dialer, to string, r *row) {
 // fromElsewhere is an honest request of another host.
 func fromElsewhere(url, password string) (status int, err error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}
+	transport := &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	client := http.Client{Timeout: 20 * time.Second, Transport: transport}
 	r, err := http.NewRequest(http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return 0, err
@@ -232,6 +275,20 @@ func fromElsewhere(url, password string) (status int, err error) {
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode, err
+}
+
+// replaceFile replaces a file by a FIFO or by a link to a device, as a wrong mount or a wrong path does.
+func replaceFile(t *testing.T, path, by string) {
+	t.Helper()
+	err := os.Remove(path)
+	if by == "fifo" {
+		err = errors.Join(err, syscall.Mkfifo(path, 0o600))
+	} else {
+		err = errors.Join(err, os.Symlink(by, path))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // holdings are what a process has, and the most memory that it had.

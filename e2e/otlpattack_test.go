@@ -50,6 +50,10 @@ var spanAttacks = []spanAttack{
 	{name: "gRPC streams of 5 bytes", shared: streamsPerConn, send: halfStreams("application/grpc", grpcPath, binary.BigEndian.AppendUint32([]byte{0}, 16<<20))},
 	{name: "gzip bodies that decompress to 16 MiB, repeatedly", shared: 20, send: repeated("Content-Encoding: gzip\r\n", func() []byte { return gzipped(16 << 20) })},
 	{name: "spans of 2017, repeatedly", shared: 20, send: repeated("", oldSpans)},
+	{name: "PING frames of HTTP/2", shared: 250, send: pings},
+	{name: "SETTINGS frames of HTTP/2", shared: 250, send: settings},
+	{name: "reset streams of HTTP/2", shared: 250, send: resets},
+	{name: "2,500 headers in a loop", shared: 250, send: smallHeaders},
 }
 
 // hostsAtATime is the number of hosts that attack at a time. The receiver has a few more connections.
