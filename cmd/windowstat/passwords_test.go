@@ -150,6 +150,11 @@ func TestWrongPasswordsDelayNoClient(t *testing.T) {
 			}
 			if hosts == 1 { // with many hosts, the new password waits for its first comparison
 				writeWebConfig(t, file, "changed")
+				for deadline := time.Now().Add(maxWait); ask(t, "127.0.0.1", page, "secret") == http.StatusOK; {
+					if time.Now().After(deadline) {
+						t.Fatal("the change of the file has no effect")
+					}
+				}
 				expect("a changed password", http.StatusOK, "127.0.0.1", page, "changed")
 				expect("one that was right", http.StatusUnauthorized, "127.0.0.1", page, "secret")
 			}

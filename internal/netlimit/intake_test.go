@@ -213,7 +213,7 @@ func TestReconnectionsAreLimited(t *testing.T) {
 			}
 			time.Sleep(time.Second / perSecond)
 		}
-		if most := 256 * (seconds + 3); accepted > most {
+		if most := 256 + 64*(seconds+3); accepted > most {
 			t.Errorf("%d of %d connections were accepted, want at most %d", accepted, seconds*perSecond, most)
 		}
 	})

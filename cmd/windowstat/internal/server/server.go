@@ -203,7 +203,8 @@ func (b *Bounds) Fit(files int) error {
 // a warning when it closes a connection to accept another one.
 func (b Bounds) Listen(logger *slog.Logger, addresses ...string) (all []net.Listener, err error) {
 	for _, address := range addresses {
-		l, err := net.Listen("tcp", address)
+		config := net.ListenConfig{KeepAlive: netlimit.KeepAlive}
+		l, err := config.Listen(context.Background(), "tcp", address)
 		if err != nil {
 			return nil, errors.Join(err, Close(all))
 		}
