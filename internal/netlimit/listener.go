@@ -55,9 +55,9 @@ func (b *Bounds) isShared(host netip.Prefix) bool {
 // its own connections.
 //
 // A new connection is in excess if it would evict one of its own host, or of a host with at most one more. Connections
-// in excess replace others at a limited rate, a quarter of Conns per second; further ones are reset before they take a goroutine of
-// the server. Hosts that reconnect in a loop therefore cost little. The first connection of a host is never refused,
-// nor is one of a proxy or a Unix socket, which carry many clients.
+// in excess replace others at a limited rate, a quarter of Conns per second; further ones are reset before they take a
+// goroutine of the server. Hosts that reconnect in a loop therefore cost little. The first connection of a host is
+// never refused, nor is one of a proxy or a Unix socket, which carry many clients.
 //
 // A read deadline that was set in the future and passes ends all reads of a connection, even if a later deadline is set
 // afterwards. Closing the listener leaves its connections open. A connection takes a few hundred bytes, and an eviction
