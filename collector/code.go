@@ -36,7 +36,8 @@ func HTTPStatus(status int) Code {
 	return Code{otherCode}
 }
 
-// registered holds the ranges of IANA's registry of HTTP status codes, the most common ones first, and of nginx's statuses.
+// registered holds the ranges of IANA's registry of HTTP status codes, the most common ones first, and of nginx's
+// statuses.
 var registered = [...]struct{ from, to int }{
 	{200, 208},
 	{400, 418},

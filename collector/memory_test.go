@@ -108,7 +108,9 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 		}
 		return opts
 	}
-	passed := func(c *collector.Collector, name string, n int, opts ...collector.CallOption) (entries []*collector.Entry) {
+	passed := func(
+		c *collector.Collector, name string, n int, opts ...collector.CallOption,
+	) (entries []*collector.Entry) {
 		for i := range n {
 			_, e, err := c.Enter(t.Context(), name, append(all(i), opts...)...)
 			if err == nil {

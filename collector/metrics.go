@@ -282,8 +282,8 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return float64(h.Clock.Repeated) })
 	all = append(all, Metric{
 		Name: "memory_bytes", Unit: "bytes", Labels: []string{"part"}, Began: began,
-		Help: "Heap memory of the statistics by part: counters and windows, records of seconds, histograms of seconds, " +
-			"names, limits.",
+		Help: "Heap memory of the statistics by part: counters and windows, records of seconds, " +
+			"histograms of seconds, names, limits.",
 		Read: func(yield func(float64, ...string)) {
 			if c != nil {
 				c.Memory().parts(yield)

@@ -162,8 +162,8 @@ func TestFiguresOfDocumentation(t *testing.T) {
 			fmt.Sprintf("| memory of a name | %.0f KB, %.0f with history | %.0f KB | %.0f KB | %.0f KB | – |",
 				kB("windowstat"), busy, kB("sentinel-golang-node"), kB("client_golang-classic"), kB("opentelemetry")),
 		},
-		"docs/seconds.md":      {fmt.Sprintf("a busy resource takes some %.0f KB", busy)},
-		"docs/resources.md":    {fmt.Sprintf("with one combination reserves some %.0f KB", reservedByResource(t))},
+		"docs/seconds.md":   {fmt.Sprintf("a busy resource takes some %.0f KB", busy)},
+		"docs/resources.md": {fmt.Sprintf("with one combination reserves some %.0f KB", reservedByResource(t))},
 		"collector/options.go": {
 			fmt.Sprintf("a busy resource takes some %.0f KB", busy),
 			fmt.Sprintf("reserves some %.0f KB at its first call", reservedByResource(t)),

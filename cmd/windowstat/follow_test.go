@@ -150,7 +150,8 @@ func TestFollow(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), stderr.String())
 		}
-		if message := stderr.String(); strings.Count(message, "\n") != 1 || !strings.Contains(message, "out of order: 1\n") {
+		if message := stderr.String(); strings.Count(message, "\n") != 1 ||
+			!strings.Contains(message, "out of order: 1\n") {
 			t.Errorf("message:\n%s", message)
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "shop-metrics.log.*.idx"))

@@ -196,8 +196,8 @@ func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 		}
 		node = next
 	}
-	// drop also removes the nodes below the value. If they were kept and the value were tracked again later, their counts
-	// would be outdated.
+	// drop also removes the nodes below the value. If they were kept and the value were tracked again later, their
+	// counts would be outdated.
 	if node.tracked >= p.maxValues {
 		p.drop(node, node.least())
 	}

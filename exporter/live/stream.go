@@ -105,7 +105,8 @@ func (p *Page) serveStream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would otherwise withhold events
 	full := fmt.Sprintf("all %d places for viewers are taken", p.opts.MaxViewers)
 	v, release := p.admit(w, r, p.viewers, func() {
-		sendEvent(w, r, "retry: 10000\nevent: full", full) // an event, because a browser hides the status of a failed stream
+		// Send an event, because a browser hides the status of a failed stream.
+		sendEvent(w, r, "retry: 10000\nevent: full", full)
 	})
 	if v == nil {
 		return

@@ -15,9 +15,9 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Slots limits the number of requests that are computed concurrently, for example the number of pages that are rendered.
-// The next free slot goes to the host with the fewest slots, and to its oldest request, so the requests of a busy host
-// wait for each other. Create it with [NewSlots]. It is safe for concurrent use.
+// Slots limits the number of requests that are computed concurrently, for example the number of pages that are
+// rendered. The next free slot goes to the host with the fewest slots, and to its oldest request, so the requests of a
+// busy host wait for each other. Create it with [NewSlots]. It is safe for concurrent use.
 type Slots struct {
 	queue *Shares // limits the waiting requests
 

@@ -83,7 +83,8 @@ func TestFloodIsReadSlowly(t *testing.T) {
 				time.Sleep(time.Second)
 				const seconds = 60
 				for i := range seconds {
-					if _, err := client.Write(append(x.begin[:len(x.begin):len(x.begin)], make([]byte, 1000)...)); err != nil {
+					begin := append(x.begin[:len(x.begin):len(x.begin)], make([]byte, 1000)...)
+					if _, err := client.Write(begin); err != nil {
 						t.Fatal(err)
 					}
 					if want := (i + 1) * (1000 + len(x.begin)); mine() != want {
@@ -125,7 +126,8 @@ func TestBodiesAreNotLimited(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if got, want := total(), len(begin)+n*len(data); got != want || time.Since(started) > 10*time.Millisecond {
+				if got, want := total(), len(begin)+n*len(data); got != want ||
+					time.Since(started) > 10*time.Millisecond {
 					t.Errorf("%d bytes after %v, want %d", got, time.Since(started), want)
 				}
 			})

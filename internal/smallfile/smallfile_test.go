@@ -38,7 +38,8 @@ func TestRead(t *testing.T) {
 			t.Errorf("%d bytes, %v; want an error with %q", len(b), err, want)
 		}
 	}
-	if _, err := Read(path+".missing", maxSize); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
+	if _, err := Read(path+".missing", maxSize); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
 }

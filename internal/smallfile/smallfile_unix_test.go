@@ -22,7 +22,8 @@ func TestSpecialFilesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{fifo, zero, "/dev/null"} {
-		if b, err := Read(path, maxSize); b != nil || err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if b, err := Read(path, maxSize); b != nil || err == nil ||
+			!strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %d bytes, %v", path, len(b), err)
 		}
 	}

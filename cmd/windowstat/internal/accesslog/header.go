@@ -167,7 +167,7 @@ func isTag(word []byte) bool {
 // clearly begins with it: with JSON, a bracket, or a client and a "-".
 func hostname(b []byte) int {
 	n := bytes.IndexByte(b, ' ')
-	if n <= 0 || bytes.IndexAny(b[:n], `{["`) >= 0 || bytes.HasPrefix(b[n:], []byte(" - ")) {
+	if n <= 0 || bytes.ContainsAny(b[:n], `{["`) || bytes.HasPrefix(b[n:], []byte(" - ")) {
 		return 0
 	}
 	return n + 1

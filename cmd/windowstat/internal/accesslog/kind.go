@@ -119,7 +119,7 @@ const (
 // is not prose.
 func isProse(line []byte) bool {
 	before, _, quotes := bytes.Cut(line, []byte(`"`))
-	if quotes && bytes.IndexAny(before, ";(") >= 0 {
+	if quotes && bytes.ContainsAny(before, ";(") {
 		return false
 	}
 	words, begins, first := 0, false, true

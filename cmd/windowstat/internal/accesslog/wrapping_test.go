@@ -2,7 +2,6 @@ package accesslog
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -182,7 +181,7 @@ func FuzzUnwrap(f *testing.F) {
 		c := plain[name]
 		var r Record
 		if err := parsers[name].Parse([]byte(wrappings[out](wrappings[in](c.line))), &r); err != nil || show(&r) != c.want {
-			t.Fatal(fmt.Sprintf("%s in %q in %q: %v, %s", name, in, out, err, show(&r)))
+			t.Fatalf("%s in %q in %q: %v, %s", name, in, out, err, show(&r))
 		}
 	})
 }

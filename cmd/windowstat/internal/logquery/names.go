@@ -73,8 +73,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// escapeJSON escapes the characters of JSON text that cannot be printed. Package json has escaped those of ASCII, except
-// DEL, and others occur only within strings.
+// escapeJSON escapes the characters of JSON text that cannot be printed. Package json has escaped those of ASCII,
+// except DEL, and others occur only within strings.
 func escapeJSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {

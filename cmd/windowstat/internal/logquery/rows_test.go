@@ -110,7 +110,8 @@ func TestFormats(t *testing.T) {
 // A terminal obeys U+009B. Lines of the log stay as they are for other programs, and are escaped on a terminal.
 func TestLinesOfTheLogOnATerminal(t *testing.T) {
 	x := &row{line: []byte("1|2026-01-02 23:59:59|a\u009b31m\u202eb|1")}
-	for screen, want := range map[bool]string{false: string(x.line), true: `1|2026-01-02 23:59:59|a\u009b31m\u202eb|1`} {
+	const escaped = `1|2026-01-02 23:59:59|a\u009b31m\u202eb|1`
+	for screen, want := range map[bool]string{false: string(x.line), true: escaped} {
 		if got := string(formats["sentinel"].line(nil, "", x, &layout{screen: screen})); got != want {
 			t.Errorf("on a terminal %t: %q, want %q", screen, got, want)
 		}

@@ -76,9 +76,9 @@ func Select(o Source, now time.Time) (all []*Selection, err error) {
 	return all, err
 }
 
-// ParseRange parses the first and the last second of a range, as --from and --to give them; see [TimeHelp]. An empty text
-// is no bound, and results in the zero Time. If a text means several seconds, from is the first of them and to the last.
-// The error names the flags.
+// ParseRange parses the first and the last second of a range, as --from and --to give them; see [TimeHelp]. An empty
+// text is no bound, and results in the zero Time. If a text means several seconds, from is the first of them and to the
+// last. The error names the flags.
 func ParseRange(from, to string, now time.Time, zone *time.Location) (first, last time.Time, err error) {
 	var errs []error
 	if from != "" {

@@ -81,7 +81,8 @@ func TestSpecialFilesHaveNoEffect(t *testing.T) {
 				dir := t.TempDir()
 				path := filepath.Join(dir, "web.yml")
 				const config = "tls_server_config: {cert_file: cert.pem, key_file: key.pem, client_ca_file: ca.pem, " +
-					"client_auth_type: VerifyClientCertIfGiven}\nhttp_server_config: {headers: {X-Frame-Options: deny}}\n"
+					"client_auth_type: VerifyClientCertIfGiven}\n" +
+					"http_server_config: {headers: {X-Frame-Options: deny}}\n"
 				write(t, path, config)
 				certificate(t, dir, 1)
 				ca, err := os.ReadFile(filepath.Join(dir, "cert.pem"))
