@@ -38,6 +38,13 @@ func (b *board) selfNames() {
 			query{legend: "{{instance}}", expr: pace("retired_resources_total", "instance")})),
 		simple(series(head{30, "Limits in force", number, "How many limits each target has."}, query{legend: "{{instance}}", expr: own("limits")})),
 	)
+	b.add(
+		24, 7,
+		simple(series(head{48, "Memory of the statistics", size, "Heap memory by part, the reserved memory, and its maximum, of the target with the highest value. At the maximum, new names count for _other."},
+			query{legend: "{{part}}", expr: "max by (part) (" + own("memory_bytes") + ")"},
+			query{legend: "reserved", expr: "max(" + own("memory_reserved_bytes") + ")"},
+			query{legend: "maximum", expr: "max(" + own("memory_max_bytes") + ")"})),
+	)
 }
 
 // selfClock is about the clock.
