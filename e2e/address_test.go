@@ -9,23 +9,24 @@ import (
 	"testing"
 )
 
-// Servers get their ports from below those that a system gives to whoever dials, or asks for any: one of those can be
-// taken between the moment it is found free and the moment a server listens there, and in the time a server is away.
+// Servers get ports below the range that the system assigns to outgoing connections and to listeners on port 0. The
+// system could otherwise assign such a port between the check and the start of the server, or while the server is
+// stopped.
 const (
 	firstPort = 20_000
 	portCount = 10_000
 )
 
-// Where a run begins is left to chance, for those that run beside each other.
+// The first port of a run is random, because several runs may share the machine.
 var (
 	offset = rand.Int64N(portCount)
 	ports  atomic.Int64
 )
 
-// freeAddress is one on which nobody listens, and no other test will.
+// freeAddress returns an address without a listener that no other test receives.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	// A program that is being started would have the listener for a moment, and its port would not be free.
+	// A child process that is being started inherits the listener for a short time, and the port would remain in use.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	for range portCount {
@@ -39,8 +40,8 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// listenTwice listens at two addresses of this machine, such that who dials the one comes from another
-// address than who dials the other: a machine dials its own address from that address.
+// listenTwice listens on two addresses of this machine. Connections to the two listeners come from different hosts,
+// because a machine connects to its own address from the same address.
 func listenTwice(t *testing.T) (first, second net.Listener) {
 	t.Helper()
 	first = listen(t, "127.0.0.1:0")
@@ -62,7 +63,7 @@ func listenTwice(t *testing.T) (first, second net.Listener) {
 	return nil, nil
 }
 
-// otherHosts are the machine's addresses: ::1 first, because nobody else can reach that.
+// otherHosts returns the addresses of this machine. ::1 is the first, because other machines cannot reach it.
 func otherHosts(t *testing.T) []string {
 	t.Helper()
 	hosts := []string{"::1"}
@@ -75,11 +76,11 @@ func otherHosts(t *testing.T) []string {
 			hosts = append(hosts, ip.IP.String())
 		}
 	}
-	// Not every system takes these for itself, and not every one dials them from themselves.
+	// Some systems do not accept these addresses as local, and some connect to them from another address.
 	return append(hosts, "127.0.0.2")
 }
 
-// dialledFrom is the address from which this machine dials a listener.
+// dialledFrom returns the source address of a connection from this machine to l.
 func dialledFrom(l net.Listener) (host string, err error) {
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
@@ -105,7 +106,7 @@ func listen(t *testing.T, addr string) net.Listener {
 	return l
 }
 
-// accept serves each connection to an address of its own.
+// accept serves each connection to its own address.
 func accept(t *testing.T, serve func(net.Conn)) (addr string) {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
@@ -113,7 +114,7 @@ func accept(t *testing.T, serve func(net.Conn)) (addr string) {
 		for {
 			c, err := l.Accept()
 			if err != nil {
-				return // it is closed
+				return // the listener is closed
 			}
 			go serve(c)
 		}

@@ -17,8 +17,8 @@ const (
 	agentResources = 100
 )
 
-// TestAgents has servers and agents scrape with the configurations of the documentation, every 15 seconds; the agents, and
-// two of the servers, forward by remote write. Each second of each resource is there once.
+// TestAgents runs servers and agents with the configurations of the documentation. All scrape every 15 seconds. The
+// agents, and two of the servers, forward by remote write. Each second of each resource must be stored once.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	var resources []string
@@ -31,7 +31,7 @@ func TestAgents(t *testing.T) {
 		return count{pass: 1 + n%5, block: n / 5 % 3}
 	}
 
-	// Each reads pages of its own, because all come from one address.
+	// Each has its own pages, because all connect from the same address.
 	const forPrometheus, forVictoria = "track_timestamps_staleness", "no_stale_markers"
 	scrape := func(text string) (config, addr string) {
 		addr = servePages(t, p.stats)
@@ -64,12 +64,12 @@ func TestAgents(t *testing.T) {
 		ways = append(ways, way{from.name + " to " + to.name, to, addr})
 	}
 
-	// Prometheus forwards nothing of the time before it started, so that is when the run begins.
+	// Prometheus does not forward samples from before its start, so the run begins then.
 	begin := time.Now().Unix() + 1
 	end := begin + agentSeconds
 	p.second = begin
 	p.clock.set(middle(begin))
-	p.live(func() bool { return p.second < end+30 }) // until that has been scraped and forwarded
+	p.live(func() bool { return p.second < end+30 }) // until the last second has been scraped and forwarded
 	deadline := time.Now().Add(catchUp)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// servePages serves both pages of some statistics, and returns where.
+// servePages serves both pages of some statistics, and returns their address.
 func servePages(t *testing.T, c *collector.Collector) (addr string) {
 	t.Helper()
 	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{})
@@ -109,7 +109,7 @@ func startVMAgent(t *testing.T, config string, to *server) {
 	s.start(t)
 }
 
-// startPrometheusAgent starts one that forwards to a server as the documentation says.
+// startPrometheusAgent starts a Prometheus agent that forwards to a server as documented.
 func startPrometheusAgent(t *testing.T, config string, to *server) {
 	t.Helper()
 	s := newServer(t, "prometheus-agent", prometheus3.path(t), false)
@@ -120,12 +120,12 @@ func startPrometheusAgent(t *testing.T, config string, to *server) {
 	s.start(t)
 }
 
-// forwarding is the documented configuration of remote write to a URL.
+// forwarding returns the documented configuration of remote write to a URL.
 func forwarding(t *testing.T, url string) string {
 	t.Helper()
 	const documentedURL = "http://receiver:8428/api/v1/write"
 	return strings.ReplaceAll(documented(t, "seconds.md", "remote_write:\n  - url: "+documentedURL, ""), documentedURL, url)
 }
 
-// writeTo is where a server takes remote write.
+// writeTo returns the remote write URL of a server.
 func writeTo(s *server) string { return "http://" + s.addr + "/api/v1/write" }

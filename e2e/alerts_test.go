@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// TestAlerts asks real servers which alerts fired: one that is over did, to within a quarter of a minute, and one with other labels is not
-// asked for.
+// TestAlerts queries the alerts of real servers. An alert that is over is found, with times that are right within a
+// quarter of a minute. An alert with other labels is not found.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
@@ -46,7 +46,7 @@ func TestAlerts(t *testing.T) {
 		s.start(t)
 		servers = append(servers, s)
 	}
-	// evaluated are the first and the last evaluation that found an alert.
+	// evaluated returns the times of the first and the last evaluation that found an alert.
 	evaluated := func(s *server, name string) (first, last time.Time) {
 		t.Helper()
 		for _, x := range s.query(t, fmt.Sprintf(`ALERTS{alertname=%q,alertstate="firing"}[4m]`, name)) {
@@ -71,7 +71,7 @@ func TestAlerts(t *testing.T) {
 	}
 	over.Store(true)
 	for _, s := range servers {
-		var next time.Time // an evaluation that did not find it
+		var next time.Time // an evaluation that did not find the alert
 		await(s, "does not end", func() bool {
 			_, next = evaluated(s, "Other")
 			_, last := evaluated(s, "Over")

@@ -21,20 +21,22 @@ import (
 	"time"
 )
 
-// attackers is how many connections attack at a time; WINDOWSTAT_E2E_ATTACK asks for more, with the proxy's own timeouts.
+// attackers is the number of concurrent attacking connections. WINDOWSTAT_E2E_ATTACK sets a higher number, and keeps
+// the proxy's own timeouts.
 const attackers = 300
 
-// An attack is what connections send to the port of the proxied service or to that of the pages.
+// An attack describes the data that connections send to the port of the proxied service or to the port of the pages.
 type attack struct {
 	name     string
 	pages    bool
-	many     bool                         // each connection has a host of its own
-	again    bool                         // it is sent again when it was answered; otherwise once, and then nothing
-	password bool                         // the pages have one
-	request  func(random uint64) []string // what is sent, a part at a time
+	many     bool                         // each connection has its own host
+	again    bool                         // send again after each response; otherwise send once, and then nothing
+	password bool                         // the pages have a password
+	request  func(random uint64) []string // the parts of the request
 
-	// flood, if not nil, is run instead of request, and again when the server closes the connection. It runs on conns
-	// connections, or on as many as other attacks that are sent again, from hosts addresses, or from one.
+	// flood, if not nil, runs instead of request, and restarts when the server closes the connection. It uses conns
+	// connections, or the number of other attacks with again. The connections come from the number of hosts in
+	// addresses, or from one host.
 	flood        flood
 	conns, hosts int
 	tls          bool   // the pages have TLS and HTTP/2
@@ -87,14 +89,15 @@ func wrongPassword(random uint64) []string {
 	return []string{"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: " + r.Header.Get("Authorization") + "\r\n\r\n"}
 }
 
-// thePassword is what webPassword in a file of --web.config.file stands for.
+// thePassword is the password of webPassword in a file of --web.config.file.
 const (
 	thePassword = "fakepassword"
 	webPassword = "basic_auth_users: {admin: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}\n"
 )
 
-// One host holds as many connections as it can, or asks as fast as it can, in each of these ways. A scraper and a client of another
-// one are served all the time; after the timeouts nothing is held any more. With -update the table of docs/security.md is written.
+// One host holds as many connections as possible, or sends requests as fast as possible, in each of these ways. A
+// scraper and a client on another host must be served during the whole attack. After the timeouts the attacker must
+// hold nothing. With -update the test writes the table of docs/security.md.
 func TestProxyAttacked(t *testing.T) {
 	t.Parallel()
 	size := scale{connections: attackers, asking: 20, flood: time.Second, wait: catchUp, args: []string{"--proxy.stall-timeout=3s", "--proxy.header-timeout=3s", "--proxy.idle-timeout=3s"}}
@@ -133,10 +136,10 @@ func TestProxyAttacked(t *testing.T) {
 	}
 }
 
-// scale is how large attacks are.
+// scale is the size of the attacks.
 type scale struct {
-	connections, asking int           // that hold what they can, and that ask again
-	flood, wait         time.Duration // how long they ask, and until what is held must be gone
+	connections, asking int           // holding connections; connections that repeat requests
+	flood, wait         time.Duration // duration of the requests; time until everything held must be released
 	args                []string
 }
 
@@ -172,7 +175,7 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 	if a.conns > 0 {
 		r.connections = min(a.conns, max(20, size.connections*2))
 	}
-	if status, err := fromElsewhere(scheme+page+metricsPath, password); err != nil || status != http.StatusOK { // it was here before
+	if status, err := fromElsewhere(scheme+page+metricsPath, password); err != nil || status != http.StatusOK { // the file was in this place before
 		t.Fatal(status, err)
 	}
 	if a.replaced != "" {
@@ -205,7 +208,7 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 			break
 		}
 		if r.gone > size.wait {
-			t.Errorf("after %v there are still %d files", r.gone, now.files)
+			t.Errorf("after %v the process has %d files open", r.gone, now.files)
 			break
 		}
 	}
@@ -220,7 +223,7 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 	return r
 }
 
-// attack attacks on one connection until ctx ends. One that is closed is opened again if it asks again.
+// attack attacks on one connection until ctx ends. If a repeats its requests, attack reopens a closed connection.
 func (a *attack) attack(ctx context.Context, d net.Dialer, to string, r *row) {
 	if a.flood != nil {
 		attackUntil(ctx, d, to, a.tls, a.flood, func(c net.Conn) net.Conn {
@@ -239,7 +242,7 @@ func (a *attack) attack(ctx context.Context, d net.Dialer, to string, r *row) {
 		end := context.AfterFunc(ctx, func() { c.Close() })
 		for read := bufio.NewReader(c); err == nil; {
 			for _, part := range a.request(rand.Uint64()) {
-				n, _ := io.WriteString(c, part) // it may have been closed to make room for the next
+				n, _ := io.WriteString(c, part) // the server may have closed c to accept the next one
 				r.sent.Add(int64(n))
 			}
 			if !a.again {
@@ -256,7 +259,7 @@ func (a *attack) attack(ctx context.Context, d net.Dialer, to string, r *row) {
 	}
 }
 
-// fromElsewhere is an honest request of another host.
+// fromElsewhere sends an honest request from another host.
 func fromElsewhere(url, password string) (status int, err error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	transport := &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
@@ -277,7 +280,7 @@ func fromElsewhere(url, password string) (status int, err error) {
 	return resp.StatusCode, err
 }
 
-// replaceFile replaces a file by a FIFO or by a link to a device, as a wrong mount or a wrong path does.
+// replaceFile replaces a file with a FIFO or with a link to a device. A wrong mount or a wrong path has this effect.
 func replaceFile(t *testing.T, path, by string) {
 	t.Helper()
 	err := os.Remove(path)
@@ -291,7 +294,7 @@ func replaceFile(t *testing.T, path, by string) {
 	}
 }
 
-// holdings are what a process has, and the most memory that it had.
+// holdings are the resources that a process holds, and its peak memory.
 type holdings struct{ files, goroutines, kilobytes, most int }
 
 func (h holdings) String() string {
@@ -304,7 +307,7 @@ var (
 	peakResident = regexp.MustCompile(`VmHWM:\s+(\d+)`)
 )
 
-// held reads what a process has; its goroutines only with the address of its pages.
+// held reads the holdings of a process. The goroutines are included only if the address of its pages is given.
 func held(t *testing.T, page string, process int) (h holdings) {
 	t.Helper()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", process))
@@ -328,7 +331,7 @@ func held(t *testing.T, page string, process int) (h holdings) {
 	}
 	resp, err := http.Get("http://" + page + metricsPath)
 	if err != nil {
-		return h // the caller asks, too
+		return h // the caller checks, too
 	}
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)

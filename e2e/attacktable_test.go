@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// A row is what an attack cost, and what honest clients saw of it.
+// A row holds the cost of an attack and its effect on honest clients.
 type row struct {
 	*attack
-	connections, files, memory int           // the most files, and kilobytes
+	connections, files, memory int           // peak number of files; peak memory in kilobytes
 	made, sent                 atomic.Int64  // connections, and bytes
-	gone                       time.Duration // until nothing was held any more, or it ended
+	gone                       time.Duration // until nothing was held, or the attack ended
 	scraper, client            honest
 }
 
@@ -34,11 +34,11 @@ func kilobytes(n int) string {
 	return fmt.Sprintf("%d MB", n/1000)
 }
 
-// honest is how long honest requests took, and how many failed.
+// honest holds the durations of honest requests and the number of failures.
 type honest struct {
 	took   []time.Duration
 	failed int
-	why    string // the last one failed
+	why    string // error of the last failure
 }
 
 func (s *honest) String() string {
@@ -53,7 +53,7 @@ func short(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// observe asks ten times a second until ctx ends. The function that it returns waits for that.
+// observe sends ten requests a second until ctx ends. The returned function waits for the end.
 func observe(ctx context.Context, url, password string) (end func() honest) {
 	var s honest
 	var asking sync.WaitGroup

@@ -22,14 +22,14 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// axe looks for what keeps people from using a page.
+// axe finds obstacles that keep people from using a page.
 var axe = program{"axe-core-4.14.1.js", npm("axe-core", "4.14.1", "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==", "package/axe.min.js")}
 
-// npm takes a file out of a package, which has a checksum, and runs nothing of it.
+// npm extracts a file from a package with a known checksum. It runs no code of the package.
 func npm(name, version, integrity, file string) func(ctx context.Context, dir, executable string) error {
 	return func(ctx context.Context, dir, executable string) error {
 		if _, err := exec.LookPath("npm"); err != nil {
-			return fmt.Errorf("apt-get install npm brings what fetches %s: %w", name, err)
+			return fmt.Errorf("npm, for fetching %s, is missing (apt-get install npm): %w", name, err)
 		}
 		if err := run(ctx, dir, "npm", "pack", "--ignore-scripts", name+"@"+version); err != nil {
 			return err
@@ -64,7 +64,7 @@ func npm(name, version, integrity, file string) func(ctx context.Context, dir, e
 	}
 }
 
-// liveAccessible has axe look at the page in each of its states, light and dark, on a phone and on a wide screen.
+// liveAccessible runs axe on each state of the page: light and dark, on a phone and on a wide screen.
 func liveAccessible(t *testing.T, browser context.Context) {
 	script, err := os.ReadFile(axe.path(t))
 	if err != nil {
@@ -76,7 +76,7 @@ func liveAccessible(t *testing.T, browser context.Context) {
 	}
 	p.takes = func(int64, int) time.Duration { return time.Millisecond }
 	url := serveLive(t, p.stats, nil)
-	x := openTab(t, browser, url, "404") // of a resource that is not there
+	x := openTab(t, browser, url, "404") // a resource that does not exist
 	x.await(t, `byId('state').textContent === 'live'`)
 	x.do(t, chromedp.Evaluate[chromedp.Void](string(script)))
 	check := func(state string) {

@@ -20,11 +20,12 @@ import (
 const (
 	yesterdaySeconds = 300
 	missedSeconds    = 180
-	keptSeconds      = 60 // of those; the other two minutes are a hole
+	keptSeconds      = 60 // of the recent seconds; the other two minutes are a gap
 )
 
-// TestBackfill has a Prometheus lack five minutes of yesterday, and two of those just gone, which pass in fast motion. The
-// first are filled by promtool, and the others by remote write; then every second of the metric log is there once.
+// TestBackfill runs a Prometheus that lacks five minutes of yesterday and two recent minutes. The recent seconds pass
+// in fast motion. promtool fills the first gap, and remote write the second one. Afterwards the database must have
+// every second of the metric log once.
 func TestBackfill(t *testing.T) {
 	t.Parallel()
 	command := buildWindowstat(t)
@@ -37,7 +38,7 @@ func TestBackfill(t *testing.T) {
 		}, more...)
 	}
 
-	// Yesterday there was no server.
+	// Yesterday the server did not run.
 	y := logPaced(t, time.Now().Add(-24*time.Hour), log)
 	dayBefore := y.second
 	for range yesterdaySeconds {
@@ -54,7 +55,7 @@ func TestBackfill(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Today it is there, and away for a while.
+	// Today the server runs, and is stopped for a while.
 	p := logPaced(t, time.Now().Add(-missedSeconds*time.Second), log)
 	seconds, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
 	if err != nil {
@@ -112,8 +113,8 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// TestBlocksOfSeveralParts heals a day-old gap of more samples than a part of a file of OpenMetrics has: promtool makes blocks of all
-// parts, and then the database is what the log is.
+// TestBlocksOfSeveralParts fills a gap that is a day old. The gap has more samples than one part of an OpenMetrics file
+// holds. promtool makes blocks of all parts. Afterwards the database must equal the log.
 func TestBlocksOfSeveralParts(t *testing.T) {
 	t.Parallel()
 	command := buildWindowstat(t)
@@ -163,7 +164,7 @@ func TestBlocksOfSeveralParts(t *testing.T) {
 		}
 	}
 	first, gap := filepath.Join(t.TempDir(), "first.om"), filepath.Join(t.TempDir(), "gap.om")
-	verified(begin, begin+9, "--new", "--openmetrics", first) // the database knows the instance
+	verified(begin, begin+9, "--new", "--openmetrics", first) // the database has series of the instance
 	blocks(first)
 	s.start(t)
 	verified(begin, begin+length-1, "--heal", "--url", "http://"+s.addr, "--openmetrics", gap)
@@ -181,13 +182,13 @@ func TestBlocksOfSeveralParts(t *testing.T) {
 	verified(begin, begin+length-1, "--url", "http://"+s.addr)
 }
 
-// loggedPaced are paced statistics with a metric log.
+// loggedPaced holds paced statistics with a metric log.
 type loggedPaced struct {
 	*paced
 	log *metriclog.Writer
 }
 
-// logPaced begins at a time, or after what is logged.
+// logPaced begins at the given time, or after the last logged second.
 func logPaced(t *testing.T, at time.Time, o metriclog.Options) loggedPaced {
 	t.Helper()
 	last, err := metriclog.Last(o)
@@ -218,14 +219,14 @@ func logPaced(t *testing.T, at time.Time, o metriclog.Options) loggedPaced {
 		return count{}
 	}
 	p.ticked = func(resource int, _ int64, _ count) {
-		if err := w.Flush(); err != nil && resource == 0 { // the seconds before
+		if err := w.Flush(); err != nil && resource == 0 { // write the seconds before
 			t.Error(err)
 		}
 	}
 	return loggedPaced{p, w}
 }
 
-// end writes the last second, and lets go of the log.
+// end writes the last second and closes the log.
 func (p loggedPaced) end(t *testing.T) {
 	t.Helper()
 	if err := p.log.Flush(); err != nil {
@@ -236,10 +237,10 @@ func (p loggedPaced) end(t *testing.T) {
 	}
 }
 
-// loggedRows are rows of a log, by resource and Unix second.
+// loggedRows holds rows of a log by resource and Unix second.
 type loggedRows map[string]map[int64]metriclog.Row
 
-// rows reads the log from a second on.
+// rows reads the log, starting at the given second.
 func (p loggedPaced) rows(t *testing.T, from int64) loggedRows {
 	t.Helper()
 	files, err := p.log.Files()
@@ -263,8 +264,9 @@ func (p loggedPaced) rows(t *testing.T, from int64) loggedRows {
 	return rows
 }
 
-// values are those of a metric: zero where a resource has no row, and for more than a minute only those of passes. They begin
-// with its first one, unless it was scraped before.
+// values returns the values of a metric. The value is zero if a resource has no row; after more than a minute without
+// rows, only passes have values. The values begin with the first row of the resource, unless the resource was scraped
+// before.
 func (r loggedRows) values(f field, from, end int64, scraped bool) values {
 	all := values{}
 	for resource, rows := range r {

@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// TestBehindNginx has a server read a page through nginx as it is documented: what nginx has read is not taken for what the
-// server has.
+// TestBehindNginx runs a server that reads a page through nginx with the documented configuration. Data that nginx has
+// read must not count as delivered to the server.
 func TestBehindNginx(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/seconds.md")
@@ -36,7 +36,7 @@ func TestBehindNginx(t *testing.T) {
 	addr := startNginx(t, strings.Replace(documented, "http://shop:9719", "http://"+l.Addr().String(), 1))
 	s := startServer(t, "prometheus-3", prometheus3, job{name: "nginx", path: secondsPath, targets: []string{addr}, interval: time.Second, timeout: time.Second})
 	delivered := func() (of map[string]float64) {
-		for of = s.counted(p.stats); ; { // until no scrape comes between the two
+		for of = s.counted(p.stats); ; { // until no scrape happens between the two reads
 			again := s.counted(p.stats)
 			if maps.Equal(of, again) {
 				return of
@@ -50,6 +50,6 @@ func TestBehindNginx(t *testing.T) {
 	of := delivered()
 	t.Logf("%v seconds are delivered, %v unconfirmed", of["cursor_delivered_seconds_total"], of["cursor_unconfirmed_seconds_total"])
 	if n := of["cursor_unconfirmed_seconds_total"]; n < 5 || n != of["cursor_delivered_seconds_total"] {
-		t.Error("what a proxy has read is taken for delivered")
+		t.Error("data that only a proxy has read counts as delivered")
 	}
 }

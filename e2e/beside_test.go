@@ -20,13 +20,13 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// besideSeconds is how long [TestBesideEachOther] calls.
+// besideSeconds is the duration of the calls in [TestBesideEachOther].
 const besideSeconds = 25
 
-// order is the resource that is called from outside; db is called twice below each call of it.
+// order is the resource of the calls from outside. Each of its calls makes two calls of db.
 const order = "GET /order"
 
-// A seen is what a view says of a second. What it does not say is NaN.
+// A seen holds the values that a view shows for one second. Missing values are NaN.
 type seen struct {
 	pass, block, exception float64
 	average, p99           float64 // in milliseconds
@@ -43,7 +43,8 @@ func (s seen) String() string {
 	return fmt.Sprintf("%4.0f %3.0f %3.0f %7s %7s %7s", s.pass, s.block, s.exception, number(s.average, 3), number(s.p99, 3), number(s.flight, 3))
 }
 
-// A view is what something says of each second of each resource of an instance, and of its total, which has no name.
+// A view holds the values that one source shows for each second of each resource of an instance, and of the total. The
+// total has an empty name.
 type view map[besideKey]seen
 
 type besideKey struct {
@@ -52,9 +53,9 @@ type besideKey struct {
 	second   int64
 }
 
-// TestBesideEachOther calls two instances from three origins, each call with two below it, some refused, some failing, and many in
-// one second. It puts beside each other what the caller knows, the metric log, the per-second page, the live page and top, second by
-// second: they say the same, to the digits that they have.
+// TestBesideEachOther calls two instances from three origins. Each call makes two calls of its own. Some calls are
+// refused, some fail, and one second has many. The test compares five sources second by second: the caller's own
+// counts, the metric log, the per-second page, the live page and top. They must agree to the digits that they show.
 func TestBesideEachOther(t *testing.T) {
 	t.Parallel()
 	binary := buildWindowstat(t)
@@ -86,7 +87,7 @@ func TestBesideEachOther(t *testing.T) {
 		}
 		return seconds > besideSeconds/2 && inTop >= 6
 	}
-	// Of a busy machine fewer seconds are known. The page has the last minute.
+	// A busy machine yields fewer usable seconds. The page has the last minute.
 	second, burst := begin, false
 	for ; second < begin+besideSeconds || !enough() && second < begin+2*besideSeconds; second++ {
 		second = max(second, time.Now().Unix())
@@ -107,7 +108,7 @@ func TestBesideEachOther(t *testing.T) {
 		}
 		calls.Wait()
 		burst = burst || second >= begin+besideSeconds/2
-		if first != second || time.Now().Unix() != second { // it is not known which calls are in which second, nor which end in the next one
+		if first != second || time.Now().Unix() != second { // the second of a call's begin or end is unknown
 			for late := second; late <= max(second+1, time.Now().Unix()); late++ {
 				unknown[late] = true
 			}
@@ -118,7 +119,7 @@ func TestBesideEachOther(t *testing.T) {
 	}
 	sleepUntil(t.Context(), time.Unix(second+1, 0))
 	maps.DeleteFunc(views["caller"], func(key besideKey, _ seen) bool { return unknown[key.second] })
-	for key, x := range views["caller"] { // the total is what came from outside
+	for key, x := range views["caller"] { // the total has the calls from outside
 		if key.resource == order {
 			views["caller"][besideKey{key.instance, "", key.second}] = x
 		}
@@ -152,7 +153,7 @@ func TestBesideEachOther(t *testing.T) {
 
 var origins = []string{"web", "mobile", "partner"}
 
-// callAtOnce calls n times at once, and is refused a fifth as often.
+// callAtOnce makes n concurrent calls, and records n/5 refusals in addition.
 func callAtOnce(ctx context.Context, s *service, n int) {
 	var all sync.WaitGroup
 	for k := range n {
@@ -175,11 +176,12 @@ func callAtOnce(ctx context.Context, s *service, n int) {
 	all.Wait()
 }
 
-// compareViews compares each view with the others, and writes what they say of the total of the first instance.
+// compareViews compares each view with the others, and prints the total of the first instance in all views.
 func compareViews(t *testing.T, views map[string]view, begin, end int64) {
 	t.Helper()
 	names := []string{"caller", "log", "page", "live", "top"}
-	// How far apart views may be: the log has milliseconds, the others microseconds, some cut and some rounded.
+	// Permitted differences between views. The log has milliseconds and the others have microseconds; some truncate and
+	// some round.
 	digits := map[string]float64{"log": 1.0001, "page": 1e-6, "live": 0.0011, "top": 0.0011}
 	counted := map[string]int{}
 	for key, want := range views["caller"] {
@@ -193,7 +195,7 @@ func compareViews(t *testing.T, views map[string]view, begin, end int64) {
 			near := func(v, of, by float64) bool { return math.IsNaN(v) || math.IsNaN(of) || math.Abs(v-of) <= by }
 			if got.pass != want.pass || got.block != want.block || got.exception != want.exception ||
 				!near(got.average, exact.average, digits[name]) || !near(got.p99, exact.p99, digits[name]) || !near(got.flight, exact.flight, digits[name]) {
-				t.Errorf("instance %d, %q, second %d: %s says %v; called were %v, and the per-second page says %v", key.instance, key.resource, key.second, name, got, want, exact)
+				t.Errorf("instance %d, %q, second %d: %s shows %v, want %v as called; the per-second page shows %v", key.instance, key.resource, key.second, name, got, want, exact)
 			}
 		}
 	}
@@ -251,7 +253,7 @@ func (v view) page(t *testing.T, instance int, address string) {
 	}
 }
 
-// live reads what the live page is sent, of the total and of both resources.
+// live reads the data that the live page receives for the total and for both resources.
 func (v view) live(t *testing.T, instance int, address string) {
 	t.Helper()
 	for _, resource := range []string{order, "db"} {
@@ -265,7 +267,7 @@ func (v view) live(t *testing.T, instance int, address string) {
 	}
 }
 
-// add adds what the live page is sent of a resource.
+// add adds the data that the live page receives for a resource.
 func (v view) add(columns []string, instance int, resource string, seconds [][]float64) {
 	for _, s := range seconds {
 		of := func(column string, unit float64) float64 {
@@ -278,7 +280,7 @@ func (v view) add(columns []string, instance int, resource string, seconds [][]f
 	}
 }
 
-// top reads what top writes of both instances.
+// top reads the output of top for both instances.
 func (v view) top(t *testing.T, binary string, addresses []string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(shell(t, `"$1" top --once "${@:2}"`, append([]string{binary}, addresses...)...)), "\n")
@@ -325,7 +327,7 @@ func (v view) log(t *testing.T, instance int, s *service) {
 	}
 }
 
-// body is what a page says.
+// body returns the content of a page.
 func body(t *testing.T, url string) string {
 	t.Helper()
 	resp, err := http.Get(url)

@@ -10,10 +10,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// windowWidth is that of a window that nobody resized, in pixels.
+// windowWidth is the default width of a window in pixels.
 const windowWidth = 1280
 
-// startBrowser starts Debian's chromium. It lives until the test and its subtests have ended.
+// startBrowser starts Debian's chromium. The browser runs until the test and its subtests have ended.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	executable, err := exec.LookPath("chromium")
@@ -24,7 +24,7 @@ func startBrowser(t *testing.T) context.Context {
 		chromedp.ExecPath(executable),
 		chromedp.WindowSize(windowWidth, 900),
 		chromedp.Flag("lang", "en"),
-		chromedp.Flag("no-sandbox", os.Getuid() == 0), // it does not run as root otherwise
+		chromedp.Flag("no-sandbox", os.Getuid() == 0), // chromium refuses to run as root otherwise
 	)
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
@@ -36,10 +36,10 @@ func startBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// picturesDir says where pictures of the page go.
+// picturesDir returns the directory of the pictures of the page.
 const picturesDir = "WINDOWSTAT_E2E_PICTURES"
 
-// keepPicture writes a picture of the page, for people to look at.
+// keepPicture writes a picture of the page for people to check.
 func keepPicture(t *testing.T, name string, png []byte) {
 	t.Helper()
 	dir := os.Getenv(picturesDir)

@@ -18,21 +18,22 @@ import (
 const (
 	outageResources = 1000
 	outageSeconds   = 600
-	// A page has half a million samples at most by default, and less for a scrape that times out in four seconds instead of
-	// ten. With two metrics of all resources that is a hundred seconds, and with names of this length some 23 MB before they
-	// are zipped: more than VictoriaMetrics takes, which gets less.
+	// By default a page has at most half a million samples. It has fewer for a scrape that times out in four seconds
+	// instead of ten. With two metrics of all resources, half a million samples are a hundred seconds. With names of
+	// this length they have some 23 MB before compression. VictoriaMetrics does not accept this size, so its pages are
+	// smaller.
 	outageSamples = prom.DefaultMaxSamples * 4 / 10
 )
 
-// TestLongOutage has nobody read a service with a thousand resources for ten minutes, which pass in fast motion. Then the
-// servers must catch up, in several answers, and not lack a second.
+// TestLongOutage runs a service with a thousand resources. No server reads the service for ten minutes, which pass in
+// fast motion. Then the servers must catch up in several responses, and must not lack a second.
 func TestLongOutage(t *testing.T) {
 	t.Parallel()
 	var resources []string
 	for i := range outageResources {
 		resources = append(resources, fmt.Sprintf("GET /api/v1/customers/{customer}/orders/{order}/items/%04d", i))
 	}
-	// It begins ten minutes ago, and is in the present when the outage ends.
+	// The run begins ten minutes ago, and reaches the current time when the outage ends.
 	begin := time.Now().Add(-outageSeconds * time.Second)
 	p := newPaced(t, begin, resources, collector.Options{Windows: node.Options{History: 15 * time.Minute}})
 	made := newLedger(p)
@@ -76,7 +77,7 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
-// checkAnswers looks at how many samples the server found in each scrape since the page was opened again.
+// checkAnswers checks the number of samples that the server found in each scrape since the page was reopened.
 func checkAnswers(t *testing.T, s *server, opened time.Time) {
 	t.Helper()
 	var sizes []int
@@ -95,7 +96,7 @@ func checkAnswers(t *testing.T, s *server, opened time.Time) {
 	if most := slices.Max(sizes); most > outageSamples {
 		t.Errorf("an answer has %d samples; there should be at most %d", most, outageSamples)
 	}
-	// Responses are smaller after one that did not arrive in time, as on a busy machine.
+	// After a response that did not arrive in time, as on a busy machine, the next responses are smaller.
 	failed := slices.ContainsFunc(s.query(t, `up[20m]`), func(x series) bool {
 		return slices.ContainsFunc(x.Values, func(v sample) bool { return v.value == 0 && v.at > opened.UnixMilli() })
 	})
@@ -125,7 +126,7 @@ func (c *closable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.answered[server]++
 }
 
-// least is how many answers that of some servers had that had the fewest.
+// least returns the lowest number of responses of any of the given servers.
 func (c *closable) least(servers int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// What tells the test's executable that it is a service, and where.
+// Environment variables that make the test's executable run as a service, and configure the addresses and files.
 const (
 	childDir     = "WINDOWSTAT_E2E_DIR"
 	childAddress = "WINDOWSTAT_E2E_ADDRESS"
-	childPush    = "WINDOWSTAT_E2E_PUSH" // URLs, with spaces between, for remote write, of an import endpoint, or for OTLP
+	childPush    = "WINDOWSTAT_E2E_PUSH" // URLs, separated by spaces: remote write, import endpoint, or OTLP
 )
 
-// The jobs of what a child pushes to an import endpoint, by remote write 2.0, and by OTLP.
+// Job names of the data that a child pushes to an import endpoint, by remote write 2.0, and by OTLP.
 const (
 	version2Job  = clusterJob + "-2.0"
 	importedJob  = clusterJob + "-imported"
@@ -32,13 +32,13 @@ const (
 	otlpDeltaJob = clusterJob + "-otlp-delta"
 )
 
-// wantsDeltas is what the path of a URL ends with to which a child pushes deltas, and wantsVersion2 for remote write 2.0.
+// wantsDeltas is the suffix of a URL's path that makes a child push deltas. wantsVersion2 selects remote write 2.0.
 const (
 	wantsDeltas   = "?deltas"
 	wantsVersion2 = "?version2"
 )
 
-// runChild is a service under load until it is told to end, or killed.
+// runChild runs a service under load until a signal ends it or kills it.
 func runChild(dir, addr, urls string) error {
 	var pushes []push.Options
 	for _, url := range strings.Fields(urls) {
@@ -55,7 +55,7 @@ func runChild(dir, addr, urls string) error {
 		}
 		pushes = append(pushes, push.Options{
 			Format: format, URL: url, Labels: map[string]string{"job": job, "instance": addr}, Histogram: job == otlpJob || job == otlpDeltaJob,
-			Timeout: 5 * time.Second, // of a server that is killed, too
+			Timeout: 5 * time.Second, // also limits a push to a killed server
 		})
 	}
 	s, err := newService(dir, pushes)
@@ -76,8 +76,8 @@ func runChild(dir, addr, urls string) error {
 	return errors.Join(<-ended, finish(), pages.Shutdown(context.Background()))
 }
 
-// A child is a service that is a process of its own, so that it can be killed. It leaves its metric log and the positions
-// of its readers to the next one.
+// A child is a service in a separate process, which a test can kill. Its metric log and the positions of its readers
+// are kept for the next process.
 type child struct {
 	dir, addr string
 	push      string
@@ -85,7 +85,7 @@ type child struct {
 	process   *exec.Cmd
 }
 
-// start starts a process, and waits until it serves.
+// start starts a process, and waits until the process serves.
 func (c *child) start(t *testing.T) {
 	t.Helper()
 	c.process = command(t, os.Args[0])
@@ -95,7 +95,7 @@ func (c *child) start(t *testing.T) {
 	startReady(t, c.process, listens(c.addr))
 }
 
-// end lets the process end what it is doing.
+// end lets the process finish its current work, and waits.
 func (c *child) end(t *testing.T) {
 	t.Helper()
 	begin := time.Now()
@@ -105,8 +105,8 @@ func (c *child) end(t *testing.T) {
 	t.Logf("the service has ended after %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// kill gives the process no chance to write anything, and waits until it is gone.
+// kill kills the process before it can write anything, and waits for its end.
 func (c *child) kill() {
 	_ = c.process.Process.Signal(syscall.SIGKILL)
-	_ = c.process.Wait() // it says that it was killed
+	_ = c.process.Wait() // the error reports the kill
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// The orders of the service of [TestClientGolang].
+// Load of the service of [TestClientGolang].
 const (
-	ordersSeconds = 50 // in which there are some, or three times as many on a busy machine
-	ordersUsual   = 10 // in each of them
+	ordersSeconds = 50 // seconds with orders, or three times as many on a busy machine
+	ordersUsual   = 10 // orders in each of these seconds
 	ordersBurst   = 5000
 )
 
-// bursts reports whether a second has a burst. There are several, because the machine may stand still in one: a Sampler does not say what
-// was counted in a second whose end it missed.
+// bursts reports whether a second has a burst. Several seconds have one, because the machine may stall in a second. A
+// Sampler does not report the counts of a second whose end it missed.
 func bursts(k int64) bool { return k%35 == 6 }
 
-// TestClientGolang has a service that counts with client_golang alone, and has one line for its seconds. At a scrape
-// interval of 15 s the servers have its busiest second as high as it was.
+// TestClientGolang runs a service that counts only with client_golang, and adds one line for its seconds. At a scrape
+// interval of 15 s the servers must have the full height of the busiest second.
 func TestClientGolang(t *testing.T) {
 	t.Parallel()
 	orders := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."})
@@ -52,9 +52,9 @@ func TestClientGolang(t *testing.T) {
 	want := values{"": {}}
 	opened := time.Now().Unix() + 1
 	for second := begin; second < opened; second++ {
-		want[""][second] = 0 // the servers were being started
+		want[""][second] = 0 // the servers were starting
 	}
-	late, k, whole := 0, int64(0), false // a burst was sampled as it was
+	late, k, whole := 0, int64(0), false // whole: a burst was sampled completely
 	for ; k < ordersSeconds || k < 3*ordersSeconds && (!whole || undisturbed(k, late, mux) < leastUndisturbed); k++ {
 		second := opened + k
 		n := float64(ordersUsual)
@@ -62,7 +62,7 @@ func TestClientGolang(t *testing.T) {
 		case bursts(k):
 			n = ordersBurst
 		case bursts(k + 1), bursts(k - 1):
-			n = 0 // what comes a second too late does not change the burst
+			n = 0 // calls that are a second late do not change the burst
 		}
 		late += inMiddle(t, second, func() { orders.Add(n) })
 		want[""][second] = n
@@ -87,8 +87,8 @@ func TestClientGolang(t *testing.T) {
 	}
 }
 
-// inMiddle calls f in the middle of a second, and returns 1 if the machine stood still, so that it may have been at its end or in
-// the next.
+// inMiddle calls f in the middle of a second. It returns 1 if the machine stalled, because f may then have run at the
+// end of the second or in the next one.
 func inMiddle(t *testing.T, second int64, f func()) (late int) {
 	sleepUntil(t.Context(), middle(second))
 	f()
@@ -98,30 +98,31 @@ func inMiddle(t *testing.T, second int64, f func()) (late int) {
 	return 0
 }
 
-// leastUndisturbed is how many seconds must not be disturbed by whatever else this machine does.
+// leastUndisturbed is the number of seconds that other work on this machine must not disturb.
 const leastUndisturbed = 30
 
-// sampled is the page of the seconds of what is sampled.
+// sampled is the per-second page of the sampled metrics.
 func sampled(h http.Handler, query string) string {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, secondsPath+query, nil))
 	return answer.Body.String()
 }
 
-// undisturbed is how many of some seconds are in no doubt: the load was not late in them, and the Sampler was neither late nor missed them.
+// undisturbed returns the number of seconds that are certain: the load was punctual, and the Sampler was punctual and
+// missed none.
 func undisturbed(seconds int64, late int, h http.Handler) int64 {
 	found := parsePage([]byte(sampled(h, "?window=1s")))
 	return seconds - int64(late) - int64(found["windowstat_sampler_late_total"]+found["windowstat_sampler_missed_seconds_total"])
 }
 
-// checkSampled is checkSamples of what a Sampler has. One that says that it was late, or missed a second, because the machine
-// stood still, may be wrong in that second and the next; so may be a second in which the load was late.
+// checkSampled is checkSamples for a Sampler. If the Sampler reports a delayed or missed second because the machine
+// stalled, this second and the next one may be wrong. A second with delayed load may be wrong, too.
 func checkSampled(t *testing.T, s *server, selector string, want values, end int64, late int) {
 	t.Helper()
-	// As of the next second: the scrape that brought the last seconds is stamped with the middle of this one.
+	// Evaluate at the next second: the scrape with the last seconds has a timestamp in the middle of the current one.
 	missed := s.queryAt(t, "max(windowstat_sampler_late_total) + max(windowstat_sampler_missed_seconds_total)", float64(time.Now().Unix()+1))
 	if len(missed) != 1 {
-		t.Fatalf("%s has %d results of what the Sampler missed", s.name, len(missed))
+		t.Fatalf("%s has %d results for the missed seconds of the Sampler", s.name, len(missed))
 	}
 	disturbed := float64(late) + missed[0].Value.value
 	if disturbed == 0 {
@@ -130,25 +131,25 @@ func checkSampled(t *testing.T, s *server, selector string, want values, end int
 	}
 	most := 2 * int(disturbed) * len(want)
 	_, wrong := compareSamples(t, s, selector, want, end)
-	for len(wrong) > most && time.Now().Before(s.comesUntil) { // or it does not show all of it yet
+	for len(wrong) > most && time.Now().Before(s.comesUntil) { // or the server does not show all samples yet
 		time.Sleep(200 * time.Millisecond)
 		s.show(t)
 		_, wrong = compareSamples(t, s, selector, want, end)
 	}
 	t.Logf("%d seconds of load and %v samplings were late or missed, and %s is wrong in %d places", late, disturbed-float64(late), selector, len(wrong))
 	if len(wrong) > most {
-		t.Errorf("%s: %s is wrong in %d places, of which %d are told:\n%s", s.name, selector, len(wrong), most, strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+		t.Errorf("%s: %s is wrong in %d places; reported delays explain at most %d:\n%s", s.name, selector, len(wrong), most, strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
 }
 
-// The service of [TestNewLabelValues] has a new shop every few seconds.
+// Load of the service of [TestNewLabelValues].
 const (
 	shops     = 12 // or three times as many on a busy machine
 	shopEvery = 5  // seconds
 )
 
-// TestNewLabelValues has a service that counts with client_golang alone, its own collectors included. Each label value that
-// appears is in the database from its first second on, with all that was counted in it.
+// TestNewLabelValues runs a service that counts only with client_golang and with its own collectors. The database must
+// have each label value from its first second, with all counts of that second.
 func TestNewLabelValues(t *testing.T) {
 	t.Parallel()
 	orders := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."}, []string{"resource"})

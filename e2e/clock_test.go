@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A clock shows what the test says.
+// A clock shows a time that the test sets.
 type clock struct{ nanoseconds atomic.Int64 }
 
 func newClock(at time.Time) *clock {

@@ -15,15 +15,16 @@ import (
 const (
 	clusterJob       = "cluster"
 	clusterInstances = 5
-	clusterPushing   = 3 // of these; the others are scraped
+	clusterPushing   = 3 // instances that push; the others are scraped
 	clusterPause     = 6 * time.Second
-	// A burst comes in the twelfth second of each process, so all must live longer than that.
+	// A burst happens in the twelfth second of each process, so all processes must live longer.
 	clusterWarm = 15 * time.Second
 )
 
-// TestCluster has five instances of a service, which are restarted one after the other, seen by the cluster of
-// VictoriaMetrics, which some push to and for which an agent scrapes the others, and by a Prometheus, which scrapes all.
-// For each second the sum over the instances is what they counted in it.
+// TestCluster runs five instances of a service, which are restarted one after the other. Two stores receive their
+// seconds. The cluster of VictoriaMetrics receives pushes of some instances, and an agent scrapes the others for it. A
+// Prometheus scrapes all instances. For each second the sum over the instances must be the number of calls that they
+// counted.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	storage := startCluster(t)
@@ -70,7 +71,7 @@ func TestCluster(t *testing.T) {
 			n := 0
 			for _, addr := range all {
 				for _, f := range fields {
-					// Each series is in one of the stores, which do not show at the same time what they have.
+					// Each series is in one of the stores, which show their samples at different times.
 					for _, resource := range called(byInstance[addr], end) {
 						await(t, s, fmt.Sprintf(`%s{instance=%q,resource=%q}`, f.metric, addr, resource), end, deadline)
 					}
@@ -86,7 +87,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// called are the resources that are in rows of the last seconds before end.
+// called returns the resources that have rows in the last seconds before end.
 func called(rows []metriclog.Row, end int64) (resources []string) {
 	for _, row := range rows {
 		if row.Start.Unix() >= end-5 && !slices.Contains(resources, row.Resource) {
@@ -96,8 +97,8 @@ func called(rows []metriclog.Row, end int64) (resources []string) {
 	return resources
 }
 
-// checkGraphs looks at the calls of the fleet as a graph does whose points are far apart: each must be the busiest second
-// since the one before.
+// checkGraphs checks the calls of the fleet as a graph with a large step shows them. Each point must be the busiest
+// second since the previous one.
 func checkGraphs(t *testing.T, s *server, rows []metriclog.Row, begin, end int64) {
 	t.Helper()
 	calls := map[int64]float64{}
@@ -108,7 +109,7 @@ func checkGraphs(t *testing.T, s *server, rows []metriclog.Row, begin, end int64
 	}
 	sum := fmt.Sprintf(`sum(last_over_time(windowstat_persecond_pass{job=%q,resource="burst"}[999ms]))`, clusterJob)
 	for _, step := range []int64{15, 300} {
-		// A second less one millisecond than the step, so that the second at the step before is not in it.
+		// The range is one millisecond shorter, so the second at the previous step is not in it.
 		graph := fmt.Sprintf("max_over_time(%s[%ds999ms:1s])", sum, step-1)
 		from := begin + 10
 		to := from + (end-1-from+step-1)/step*step
@@ -133,18 +134,18 @@ func checkGraphs(t *testing.T, s *server, rows []metriclog.Row, begin, end int64
 	}
 }
 
-// A storage is the cluster of VictoriaMetrics: the server is what answers queries.
+// A storage is the cluster of VictoriaMetrics. The embedded server handles queries.
 type storage struct {
 	*server
 	dir   string // of the executables
-	write string // where to push to
+	write string // URL for pushes
 }
 
 // clusterDir is the environment variable with a directory of vmstorage, vminsert, vmselect and vmagent of another
 // version. The Go module proxy does not have every version.
 const clusterDir = "WINDOWSTAT_E2E_CLUSTER"
 
-// startCluster starts two stores, and what writes to both and reads from both.
+// startCluster starts two stores, one component that writes to both, and one that reads from both.
 func startCluster(t *testing.T) *storage {
 	t.Helper()
 	x := &storage{dir: os.Getenv(clusterDir)}
@@ -153,7 +154,7 @@ func startCluster(t *testing.T) *storage {
 	}
 	var writers, readers []string
 	var stores []*server
-	const dedup = "-dedup.minScrapeInterval=1ms" // of what is sent twice
+	const dedup = "-dedup.minScrapeInterval=1ms" // removes samples that are sent twice
 	for i := range 2 {
 		writer, reader := freeAddress(t), freeAddress(t)
 		stores = append(stores, x.start(t, fmt.Sprintf("vmstorage-%d", i), "vmstorage", "-vminsertAddr="+writer, "-vmselectAddr="+reader, dedup))

@@ -13,9 +13,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// TestNewSeriesInCluster pushes some seconds of 200,000 new series to a cluster of VictoriaMetrics, as a rollout of
-// two hundred instances does, and logs how many of the series queries find over time. In the end they find each sample
-// of each second once, and the sums over all instances are right.
+// TestNewSeriesInCluster pushes some seconds of 200,000 new series to a cluster of VictoriaMetrics, as a rollout of two
+// hundred instances does. It logs the number of series that queries find over time. At the end queries must find each
+// sample of each second once, and the sums over all instances must be right.
 func TestNewSeriesInCluster(t *testing.T) {
 	if os.Getenv(clusterDir) == "" {
 		t.Skip("the cluster 1.100 never shows all new series; set " + clusterDir + " to a directory of another version")

@@ -15,8 +15,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// TestCodes has real servers read how requests were answered, from the page as text and in protobuf, and from a registry of the
-// service's own, which says code="" of calls that have none: to a server all three are the same series, and they add up.
+// TestCodes runs real servers that read the response codes of requests in three ways: from the page as text, from the
+// page in protobuf, and from the service's own registry. The registry writes code="" for calls without a code. To a
+// server all three are the same series, and their values must add up.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	c, err := collector.New(collector.Options{})
@@ -32,7 +33,7 @@ func TestCodes(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
 	}
 	e := c.Resource("GET /").Enter()
-	e.Exit(nil) // as a handler does that has panicked
+	e.Exit(nil) // as after a panic in a handler
 	want := map[string]float64{"": 1, "200": 1, "401": 2}
 
 	page, err := prom.Handler(c, prom.Options{})

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// values are what the seconds of resources have of one metric: by resource, and then by Unix second.
+// values holds the values of one metric by resource and Unix second.
 type values map[string]map[int64]float64
 
-// checkSamples compares the samples that a range selector selects with what they must be: each second is there once, and
-// there are no others, but for those from the second end on, which are not looked at. It returns how many samples there are.
+// checkSamples compares the selected samples with the expected ones. Each expected second must be found once, and no
+// others; seconds from end on are not checked. It returns the number of samples.
 func checkSamples(t *testing.T, s *server, selector string, want values, end int64) (n int) {
 	t.Helper()
 	n, wrong := eventually(t, s, selector, end, func() values { return want })
@@ -21,9 +21,9 @@ func checkSamples(t *testing.T, s *server, selector string, want values, end int
 	return n
 }
 
-// eventually is what [compareSamples] finds in the end. That the newest second is there does not say that all others are: a server stores
-// what comes by several connections, or in several parts, in no order. So it is asked again until nothing is wrong, or until the deadline of
-// who waited for the newest second.
+// eventually returns the final result of [compareSamples]. If the newest second is visible, others may be missing: a
+// server stores data from several connections, or in several parts, in any order. So eventually repeats the query until
+// nothing is wrong, or until the deadline of the wait for the newest second.
 func eventually(t *testing.T, s *server, selector string, end int64, want func() values) (n int, wrong []string) {
 	t.Helper()
 	for first := 0; ; {
@@ -41,7 +41,7 @@ func eventually(t *testing.T, s *server, selector string, end int64, want func()
 	}
 }
 
-// compareSamples is what [checkSamples] finds.
+// compareSamples returns the differences for [checkSamples].
 func compareSamples(t *testing.T, s *server, selector string, want values, end int64) (n int, wrong []string) {
 	t.Helper()
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -54,7 +54,7 @@ func compareSamples(t *testing.T, s *server, selector string, want values, end i
 		held[resource] = true
 		if want[resource] == nil {
 			if len(x.Values) > 0 && x.Values[0].at/1000 >= end {
-				continue // it began since
+				continue // the resource began since
 			}
 			complain("%s should not be there", resource)
 		}
@@ -84,8 +84,8 @@ func compareSamples(t *testing.T, s *server, selector string, want values, end i
 	return n, wrong
 }
 
-// show has VictoriaMetrics show all that it has taken so far. By itself it does within some seconds, and not in the
-// order in which it came.
+// show makes VictoriaMetrics show all stored samples. Without this call they become visible after some seconds, in any
+// order.
 func (s *server) show(t *testing.T) {
 	t.Helper()
 	stores := s.stores
@@ -99,8 +99,9 @@ func (s *server) show(t *testing.T) {
 	}
 }
 
-// await waits until a server has the second before end of what a selector selects. VictoriaMetrics shows an answer while it still
-// takes it: there the first to wait for this end waits, too, until nothing has come for a second, or three have passed.
+// await waits until a server has the second before end of the selected series. VictoriaMetrics shows a response before
+// it has stored all of it. For VictoriaMetrics, the first caller that waits for this end also waits for a second
+// without new samples, but at most three seconds.
 func await(t *testing.T, s *server, selector string, end int64, deadline time.Time) {
 	t.Helper()
 	s.comesUntil = deadline

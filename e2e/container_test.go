@@ -18,9 +18,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestContainer runs the binary as an image of deploy/Containerfile and the pod of deploy/kubernetes do: alone in a root that it
-// cannot write, as a user who has no name, with the pod's arguments. Then the probes answer, calls are counted and logged, what
-// is pushed finds its certificates, and SIGTERM ends it well.
+// TestContainer runs the binary in the environment of an image of deploy/Containerfile and of the pod of
+// deploy/kubernetes: alone in a read-only root, as a user without a name, with the pod's arguments. The probes must
+// respond, calls must be counted and logged, pushes must find their certificates, and SIGTERM must end the binary
+// properly.
 func TestContainer(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -34,7 +35,7 @@ func TestContainer(t *testing.T) {
 	}
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }))
 	defer upstream.Close()
-	// A receiver that a certificate of the image vouches for.
+	// A receiver whose certificate is signed by a certificate of the image.
 	pushed := make(chan struct{}, 1)
 	receiver := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -94,7 +95,7 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// A pod is what deploy/kubernetes says of windowstat's container.
+// A pod holds the settings of windowstat's container in deploy/kubernetes.
 type pod struct {
 	args, probes []string
 	log          string
@@ -140,7 +141,7 @@ func readPod(t *testing.T) (p pod) {
 	return p
 }
 
-// answer gets a page as soon as somebody serves it.
+// answer gets a page as soon as a server serves it.
 func answer(t *testing.T, url string) string {
 	t.Helper()
 	var last error

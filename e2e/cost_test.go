@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// costSeconds is how long what the ways cost is measured, whole intervals of all of them.
+// costSeconds is the duration of the measurement, a multiple of the intervals of all ways.
 const costSeconds = 90
 
-// scaled are the metrics of the command scale.
+// scaled is a selector of the metrics of the command scale.
 var scaled = []string{
 	"windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_complete", "windowstat_persecond_exception",
 	"windowstat_persecond_in_flight_max", "windowstat_persecond_pass_peak", "windowstat_persecond_rt_sum_seconds",
 	"windowstat_persecond_rt_min_seconds", "windowstat_persecond_rt_max_seconds", "windowstat_persecond_rt_p99_seconds",
 }
 
-// TestCost measures what a Prometheus, and a service with a thousand resources, spend on each way, all at the same time, and logs
-// the table of docs/scale.md. Nothing is asserted of figures, only that there are samples.
+// TestCost measures the cost of each way for a Prometheus and for a service with a thousand resources, all at the same
+// time, and logs the table of docs/scale.md. It asserts no figures, only that samples exist.
 func TestCost(t *testing.T) {
 	scale := buildOnce(".", "./scale")(t)
 	ways := []*costly{
@@ -41,7 +41,7 @@ func TestCost(t *testing.T) {
 	for _, w := range ways {
 		w.start(t, scale)
 	}
-	time.Sleep(30 * time.Second) // each has been scraped twice
+	time.Sleep(30 * time.Second) // each service has been scraped twice
 	for _, w := range ways {
 		w.cpu, w.samples = -w.server.cpu(t), -w.server.appended(t)
 	}
@@ -63,8 +63,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// A costly way to hand on what a service counts, and what it has cost: CPU in seconds, of the server and of the service, samples
-// that were appended, and bytes.
+// A costly way exports the counts of a service. It holds the cost: CPU of the server and of the service in seconds,
+// appended samples, and bytes.
 type costly struct {
 	name, way                    string
 	interval                     time.Duration
@@ -88,7 +88,7 @@ func (w *costly) start(t *testing.T, scale string) {
 		jobs = append(jobs, j)
 	}
 	w.server = startServer(t, "prometheus-3", prometheus3, jobs...)
-	// It begins to measure five seconds after its start, and ends with the measurement.
+	// The service starts its measurement five seconds after its start, and exits at the end of it.
 	w.scale = command(t, scale, "-way", w.way, "-listen", addr, "-url", writeTo(w.server), "-interval", max(w.interval, time.Second).String(),
 		"-d", fmt.Sprint((costSeconds+25)*time.Second))
 	w.scale.Stdout, w.scale.Stderr = &w.out, os.Stderr
@@ -99,7 +99,7 @@ func (w *costly) start(t *testing.T, scale string) {
 
 var spent = regexp.MustCompile(`([0-9.]+) % of a core.* ([0-9.]+) bytes a second`)
 
-// end waits until the service has told what it spent, of the seconds that were measured.
+// end waits until the service has printed its cost in the measured seconds.
 func (w *costly) end(t *testing.T) {
 	t.Helper()
 	if err := w.scale.Wait(); err != nil {
@@ -114,7 +114,7 @@ func (w *costly) end(t *testing.T) {
 	w.service, w.bytes = cpu/100*costSeconds, bytes*costSeconds
 }
 
-// appended is how many samples a Prometheus has stored.
+// appended returns the number of samples that a Prometheus has stored.
 func (s *server) appended(t *testing.T) (n float64) {
 	t.Helper()
 	page, err := s.get(metricsPath, url.Values{})
@@ -133,7 +133,7 @@ func (s *server) appended(t *testing.T) (n float64) {
 	return n
 }
 
-// cpu is the processor time of the server's process in seconds, in hundredths.
+// cpu returns the processor time of the server's process in seconds, with a resolution of a hundredth.
 func (s *server) cpu(t *testing.T) float64 {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// refusals are a Prometheus' counters of samples that it did not take.
+// refusals are the counters of a Prometheus for samples that it did not store.
 var refusals = []string{
 	"prometheus_target_scrapes_sample_out_of_order_total",
 	"prometheus_target_scrapes_sample_duplicate_timestamp_total",
@@ -16,7 +16,8 @@ var refusals = []string{
 	"prometheus_target_scrapes_exceeded_sample_limit_total",
 }
 
-// refused is how many samples a Prometheus did not take. VictoriaMetrics refuses none, and would hold too many.
+// refused returns the number of samples that a Prometheus did not store. VictoriaMetrics refuses none; it would have
+// too many samples instead.
 func refused(t *testing.T, s *server) (sum float64) {
 	t.Helper()
 	if s.isVictoria {
@@ -40,7 +41,7 @@ func refused(t *testing.T, s *server) (sum float64) {
 	return sum
 }
 
-// checkCounters is for a server that must have taken all.
+// checkCounters checks a server that must have stored all samples.
 func checkCounters(t *testing.T, s *server) {
 	t.Helper()
 	if n := refused(t, s); n != 0 {
@@ -48,7 +49,8 @@ func checkCounters(t *testing.T, s *server) {
 	}
 }
 
-// parsePage reads a page of metrics: what is before the last space of a line, and the number after it.
+// parsePage reads a page of metrics. The key is the text before the last space of a line, and the value is the number
+// after it.
 func parsePage(page []byte) map[string]float64 {
 	found := map[string]float64{}
 	for lines := bufio.NewScanner(bytes.NewReader(page)); lines.Scan(); {

@@ -9,11 +9,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// firstCalls is how many calls the resources of [TestFirstCallsOfAResource] have, all of them between two scrapes.
+// firstCalls is the number of calls of each resource in [TestFirstCallsOfAResource]. All are made between two scrapes.
 const firstCalls = 40
 
-// TestFirstCallsOfAResource has a resource that appears with its first calls between two scrapes of /metrics. A Prometheus that
-// takes created timestamps for zeros has them as an increase; one that does not has no increase, and no series more.
+// TestFirstCallsOfAResource creates a resource by its first calls, between two scrapes of /metrics. A Prometheus that
+// converts created timestamps to zeros must show these calls as an increase. A Prometheus without this feature must
+// show no increase, and must not have additional series.
 func TestFirstCallsOfAResource(t *testing.T) {
 	t.Parallel()
 	c, err := collector.New(collector.Options{})
@@ -46,7 +47,7 @@ func TestFirstCallsOfAResource(t *testing.T) {
 			}
 			scraped("windowstat_leaves", 2)
 			if name == "second" {
-				time.Sleep(2 * time.Second) // elsewhere between two scrapes
+				time.Sleep(2 * time.Second) // move to a different time between two scrapes
 			}
 			for range firstCalls {
 				if err := c.Resource(name).Do(func() error { return nil }); err != nil {
@@ -61,7 +62,7 @@ func TestFirstCallsOfAResource(t *testing.T) {
 				if s == zeros {
 					want = firstCalls
 				}
-				at := float64(last.at) / 1000 // behind it increase() would extrapolate
+				at := float64(last.at) / 1000 // after this time increase() would extrapolate
 				if result := s.queryAt(t, "increase("+series+"[1m])", at); len(result) != 1 || result[0].Value.value != want {
 					t.Errorf("%s: the increase of %s is %v, want %v: %v", s.name, series, result, want, samples)
 				}

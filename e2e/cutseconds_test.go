@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// cutSeconds selects the first seconds of each run, of which a kill of the previous run may have cut some.
+// cutSeconds selects the first seconds of each run. A kill of the previous run may have cut some of them.
 const cutSeconds = `windowstat_persecond_run != windowstat_persecond_run offset 32s`
 
-// TestCutSeconds evaluates cutSeconds around a kill at which one second is missing.
+// TestCutSeconds evaluates cutSeconds around a kill that loses one second.
 func TestCutSeconds(t *testing.T) {
 	t.Parallel()
 	const labels = `{job="shop",instance="a"}`

@@ -20,20 +20,21 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A load is what a resource does in each second: all response times, of which the p99 is known.
+// A load describes the calls of a resource in each second: all response times, with a known p99.
 type load struct {
 	resource string
 	rts      func(second int64) []time.Duration
 	p99      time.Duration
 }
 
-// always is a hundred calls a second, of which some are slow.
+// always is a load of a hundred calls a second; some are slow.
 func always(rt time.Duration, slow int, slower time.Duration) func(int64) []time.Duration {
 	rts := slices.Concat(slices.Repeat([]time.Duration{rt}, 100-slow), slices.Repeat([]time.Duration{slower}, slow))
 	return func(int64) []time.Duration { return rts }
 }
 
-// loads are from 1 µs to 60 s. One is spread; and of one a slow call comes once in 25 seconds, among ten quick ones a second.
+// loads have response times from 1 µs to 60 s. One load is spread. Another has one slow call in 25 seconds among ten
+// quick calls a second.
 var loads = []load{
 	{"1us", always(time.Microsecond, 0, 0), time.Microsecond},
 	{"20us", always(20*time.Microsecond, 0, 0), 20 * time.Microsecond},
@@ -63,12 +64,13 @@ var loads = []load{
 	}, 2 * time.Millisecond},
 }
 
-// shippedSeconds is how long the loads last: some scrapes, every five seconds.
+// shippedSeconds is the duration of the loads. It covers several scrapes, one every five seconds.
 const shippedSeconds = 60
 
-// TestShipped has the servers run the shipped configurations and asks each for every shipped expression. A p99 on the screen is in the
-// bucket of the true one where native histograms or vmrange are stored, and otherwise the true one is between the bounds shown;
-// and it is never beyond the slowest or the fastest call.
+// TestShipped runs the servers with the shipped configurations, and sends every shipped expression to each server.
+// Where native histograms or vmrange are stored, a p99 on the dashboard must be in the bucket of the true p99.
+// Otherwise the true p99 must be between the bounds on the dashboard. The p99 must never be outside the range of the
+// fastest to the slowest call.
 func TestShipped(t *testing.T) {
 	t.Parallel()
 	p := newPaced(t, time.Now(), nil, collector.Options{})
@@ -95,7 +97,7 @@ func TestShipped(t *testing.T) {
 		{configured("prometheus-2", prometheus2, "prometheus-2.yaml"), false},
 		{configured("victoria", victoria, "victoriametrics.yaml"), true},
 	}
-	begin := time.Now().Unix() // as late as the servers, whose scrapes of totals have their own times
+	begin := time.Now().Unix() // after the start of the servers, whose scrapes of totals have their own times
 	p.second = begin
 	p.clock.set(middle(begin))
 	p.live(func() bool {
@@ -111,7 +113,7 @@ func TestShipped(t *testing.T) {
 	for _, s := range servers {
 		await(t, s.server, "windowstat_persecond_pass", p.second, deadline)
 	}
-	shown := map[string][]string{} // by expression, the servers that have something to show
+	shown := map[string][]string{} // by expression: the servers with results
 	for _, s := range servers {
 		s.show(t)
 		s.checkP99(t, p)
@@ -125,14 +127,15 @@ func TestShipped(t *testing.T) {
 		}
 	}
 	for where, names := range shown {
-		// What rules and alerts have to show depends on when rules were evaluated last.
+		// The results of rules and alerts depend on the time of the last evaluation.
 		if len(names) != len(servers) && where != "overview, Alerts" && !strings.Contains(where, ".yaml, ") {
 			t.Errorf("%s has something to show on %v alone", where, names)
 		}
 	}
 }
 
-// shippedConfig is a configuration of dashboards/compose for a target, with scrapes every five seconds and a cursor of the server's own.
+// shippedConfig returns a configuration of dashboards/compose for a target, with scrapes every five seconds and a
+// separate cursor for the server.
 func shippedConfig(t *testing.T, name, file, target string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../dashboards/compose", file))
@@ -149,10 +152,10 @@ func shippedConfig(t *testing.T, name, file, target string) string {
 
 type shippedServer struct {
 	*server
-	fine bool // stores native histograms or vmrange
+	fine bool // the server stores native histograms or vmrange
 }
 
-// byResource is the answer to the expression of a column of the table of resources.
+// byResource returns the result of the expression of a column in the table of resources.
 func (s shippedServer) byResource(t *testing.T, column int, at int64) map[string]float64 {
 	t.Helper()
 	values := map[string]float64{}
@@ -195,7 +198,8 @@ func (s shippedServer) checkP99(t *testing.T, p *paced) {
 	}
 }
 
-// checkSlow compares the share of calls that took longer than 500 ms, by the rules: a bound of both kinds of histogram.
+// checkSlow checks the share of calls that took longer than 500 ms, as the rules compute it. 500 ms is a bound of both
+// kinds of histogram.
 func (s shippedServer) checkSlow(t *testing.T, at int64) {
 	t.Helper()
 	exprs := shippedExpressions(t)
@@ -206,7 +210,7 @@ func (s shippedServer) checkSlow(t *testing.T, at int64) {
 		}
 		return values
 	}
-	const threshold = 1 // of the rules of that name, 500 ms
+	const threshold = 1 // the threshold of the rules of this name, 500 ms
 	slow, all := of(exprs["recording.yaml, job_resource_threshold:windowstat_rt_slow:rate5m"][threshold]), of(exprs["recording.yaml, job_resource:windowstat_complete:rate5m"][0])
 	for resource, want := range map[string]float64{"3ms": 0, "20ms and 600ms": 0.02, "600ms to 718ms": 1} {
 		if got := slow[resource] / all[resource]; math.Abs(got-want) > 0.001 {
@@ -215,7 +219,7 @@ func (s shippedServer) checkSlow(t *testing.T, at int64) {
 	}
 }
 
-// boundOf is what the figure of a resource shows under a name.
+// boundOf returns the value of a resource in the figure with a given name.
 func (s shippedServer) boundOf(t *testing.T, name, resource string, at int64) float64 {
 	t.Helper()
 	for _, x := range targetsOf(t)["resource, p99"] {
@@ -230,8 +234,8 @@ func (s shippedServer) boundOf(t *testing.T, name, resource string, at int64) fl
 
 type shippedTarget struct{ Expr, LegendFormat string }
 
-// targetsOf are the queries of all dashboards by dashboard and panel, as Grafana sends them for the last minute. RESOURCE is in the place
-// of the resource.
+// targetsOf returns the queries of all dashboards by dashboard and panel, as Grafana sends them for the last minute.
+// RESOURCE replaces the resource.
 func targetsOf(t *testing.T) map[string][]shippedTarget {
 	t.Helper()
 	all := map[string][]shippedTarget{}
@@ -265,7 +269,7 @@ func targetsOf(t *testing.T) map[string][]shippedTarget {
 	return all
 }
 
-// shippedExpressions are those of the dashboards and of the rules, by where they stand.
+// shippedExpressions returns the expressions of the dashboards and of the rules, by their location.
 func shippedExpressions(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

@@ -40,7 +40,7 @@ func TestDeduplicationDestroysSeconds(t *testing.T) {
 		}, more...)...)
 		return string(out), err
 	}
-	// held returns the passes that the database has, by second.
+	// held returns the passes in the database, by second.
 	held := func() map[int64]float64 {
 		all := map[int64]float64{}
 		passes := `windowstat_persecond_pass{job="pairs",resource="steady"}[10m]`

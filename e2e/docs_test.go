@@ -14,10 +14,10 @@ import (
 	"github.com/windowstat/windowstat/collector/limitfile"
 )
 
-// A block is one of the documentation.
+// A block is a code block of the documentation.
 type block struct{ page, text string }
 
-// blocks are those in a language.
+// blocks returns the code blocks in a language.
 func blocks(t *testing.T, language string) (all []block) {
 	t.Helper()
 	files, err := filepath.Glob("../docs/*.md")
@@ -37,7 +37,7 @@ func blocks(t *testing.T, language string) (all []block) {
 	return all
 }
 
-// documented is the configuration of a page that contains a text: with another address in the place of shop:9719.
+// documented returns the configuration of a page that contains a text, with another address instead of shop:9719.
 func documented(t *testing.T, page, contains, addr string) string {
 	t.Helper()
 	var found []string
@@ -52,10 +52,10 @@ func documented(t *testing.T, page, contains, addr string) string {
 	return found[0]
 }
 
-// Every expression that the documentation gives is one that is tried on all servers.
+// The test must have run every expression of the documentation on all servers.
 func TestDocumentedExpressions(t *testing.T) {
 	tried := map[string]bool{
-		// The first of these is right on all servers.
+		// The first of these expressions is right on all servers.
 		strings.ReplaceAll(quantiles[0].expression, "B", `windowstat_persecond_rt_seconds_bucket{resource="checkout"}`): true,
 		cutSeconds: true,
 	}
@@ -85,7 +85,7 @@ func TestDocumentedExpressions(t *testing.T) {
 	}
 }
 
-// Every configuration of the documentation is one that what it is for can read.
+// Every configuration of the documentation must be valid for the program that reads it.
 func TestDocumentedConfigurations(t *testing.T) {
 	all := blocks(t, "yaml")
 	if len(all) < 7 {
@@ -118,16 +118,16 @@ func readConfiguration(t *testing.T, text string) error {
 		return readReceiver(t, text)
 	case has("groups"):
 		return run(t.Context(), ".", promtool.path(t), "check", "rules", path)
-	case has("exporters"): // of the OpenTelemetry Collector; TestSpansForwardedByACollector runs it
+	case has("exporters"): // OpenTelemetry Collector; TestSpansForwardedByACollector runs it
 		return nil
-	case has("otel_traces_export"): // of the eBPF instrumentation, which is not run
+	case has("otel_traces_export"): // eBPF instrumentation; not run
 		return nil
-	case has("sources"): // of Vector, which no package registry has; package main runs the command in it
+	case has("sources"): // Vector, which no package registry has; package main runs the command in it
 		return nil
 	case has("limits"):
 		_, err := limitfile.Parse([]byte(text))
 		return err
-	case has("http_server_config"): // of --web.config.file: the command tells all that is wrong with its flags at once
+	case has("http_server_config"): // --web.config.file; the command prints all errors of its flags together
 		err := run(t.Context(), ".", buildWindowstat(t), "demo", "--log.level=none", "--web.config.file="+path)
 		if text := fmt.Sprint(err); !strings.Contains(text, "--log.level") || strings.Contains(text, "windowstat: --web.config.file") {
 			return err
@@ -139,8 +139,8 @@ func readConfiguration(t *testing.T, text string) error {
 	return errors.New("no test reads this configuration; give it a case in e2e/docs_test.go")
 }
 
-// readReceiver reads what Prometheus is to read of a configuration of the OpenTelemetry Collector. Whether that reads the rest, and one
-// for OTLP, TestOpenTelemetryCollector and TestOpenTelemetryCollectorPushedTo find out.
+// readReceiver parses the Prometheus part of a configuration of the OpenTelemetry Collector. TestOpenTelemetryCollector
+// and TestOpenTelemetryCollectorPushedTo check that the Collector reads the rest, and a configuration for OTLP.
 func readReceiver(t *testing.T, text string) error {
 	t.Helper()
 	var c struct {
@@ -162,7 +162,7 @@ func readReceiver(t *testing.T, text string) error {
 	return readConfiguration(t, string(b))
 }
 
-// readServiceMonitor knows the fields of the Prometheus operator's resource that the documentation uses.
+// readServiceMonitor parses the fields of the Prometheus operator's resource that the documentation uses.
 func readServiceMonitor(text string) error {
 	var m struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -186,7 +186,7 @@ func readServiceMonitor(text string) error {
 	}
 	if m.APIVersion != "monitoring.coreos.com/v1" || len(m.Spec.Selector.MatchLabels) == 0 || len(m.Spec.Endpoints) != 1 ||
 		!m.Spec.Endpoints[0].HonorTimestamps || m.Spec.Endpoints[0].Path != secondsPath {
-		return fmt.Errorf("it is not what scrapes %s", secondsPath)
+		return fmt.Errorf("not a ServiceMonitor that scrapes %s", secondsPath)
 	}
 	return nil
 }

@@ -2,20 +2,21 @@ package e2e
 
 import "github.com/windowstat/windowstat/exporter/metriclog"
 
-// An expression asks something about the seconds of a fleet: of several targets that have the same resource.
+// An expression is a query for the seconds of a fleet: of several targets with the same resource.
 //
-// A sample with a time of its own is followed by no stale marker. So five minutes after a target has vanished, or stopped
-// to call something, a selector still finds its last second, and adds it to seconds of which it is no part. A range of
-// just under a second finds a second only where it is. It must not be a whole one: Prometheus before 3.0 takes both ends of
-// a range, so at a whole second it would find two. The same is why longer ranges end with 999ms, those of subqueries too.
+// A sample with its own timestamp has no stale marker after it. So for five minutes after a target has vanished, or no
+// longer calls a resource, a selector continues to find its last second, and adds it to other seconds. A range of just
+// under a second finds a second only at its own time. A range of a whole second does not: Prometheus before 3.0
+// includes both ends of a range, so at a whole second it would find two. For the same reason longer ranges, and ranges
+// of subqueries, end with 999ms.
 type expression struct {
 	what  string
 	right string
-	naive string // what one would write first, and what is wrong
+	naive string // the obvious but wrong query
 	want  func(f fleet, at int64) float64
 }
 
-// expressions are for a moment that is a whole second or up to half a second after it.
+// expressions are evaluated at a whole second or up to half a second after it.
 var expressions = []expression{
 	{
 		"calls of the fleet in this second",
@@ -101,7 +102,7 @@ var expressions = []expression{
 	},
 }
 
-// ofTargets are expressions that have an answer for each target.
+// ofTargets are expressions with one result for each target.
 var ofTargets = []expression{
 	{
 		"how many of the last ten minutes' seconds of a target are there",
@@ -122,7 +123,7 @@ var ofTargets = []expression{
 	},
 }
 
-// busy is how many seconds of the last five minutes had more than 400 calls.
+// busy is the number of seconds of the last five minutes with more than 400 calls.
 func busy(f fleet, at int64) float64 {
 	return total(at, 300, func(second int64) float64 {
 		if f.pass(second) > 400 {
@@ -132,7 +133,7 @@ func busy(f fleet, at int64) float64 {
 	})
 }
 
-// A fleet is what the metric logs of some targets have of one resource, by address and Unix second.
+// A fleet holds the rows of one resource in the metric logs of some targets, by address and Unix second.
 type fleet map[string]map[int64]metriclog.Row
 
 func (f fleet) pass(second int64) (sum float64) {
@@ -149,7 +150,7 @@ func (f fleet) block(second int64) (sum float64) {
 	return sum
 }
 
-// targets is how many have a row of the second. There was something to do in all of them.
+// targets returns the number of targets with a row of the second. Calls were made in all of them.
 func (f fleet) targets(second int64) (n float64) {
 	for _, target := range f {
 		if _, ok := target[second]; ok {
@@ -159,7 +160,7 @@ func (f fleet) targets(second int64) (n float64) {
 	return n
 }
 
-// highest is the highest value of the n seconds of which the last is at.
+// highest returns the highest value of the n seconds that end with at.
 func highest(at, n int64, of func(int64) float64) (most float64) {
 	for second := at - n + 1; second <= at; second++ {
 		most = max(most, of(second))
@@ -167,7 +168,7 @@ func highest(at, n int64, of func(int64) float64) (most float64) {
 	return most
 }
 
-// total is the sum over the n seconds of which the last is at.
+// total returns the sum over the n seconds that end with at.
 func total(at, n int64, of func(int64) float64) (sum float64) {
 	for second := at - n + 1; second <= at; second++ {
 		sum += of(second)

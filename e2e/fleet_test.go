@@ -14,22 +14,22 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// When what happens in the run of [TestExpressions], in seconds from its beginning.
+// Times of the events in the run of [TestExpressions], in seconds from its beginning.
 const (
 	firstPeak  = 19 // the last second of the target that vanishes, and its busiest
-	vanish     = 28 // when all servers have read that, at the earliest
-	secondPeak = 35 // the busiest second of the other
+	vanish     = 28 // earliest time after all servers have read firstPeak
+	secondPeak = 35 // the busiest second of the other target
 	fleetEnd   = 50
 
-	// What was before the run: the target that stays has been there for longer than any range is.
+	// Events before the run. The remaining target exists for longer than any range.
 	fleetPast = 660
-	pastPeak  = -275 // when a range of five minutes begins at a moment that is asked about
+	pastPeak  = -275 // start of a range of five minutes that a query uses
 )
 
 const fleetMetric = `windowstat_persecond_pass{resource="checkout"}`
 
-// TestExpressions has the servers read two targets, of which one vanishes in the middle of the run, and asks them about
-// seconds before that and after it.
+// TestExpressions runs servers that read two targets. One target vanishes in the middle of the run. The test queries
+// seconds before and after this time.
 func TestExpressions(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
@@ -56,7 +56,8 @@ func TestExpressions(t *testing.T) {
 	servers := startServers(t, job{
 		name: "fleet", path: secondsPath, targets: []string{stays.addr, vanishes.addr}, interval: 5 * time.Second,
 	})
-	// Its clock stops where its last second has ended: it is gone before there is another, but after a scrape.
+	// The clock of the target stops at the end of its last second. The target vanishes before the next second, but
+	// after a scrape.
 	read := fmt.Sprintf(`windowstat_persecond_pass{resource="checkout",instance=%q}`, vanishes.addr)
 	gone, due := false, time.Now().Add(catchUp)
 	stays.live(func() bool {
@@ -73,7 +74,7 @@ func TestExpressions(t *testing.T) {
 	})
 	logs := fleet{stays.addr: stays.rows(t), vanishes.addr: vanishes.rows(t)}
 	all := slices.Concat(expressions, ofTargets)
-	off := make([]float64, len(all)) // how much the naive ones are
+	off := make([]float64, len(all)) // errors of the naive expressions
 
 	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
@@ -103,8 +104,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// check evaluates an expression as of some moments of the run, and returns how much the naive one was off, at most. The fleet
-// is one target, if there is its address.
+// check evaluates an expression at some times of the run, and returns the maximum error of the naive expression. If
+// addr is not empty, the fleet is only this target.
 func (x expression) check(t *testing.T, s *server, addr string, f fleet, begin int64) (off float64) {
 	t.Helper()
 	for _, k := range []int64{17, firstPeak, firstPeak + 1, 25, firstPeak + 10, 34, secondPeak, secondPeak + 1, secondPeak + 10, fleetEnd - 1} {
@@ -121,7 +122,7 @@ func (x expression) check(t *testing.T, s *server, addr string, f fleet, begin i
 	return off
 }
 
-// valuesAt are the answers to an expression as of a Unix time, by target; no answer is 0.
+// valuesAt returns the results of an expression at a Unix time, by target. A missing result is 0.
 func (s *server) valuesAt(t *testing.T, expression string, at float64) map[string]float64 {
 	t.Helper()
 	found := map[string]float64{}
@@ -135,21 +136,21 @@ func (s *server) valuesAt(t *testing.T, expression string, at float64) map[strin
 	return found
 }
 
-// valueAt is the answer to an expression that has one for all targets.
+// valueAt returns the result of an expression that has a single one for all targets.
 func (s *server) valueAt(t *testing.T, expression string, at float64) float64 {
 	t.Helper()
 	return s.valuesAt(t, expression, at)[""]
 }
 
-// A target is paced statistics with a page and a metric log.
+// A target holds paced statistics with a page and a metric log.
 type target struct {
 	*paced
 	addr string
-	gone func() // it vanishes
+	gone func() // makes the target vanish
 	log  *metriclog.Writer
 }
 
-// newTarget makes one that does something in the second k of the run, from some seconds before it on.
+// newTarget creates a target that makes calls in second k of the run, starting some seconds before the run.
 func newTarget(t *testing.T, begin time.Time, past int64, calls func(k int64) count) *target {
 	t.Helper()
 	x := &target{paced: newPaced(t, time.Unix(begin.Unix()-past, 0), []string{"checkout"}, collector.Options{
@@ -172,7 +173,7 @@ func newTarget(t *testing.T, begin time.Time, past int64, calls func(k int64) co
 	return x
 }
 
-// rows is what the metric log has, by Unix second.
+// rows returns the rows of the metric log by Unix second.
 func (x *target) rows(t *testing.T) map[int64]metriclog.Row {
 	t.Helper()
 	if err := x.log.Flush(); err != nil {

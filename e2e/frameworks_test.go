@@ -34,12 +34,12 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// framework makes a service of one kind, whose routes are /ok/:id, /fail, /panic, /abort and /limited, with a recoverer outside
-// of the middleware or inside.
+// framework describes a service with one web framework. Its routes are /ok/:id, /fail, /panic, /abort and /limited. A
+// recoverer is outside or inside of the middleware.
 type framework struct {
 	name string
 	make func(c *collector.Collector, outside bool) http.Handler
-	id   string // how a pattern names the id
+	id   string // the id in a pattern
 }
 
 var errFail = errors.New("the service fails")
@@ -102,7 +102,7 @@ var frameworks = []framework{
 	}, ":id"},
 	{"chi", func(c *collector.Collector, outside bool) http.Handler {
 		r := chi.NewRouter()
-		r.Use(chimiddleware.RequestLogger(quiet{})) // or Recoverer writes to standard error
+		r.Use(chimiddleware.RequestLogger(quiet{})) // otherwise Recoverer writes to standard error
 		r.Use(ordered(outside, chimiddleware.Recoverer, chistat.Middleware(c))...)
 		r.Mount("/ok", chi.NewRouter().With().Group(func(r chi.Router) {
 			r.Post("/{id}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
@@ -128,8 +128,9 @@ func (quiet) NewLogEntry(*http.Request) chimiddleware.LogEntry { return quiet{} 
 func (quiet) Write(int, int, http.Header, time.Duration, any)  {}
 func (quiet) Panic(any, []byte)                                {}
 
-// TestFrameworks has hey, a load generator, send requests to a service of each framework. How they were answered is what hey says,
-// by status: those that a limit refused are blocks, and those whose connection was closed have no code.
+// TestFrameworks sends requests with hey, a load generator, to a service of each framework. The service must have
+// counted as many responses by status as hey reports. Requests that a limit refused are blocks. Requests whose
+// connection was closed have no code.
 func TestFrameworks(t *testing.T) {
 	t.Parallel()
 	gin.SetMode(gin.ReleaseMode)
@@ -152,10 +153,10 @@ func TestFrameworks(t *testing.T) {
 					"/ok/7": "POST /ok/" + f.id, "/fail": "POST /fail", "/panic": "POST /panic", "/abort": "POST /abort", "/limited": "POST /limited",
 					"/nobody": httpstat.Unmatched,
 				}
-				if f.name == "gin" { // whose Recovery makes 200 of http.ErrAbortHandler
+				if f.name == "gin" { // Recovery of gin converts http.ErrAbortHandler to 200
 					delete(names, "/abort")
 				}
-				want := map[string]map[string]int64{} // by resource and answer
+				want := map[string]map[string]int64{} // by resource and response
 				for path, name := range names {
 					want[name] = ask(t, hey, srv.URL+path)
 				}
@@ -164,14 +165,14 @@ func TestFrameworks(t *testing.T) {
 				}
 				if want["POST /limited"]["429"] == 0 || want["POST /limited"]["202"] == 0 || want["POST /panic"]["500"] == 0 ||
 					f.name != "gin" && want["POST /abort"][closed] == 0 {
-					t.Errorf("the load was not what it should be: %v", want)
+					t.Errorf("wrong number of requests in the load: %v", want)
 				}
 			})
 		}
 	}
 }
 
-// closed is the answer that is none.
+// closed represents a missing response.
 const closed = "closed"
 
 var (
@@ -179,7 +180,7 @@ var (
 	errorLine  = regexp.MustCompile(`(?m)^\s*\[(\d+)\]\s+Post "`)
 )
 
-// ask has hey send requests, which nothing sends again, and returns how many were answered with each status.
+// ask sends requests with hey, without retries, and returns the number of responses by status.
 func ask(t *testing.T, hey, url string) map[string]int64 {
 	t.Helper()
 	const requests = 60
@@ -213,7 +214,7 @@ func ask(t *testing.T, hey, url string) map[string]int64 {
 	return got
 }
 
-// answers is how requests were answered, by resource, when all have ended.
+// answers returns the number of responses by resource, after all requests have ended.
 func answers(t *testing.T, c *collector.Collector) map[string]map[string]int64 {
 	t.Helper()
 	all := map[string]map[string]int64{}

@@ -9,10 +9,11 @@ import (
 	"testing"
 )
 
-// headerSenders is how many connections send as many headers as they may.
+// headerSenders is the number of connections that send the maximum of headers.
 const headerSenders = 200
 
-// tinyHeaders are headers of so many bytes in all that take as much memory as they can: each has a name of its own, and no value.
+// tinyHeaders returns headers with a total of size bytes that use as much memory as possible: each has its own name,
+// and no value.
 func tinyHeaders(size int) string {
 	var b strings.Builder
 	for i := int64(36 * 36); b.Len()+len("zzz:\r\n") <= size; i++ {
@@ -21,12 +22,12 @@ func tinyHeaders(size int) string {
 	return b.String()
 }
 
-// Two hundred requests with the most headers that are allowed, while the proxy waits for the service and the pages stream, take
-// half a megabyte each; when 128 KiB were allowed, they took 4.4 MB of the proxy and 2.3 MB of the pages.
+// Two hundred requests with the maximum of headers use half a megabyte each, while the proxy waits for the service and
+// the pages stream. When 128 KiB were allowed, each used 4.4 MB of the proxy and 2.3 MB of the pages.
 func TestHeadersTakeLittleMemory(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{}, headerSenders)
-	up := accept(t, func(c net.Conn) { // and no answer
+	up := accept(t, func(c net.Conn) { // never respond
 		if _, err := readMessage(bufio.NewReader(c), func() {}); err == nil {
 			arrived <- struct{}{}
 		}
@@ -37,7 +38,7 @@ func TestHeadersTakeLittleMemory(t *testing.T) {
 		to := map[string]string{"/a": front, "/live/stream": page}[path]
 		before := held(t, page, process)
 		request := func(size int) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n" + tinyHeaders(size) + "\r\n" }
-		// What is not refused comes to the service, or begins to stream.
+		// A request that is not refused reaches the service, or begins to stream.
 		refused := func(size int) bool {
 			t.Helper()
 			c, err := net.Dial("tcp", to)
@@ -64,7 +65,7 @@ func TestHeadersTakeLittleMemory(t *testing.T) {
 			t.Errorf("%s with more headers is not refused", path)
 		}
 		size := 16<<10 - 100
-		for refused(size) { // since Go 1.27 headers are counted, too
+		for refused(size) { // since Go 1.27 the number of headers is limited, too
 			size /= 2
 		}
 		allowed := request(size)

@@ -21,23 +21,25 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// What tells the test's executable that it is a service of [TestHealAtRandom]: when its clock begins, and how many files its log has.
+// Environment variables that make the test's executable run as a service of [TestHealAtRandom]: the begin of its clock,
+// and the number of files in its log.
 const (
 	childBegins = "WINDOWSTAT_E2E_BEGINS"
 	childFiles  = "WINDOWSTAT_E2E_FILES"
 	childKeeps  = "WINDOWSTAT_E2E_KEEPS"
 )
 
-// healHistory is the longest time that a service keeps its seconds for scrapers.
+// healHistory is the maximum history that a service keeps for scrapers.
 const healHistory = 2 * time.Minute
 
-// counted is what a service says that it counted in a second, in a file of its own beside the log, before the second is sealed.
+// counted is a service's report of its counts in a second. The service writes it to a separate file next to the log
+// before the second is sealed.
 type counted struct {
 	Second, Run int64
 	Calls       map[string]count
 }
 
-// MarshalJSON and UnmarshalJSON: a count has no exported fields.
+// MarshalJSON and UnmarshalJSON are necessary because a count has no exported fields.
 func (c count) MarshalJSON() ([]byte, error) { return json.Marshal([2]int{c.pass, c.block}) }
 
 func (c *count) UnmarshalJSON(b []byte) error {
@@ -49,8 +51,8 @@ func (c *count) UnmarshalJSON(b []byte) error {
 
 const truthFile = "truth.json"
 
-// runPacedChild is a service whose clock its parent moves: GET /tick?n=20 has it work for 20 seconds. Now and then it does not get to
-// write a second to its log before it is asked to go on, so that a kill may cost rows.
+// runPacedChild runs a service whose parent moves its clock: GET /tick?n=20 makes it work for 20 seconds. Periodically
+// the service has not written a second to its log before the next tick, so a kill may lose rows.
 func runPacedChild(dir, addr string) error {
 	begin, err := strconv.ParseInt(os.Getenv(childBegins), 10, 64)
 	if err != nil {
@@ -141,10 +143,10 @@ func runPacedChild(dir, addr string) error {
 	return <-ended
 }
 
-// pacedChild is such a service, one process after the other, on one log.
+// pacedChild manages such a service: a sequence of processes with one log.
 type pacedChild struct {
 	child
-	second int64 // the one that is open
+	second int64 // the open second
 	files  int
 	keeps  time.Duration // history of the next process
 }
@@ -156,7 +158,7 @@ func (c *pacedChild) start(t *testing.T) {
 	c.child.start(t)
 }
 
-// live has the service work for some seconds.
+// live makes the service work for some seconds.
 func (c *pacedChild) live(t *testing.T, seconds int) {
 	t.Helper()
 	c.ask(t, fmt.Sprint("/tick?n=", seconds))
@@ -175,7 +177,7 @@ func (c *pacedChild) ask(t *testing.T, path string) {
 	}
 }
 
-// killWithin kills the process after some time, in which it works for at most 20 seconds.
+// killWithin kills the process after some time. The process works for at most 20 seconds in this time.
 func (c *pacedChild) killWithin(t *testing.T, d time.Duration) {
 	t.Helper()
 	asked := make(chan struct{})
@@ -191,14 +193,14 @@ func (c *pacedChild) killWithin(t *testing.T, d time.Duration) {
 	c.second += 20
 }
 
-// stop ends the process, well or not.
+// stop ends the process, by an orderly shutdown or by a kill.
 func (c *pacedChild) stop(t *testing.T, well bool) {
 	t.Helper()
 	if !well {
 		c.kill()
 		return
 	}
-	if resp, err := http.Get("http://" + c.addr + "/end"); err == nil { // the process may be gone before it has answered
+	if resp, err := http.Get("http://" + c.addr + "/end"); err == nil { // the process may exit before it responds
 		_ = resp.Body.Close()
 	}
 	if err := c.process.Wait(); err != nil {
@@ -206,7 +208,7 @@ func (c *pacedChild) stop(t *testing.T, well bool) {
 	}
 }
 
-// truth is what the services say that they counted, by second.
+// truth returns the counts that the services reported, by second.
 func (c *pacedChild) truth(t *testing.T) map[int64]counted {
 	t.Helper()
 	f, err := os.Open(filepath.Join(c.dir, truthFile))

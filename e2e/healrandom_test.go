@@ -26,17 +26,18 @@ import (
 )
 
 const (
-	healRun     = 30 * time.Second // unless $WINDOWSTAT_E2E_HEALED says otherwise
+	healRun     = 30 * time.Second // unless $WINDOWSTAT_E2E_HEALED is set
 	healRound   = 30 * time.Second
 	healBegins  = 50 * time.Minute // before now
-	healSpeed   = 40               // seconds of the services in one
-	healSettled = 280              // seconds after which no scraper brings a second any more: the history, and four scrapes
+	healSpeed   = 40               // seconds of the services in one real second
+	healSettled = 280              // seconds after which no scrape adds a second: the history, and four scrapes
 )
 
-// TestHealAtRandom has processes start, end, and change their labels over one log, in fast motion; responses to the servers that
-// scrape them get lost, services and servers are killed, the log is cut, and commands heal, some two at once, and some of which are
-// killed. Each service keeps its own account of what it counted. Afterwards every series has what its instance counted, and no
-// second that another instance has; what none has is named. The seed repeats the decisions, not their times.
+// TestHealAtRandom makes processes start, end, and change their labels over one log, in fast motion. Responses to the
+// servers that scrape them get lost. Services and servers are killed, and the log is cut. Commands heal, some of them
+// two at a time, and some are killed. Each service keeps a separate account of its counts. Afterwards every series must
+// have the counts of its instance, and no second that belongs to another instance. The report must name the seconds
+// that no instance has. The seed repeats the decisions, not their times.
 func TestHealAtRandom(t *testing.T) {
 	t.Parallel()
 	seed, run := uint64(time.Now().UnixNano()), healRun
@@ -58,15 +59,15 @@ func TestHealAtRandom(t *testing.T) {
 		s := newServer(t, name, p.path(t), p.name == victoria.name)
 		s.configure(t, documentedWindow(t, p))
 		if s.isVictoria {
-			// A query that it has answered before does not see a new series until up to 11 s later, minutes of the services, because
-			// what a matcher selects is cached: not here.
+			// VictoriaMetrics caches the result of a matcher. A repeated query therefore finds a new series up to 11 s
+			// late, and 11 s are minutes of the services. This flag disables the cache.
 			s.args = append(s.args, "-storage.cacheSizeIndexDBTagFilters=1")
 		}
 		s.start(t)
 		servers = append(servers, s)
 	}
 	slices.SortFunc(servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
-	whole := t // beyond a round, as the servers
+	whole := t // lives longer than a round, as the servers do
 	for until, n := time.Now().Add(run), 0; n == 0 || time.Now().Before(until); n++ {
 		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newHealRound(t, whole, command, seed, n, servers).run() })
 		if seed++; !ok {
@@ -75,7 +76,7 @@ func TestHealAtRandom(t *testing.T) {
 	}
 }
 
-// documentedWindow is the configuration of a server that accepts samples out of order.
+// documentedWindow returns the configuration of a server that accepts samples out of order.
 func documentedWindow(t *testing.T, p program) string {
 	if p.name == victoria.name {
 		return "scrape_configs: []\n"
@@ -83,15 +84,15 @@ func documentedWindow(t *testing.T, p program) string {
 	return "scrape_configs: []\n" + documented(t, "verify.md", "out_of_order_time_window", "")
 }
 
-// labelled are the labels of a service in a database, by which a command knows it.
+// labelled holds the labels that identify a service in a database for a command.
 type labelled struct{ job, instance string }
 
 func (l labelled) String() string { return l.job + "/" + l.instance }
 
-// held is what a server has: how often it has a second, by labels and resource.
+// heldSeconds is the contents of a server: the number of samples of a second, by labels and resource.
 type heldSeconds map[labelled]map[string]map[int64]int
 
-// healRoundRun is a round: processes on one log, which all servers scrape.
+// healRoundRun is a round: a sequence of processes with one log, which all servers scrape.
 type healRoundRun struct {
 	*testing.T
 	*rand.Rand
@@ -100,11 +101,11 @@ type healRoundRun struct {
 	command  string
 	scraping []*healScraper
 
-	present atomic.Int64 // second of the services
+	present atomic.Int64 // current second of the services
 
 	mu    sync.Mutex
-	asked map[*server]map[labelled]map[int]bool // with these labels these processes were asked
-	began []int64                               // of the processes
+	asked map[*server]map[labelled]map[int]bool // by labels: the processes that were scraped with them
+	began []int64                               // begins of the processes
 
 	older         []byte // an earlier content of the file of runs
 	heals, healed int
@@ -112,21 +113,22 @@ type healRoundRun struct {
 	notes         []string
 }
 
-// note notes what happens, for a round that fails.
+// note records an event for the report of a failed round.
 func (r *healRoundRun) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf("%s (%d processes began): ", time.Now().Format("05.000"), len(r.began))+fmt.Sprintf(format, args...))
 }
 
-// healScraper is a server and what it scrapes.
+// healScraper is a server and its targets.
 type healScraper struct {
 	*server
 	jobs  []*healJob
-	proxy string // the address
-	n     int    // of instances
+	proxy string // address of the proxy
+	n     int    // number of instances
 	wrote map[labelled]map[string]map[int64]bool
-	story map[labelled]string // of the last heal that wrote something
-	// beside are seconds that labels were given while others had them, as both were read beside each other when that was decided. Later that
-	// does not show any more: what they were given is not told from what they were read.
+	story map[labelled]string // by labels: output of the last heal that wrote samples
+	// beside has the seconds that a heal wrote to labels although other labels already had them, because both labels
+	// scraped the process at the same time. A later check cannot detect this, because scraped samples and healed
+	// samples look the same.
 	beside map[pairSecond]bool
 }
 
@@ -136,15 +138,15 @@ type pairSecond struct {
 	second     int64
 }
 
-// healJob is a job of a server; two of them are a pair.
+// healJob is a job of a server. Two jobs of one server are a pair.
 type healJob struct {
 	name, instance string
 	cursor         int
-	instances      []string // that it had
+	instances      []string // all instances of the job so far
 
 	mu            sync.Mutex
-	away, swallow time.Time // until when it gets nothing, or something that is lost
-	asked         int64     // second of the services at its last request; what it got before is stored
+	away, swallow time.Time // until then the job gets no response, or the response is lost
+	asked         int64     // second of the services at the last request; earlier responses are stored
 }
 
 func newHealRound(t, whole *testing.T, command string, seed uint64, n int, servers []*server) *healRoundRun {
@@ -169,7 +171,8 @@ func newHealRound(t, whole *testing.T, command string, seed uint64, n int, serve
 	return r
 }
 
-// handler forwards what a server asks for to the present process, /JOB/INSTANCE/metrics/seconds, if the weather is good.
+// handler forwards requests of a server to the current process, at /JOB/INSTANCE/metrics/seconds, unless the job is
+// away or loses responses.
 func (x *healScraper) handler(r *healRoundRun) http.Handler {
 	clients := map[string]*http.Client{}
 	for _, j := range x.jobs {
@@ -208,7 +211,7 @@ func (x *healScraper) handler(r *healRoundRun) http.Handler {
 		if r.asked[x.server][l] == nil {
 			r.asked[x.server][l] = map[int]bool{}
 		}
-		for ; turn < len(r.began); turn++ { // the next process may have come before the request
+		for ; turn < len(r.began); turn++ { // the next process may have started before the request
 			if !r.asked[x.server][l][turn] {
 				r.note("%s asks process %d as %s", x.name, turn, l)
 			}
@@ -224,10 +227,10 @@ func (x *healScraper) handler(r *healRoundRun) http.Handler {
 	})
 }
 
-// relabel changes the instance of a server's jobs, and the cursor if it is not kept.
+// relabel changes the instance of a server's jobs. It also changes the cursor, unless the cursor is kept.
 func (r *healRoundRun) relabel(x *healScraper, keep bool) {
 	instance := fmt.Sprint("pod-", x.n)
-	if x.n++; x.n > 2 && r.IntN(3) == 0 { // one that was before
+	if x.n++; x.n > 2 && r.IntN(3) == 0 { // reuse an earlier instance
 		instance = x.jobs[0].instances[r.IntN(len(x.jobs[0].instances))]
 	}
 	var b strings.Builder
@@ -240,8 +243,9 @@ func (r *healRoundRun) relabel(x *healScraper, keep bool) {
 			j.cursor++
 		}
 		fmt.Fprintf(&b, "- job_name: %s\n  scrape_interval: 1s\n  scrape_timeout: 1s\n  honor_timestamps: true\n", j.name)
-		// The path is a label of the target, as the instance is: after a reload Prometheus scrapes the old targets by the new metrics_path
-		// for some seconds, so that would not tell what a server calls what it gets.
+		// The path is a label of the target, as the instance is. After a reload Prometheus scrapes the old targets with
+		// the new metrics_path for some seconds. The request path would therefore not identify the labels of the
+		// samples.
 		fmt.Fprintf(&b, "  params: {cursor: ['%s-%s-%d']}\n  static_configs: [{targets: ['%s'], labels: {instance: %s, __metrics_path__: /%s/%s/metrics/seconds}}]\n",
 			x.name, j.name, j.cursor, x.proxy, instance, j.name, instance)
 		if x.isVictoria {
@@ -256,7 +260,7 @@ func (r *healRoundRun) relabel(x *healScraper, keep bool) {
 	_ = x.process.Process.Signal(syscall.SIGHUP)
 }
 
-// run is the round: it lives, and then is judged.
+// run runs the round and then checks its result.
 func (r *healRoundRun) run() {
 	r.began = append(r.began, r.child.second)
 	r.child.start(r.T)
@@ -279,7 +283,7 @@ func (r *healRoundRun) run() {
 		}
 	}
 	calm := r.IntN(3)
-	var gaps *healJob // loses a third of its responses, again and again
+	var gaps *healJob // periodically loses a third of its responses
 	if x := r.scraping[r.IntN(len(r.scraping))]; len(x.jobs) > 1 && r.IntN(2) == 0 {
 		gaps = x.jobs[1]
 	}
@@ -330,7 +334,7 @@ func (r *healRoundRun) run() {
 			x.start(r.whole)
 		default:
 			to := r.child.second - healSettled
-			for _, j := range x.jobs { // on a busy machine what a server has got may wait to be stored
+			for _, j := range x.jobs { // on a busy machine a server may store a response with a delay
 				j.mu.Lock()
 				to = min(to, j.asked-int64(healHistory/time.Second)-1)
 				j.mu.Unlock()
@@ -355,11 +359,12 @@ func (r *healRoundRun) run() {
 	r.judge(begin, r.child.second-1)
 }
 
-// spoilRuns does to the file of runs what happens between two processes: it is lost, it is an older copy, as after rsync, or
-// it cannot be written while the next process starts, as on a full disk. In that case the next call repairs the disk.
+// spoilRuns damages the file of runs in ways that can happen between two processes. The file is lost, it is replaced by
+// an older copy, as after rsync, or it cannot be written while the next process starts, as on a full disk. After a full
+// disk, the next call of spoilRuns repairs the disk.
 func (r *healRoundRun) spoilRuns() {
 	path := filepath.Join(r.child.dir, "log", "e2e-runs.json")
-	full := path + ".new" // where the next content is written
+	full := path + ".new" // the next content is written here
 	_ = os.Remove(full)
 	var err error
 	switch r.IntN(8) {
@@ -379,8 +384,9 @@ func (r *healRoundRun) spoilRuns() {
 	}
 }
 
-// settle waits until no server gets anything any more: on a busy machine the last scrape takes its time, and what it brings under other
-// labels while a heal goes on is not known to that, which is why a command does not look at the last minutes.
+// settle waits until no server receives more data. On a busy machine the last scrape may be slow. A heal that runs at
+// the same time does not see the samples that this scrape stores under other labels; for this reason a command does not
+// check the last minutes.
 func (r *healRoundRun) settle() {
 	r.Helper()
 	all := func() (n int) {
@@ -395,7 +401,7 @@ func (r *healRoundRun) settle() {
 		}
 		return n
 	}
-	for n, same := all(), 0; same < 3; same++ { // VictoriaMetrics may need seconds for the last of it
+	for n, same := all(), 0; same < 3; same++ { // VictoriaMetrics may show the last samples seconds later
 		time.Sleep(2 * time.Second)
 		before := n
 		if n = all(); n != before {
@@ -404,7 +410,7 @@ func (r *healRoundRun) settle() {
 	}
 }
 
-// heal heals what a server has under some labels, in several ways, and notes what was written.
+// heal heals the samples of a server under some labels, in one of several ways, and records the written samples.
 func (r *healRoundRun) heal(x *healScraper, l labelled, from, to int64, way int) (after verify.Report) {
 	r.Helper()
 	before := r.held(x.server, l.job)
@@ -414,14 +420,14 @@ func (r *healRoundRun) heal(x *healScraper, l labelled, from, to int64, way int)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	switch way {
-	case 0: // another at once
+	case 0: // two commands at the same time
 		other := make(chan struct{})
 		go func() {
 			defer close(other)
 			_, _, _ = r.verify(ctx, x.server, l, from, to, "--heal")
 		}()
 		defer func() { <-other }()
-	case 1: // it is killed
+	case 1: // the command is killed
 		time.AfterFunc(time.Duration(r.IntN(150))*time.Millisecond, cancel)
 	}
 	report, written, err := r.verify(ctx, x.server, l, from, to, "--heal")
@@ -455,11 +461,11 @@ func (r *healRoundRun) heal(x *healScraper, l labelled, from, to int64, way int)
 						continue
 					}
 					if r.beside(before[who]["steady"], before[other]["steady"], second) ||
-						way == 0 && r.beside(resources["steady"], has["steady"], second) { // the one of two that came second saw what the first one wrote
+						way == 0 && r.beside(resources["steady"], has["steady"], second) { // the second command read samples that the first one wrote
 						x.beside[pairSecond{who, other, second}], x.beside[pairSecond{other, who, second}] = true, true
 						continue
 					}
-					r.Errorf("%s: %s was given second %d of %s, which %s has, and was not read beside it; before that there were %s", x.name, who, second, resource, other, summary(before))
+					r.Errorf("%s: %s was given second %d of %s, which %s has, and was not scraped at the same time; before the heal: %s", x.name, who, second, resource, other, summary(before))
 				}
 				if resource == "steady" {
 					x.story[who] = fmt.Sprintf("way %d, %d to %d, process at %d, %d began; before that there were %s", way, from, to, r.child.second, len(r.began), summary(before))
@@ -497,7 +503,7 @@ func (r *healRoundRun) verify(ctx context.Context, s *server, l labelled, from, 
 	return answer.Report, answer.Healed, err
 }
 
-// held is what a server has of passes of a job.
+// held returns the passes of a job in a server.
 func (r *healRoundRun) held(s *server, job string) heldSeconds {
 	r.Helper()
 	s.show(r.T)
@@ -516,7 +522,7 @@ func (r *healRoundRun) held(s *server, job string) heldSeconds {
 	return all
 }
 
-// judge heals everything, and compares all of it with the truth.
+// judge heals all labels, and compares all samples with the truth.
 func (r *healRoundRun) judge(begin, end int64) {
 	truth := r.child.truth(r.T)
 	logged := map[int64]bool{}
@@ -531,7 +537,7 @@ func (r *healRoundRun) judge(begin, end int64) {
 	lacked, lacks := 0, 0
 	for _, x := range r.scraping {
 		named := map[string]map[int64]bool{}
-		count := func() (n int) { // seconds of the log that no labels of a job have
+		count := func() (n int) { // seconds of the log that a job lacks under all its labels
 			for _, j := range x.jobs {
 				has := map[int64]bool{}
 				for _, resources := range r.held(x.server, j.name) {
@@ -543,7 +549,7 @@ func (r *healRoundRun) judge(begin, end int64) {
 					if !has[second] {
 						n++
 						if named[j.name] != nil && !named[j.name][second] {
-							r.Errorf("%s, %s: second %d of run %d is not there, and not named", x.name, j.name, second, truth[second].Run)
+							r.Errorf("%s, %s: second %d of run %d is missing, and not reported", x.name, j.name, second, truth[second].Run)
 						}
 					}
 				}
@@ -551,11 +557,12 @@ func (r *healRoundRun) judge(begin, end int64) {
 			return n
 		}
 		lacked += count()
-		// What one heal writes shows another that labels were scraped beside each other, so the second one may write more: never a sample
-		// that is there, which check sees, and there is an end to it.
+		// The samples that one heal writes may reveal to another heal that labels were scraped at the same time, so the
+		// second heal may write more. It never writes an existing sample, which check verifies, and the number of heals
+		// is limited.
 		for pass, before := 0, -1; before != r.healed; pass++ {
 			if before = r.healed; pass == 4 {
-				r.Fatalf("%s: the fourth heal of the same seconds still writes", x.name)
+				r.Fatalf("%s: the fourth heal of the same seconds writes samples", x.name)
 			}
 			for _, j := range x.jobs {
 				named[j.name] = map[int64]bool{}
@@ -566,7 +573,7 @@ func (r *healRoundRun) judge(begin, end int64) {
 							named[j.name][second] = true
 						}
 					}
-					for _, n := range report.Elsewhere { // of the other job of a pair
+					for _, n := range report.Elsewhere { // the other job of a pair
 						name(n.Range)
 					}
 					for _, n := range report.NotHealed {
@@ -623,7 +630,8 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 		for l, resources := range x.wrote {
 			for resource, seconds := range resources {
 				for second := range seconds {
-					// With these labels the process was asked, or one that still had its last seconds in the log.
+					// The process was scraped with these labels, or a later process that had its last seconds in the
+					// log.
 					turn, _ := slices.BinarySearch(r.began, second+1)
 					had := false
 					for n := turn - 1; n < len(r.began) && (n < turn || r.began[n] <= second+healSettled); n++ {
@@ -644,7 +652,7 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 	}
 }
 
-// summary is what labels have.
+// summary describes the seconds of some labels.
 func summary(all heldSeconds) string {
 	var s strings.Builder
 	for l, resources := range all {
@@ -653,7 +661,7 @@ func summary(all heldSeconds) string {
 	return s.String()
 }
 
-// stretches are the seconds as ranges.
+// stretches returns the seconds as ranges.
 func stretches(seconds map[int64]int) string {
 	var s strings.Builder
 	var last int64
@@ -669,8 +677,9 @@ func stretches(seconds map[int64]int) string {
 	return fmt.Sprint(s.String(), last)
 }
 
-// beside reports whether a server read a process under both labels at once, as far as a heal of a second can see. Both are replicas, or
-// they began the process together, and have some of the same seconds within a minute on both sides.
+// beside reports whether a server scraped a process under both labels at the same time, as far as a heal of the given
+// second can detect. Either the labels are replicas, or they began the process together and share some seconds within a
+// minute before and within a minute after the second.
 func (r *healRoundRun) beside(own, other map[int64]int, second int64) bool {
 	turn, _ := slices.BinarySearch(r.began, second+1)
 	first := func(all map[int64]int) int64 {
@@ -696,8 +705,8 @@ func (r *healRoundRun) beside(own, other map[int64]int, second int64) bool {
 	return max(between, -between) <= 2 && shared(own, other, nil, second)
 }
 
-// shared reports whether other labels have some of the seconds, too, that these have within a minute on both sides of one, without
-// those that they were given.
+// shared reports whether the other labels have some of the seconds that these labels have, within a minute before and
+// within a minute after a second. Seconds that a heal wrote do not count.
 func shared(own, other map[int64]int, given map[int64]bool, second int64) bool {
 	for _, step := range []int64{-1, 1} {
 		found := false

@@ -10,13 +10,14 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// TestHealOfAReplica has a pair of replicas in a database, and a deploy while one of them is away: it lacks the last seconds of the
-// process before and the first ones of the next, which are edges of both runs. They are healed, and nothing is written to the other.
+// TestHealOfAReplica has a pair of replicas in a database, and a deploy while one of them is down. This replica lacks
+// the last seconds of the previous process and the first seconds of the next process. These seconds are at the edges of
+// both runs. The heal must write them, and must write nothing to the other replica.
 func TestHealOfAReplica(t *testing.T) {
 	t.Parallel()
 	command := buildWindowstat(t)
 	const (
-		life = keptSeconds + 60 + 60 // long enough to be known for replicas
+		life = keptSeconds + 60 + 60 // long enough for a heal to recognize replicas
 		away = 20                    // before and after the deploy
 	)
 	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
@@ -34,7 +35,7 @@ func TestHealOfAReplica(t *testing.T) {
 		p.end(t)
 	}
 	for name, p := range map[string]program{"prometheus-3": prometheus3, "victoria": victoria} {
-		t.Run(name, func(t *testing.T) { // one after the other: a log is healed by one at a time
+		t.Run(name, func(t *testing.T) { // in sequence: only one command can heal a log at a time
 			s := startConfigured(t, name, p, documentedWindow(t, p))
 			verified := func(replica string, from, to int64, more ...string) string {
 				t.Helper()
@@ -55,11 +56,11 @@ func TestHealOfAReplica(t *testing.T) {
 				}
 				return n
 			}
-			last := deploy - 10 - 1 // of the first process, about
+			last := deploy - 10 - 1 // last second of the first process, approximately
 			verified("a", begin, end, "--new")
 			verified("b", begin, last-away, "--new")
 			verified("b", deploy+away, end, "--new")
-			has := int(min(last-away, begin+life-1)-begin+1) + int(end-(deploy+away)+1) // the second one
+			has := int(min(last-away, begin+life-1)-begin+1) + int(end-(deploy+away)+1) // seconds of the second replica
 			deadline := time.Now().Add(catchUp)
 			for (seconds("a") < 2*life || seconds("b") < has) && time.Now().Before(deadline) {
 				time.Sleep(200 * time.Millisecond)

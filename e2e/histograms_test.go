@@ -21,28 +21,30 @@ import (
 const (
 	distributionsSeconds = 20
 	distributionsTargets = 5
-	distributionsCalls   = 9 // of each target in each second
+	distributionsCalls   = 9 // calls of each target in each second
 )
 
-// The sum of the histograms of all targets in one second, which stands alone. last_over_time is not for histograms in
-// Prometheus 2.42, and a selector alone would go on to find the last second of a target that has vanished.
+// The sum of the histograms of all targets in one second, without samples of other seconds. Prometheus 2.42 has no
+// last_over_time for histograms, and a selector alone would continue to find the last second of a target that has
+// vanished.
 const (
 	sumOfNative = `sum(last_over_time(windowstat_persecond_rt_distribution_seconds{resource="checkout"}[999ms]))`
 	sumOn242    = `sum(windowstat_persecond_rt_distribution_seconds{resource="checkout"} and last_over_time(windowstat_persecond_complete{resource="checkout"}[999ms]))`
 	sumOfRanges = `sum by (vmrange) (last_over_time(windowstat_persecond_rt_distribution_seconds_bucket{resource="checkout"}[999ms]))`
 )
 
-// quantileOf is the documented query for a quantile of one second.
+// quantileOf returns the documented query for a quantile of one second.
 func quantileOf(q float64, sum string) string {
 	return fmt.Sprintf("histogram_quantile(%v, %s)", q, sum)
 }
 
-// of is an expression for one job.
+// of returns an expression for one job.
 func of(expression, job string) string {
 	return strings.ReplaceAll(expression, `{resource=`, fmt.Sprintf(`{job=%q,resource=`, job))
 }
 
-// spread is how long a call of a target takes: from 0.1 ms to 50 ms, one in eight no time, and never the same.
+// spread returns the duration of a call of a target: from 0.1 ms to 50 ms. One call in eight takes no time. No two
+// durations are equal.
 func spread(target int, second int64, call int) time.Duration {
 	if call == 0 {
 		return 0
@@ -53,7 +55,7 @@ func spread(target int, second int64, call int) time.Duration {
 	return time.Duration(1e5 * math.Pow(500, share))
 }
 
-// raw are the response times of all targets in a second, in seconds, ascending.
+// raw returns the response times of all targets in a second, in seconds, ascending.
 func raw(second int64) (rts []float64) {
 	for target := range distributionsTargets {
 		for call := range distributionsCalls {
@@ -67,7 +69,8 @@ func raw(second int64) (rts []float64) {
 // zeroBucket is the bucket of response times of 0.
 const zeroBucket = math.MinInt
 
-// bucketOf is the bucket of a response time: the least power of the eighth root of two that is not below it.
+// bucketOf returns the bucket of a response time: the lowest power of the eighth root of two that is at least the
+// response time.
 func bucketOf(rt float64) int {
 	if rt == 0 {
 		return zeroBucket
@@ -75,7 +78,8 @@ func bucketOf(rt float64) int {
 	return int(math.Ceil(math.Log2(rt) * 8))
 }
 
-// bucketTo is the bucket with an upper bound, which may be rounded. That of the zero bucket is below a nanosecond.
+// bucketTo returns the bucket with an upper bound, which may be rounded. The upper bound of the zero bucket is below a
+// nanosecond.
 func bucketTo(t *testing.T, upper string) int {
 	t.Helper()
 	v, err := strconv.ParseFloat(upper, 64)
@@ -88,7 +92,8 @@ func bucketTo(t *testing.T, upper string) int {
 	return int(math.Round(math.Log2(v) * 8))
 }
 
-// spreadIn is what the calls of a second make: how many are in each bucket, and their sum.
+// spreadIn returns the distribution of the calls of a second: the number of calls in each bucket, and the sum of the
+// durations.
 func spreadIn(second int64) (buckets map[int]float64, sum float64) {
 	buckets = map[int]float64{}
 	for _, rt := range raw(second) {
@@ -98,11 +103,12 @@ func spreadIn(second int64) (buckets map[int]float64, sum float64) {
 	return buckets, sum
 }
 
-// checkQuantiles compares quantiles of a second with those of its response times: they must be in the same buckets.
+// checkQuantiles compares quantiles of a second with the quantiles of its response times. Both must be in the same
+// bucket.
 func checkQuantiles(t *testing.T, s *server, sum string, second int64) {
 	t.Helper()
 	rts := raw(second)
-	for _, q := range []float64{0.5, 0.9, 0.99} { // of 45 calls: none is between two of them
+	for _, q := range []float64{0.5, 0.9, 0.99} { // with 45 calls, each quantile is a call and not between two calls
 		want := rts[int(math.Ceil(q*float64(len(rts))))-1]
 		upper := math.Exp2(float64(bucketOf(want)) / 8)
 		const rounded = 1.001 // as VictoriaMetrics' bounds are
@@ -112,8 +118,8 @@ func checkQuantiles(t *testing.T, s *server, sum string, second int64) {
 	}
 }
 
-// TestHistogramsOfSeconds has servers read and be sent the histograms of five instances. The quantile of all of them in one second
-// is that of their response times in that second, to the bucket.
+// TestHistogramsOfSeconds has servers that scrape or receive the histograms of five instances. A quantile over all
+// instances in one second must be in the same bucket as the quantile of their response times in this second.
 func TestHistogramsOfSeconds(t *testing.T) {
 	t.Parallel()
 	second := time.Now().Unix()
@@ -189,7 +195,7 @@ func TestHistogramsOfSeconds(t *testing.T) {
 				}
 				await(t, way.s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,instance=%q}`, way.job, instance), end, deadline)
 			}
-			if way.s.isVictoria { // which has a series for each bucket, and does not show all at once
+			if way.s.isVictoria { // VictoriaMetrics has a series for each bucket, and shows them at different times
 				calls := values{"": {}}
 				for at := second; at < end; at++ {
 					calls[""][at] = distributionsTargets * distributionsCalls
@@ -234,7 +240,7 @@ func checkNativeSecond(t *testing.T, s *server, sum string, second int64) {
 	checkQuantiles(t, s, sum, second)
 }
 
-// checkRanges does so with what VictoriaMetrics has, which is a series for each bucket that is not empty.
+// checkRanges is checkNativeSecond for VictoriaMetrics, which has a series for each bucket that is not empty.
 func checkRanges(t *testing.T, s *server, job string, second int64) {
 	t.Helper()
 	sum := of(sumOfRanges, job)
@@ -256,13 +262,13 @@ func checkRanges(t *testing.T, s *server, job string, second int64) {
 	checkQuantiles(t, s, sum, second)
 }
 
-// nativeHistogram is one in the answer of a Prometheus.
+// nativeHistogram is a native histogram in a response of Prometheus.
 type nativeHistogram struct {
 	Count, Sum string
 	Buckets    [][]any // kind of bounds, lower, upper, count
 }
 
-// byBucket are the counts of the buckets.
+// byBucket returns the counts of the buckets.
 func (h *nativeHistogram) byBucket(t *testing.T) map[int]float64 {
 	t.Helper()
 	all := map[int]float64{}
@@ -276,7 +282,7 @@ func (h *nativeHistogram) byBucket(t *testing.T) map[int]float64 {
 	return all
 }
 
-// histogramAt asks for an expression that is one histogram.
+// histogramAt evaluates an expression with a single histogram as its result.
 func (s *server) histogramAt(t *testing.T, expression string, at int64) (h nativeHistogram) {
 	t.Helper()
 	body, err := s.get("/api/v1/query", url.Values{"query": {expression}, "time": {strconv.FormatInt(at, 10)}})

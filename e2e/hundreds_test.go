@@ -21,9 +21,10 @@ const (
 	hundredsSeconds   = 60
 )
 
-// TestHundredsOfInstances has two hundred instances with a hundred resources push ten metrics to one VictoriaMetrics:
-// 200,000 samples a second for a minute. Each instance is a Collector and a Pusher, as in a service; what is simulated is that they
-// are all in this process, and that their seconds are opened by it. Afterwards every sample of every second is there, once.
+// TestHundredsOfInstances runs two hundred instances with a hundred resources each. They push ten metrics to one
+// VictoriaMetrics: 200,000 samples a second for a minute. Each instance is a Collector and a Pusher, as in a service.
+// Two things are simulated: all instances share this process, and the process opens their seconds. Afterwards every
+// sample of every second must be stored once.
 func TestHundredsOfInstances(t *testing.T) {
 	server := startServer(t, "victoria", victoria)
 	var resources []string
@@ -48,7 +49,7 @@ func TestHundredsOfInstances(t *testing.T) {
 	var stops []func() error
 	for _, push := range pushes {
 		stops = append(stops, push.Start())
-		time.Sleep(hundredsInterval / hundredsInstances) // instances of a fleet do not push at the same moment
+		time.Sleep(hundredsInterval / hundredsInstances) // instances of a fleet push at different times
 	}
 	time.Sleep(time.Until(time.Unix(begin, 0)))
 	cost := -server.cpu(t)
@@ -63,7 +64,7 @@ func TestHundredsOfInstances(t *testing.T) {
 	})
 	var stopped sync.WaitGroup
 	for _, stop := range stops {
-		stopped.Go(func() { // sends what is left
+		stopped.Go(func() { // sends the remaining samples
 			if err := stop(); err != nil {
 				t.Error(err)
 			}
@@ -72,9 +73,9 @@ func TestHundredsOfInstances(t *testing.T) {
 	stopped.Wait()
 	t.Logf("seconds were opened at most %v late; all was sent %v after the last", late, time.Since(time.Unix(end, 0)).Round(100*time.Millisecond))
 	server.show(t)
-	cost += server.cpu(t) // without the queries below
+	cost += server.cpu(t) // not counting the queries below
 
-	// New series can be found only some time after their samples have been stored.
+	// Queries find new series only some time after the samples have been stored.
 	all := fmt.Sprintf(`count(last_over_time({__name__=~"windowstat_persecond_.+",job="hundreds"}[%ds])) or vector(0)`, hundredsSeconds)
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
 		server.show(t)
@@ -116,7 +117,7 @@ func TestHundredsOfInstances(t *testing.T) {
 	t.Logf("%.0f samples, %.0f a second; %.2f bytes of each on disk", samples, samples/hundredsSeconds, float64(disk)/samples)
 }
 
-// size is that of all files in a directory.
+// size returns the total size of the files in a directory.
 func size(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

@@ -13,13 +13,13 @@ import (
 
 const (
 	burstEvery = 70                // seconds
-	idlePast   = 7*burstEvery - 8  // what passes in fast motion, until shortly before a burst
-	idleEnd    = 7*burstEvery + 20 // of the run
+	idlePast   = 7*burstEvery - 8  // seconds in fast motion, until shortly before a burst
+	idleEnd    = 7*burstEvery + 20 // end of the run
 )
 
-// TestIdle has the servers read two targets whose resources are idle most of the time: one is called in bursts, one only at the
-// beginning, one never. The first minutes pass in fast motion, and come from the history. All documented expressions are right,
-// with the seconds that are not there.
+// TestIdle runs servers that read two targets whose resources are idle most of the time: one resource is called in
+// bursts, one only at the beginning, one never. The first minutes pass in fast motion, and the servers read them from
+// the history. All documented expressions must be right although idle seconds are omitted.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	begin := time.Now().Add(-idlePast * time.Second)
@@ -100,7 +100,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// checkIdle compares every second: passes are always there, and refusals until a minute after the last call.
+// checkIdle compares every second. Passes must always exist, and refusals until a minute after the last call.
 func checkIdle(t *testing.T, s *server, address string, resources []string, calls func(resource int, second int64) count, begin, end int64) {
 	t.Helper()
 	passes, blocks := values{}, values{}
@@ -137,8 +137,8 @@ func checkIdleExpression(t *testing.T, s *server, x expression, f fleet, begin i
 	}
 }
 
-// checkIdleHistogram looks for the calls of single seconds in the histogram, and for those of steps in the graph of it, where
-// the resource begins again after it was idle.
+// checkIdleHistogram checks the calls of single seconds in the histogram. It also checks the calls of steps in the
+// graph of the histogram, where the resource restarts after an idle time.
 func checkIdleHistogram(t *testing.T, s *server, f fleet, begin int64) {
 	t.Helper()
 	const h = `windowstat_persecond_rt_seconds_bucket{resource="checkout",le="+Inf"}`
@@ -149,7 +149,7 @@ func checkIdleHistogram(t *testing.T, s *server, f fleet, begin int64) {
 			t.Errorf("second %d has %v calls in the histogram; it should be %v", second-begin, got, want)
 		}
 		if got, want := s.valueAt(t, inStep, float64(second+1)), total(second, 15, f.pass); got != want {
-			t.Errorf("%d calls came up to second %d, and %v in the histogram", int(want), second-begin, got)
+			t.Errorf("%d calls until second %d, but %v in the histogram", int(want), second-begin, got)
 		}
 	}
 }

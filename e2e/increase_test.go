@@ -17,18 +17,19 @@ import (
 
 // Features of a Prometheus that make increase() exact.
 const (
-	plainFeatures = "otlp-native-delta-ingestion" // without which it refuses deltas by OTLP
+	plainFeatures = "otlp-native-delta-ingestion" // without this feature a Prometheus refuses deltas by OTLP
 	startFeatures = plainFeatures + ",st-storage,use-start-timestamps"
 	// With the modifier anchored, and with zeros at start timestamps.
 	anchoredFeatures = plainFeatures + ",promql-extended-range-selectors,created-timestamp-zero-ingestion"
 )
 
 // TestIncrease compares functions of counters over 1,000 random ranges of whole seconds with the calls that were made.
-// The counters arrive by remote write 2.0 and by OTLP, as cumulative ones and as deltas. Each server is killed, and
-// is away while a quarter of the seconds are counted.
+// The counters arrive by remote write 2.0 and by OTLP, as cumulative values and as deltas. Each server is killed, and
+// is down while a quarter of the seconds are counted.
 //
-// The test has a row for each version, features, format and function. It fails if a row that is exact has a wrong
-// range, or a row that is not exact has none, because docs/seconds.md has the same table. It logs the errors.
+// The test has a row for each version, features, format and function. It fails if an exact row has a wrong range. It
+// also fails if a row that is not exact has no wrong range, because docs/seconds.md has the same table. It logs the
+// errors.
 func TestIncrease(t *testing.T) {
 	t.Parallel()
 	const length, ranges = 300, 1000
@@ -59,7 +60,8 @@ func TestIncrease(t *testing.T) {
 			exact:    []string{"increase 2.0 deltas", "increase OTLP deltas"},
 		},
 		{program: prometheus316, features: anchoredFeatures, exact: zeros},
-		// It ignores start timestamps, and its increase() needs none: it includes the last sample before the range.
+		// VictoriaMetrics ignores start timestamps. Its increase() does not need them, because it includes the last
+		// sample before the range.
 		{program: victoria, exact: []string{"increase 2.0", "increase OTLP"}},
 	}
 	for i, s := range servers {
@@ -67,7 +69,7 @@ func TestIncrease(t *testing.T) {
 		s.formats, s.kill = maps.Clone(formats), syscall.SIGKILL
 		otlpPath := otlpToPrometheus
 		if s.isVictoria {
-			otlpPath, s.kill = otlpToVictoria, syscall.SIGTERM // it stores the latest seconds when it ends
+			otlpPath, s.kill = otlpToVictoria, syscall.SIGTERM // VictoriaMetrics stores the latest seconds at a regular exit
 			delete(s.formats, "2.0 deltas")
 			delete(s.formats, "OTLP deltas")
 		} else {
@@ -128,8 +130,8 @@ func TestIncrease(t *testing.T) {
 	}
 }
 
-// increaseServer is a server with features, and the rows of the table that are exact with them: a function and a
-// format.
+// increaseServer is a server with features, and the rows of the table that are exact with these features: functions and
+// formats.
 type increaseServer struct {
 	*server
 	program  program

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// A program is a server that can be installed, or several.
+// A program is an installable server, or several of them.
 type program struct {
-	name    string // of the executable in the cache, version included
+	name    string // name of the executable in the cache, with its version
 	install func(ctx context.Context, dir, executable string) error
 }
 
 var (
 	prometheus3 = program{"prometheus-3.15.0", buildPrometheus("prometheus", "v0.315.0")}
 	promtool    = program{"promtool-3.15.0", buildPrometheus("promtool", "v0.315.0")}
-	// The first that stores the start timestamps of remote write 2.0.
+	// The first version that stores the start timestamps of remote write 2.0.
 	prometheus316 = program{"prometheus-3.16.0", buildPrometheus("prometheus", "v0.316.0")}
 	prometheus2   = program{"prometheus-2.42.0", unpack("prometheus", "2.42.", "usr/bin/prometheus")}
 	promtool2     = program{"promtool-2.42.0", unpack("prometheus", "2.42.", "usr/bin/promtool")}
@@ -36,10 +36,10 @@ var (
 	cluster = program{"victoria-metrics-cluster-1.100.0", buildVictoria("v1.100.0-cluster", "vmstorage", "vminsert", "vmselect", "vmagent")}
 )
 
-// installTimeout is enough for a build on two slow cores with an empty module cache.
+// installTimeout is sufficient for a build on two slow cores with an empty module cache.
 const installTimeout = 12 * time.Minute
 
-// path is where the program's executable is; the first time, it is installed.
+// path returns the path of the program's executable. The first call installs the program.
 func (p program) path(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -69,7 +69,7 @@ func (p program) path(t *testing.T) string {
 	if err := p.install(ctx, dir, made); err != nil {
 		t.Fatalf("install %s: %v", p.name, err)
 	}
-	// In one step, so that a run that is interrupted leaves nothing half made.
+	// Rename in one step. An interrupted run then leaves no incomplete installation.
 	if err := os.Rename(made, executable); err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +83,8 @@ var (
 	buildHey        = buildOnce(".", "github.com/rakyll/hey") // a load generator
 )
 
-// buildOnce returns what builds a program when the first test needs it, and returns its executable, which is there until all tests have
-// ended.
+// buildOnce returns a function that returns the executable of a program. The first call builds the program. The
+// executable exists until all tests have ended.
 func buildOnce(dir, main string) func(t *testing.T) string {
 	build := sync.OnceValues(func() (string, error) {
 		executable := filepath.Join(executables, path.Base(main))
@@ -100,15 +100,16 @@ func buildOnce(dir, main string) func(t *testing.T) string {
 	}
 }
 
-// withoutDiscovery builds no service discovery of Prometheus, of which a test needs none: that is much less to build. Thanos
-// reads labels in an older layout, and panics without slicelabels; the others are as they are released.
+// withoutDiscovery excludes the service discovery of Prometheus, which no test needs, to shorten the build. Thanos
+// reads labels in an older layout, and panics without slicelabels. The labels of the other programs have the layout of
+// their releases.
 const (
 	withoutDiscovery = "remove_all_sd,netgo"
 	asThanos         = withoutDiscovery + ",slicelabels"
 )
 
-// buildPrometheus builds a command of the module. Its go.mod excludes versions, which go install refuses; so it is built
-// from a module that requires it.
+// buildPrometheus builds a command of the module. The go.mod of the module has exclude directives, which go install
+// refuses, so the command is built from a module that requires it.
 func buildPrometheus(command, version string) func(ctx context.Context, dir, executable string) error {
 	return func(ctx context.Context, dir, executable string) error {
 		path := "github.com/prometheus/prometheus/cmd/" + command
@@ -131,7 +132,7 @@ func buildCaddy(ctx context.Context, dir, executable string) error {
 	return os.Rename(filepath.Join(bin, "caddy"), executable)
 }
 
-// buildVictoria builds apps of the module, which cannot be had by go get. Several make a directory.
+// buildVictoria builds apps of the module, which go get cannot fetch. Several apps are built into a directory.
 func buildVictoria(version string, apps ...string) func(ctx context.Context, dir, executable string) error {
 	for i, app := range apps {
 		apps[i] = "./app/" + app
@@ -139,7 +140,8 @@ func buildVictoria(version string, apps ...string) func(ctx context.Context, dir
 	return buildCopy("github.com/VictoriaMetrics/VictoriaMetrics@"+version, withoutDiscovery, apps...)
 }
 
-// buildCopy builds packages of a module from a copy, so that what its go.mod replaces is replaced. Several make a directory.
+// buildCopy builds packages of a module from a copy, because only a main module's replace directives take effect.
+// Several packages are built into a directory.
 func buildCopy(version, tags string, packages ...string) func(ctx context.Context, dir, executable string) error {
 	return func(ctx context.Context, dir, executable string) error {
 		out, err := output(ctx, dir, "go", "mod", "download", "-json", version)
@@ -164,11 +166,11 @@ func buildCopy(version, tags string, packages ...string) func(ctx context.Contex
 	}
 }
 
-// unpack takes a package of Debian 12 apart without installing it.
+// unpack extracts a package of Debian 12 without installing it.
 func unpack(name, version, file string) func(ctx context.Context, dir, executable string) error {
 	return func(ctx context.Context, dir, executable string) error {
 		if run(ctx, dir, "apt-get", "download", name) != nil {
-			// A machine that is new knows of no packages yet.
+			// A new machine has no package lists yet.
 			if err := run(ctx, dir, "apt-get", "update"); err != nil {
 				return err
 			}
@@ -195,7 +197,7 @@ func run(ctx context.Context, dir string, command ...string) error {
 	return err
 }
 
-// output runs a command. The error has what it said.
+// output runs a command. The error contains the command's output.
 func output(ctx context.Context, dir string, command ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir = dir

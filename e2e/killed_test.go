@@ -14,12 +14,13 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// killedTimes is how often [TestKilledPushes] kills, unless $WINDOWSTAT_E2E_KILLS says otherwise.
+// killedTimes is the number of kills in [TestKilledPushes], unless $WINDOWSTAT_E2E_KILLS sets another number.
 const killedTimes = 5
 
-// TestKilledPushes kills a service at any moment, again and again, that pushes through proxies that fail before and after the
-// server has stored a request, or let nothing through from one kill to after the next. In the end every server has every second
-// of the metric log once: what a process did not send, those after it did.
+// TestKilledPushes repeatedly kills a service at arbitrary times. The service pushes through proxies that fail before
+// and after the server has stored a request, or block everything from one kill until after the next. At the end every
+// server must have every second of the metric log once: later processes send the seconds that a killed process did not
+// send.
 func TestKilledPushes(t *testing.T) {
 	t.Parallel()
 	kills := killedTimes
@@ -50,7 +51,7 @@ func TestKilledPushes(t *testing.T) {
 	for name, p := range map[string]program{"prometheus-3": prometheus3, "prometheus-2": prometheus2, "victoria": victoria} {
 		s := prepareServer(t, name, p)
 		if s.isVictoria {
-			s.args = append(s.args, "-dedup.minScrapeInterval=1ms") // of what is sent twice
+			s.args = append(s.args, "-dedup.minScrapeInterval=1ms") // removes samples that are sent twice
 		}
 		s.start(t)
 		push(s, clusterJob, "/api/v1/write")
@@ -95,8 +96,9 @@ func TestKilledPushes(t *testing.T) {
 
 func jobNamed(name string) job { return job{name: name} }
 
-// checkPushed compares the samples of one metric with the rows of the log. What was sent of the second in which a process was
-// killed, or of the one before, need not be in the log, nor of those before if the process had logged none since.
+// checkPushed compares the samples of one metric with the rows of the log. Samples of the second of a kill, or of the
+// second before it, may be absent from the log. Earlier samples may be absent, too, if the process had not logged any
+// second since.
 func checkPushed(t *testing.T, s *server, job job, f field, rows []metriclog.Row, killed []int64, end int64) int {
 	t.Helper()
 	selector := fmt.Sprintf(`%s{job=%q}[30m]`, f.metric, job.name)
@@ -118,7 +120,7 @@ func checkPushed(t *testing.T, s *server, job job, f field, rows []metriclog.Row
 				}
 				atKill := false
 				for _, k := range killed {
-					since := false // something was logged
+					since := false // the process has logged a row since
 					for second := at; second <= k; second++ {
 						since = since || logged[second]
 					}

@@ -33,15 +33,15 @@ func lateDuration(t *testing.T) (run time.Duration, isSet bool) {
 	return run, true
 }
 
-// lateJob is a job of one scraper whose connections end late.
+// lateJob is a job of one scraper whose connections end after the deadline.
 type lateJob struct {
 	job
 	relay *relay
 }
 
-// TestLate has scrapes time out when their response has arrived. The timeout equals the interval of a second. The
-// connections end late, after the next request has begun. Each second is in the database or counted as unconfirmed. All
-// processors are busy if $WINDOWSTAT_E2E_LATE is set, as by make late; other tests would time out.
+// TestLate makes scrapes time out after their response has arrived. The timeout equals the interval of a second. The
+// connections end with a delay, after the next request has begun. Each second must be in the database or counted as
+// unconfirmed. All processors are busy if $WINDOWSTAT_E2E_LATE is set, as by make late; other tests would time out.
 func TestLate(t *testing.T) {
 	t.Parallel()
 	run, busy := lateDuration(t)
@@ -126,8 +126,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// checkPresent checks the samples that a range selector selects, and returns the number of seconds before end that have
-// none.
+// checkPresent checks the samples of a range selector, and returns the number of seconds before end without a sample.
 func checkPresent(t *testing.T, s *server, selector string, want map[int64]count, end int64) (missing int) {
 	t.Helper()
 	at := map[int64]int{}
@@ -149,9 +148,9 @@ func checkPresent(t *testing.T, s *server, selector string, want map[int64]count
 	return missing
 }
 
-// TestCalm has servers scrape four targets of one job at one address every second. Responses begin late, so they
-// overlap, and a scrape often comes by another connection than the one before. Nothing times out. An hour of a scrape
-// every 15 seconds has as many responses as four minutes of this.
+// TestCalm runs servers that scrape four targets of one job at one address every second. Responses begin with a delay,
+// so they overlap, and a scrape often uses another connection than the previous one. Nothing times out. Four minutes of
+// this test have as many responses as an hour of a scrape every 15 seconds.
 func TestCalm(t *testing.T) {
 	t.Parallel()
 	run, _ := lateDuration(t)
@@ -228,8 +227,8 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// switches is a page that counts the requests of a cursor that come by another connection than the one before. Its
-// responses begin late.
+// switches is a page that counts the requests of a cursor that arrive by another connection than the previous request.
+// Its responses begin with a delay.
 type switches struct {
 	page                http.Handler
 	responses, switched atomic.Int64

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// Resources with such names are looked at second by second, and all of them together.
+// Resources with these names are checked second by second, and all resources are checked together.
 const lookedAt = `resource=~".*[05]0"`
 
-// A ledger is what paced statistics have done.
+// A ledger holds the calls that paced statistics have made.
 type ledger struct {
 	resources int
-	sample    map[string]map[int64]count // of the resources that are looked at
+	sample    map[string]map[int64]count // of the resources that are checked separately
 	sums      map[int64]count            // of all resources
 }
 
-// newLedger keeps a ledger, and decides what is done: something different in each second of each resource.
+// newLedger creates a ledger and sets the calls: a different number in each second of each resource.
 func newLedger(p *paced) *ledger {
 	x := &ledger{len(p.resources), map[string]map[int64]count{}, map[int64]count{}}
 	p.calls = func(resource int, second int64) count {
@@ -37,7 +37,7 @@ func newLedger(p *paced) *ledger {
 	return x
 }
 
-// check compares what a server has of a metric with the ledger.
+// check compares the values of a metric in a server with the ledger.
 func (x *ledger) check(t *testing.T, s *server, metric string, end int64, of func(count) int) {
 	t.Helper()
 	want := values{}

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// TestLive has a browser look at the live page.
+// TestLive checks the live page in a browser.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	browser := startBrowser(t)
-	open := make(chan struct{}, 6) // more pages than that at once take longer than each waits
+	open := make(chan struct{}, 6) // with more open pages, each takes longer than its timeout
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"numbers": liveNumbers, "restart": liveRestart, "columns": liveColumns, "hostile": liveHostile, "eaten": liveEaten, "full": liveFull, "keyboard": liveKeyboard, "held": liveHeld, "looks": liveLooks, "many": liveMany, "address": liveAddress, "zoom": liveZoom, "cursor": liveCursor, "trouble": liveTrouble, "accessible": liveAccessible, "recorded": liveRecorded,
 	} {

@@ -15,8 +15,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// liveCursor points at a second: all charts and the figures show it, by mouse and by keyboard. A resource that is open has its
-// limit as a line, and who calls it follows.
+// liveCursor points at a second by mouse and by keyboard. All charts and the figures show this second. An open resource
+// has its limit as a line, and its callers below.
 func liveCursor(t *testing.T, browser context.Context) {
 	p := newPaced(t, time.Now().Add(-100*time.Second), []string{"apple"}, collector.Options{})
 	p.calls = func(_ int, second int64) count { return count{pass: 1 + int(second%7)} }
@@ -47,7 +47,7 @@ func liveCursor(t *testing.T, browser context.Context) {
 			place := func() []float64 {
 				return tell[[]float64](t, x, fmt.Sprintf(`(() => { const u = charts.%s.plot, r = u.over.getBoundingClientRect(); return [r.x + u.valToPos(%d + .7, 'x'), r.y + r.height / 2]; })()`, from, at))
 			}
-			for before := place(); ; { // until it has not scrolled meanwhile
+			for before := place(); ; { // until the page no longer scrolls
 				x.do(t, chromedp.MouseEvent(chromedp.MouseMoved, before[0], before[1]))
 				now := place()
 				if slices.Equal(now, before) {
@@ -55,7 +55,7 @@ func liveCursor(t *testing.T, browser context.Context) {
 				}
 				before = now
 			}
-			if at > last-100 && from != "cpu" { // of which there are no seconds from before
+			if at > last-100 && from != "cpu" { // the charts of cpu have no earlier seconds
 				shows(at)
 			}
 		}
@@ -69,16 +69,16 @@ func liveCursor(t *testing.T, browser context.Context) {
 	x.do(t, chromedp.KeyEvent(kb.Escape)) // back to the total
 	x.run(t, `choose('apple')`)
 	x.await(t, `received.resource.seconds.size >= 100`)
-	// What the stream has brought meanwhile to a busy page is not taken for the beginning.
+	// Seconds that the stream sent while the page was busy must not count as the beginning.
 	x.run(t, `for (const end = performance.now() + 2500; performance.now() < end;); choose(null); choose('apple')`)
 	x.await(t, `received.resource.seconds.size >= 100`)
 
-	// Limits: one that can be drawn, and one that is too high for that.
+	// Limits: the first fits into the chart, and the second is too high.
 	x.await(t, `byId('qps').textContent === '; the limit is 9' && byId('concurrency').textContent === '; the limit is 1,000'`)
 	if got := tell[[]float64](t, x, `[charts.calls.plot.scales.y.max, charts.flight.plot.scales.y.max]`); got[0] < 9 || got[1] >= 1000 {
 		t.Errorf("the charts of calls and in flight reach to %v", got)
 	}
-	// Who calls follows.
+	// The callers are updated.
 	x.run(t, `byId('pause').click()`)
 	p.stats.Block(t.Context(), "apple", "because of <b>", collector.Origin("somebody"))
 	if err := p.stats.SetLimits([]collector.Limit{{Resource: "apple", Grade: collector.QPS, Count: 5}}); err != nil {
@@ -87,7 +87,8 @@ func liveCursor(t *testing.T, browser context.Context) {
 	x.await(t, `byId('details').textContent.includes('somebody') && byId('details').textContent.includes('because of <b>') && byId('qps').textContent === '; the limit is 5'`)
 }
 
-// Resources that fail, are refused or are slow come first, with words. The common scale makes the small charts comparable.
+// Resources that fail, are refused or are slow come first, with a description in words. The common scale makes the
+// small charts comparable.
 func liveTrouble(t *testing.T, browser context.Context) {
 	names := []string{"busy", "calm", "refused", "slow", "failing"}
 	now := time.Now()
@@ -112,7 +113,7 @@ func liveTrouble(t *testing.T, browser context.Context) {
 		}
 		p.tick()
 	}
-	x := openTab(t, browser, serveLive(t, p.stats, nil), "willReadFrequently") // the test does
+	x := openTab(t, browser, serveLive(t, p.stats, nil), "willReadFrequently") // the test itself uses willReadFrequently
 	x.await(t, `document.querySelectorAll('#rows tr').length === 5`)
 	var got []string
 	for _, r := range x.look(t).Rows {
@@ -136,7 +137,7 @@ func liveTrouble(t *testing.T, browser context.Context) {
 	if one := ink("calm"); one*4 > alone || ink("busy") < alone*3/4 || !tell[bool](t, x, `location.hash.includes('scale=common')`) {
 		t.Errorf("on one scale the small chart has %d pixels, and %d of its own; that of the busiest has %d", one, alone, ink("busy"))
 	}
-	// At the width of a phone the table comes first, with what tells most.
+	// At the width of a phone the table comes first, with the most important columns.
 	x.resize(t, 400, 800, true)
 	if shown := tell[string](t, x, `[...document.querySelectorAll('#head th')].filter(th => th.offsetWidth > 0).map(th => th.className).join() + (byId('rows').getBoundingClientRect().top < byId('now').getBoundingClientRect().top)`); shown != "name,trouble,pass,in_flight_avgtrue" {
 		t.Errorf("a phone shows %s", shown)

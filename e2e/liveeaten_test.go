@@ -15,8 +15,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 )
 
-// liveEaten looks through a proxy that holds back what is a stream: first all of it, then all but its header. The page asks
-// each second instead, and lacks nothing. When the proxy lets the stream through, the page listens again.
+// liveEaten views the page through a proxy that holds streams back: at first completely, then all but their header. The
+// page polls each second instead, and lacks nothing. When the proxy passes the stream, the page uses the stream again.
 func liveEaten(t *testing.T, browser context.Context) {
 	p := newPaced(t, time.Now(), []string{"r0000", "r0001", "r0050"}, collector.Options{})
 	made := newLedger(p)
@@ -44,7 +44,7 @@ func liveEaten(t *testing.T, browser context.Context) {
 	x.await(t, `byId('state').textContent === 'live'`)
 	x.await(t, `received.total.seconds.size >= 20`)
 	shown := x.look(t)
-	// A page that gives way to another host says why, and asks each second.
+	// A page that is disconnected in favor of another host shows the reason, and polls each second.
 	x.run(t, `connection.stream.dispatchEvent(new MessageEvent('full', { data: 'all places are taken' }))`)
 	x.await(t, `byId('state').textContent === 'live, asking each second: all places are taken'`)
 	stop()
@@ -56,8 +56,8 @@ func liveEaten(t *testing.T, browser context.Context) {
 	}
 }
 
-// liveFull is one viewer too many: the page says so, and asks each second; it does not say time and again that something broke when
-// it asks for a place, which readers of screens would hear.
+// liveFull opens one viewer too many. The page shows this, and polls each second. It does not report an error each time
+// that it requests a stream, because screen readers would announce every report.
 func liveFull(t *testing.T, browser context.Context) {
 	p := newPaced(t, time.Now(), []string{"r0000"}, collector.Options{})
 	newLedger(p)
@@ -68,7 +68,7 @@ func liveFull(t *testing.T, browser context.Context) {
 	l := listen(t, "127.0.0.1:0")
 	serve(t, page, l)
 	url := "http://" + l.Addr().String() + livePath
-	first, err := http.Get(url + "stream") // takes the only place
+	first, err := http.Get(url + "stream") // takes the only stream
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +78,13 @@ func liveFull(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, url)
 	x.await(t, `byId('state').textContent === 'live, asking each second: all 1 places for viewers are taken'`)
 	x.run(t, `window.said = []; new MutationObserver(() => said.push(byId('state').textContent)).observe(byId('state'), { childList: true })`)
-	x.await(t, `received.total.seconds.size >= 30`) // it has asked for a place again
+	x.await(t, `received.total.seconds.size >= 30`) // the page has requested a stream again
 	if said := tell[string](t, x, `said.join('; ')`); said != "" {
-		t.Errorf("the page said %q", said)
+		t.Errorf("the page reported %q", said)
 	}
 }
 
-// An eater is a proxy that reads streams and passes nothing on, but for their headers if it flushes, until it is open.
+// An eater is a proxy that reads streams and passes nothing on until it is open, except their headers if it flushes.
 type eater struct {
 	proxy         http.Handler
 	flushes, open atomic.Bool

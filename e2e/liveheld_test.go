@@ -12,8 +12,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// liveHeld points at a row whose place in the order changes each second. A click opens the resource that the pointer came
-// to, however late it lands: while somebody points, rows stay where they are, and their numbers go on.
+// liveHeld points at a row whose position in the order changes each second. A click opens the resource that the pointer
+// moved to, even if the click is slow: while the pointer is over the table, rows keep their positions, and their
+// numbers are updated.
 func liveHeld(t *testing.T, browser context.Context) {
 	p := newPaced(t, time.Now(), []string{"apple", "banana", "cherry"}, collector.Options{})
 	p.calls = func(resource int, second int64) count {
@@ -37,7 +38,7 @@ func liveHeld(t *testing.T, browser context.Context) {
 	}
 	x.await(t, fmt.Sprintf(`passes(%q) !== %s && document.querySelector('#rows tr:nth-child(2) td:nth-child(3)').textContent === String(passes(%q))`,
 		aimed[1], before.Rows[1].Pass, aimed[1]))
-	x.run(t, fmt.Sprintf(`received.table.rows = received.table.rows.filter(x => x.name !== %q); received.table.resources--; draw()`, aimed[0])) // as if it had been retired
+	x.run(t, fmt.Sprintf(`received.table.rows = received.table.rows.filter(x => x.name !== %q); received.table.resources--; draw()`, aimed[0])) // as if the resource had been retired
 	if got := order(); len(got) != 4 || got[1] != aimed[1] {
 		t.Errorf("under the pointer the rows %q became %q when the first one went", aimed, got)
 	}
@@ -55,7 +56,7 @@ func liveHeld(t *testing.T, browser context.Context) {
 	}
 	x.run(t, `choose(null)`)
 
-	// What somebody asks for comes at once, though the pointer is over the rows.
+	// A requested change appears immediately, although the pointer is over the rows.
 	moveTo(t, x, `document.querySelector('#rows tr:nth-child(2) button')`)
 	x.await(t, `!`+sorted)
 	x.run(t, `byId('search').dispatchEvent(new Event('input'))`)
@@ -66,15 +67,16 @@ func liveHeld(t *testing.T, browser context.Context) {
 	moveTo(t, x, `document.querySelector('#head th:nth-child(3) button')`)
 	press(t, x)
 	moveTo(t, x, `document.querySelector('h1')`)
-	for range 4 { // the order changes again, though the focus stays where the click was
+	for range 4 { // the order changes again, although the clicked element keeps the focus
 		x.await(t, fmt.Sprintf(`received.total.newest > %d`, x.look(t).newest()))
 		if !tell[bool](t, x, sorted) {
-			t.Errorf("when the pointer has left, the rows are still %q", order())
+			t.Errorf("after the pointer has left, the rows remain %q", order())
 		}
 	}
 }
 
-// moveTo moves the pointer to the middle of an element, as a person does: if the element has moved away meanwhile, after it.
+// moveTo moves the pointer to the middle of an element. If the element moves during this time, moveTo follows it, as a
+// person does.
 func moveTo(t *testing.T, x *tab, element string) {
 	t.Helper()
 	for range 10 {
@@ -92,7 +94,7 @@ func moveTo(t *testing.T, x *tab, element string) {
 	t.Fatalf("the pointer does not come to %s", element)
 }
 
-// press clicks where the pointer is.
+// press clicks at the position of the pointer.
 func press(t *testing.T, x *tab) {
 	t.Helper()
 	at := tell[[]float64](t, x, `window.pointer`)

@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// hostile are names that would do something, or break the page, if they were anything but text.
+// hostile are names that would run code, or break the page, if it did not treat them as text.
 var hostile = []string{
 	`<img src=x onerror="window.ran=1">`,
 	`"><script>window.ran=1</script>`,
@@ -55,8 +55,8 @@ func unprintable(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
 }
 
-// liveHostile has clients choose the names of resources, origins and reasons. All are shown as text, and nothing in them
-// runs.
+// liveHostile makes clients choose the names of resources, origins and reasons. The page must show all of them as text,
+// and run no code in them.
 func liveHostile(t *testing.T, browser context.Context) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -111,7 +111,7 @@ func liveHostile(t *testing.T, browser context.Context) {
 	x.resize(t, 390, 844, true)
 	x.run(t, `choose(null)`)
 	x.keep(t, "hostile-phone")
-	time.Sleep(time.Second) // for what would run later
+	time.Sleep(time.Second) // wait for code that would run later
 
 	strange := tell[int](t, x, `document.querySelectorAll('img, h1:not(header h1), b, iframe, script:not([src]), [onerror], [onmouseover], a').length + ('ran' in window ? 1000 : 0)`)
 	if strange != 0 {

@@ -17,7 +17,7 @@ import (
 // liveKeyboard uses the page without a mouse.
 func liveKeyboard(t *testing.T, browser context.Context) {
 	p := newPaced(t, time.Now(), []string{"apple", "banana", "cherry"}, collector.Options{})
-	// The order changes each second, but for rows that the keyboard has come to.
+	// The order changes each second, except for rows that the keyboard has reached.
 	p.calls = func(resource int, second int64) count { return count{pass: 1 + (resource+int(second))%3} }
 	t.Cleanup(p.start(t))
 	x := openTab(t, browser, serveLive(t, p.stats, nil))
@@ -28,7 +28,7 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 			x.do(t, chromedp.KeyEvent(k))
 		}
 	}
-	// to presses Tab until something has the focus that begins so.
+	// to presses Tab until an element with this prefix has the focus.
 	to := func(label string) {
 		t.Helper()
 		for range 40 {
@@ -51,7 +51,7 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 	press(" ")
 	x.await(t, `[...document.querySelectorAll('#rows button')].map(b => b.textContent).join() === 'cherry,banana,apple'`)
 	if sorted := tell[string](t, x, `document.activeElement.parentElement.ariaSort`); sorted != "descending" {
-		t.Errorf("the column says that it is sorted %s", sorted)
+		t.Errorf("the order of the column is %s, want descending", sorted)
 	}
 	to("Pass")
 	press(kb.Enter)
@@ -72,7 +72,7 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 		t.Errorf("Enter goes back to %q, and the focus is on %q", l.Subject, l.Focus)
 	}
 	if tell[bool](t, x, `byId('details').checkVisibility()`) {
-		t.Error("what was shown of the resource is still there")
+		t.Error("the details of the resource remain on the page")
 	}
 	press(kb.Enter, kb.Escape)
 	if l := x.look(t); l.Subject != before.Subject || l.Focus != "banana" {
@@ -83,12 +83,12 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 	press(" ")
 	paused := x.look(t)
 	x.await(t, `received.total.newest > lastShown() + 2`)
-	to("") // the search, which has no text
+	to("") // the search field without text
 	press("c", "h")
 	x.await(t, `document.querySelectorAll('#rows tr').length === 1`)
 	l := x.look(t)
 	if l.State != "paused" || l.newest() != paused.newest() || l.Rows[0] != paused.row("cherry") {
-		t.Errorf("a paused page goes on: %q, second %d after %d, %v after %v", l.State, l.newest(), paused.newest(), l.Rows[0], paused.row("cherry"))
+		t.Errorf("a paused page changes: %q, second %d after %d, %v after %v", l.State, l.newest(), paused.newest(), l.Rows[0], paused.row("cherry"))
 	}
 	press("x")
 	x.await(t, `!byId('none').hidden && byId('none').textContent === 'No resource has such a name.'`)
@@ -97,12 +97,12 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 	press(kb.Enter)
 	x.await(t, `byId('state').textContent === 'live' && document.querySelectorAll('#rows tr').length === 3`)
 	if l := x.look(t); l.newest() < paused.newest()+2 {
-		t.Errorf("the page has not gone on: second %d after %d", l.newest(), paused.newest())
+		t.Errorf("the page has not continued: second %d after %d", l.newest(), paused.newest())
 	}
 	x.look(t).checkTimes(t, 5)
 }
 
-// row is that of a resource.
+// row returns the table row of a resource.
 func (l look) row(name string) tableRow {
 	i := slices.IndexFunc(l.Rows, func(r tableRow) bool { return r.Name == name })
 	if i < 0 {

@@ -10,8 +10,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// liveLooks takes pictures of the page as people have it: light and dark, on a desk and on a phone, with nothing on it, with
-// all calls, and with one resource. Nothing is wider than the window, and times are written as people say them.
+// liveLooks takes pictures of the page in its usual forms: light and dark, on a desk and on a phone, without data, with
+// all calls, and with one resource. No element may be wider than the window, and times must be written in the common
+// way.
 func liveLooks(t *testing.T, browser context.Context) {
 	resources := []string{"GET /", "GET /products/{id}", "GET /search", "POST /orders", "POST /payments", "db: products", "db: orders", "GET /flash-sale"}
 	p := newPaced(t, time.Now().Add(-170*time.Second), resources, collector.Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// liveMany looks at 300 resources whose order changes each second. The page has some of them, and finds the others; those that
-// somebody points at stay where they are, and have their numbers, whatever is busier by then.
+// liveMany views 300 resources whose order changes each second. The page shows some of them, and finds the others. Rows
+// under the pointer keep their positions, and their numbers are updated, even if other resources have become busier.
 func liveMany(t *testing.T, browser context.Context) {
 	const resources, page = 300, 50
 	var names []string
@@ -37,7 +37,7 @@ func liveMany(t *testing.T, browser context.Context) {
 		x.await(t, fmt.Sprintf(`received.table.end > %d`, tell[int64](t, x, `received.table.end`)))
 	}
 	if text := tell[string](t, x, `byId('place').textContent`); text != "1–50 of 300" {
-		t.Errorf("the page says that it has %q", text)
+		t.Errorf("the page shows the count %q", text)
 	}
 	for _, width := range []int64{1600, 1000, 400} {
 		x.resize(t, width, 900, width == 400)
@@ -57,7 +57,7 @@ func liveMany(t *testing.T, browser context.Context) {
 	x.run(t, `byId('next').click()`)
 	x.await(t, fmt.Sprintf(`inSync() && blocked()[0] === %d`, resources-page))
 	if text := tell[string](t, x, `byId('place').textContent`); text != "51–100 of 300" {
-		t.Errorf("the second page says that it has %q", text)
+		t.Errorf("the second page shows the count %q", text)
 	}
 	x.run(t, `byId('previous').click()`)
 	x.await(t, fmt.Sprintf(`inSync() && blocked()[0] === %d`, resources))
@@ -78,16 +78,16 @@ func liveMany(t *testing.T, browser context.Context) {
 	}
 	moveTo(t, x, `document.querySelector('h1')`)
 	x.await(t, fmt.Sprintf(`inSync() && !heldRows && blocked()[0] === %d`, resources))
-	// The search finds what is on no page that was shown.
+	// The search finds resources on pages that were not shown.
 	x.run(t, `byId('search').value = 'MEMBER}/27'; byId('search').dispatchEvent(new Event('input'))`)
 	x.await(t, `inSync() && rowNames().length === 10`)
 	if text := tell[string](t, x, `byId('place').textContent`); text != "1–10 of 10 found" {
-		t.Errorf("the search says that it has %q", text)
+		t.Errorf("the search shows the count %q", text)
 	}
 	x.keep(t, "many-found")
 }
 
-// liveAddress opens what the address of another page says, which a reload keeps, and goes back.
+// liveAddress opens the address of another page, reloads it, which must keep the view, and goes back.
 func liveAddress(t *testing.T, browser context.Context) {
 	var names []string
 	for i := range 120 {
@@ -100,7 +100,7 @@ func liveAddress(t *testing.T, browser context.Context) {
 	}
 	t.Cleanup(p.start(t))
 	url := serveLive(t, p.stats, nil)
-	x := openTab(t, browser, url, "404") // of a resource that is not there
+	x := openTab(t, browser, url, "404") // a resource that does not exist
 	x.await(t, `document.querySelectorAll('#rows tr').length === 50`)
 	state := `[subject, view.sort, view.descending, view.search, view.page, view.minutes, byId('search').value, byId('range').value, rowNames()[0]].join('|')`
 	helpers := `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`
@@ -133,13 +133,13 @@ func liveAddress(t *testing.T, browser context.Context) {
 	x.await(t, `!window.old && document.readyState === 'complete'`)
 	x.await(t, `inSync() && paused > 0 && received.table.end === paused + 1 && received.total.seconds.size > 25`)
 	if l := x.look(t); l.newest() != paused || l.State != "paused" || len(l.Times) < 25 {
-		t.Errorf("after a reload the page shows %d seconds to %d, and says %q; it was paused at %d", len(l.Times), l.newest(), l.State, paused)
+		t.Errorf("after a reload the page shows %d seconds to %d in state %q; it was paused at %d", len(l.Times), l.newest(), l.State, paused)
 	}
 	x.run(t, `byId('pause').click(); byId('back').click()`)
 	x.await(t, `inSync() && subject === null`)
 	x.run(t, `history.back()`)
 	x.await(t, `subject === 'resource & <b> 050'`)
-	// Whatever somebody writes there, the page opens.
+	// The page opens with any text in the address.
 	for _, wrong := range []string{"#sort=__proto__&page=99999999999&range=7&paused=x&resource=%00", "#page=77&search=" + fmt.Sprintf("%0300d", 7), "#%E0%A4%A"} {
 		x.run(t, fmt.Sprintf(`location.hash = %q`, wrong))
 		x.await(t, `inSync() && byId('state').textContent === 'live'`)

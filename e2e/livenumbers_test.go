@@ -12,11 +12,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// liveSeconds is how long the service of [liveNumbers] does something.
+// liveSeconds is the duration of the load of the service in [liveNumbers].
 const liveSeconds = 65
 
-// liveNumbers follows a service under load for a minute: each second is shown once, and as it is in the metric log, in the
-// table and in the charts, and a burst of one second is as high as it was.
+// liveNumbers follows a service under load for a minute. Each second must be shown once, in the table and in the
+// charts, with the numbers of the metric log. A burst of one second must have its full height.
 func liveNumbers(t *testing.T, browser context.Context) {
 	l := listen(t, "127.0.0.1:0")
 	s, endLog := startService(t, l)
@@ -51,7 +51,7 @@ func liveNumbers(t *testing.T, browser context.Context) {
 	}
 	for _, l := range looks {
 		if checkTable(t, l, truths); t.Failed() {
-			break // the others will be no better
+			break // the others have the same error
 		}
 	}
 	x.await(t, fmt.Sprint("received.total.newest >= ", end-1))
@@ -114,7 +114,7 @@ func checkTable(t *testing.T, l look, truths map[string]truth) {
 	}
 }
 
-// thousands writes a number as the page does.
+// thousands formats a number as the page does.
 func thousands(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10)
@@ -149,8 +149,8 @@ func text(n *int64) string {
 	return fmt.Sprint(*n, " ")
 }
 
-// checkHeight looks at the ink: the column of the busiest second must reach up to its height, and that of a quiet one must
-// not.
+// checkHeight checks the pixels of the chart: the column of the busiest second must reach its height, and the column of
+// an idle second must not.
 func checkHeight(t *testing.T, x *tab, u truth) {
 	t.Helper()
 	var burst, quiet int64

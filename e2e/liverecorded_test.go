@@ -14,12 +14,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 )
 
-// liveRecorded opens a recorded page from a file: it has all of its numbers, whatever the names are, and asks nobody. It is sorted, searched
-// and zoomed as the live page is.
+// liveRecorded opens a recorded page from a file. The page must have all of its numbers, with any names, and must send
+// no requests. It can be sorted, searched and zoomed like the live page.
 func liveRecorded(t *testing.T, browser context.Context) {
 	names := append([]string{"</script><script>window.ran=1</script>", "a\u2028b\u2029c"}, hostile...)
 	const first, seconds = 1767323045, 900
-	// Of the resource number i, i calls pass in each second, and twice as many in the seconds from 100 to 109.
+	// Resource number i has i passes in each second, and twice as many in the seconds from 100 to 109.
 	recorded := func(name string, i int64) live.Recorded {
 		x := live.Recorded{Name: collector.CleanName(name), Limits: []collector.Limit{{Count: i}, {Grade: collector.Concurrency, Count: 7}}}
 		for s := range seconds {
@@ -67,7 +67,7 @@ func liveRecorded(t *testing.T, browser context.Context) {
 	sum(passed, 100*(seconds+10))
 	sum(`document.querySelectorAll('#rows tr').length`, int64(len(names)))
 	if got := tell[string](t, x, `byId('second').textContent + '|' + byId('state').textContent`); got != "2026-01-02, 900 seconds, 04:34:05 to 04:49:04|recorded: nothing here changes" {
-		t.Errorf("it says %q", got)
+		t.Errorf("the page shows %q", got)
 	}
 	for i, name := range names {
 		name = collector.CleanName(name)
@@ -93,11 +93,11 @@ func liveRecorded(t *testing.T, browser context.Context) {
 	x.resize(t, 390, 844, true)
 	x.keep(t, "recorded-phone")
 	if strange := tell[int](t, x, `document.querySelectorAll('img, h1:not(header h1), b, iframe, [onerror], [onmouseover], a').length + ('ran' in window ? 1000 : 0)`); strange != 0 {
-		t.Errorf("%d things are on the page that should not be", strange)
+		t.Errorf("the page has %d elements that should be text", strange)
 	}
 }
 
-// jsonOf is a string in a script.
+// jsonOf returns s as a string literal for a script.
 func jsonOf(t *testing.T, s string) string {
 	t.Helper()
 	b, err := json.Marshal(s)

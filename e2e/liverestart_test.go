@@ -13,17 +13,17 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// liveRestart kills the service, and later has it end well, while somebody looks: the page says that it is away, goes on
-// by itself when it is back, says so, and shows no second twice.
+// liveRestart kills the service while the page is open, and later shuts the service down. The page must report that the
+// server is away, continue by itself when the server is back, report this, and show no second twice.
 func liveRestart(t *testing.T, browser context.Context) {
 	c := &child{dir: t.TempDir(), addr: freeAddress(t)}
 	c.start(t)
 	t.Cleanup(func() { c.kill() })
 	x := openTab(t, browser, "http://"+c.addr+livePath,
-		// What the browser itself says of a server that is away.
+		// Messages of the browser itself about an unreachable server.
 		"net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY_RESPONSE", "net::ERR_CONNECTION_RESET")
 	x.await(t, `received.total.seconds.size >= 8`)
-	// A server that stands still is not live: the clock says so, and readers of screens hear it once.
+	// A suspended server is not live. The clock shows the delay, and screen readers announce it once.
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
 		if err := c.process.Process.Signal(signal); err != nil {
 			t.Fatal(err)
@@ -44,22 +44,22 @@ func liveRestart(t *testing.T, browser context.Context) {
 		x.await(t, fmt.Sprint(`received.total.seconds.size >= `, seconds+8))
 		l := x.look(t)
 		if !strings.Contains(l.State, "the server was started again after") {
-			t.Errorf("the page does not say that the server was away; it says %q", l.State)
+			t.Errorf("the page does not report the restart of the server; its state is %q", l.State)
 		}
 		if !slices.Contains(l.Times, before) {
-			t.Errorf("the page has forgotten second %d, which it had before the server was away", before)
+			t.Errorf("the page lost second %d, which it had before the server stopped", before)
 		}
 	}
-	x.await(t, `byId('state').textContent.startsWith('live; ')`) // by the stream
+	x.await(t, `byId('state').textContent.startsWith('live; ')`) // connected by the stream
 	x.keep(t, "restart")
 	l := x.look(t)
 	l.checkTimes(t, 20)
-	c.end(t) // with its last second in the log
+	c.end(t) // writes its last second to the log
 	checkLoggedPasses(t, l, c.rows(t, l.newest()+1, 15))
 }
 
-// checkLoggedPasses compares the passes of all calls with the log, which a process that is killed leaves without its last
-// seconds. The page lacks those of which it was not told before the server was away, which was twice, and no others.
+// checkLoggedPasses compares the passes of all calls with the log. The log of a killed process lacks its last seconds.
+// The server was stopped twice. The page must lack only the seconds that it had not received before these stops.
 func checkLoggedPasses(t *testing.T, l look, rows []metriclog.Row) {
 	t.Helper()
 	logged := map[int64]int64{}
@@ -84,12 +84,12 @@ func checkLoggedPasses(t *testing.T, l look, rows []metriclog.Row) {
 	}
 	t.Logf("%d seconds are the same", same)
 	if same < 15 || away != 2 {
-		t.Errorf("%d seconds are the same, and the server was away %d times; that is not as it should be", same, away)
+		t.Errorf("%d seconds are equal, and the server was away %d times", same, away)
 	}
 }
 
-// liveColumns has a server come back that sends other columns, in another order. Seconds from before keep their numbers, new
-// ones are read by their names, and of a column that is not sent nothing is shown.
+// liveColumns restarts a server with other columns, in another order. Earlier seconds must keep their numbers, and new
+// seconds must be read by the names of the columns. A column that is not sent must show nothing.
 func liveColumns(t *testing.T, browser context.Context) {
 	p := newPaced(t, time.Now(), []string{"apple"}, collector.Options{})
 	p.calls = func(int, int64) count { return count{pass: 5, block: 2} }
@@ -100,7 +100,7 @@ func liveColumns(t *testing.T, browser context.Context) {
 	before := tell[int64](t, x, `(() => {
 		disconnect();
 		clearTimeout(reconnectTimer);
-		connection.lastEvent = Infinity; // or it would poll
+		connection.lastEvent = Infinity; // otherwise the page would poll
 		const before = received.total.newest;
 		applyMessage({process: received.process + 1, inbound: false, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'], after: '', now: (before + 2) * 1000,
 			machine: [], machine_columns: [], total: [[before + 1, 90, 1500, 30, 11]], resource: null, at: before + 1,
@@ -122,7 +122,7 @@ func liveColumns(t *testing.T, browser context.Context) {
 			got += text(n)
 		}
 		if got != want {
-			t.Errorf("%s: the page knows %s; it should know %s", what, got, want)
+			t.Errorf("%s: the page has %s, want %s", what, got, want)
 		}
 	}
 	l := x.look(t)

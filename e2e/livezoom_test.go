@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// liveZoom zooms into the charts by mouse, by keyboard and by the address, and out again; another browser that opens the address shows
-// the same seconds with the same numbers. The page goes on meanwhile.
+// liveZoom zooms into the charts by mouse, by keyboard and by the address, and zooms out again. Another browser that
+// opens the address must show the same seconds with the same numbers. The page continues to receive seconds.
 func liveZoom(t *testing.T, browser context.Context) {
 	p := newPaced(t, time.Now().Add(-170*time.Second), []string{"apple", "banana"}, collector.Options{})
 	p.calls = func(resource int, second int64) count { return count{pass: 1 + int(second%50), block: resource} }
@@ -27,7 +27,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 	url := serveLive(t, p.stats, nil)
 	x := openTab(t, browser, url+"#resource=banana")
 	x.await(t, `received.resource.seconds.size >= 170`)
-	// The p99 of seconds before the first viewer is not known, and the page says so.
+	// The p99 is unknown for seconds before the first viewer, and the page shows this.
 	x.await(t, `byId('timed').textContent.startsWith('; p99 from ')`)
 	x.run(t, `window.seen = () => charts.calls.plot.data[0]`)
 
@@ -47,7 +47,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 	}
 	now := tell[int64](t, x, `lastShown()`)
 	from, to := now-100, now-60
-	// The chart moves with each second, so a drag comes to as many seconds later as it takes.
+	// The chart moves with each second, so the selected range is later by the duration of the drag.
 	began := time.Now()
 	drag(from, to)
 	took := int64(time.Since(began) / time.Second)
@@ -70,14 +70,14 @@ func liveZoom(t *testing.T, browser context.Context) {
 		}
 	}
 	shows(x, got[0], got[1])
-	x.await(t, fmt.Sprintf(`lastShown() > %d`, now+3)) // it goes on, and the charts stay
+	x.await(t, fmt.Sprintf(`lastShown() > %d`, now+3)) // new seconds arrive, and the charts do not move
 	shows(x, got[0], got[1])
-	// The figures and the table are those of the range.
+	// The figures and the table show the values of the range.
 	sum, busiest := int64(0), int64(0)
 	for second := got[0]; second < got[1]; second++ {
 		sum, busiest = sum+1+second%50, max(busiest, 1+second%50)
 	}
-	moveTo(t, x, `document.querySelector('h1')`) // away from the chart, where the figures are those under the cursor
+	moveTo(t, x, `document.querySelector('h1')`) // leave the chart; over the chart the figures show the second under the cursor
 	x.await(t, fmt.Sprintf(`inSync() && received.table.end === %d`, got[1]))
 	facts := tell[[]string](t, x, `[...byId('now').querySelectorAll('dd')].map(dd => dd.textContent)`)
 	if facts[0] != thousands(sum) || !strings.HasPrefix(facts[6], fmt.Sprint(busiest, " at ")) || !strings.HasPrefix(tell[string](t, x, `byId('when').textContent`), fmt.Sprintf("Zoomed to %d seconds, ", got[1]-got[0])) {
@@ -94,7 +94,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 	}
 	shows(other, got[0], got[1])
 
-	// The keyboard: in, to the side, out.
+	// The keyboard zooms in, moves sideways, and zooms out.
 	press := func(keys ...string) {
 		t.Helper()
 		for _, k := range keys {
@@ -115,7 +115,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 	if !tell[bool](t, x, `view.zoom === null && byId('unzoom').hidden && !location.hash.includes('zoom')`) {
 		t.Error("- does not zoom out in the end")
 	}
-	// The button, and a double click.
+	// The button and a double click zoom out.
 	for _, out := range []func(){
 		func() { x.run(t, `byId('unzoom').click()`) },
 		func() {
@@ -129,7 +129,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 			t.Error("the chart stays zoomed")
 		}
 	}
-	// Touch does nothing, and the address takes nothing that is no range.
+	// Touch does not zoom, and the page ignores an address with an invalid range.
 	call(t, x, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: 300, Y: 300}}})
 	call(t, x, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
 	for _, wrong := range []string{"#zoom=5-1", "#zoom=1-9999999999", "#zoom=x", "#zoom=1-2-3"} {

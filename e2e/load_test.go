@@ -10,18 +10,18 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A habit is how a resource is called.
+// A habit describes the calls of a resource.
 type habit struct {
 	resource string
-	calls    func(second int) int // how many begin in a second of the run
-	within   time.Duration        // from its beginning
-	takes    time.Duration        // how long a call takes, on average
+	calls    func(second int) int // number of calls that begin in a second of the run
+	within   time.Duration        // calls begin within this time after the start of the second
+	takes    time.Duration        // average duration of a call
 	fails    float64              // share of calls with an error
 }
 
 var errFailed = errors.New("failed")
 
-// habits are of several kinds, because each is lost in a way of its own when only a part of the seconds arrives.
+// habits have several kinds. Each kind is lost in a different way if only some of the seconds arrive.
 func habits() []habit {
 	steady := func(n int) func(int) int { return func(int) int { return n } }
 	return []habit{
@@ -29,7 +29,7 @@ func habits() []habit {
 		{resource: "failing", calls: steady(10), within: time.Second, takes: 20 * time.Millisecond, fails: 0.3},
 		{resource: "limited", calls: steady(25), within: time.Second, takes: time.Millisecond},
 		{resource: "slow", calls: steady(2), within: time.Second, takes: 2500 * time.Millisecond},
-		// A second in which two hundred times as many call as in the others, all at once.
+		// A second with two hundred times as many calls as the others, all concurrent.
 		{
 			resource: "burst", within: 100 * time.Millisecond, takes: 3 * time.Millisecond,
 			calls: func(second int) int {
@@ -39,7 +39,7 @@ func habits() []habit {
 				return 2
 			},
 		},
-		// Nothing at all for half a minute.
+		// No calls for half a minute.
 		{
 			resource: "idle", within: time.Second, takes: 10 * time.Millisecond,
 			calls: func(second int) int {
@@ -49,7 +49,7 @@ func habits() []habit {
 				return 5
 			},
 		},
-		// Called at the beginning, and never again.
+		// Calls only at the beginning.
 		{
 			resource: "once", within: time.Second, takes: 10 * time.Millisecond,
 			calls: func(second int) int {
@@ -59,7 +59,7 @@ func habits() []habit {
 				return 5
 			},
 		},
-		// Nothing for so long that only its passes are sent, and then a burst again.
+		// No calls until the exporter sends only the passes of the resource, and then another burst.
 		{
 			resource: "rare", within: 300 * time.Millisecond, takes: 10 * time.Millisecond,
 			calls: func(second int) int {
@@ -69,7 +69,7 @@ func habits() []habit {
 				return 150 + second
 			},
 		},
-		// A resource that nobody knew when the servers began.
+		// A resource that did not exist when the servers began.
 		{
 			resource: "late", within: time.Second, takes: 10 * time.Millisecond,
 			calls: func(second int) int {
@@ -105,12 +105,12 @@ func (s *service) load(ctx context.Context, seconds int) error {
 	return nil
 }
 
-// call calls once, at some moment.
+// call makes one call at a random time.
 func (s *service) call(ctx context.Context, h habit) {
 	if !sleepUntil(ctx, time.Now().Add(rand.N(h.within))) {
 		return
 	}
-	// What it returns is counted, and nothing else is asked of it.
+	// The statistics count the error, so the test ignores it.
 	_ = s.stats.Resource(h.resource).Do(func() error {
 		time.Sleep(h.takes/2 + rand.N(h.takes))
 		if rand.Float64() < h.fails {

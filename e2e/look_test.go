@@ -8,21 +8,21 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 )
 
-// A look is what the live page shows at one moment.
+// A look is the content of the live page at one time.
 type look struct {
 	State   string
 	Subject string
-	// The charts, a point for each second; nil is a second of which nothing is known.
+	// The charts, with one point for each second; nil is a second without data.
 	Times                  []int64
 	Pass, Block, Exception []*int64
 	Rows                   []tableRow
-	Focus                  string // the text of what has it
+	Focus                  string // the text of the element with the focus
 }
 
 // A tableRow is the text of a row of the table.
 type tableRow struct{ Name, Trouble, Pass, Block, Exception, Average, P99, Flight, Peak string }
 
-// take a look at the page.
+// look reads the content of the page.
 func (x *tab) look(t *testing.T) look {
 	t.Helper()
 	return tell[look](t, x, `(() => {
@@ -37,7 +37,7 @@ func (x *tab) look(t *testing.T) look {
 	})()`)
 }
 
-// newest is the last second that is shown; 0 if there is none.
+// newest returns the last second on the page, or 0 without seconds.
 func (l look) newest() int64 {
 	if len(l.Times) == 0 {
 		return 0
@@ -45,7 +45,7 @@ func (l look) newest() int64 {
 	return l.Times[len(l.Times)-1]
 }
 
-// checkTimes is that each second is there once, and none is missing.
+// checkTimes checks that the page has each second once, without gaps.
 func (l look) checkTimes(t *testing.T, least int) {
 	t.Helper()
 	for i, at := range l.Times {
@@ -58,7 +58,7 @@ func (l look) checkTimes(t *testing.T, least int) {
 	}
 }
 
-// serveLive serves the live page of a collector, behind what is around it.
+// serveLive serves the live page of a collector, wrapped by around if around is not nil.
 func serveLive(t *testing.T, c *collector.Collector, around func(http.Handler) http.Handler) (url string) {
 	t.Helper()
 	p, err := live.New(c, live.Options{Title: "e2e"})

@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// tests is how many tests run at a time. They mostly wait for scrapes, so they need not be as few as there are cores.
+// tests is the number of tests that run concurrently. It may be higher than the number of cores, because the tests
+// mostly wait for scrapes.
 const tests = "12"
 
-// executables is the directory of what [buildOnce] builds.
+// executables is the directory of the programs that [buildOnce] builds.
 var executables string
 
-// TestMain runs the tests, or is the service of one of them.
+// TestMain runs the tests, or runs as the service of one of them.
 func TestMain(m *testing.M) {
 	if run := sentinelMain(); run != nil {
 		if err := run(); err != nil {

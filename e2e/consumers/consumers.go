@@ -1,7 +1,8 @@
-// Package consumers runs an OpenTelemetry Collector of the parts that a test needs. Each test has a program of its own below, with the parts
-// that it needs, so that what is measured of one is not that of all.
+// Package consumers runs an OpenTelemetry Collector with the components that a test needs. Each test has its own
+// program in a subdirectory, with only these components. A measurement of one test therefore does not include the
+// components of the others.
 //
-// It is a module of its own, because nothing else needs the three hundred modules that these are made of.
+// The package is a separate module, because nothing else needs the three hundred modules of the components.
 package consumers
 
 import (
@@ -17,14 +18,14 @@ import (
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
-// Parts are what a Collector is made of.
+// Parts are the components of a Collector.
 type Parts struct {
 	Receivers  []receiver.Factory
 	Connectors []connector.Factory
 	Exporters  []exporter.Factory
 }
 
-// Run runs a Collector as the command line says.
+// Run runs a Collector with the arguments of the command line.
 func Run(p Parts) {
 	collector := otelcol.NewCommand(otelcol.CollectorSettings{
 		BuildInfo: component.BuildInfo{Command: "otelcol", Version: "e2e"},

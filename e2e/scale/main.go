@@ -1,13 +1,14 @@
-// Command scale measures what it costs to hand on every second: of a service with many resources, to a server that is
-// running. The figures of docs/scale.md are from it.
+// Command scale measures the cost of exporting every second of a service with many resources to a running server. It
+// produces the figures of docs/scale.md.
 //
 //	go run ./scale -way remote -url http://127.0.0.1:9090/api/v1/write
 //	go run ./scale -way scrape -listen 127.0.0.1:9719
 //
 // With -way metrics a server scrapes /metrics instead, for comparison. TestCost makes the table of all ways.
 //
-// A server that scrapes has to ask for the same metrics as are pushed. With -calls 0 all resources are idle, and send less after a
-// minute: then what the server has taken is to be asked of the server, the samples of a scrape that are printed are too many.
+// A server that scrapes must request the same metrics that are pushed. With -calls 0 all resources are idle, and send
+// less after a minute. The printed number of samples of a scrape is then too high; query the server for the number of
+// samples that it stored.
 package main
 
 import (
@@ -39,7 +40,7 @@ var (
 	d         = flag.Duration("d", time.Minute, "how long to measure")
 )
 
-// metrics are ten of those that there are, the dearest included.
+// metrics are ten of the existing metrics, including the most expensive one.
 var metrics = []string{
 	"windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_complete", "windowstat_persecond_exception",
 	"windowstat_persecond_in_flight_max", "windowstat_persecond_pass_peak", "windowstat_persecond_rt_sum_seconds",
@@ -63,7 +64,7 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	time.Sleep(5 * time.Second) // until everything has the size that it needs
+	time.Sleep(5 * time.Second) // until all buffers and tables have reached their size
 	before := used()
 	before.samples, before.bytes = handed()
 	time.Sleep(*d)
@@ -78,7 +79,7 @@ func measure() error {
 	return nil
 }
 
-// A use is what the process has used so far, and what it has handed on.
+// A use holds the resources that the process has used so far, and the samples and bytes that it has exported.
 type use struct {
 	at             time.Time
 	cpu            time.Duration
@@ -96,7 +97,7 @@ func used() use {
 	return use{at: time.Now(), cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano()), garbage: m.TotalAlloc}
 }
 
-// handOn begins to hand seconds on. The function that is returned tells how many samples and bytes that were so far.
+// handOn starts the export of seconds. The returned function returns the number of samples and bytes so far.
 func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err error) {
 	handed = func() (samples, bytes float64) {
 		for _, m := range c.Metrics() {
@@ -137,7 +138,7 @@ func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err
 	return func() (samples, bytes float64) { return 0, 0 }, nil
 }
 
-// serve serves a page. What it sends is counted on the wire, and the samples are those of its seconds.
+// serve serves a page. It counts the bytes on the wire, and computes the samples from the elapsed seconds.
 func serve(page http.Handler, hook func(net.Conn, http.ConnState)) (handed func() (samples, bytes float64), err error) {
 	l, err := net.Listen("tcp", *addr)
 	if err != nil {
@@ -152,7 +153,7 @@ func serve(page http.Handler, hook func(net.Conn, http.ConnState)) (handed func(
 	}, nil
 }
 
-// counter counts what is written.
+// counter counts the written bytes.
 type counter struct {
 	net.Listener
 	bytes atomic.Int64
@@ -179,7 +180,7 @@ func load(c *collector.Collector) {
 	all := make([]*collector.Resource, *resources)
 	for i := range all {
 		all[i] = c.Resource(fmt.Sprintf("GET /api/v1/customers/{customer}/orders/{order}/items/%04d", i))
-		all[i].Block("first") // it is known from now on
+		all[i].Block("first") // the first block registers the resource
 	}
 	const slice = 10 * time.Millisecond
 	tick := time.NewTicker(slice)
