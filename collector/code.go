@@ -10,8 +10,8 @@ import (
 
 // Code is the result code of a call: an HTTP status or a gRPC code. Create it with [HTTPStatus] or [GRPCCode], and pass
 // it to [Entry.ExitCode]. [View.Codes] divides the completed calls by code. A code does not decide whether a call is an
-// exception; the caller does. The zero value means no code. There are about eighty codes, so a label with codes is
-// bounded for any service.
+// exception; the error of the call does: see [Options].Exception. The zero value means no code. There are about ninety
+// codes, so a label that holds the code has few values in any service.
 type Code struct{ n node.Code }
 
 // Code numbers in package node, which lists codes in the order of their numbers. The number of an HTTP status is the
@@ -24,9 +24,10 @@ const (
 // OtherCode is the String of all codes that are not registered.
 const OtherCode = "other"
 
-// HTTPStatus returns the code of an HTTP status that is in IANA's registry, including unused and temporary entries, or
-// that nginx logs: 444 (the server closed the connection without a response), 494 to 498 (headers, certificates and
-// protocol), and 499 (the client hung up). All other statuses share the code [OtherCode].
+// HTTPStatus returns the code of an HTTP status. A status has its own code if it is in IANA's registry, including
+// unused and temporary entries. Statuses that only nginx logs also have their own code: 444 (the server closed the
+// connection without a response), 494 to 498 (headers, certificates and protocol), and 499 (the client hung up). All
+// other statuses share the code [OtherCode].
 func HTTPStatus(status int) Code {
 	for _, r := range registered {
 		if r.from <= status && status <= r.to {
@@ -90,7 +91,7 @@ var grpcNumbers = func() map[string]uint32 {
 // String returns the value of the label code: 404, NotFound, [OtherCode], or an empty string for no code.
 func (c Code) String() string { return CodeName(c.n) }
 
-// CodeName returns the String of a code in [node.Codes], for exporters that read these.
+// CodeName returns [Code.String] for a code in [node.Codes]. It is for exporters that read [node.Codes] directly.
 func CodeName(n node.Code) string {
 	switch {
 	case n == 0:

@@ -23,9 +23,9 @@ import (
 // Create a Collector with [New]. A nil *Collector is disabled: its resources are nil and record nothing. A Collector is
 // safe for concurrent use and starts no goroutine.
 //
-// Lock order: limitsMu, sweeping.mu, compactMu, mu, overflow limiters, limiter, view, statistic. Recording a call takes
-// none of the first four, except for the first call of a leaf, the first call that a resource records for another name,
-// and a call with a new name while the table is full.
+// Lock order: limitsMu, sweeping.mu, compactMu, mu, overflow limiters, limiter, view, statistic. Most calls take none
+// of the first four locks. The exceptions are the first call of a leaf, the first call that a resource records for
+// another name, and a call with a new name while the table is full.
 type Collector struct {
 	line  *leap.Timeline
 	shape *node.Config
@@ -112,7 +112,8 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	return c, nil
 }
 
-// clockOf derives a monotonic and a wall clock from the function now, whose time may go back.
+// clockOf derives a monotonic clock and a wall clock from the function now. If the time of now goes back, the monotonic
+// clock stops until now has caught up.
 func clockOf(now func() time.Time) leap.Clock {
 	anchor := now()
 	var mu sync.Mutex
@@ -169,8 +170,9 @@ type Boundary struct {
 	Open int64
 	// Now is the reading of the timeline at that time.
 	Now leap.Reading
-	// Resources holds all resources that existed, oldest first. The caller must not change the slice. A resource in it
-	// may have been retired since; its [View.Node] stays readable, and its other views are idle.
+	// Resources holds all resources that existed, oldest first. The caller must not change the slice. If a resource in
+	// it has been retired since, its [View.Node] stays readable, and its other views are idle until the name is used
+	// again.
 	Resources []*Resource
 }
 
@@ -200,8 +202,8 @@ func (c *Collector) Resources() []*Resource {
 func (c *Collector) seal(now leap.Reading) Boundary {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second
-	// Resources and leaves that are registered later start after the seconds that are sealed here, because registration
-	// holds mu. A second Seal in the same second therefore has nothing to do.
+	// Registration holds mu, so resources and leaves that are registered after this call start after the seconds that
+	// are sealed here. A second Seal in the same second therefore has nothing to do.
 	resources := c.all()
 	if c.sealed.Load() < open.Index {
 		for _, r := range resources {
@@ -229,15 +231,15 @@ type Health struct {
 	// of resource, origin and entrance; these take most of the memory. Entrances is the number of entrances.
 	Resources, Leaves, Entrances int
 	// Overflow counts the calls that were recorded for the resource [Other], because the table was full or because the
-	// caller named it.
+	// caller passed Other as the name.
 	Overflow int64
 	// Unearned counts the calls that were recorded for a fallback resource, because their name had not been earned; see
 	// [FallbackResource].
 	Unearned int64
 	// OriginOverflow and EntranceOverflow count the calls that were recorded for the origin or entrance [Other],
-	// because there were too many origins of the resource, or too many entrances. LeafOverflow counts the calls that
-	// were recorded for the origin, the entrance and usually the resource [Other], because there was no memory for
-	// their combination.
+	// because there were too many origins of the resource, or too many entrances. LeafOverflow counts the calls whose
+	// combination of resource, origin and entrance had no memory. They were recorded for the entrance [Other], and
+	// usually also for the origin and the resource Other.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree lacks, because they are nested too deeply or the tree is full.
 	TreeOverflow int64

@@ -30,8 +30,9 @@ func getOrAdd[X any](list *[]labelled[X], value string) *X {
 	return &(*list)[len(*list)-1].of
 }
 
-// counterVec counts by label value, for blocks by reason and exceptions by class. These are rare events, so a lock and
-// a linear search are good enough, and memory stays small. The zero value is empty and ready to use.
+// counterVec holds one count for each value of a label. It counts blocks by reason and exceptions by class. These are
+// rare events, so a lock and a linear search are good enough, and memory stays small. The zero value is empty and ready
+// to use.
 //
 // Values come from callers, who may pass anything, such as the text of an error. The first fifteen values have their
 // own count. All later ones share the sixteenth, [Other], so the number of series is bounded.

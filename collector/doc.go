@@ -15,7 +15,7 @@
 //		…
 //	}
 //
-// or, for calls that belong to a request, with their origin and the calls that they make in turn,
+// or, for the calls of a request, with an origin, and with a context that leads to the nested calls,
 //
 //	ctx, e, err := c.Enter(ctx, "checkout", collector.Origin("mobile"), collector.Inbound())
 //	ctx, e, err := load.EnterContext(ctx) // below it, by a kept handle

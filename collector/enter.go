@@ -25,8 +25,8 @@ import (
 // The error is nil or wraps [ErrBlocked]: a limit refused the call, which counts as a block. In that case Enter returns
 // ctx unchanged, and e is the zero Entry. A caller without limits can ignore the error.
 //
-// Enter and Exit cost about twice as much as those of a [Resource], plus one allocation for the context. The first call
-// of a name, an origin or an entrance registers it. A nil Collector records nothing.
+// Enter and Exit cost about twice as much as [Resource.Enter] and Exit, plus one allocation for the context. The first
+// call of a name, an origin or an entrance registers it. A nil Collector records nothing.
 func (c *Collector) Enter(
 	ctx context.Context,
 	name string,
@@ -42,8 +42,8 @@ func (c *Collector) Enter(
 	return
 }
 
-// enter records the start of a call; up is the frame of the call above, or nil. It tries the leaf known first, if that
-// is not nil. It returns the context of the call, or ctx and the error of the limit that refused the call.
+// enter records the start of a call; up is the frame of the call above, or nil. If known is not nil, enter tries this
+// leaf first. It returns the context of the call, or ctx and the error of the limit that refused the call.
 func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *options, e *Entry) (context.Context, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -52,7 +52,8 @@ func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *option
 	if o.prioritized {
 		waits = doneContext{ctx, ctx.Done()}
 	}
-	// The leaf that a handle knows may have been retired. In this case, look up the leaf like any other.
+	// The leaf of a handle may have been retired. In that case, look up the leaf by its names, as for a call without a
+	// handle.
 	err := errMoved
 	if known != nil {
 		err = known.enter(waits, e, o)
@@ -122,7 +123,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 	return up
 }
 
-// Block records a refused call below the call of ctx. Code outside of the Collector has refused it. See
+// Block records a call that code outside of the Collector has refused. The call is below the call of ctx. See
 // [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...CallOption) {
 	if c == nil {

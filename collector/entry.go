@@ -40,9 +40,9 @@ type Entry struct {
 //		…
 //	}
 //
-// A nil err means no error. A panic counts as [ErrPanicked], an exception, and continues. End detects the panic only
-// if End itself is deferred, not if another deferred function calls it. A runtime.Goexit looks like a return to End;
-// only [Resource.Do] and [Collector.Do] detect it.
+// A nil err means no error. A panic counts as [ErrPanicked], an exception, and continues. End detects the panic only if
+// End itself is deferred, not if another deferred function calls it. End cannot distinguish a runtime.Goexit from a
+// return; only [Resource.Do] and [Collector.Do] can.
 func (e *Entry) End(err *error) {
 	if reason := recover(); reason != nil {
 		defer panic(reason) // even if Options.Exception panics
@@ -127,10 +127,10 @@ func (e *Entry) run(f func() error) (err error) {
 // change. With the zero Code, ExitCode equals Exit. It costs a few nanoseconds more than Exit.
 func (e *Entry) ExitCode(err error, code Code) { e.exit(err, code) }
 
-// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. The ID is kept as an exemplar: the latest one in
-// each classic bucket of the resource's histogram. ExitTrace ignores an ID that is empty, longer than 64 bytes, or not
-// valid UTF-8. It costs an allocation and a clock reading more than Exit; use it only for calls whose trace is
-// recorded.
+// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. The ID becomes the exemplar of the call's bucket:
+// each classic bucket of the resource's histogram keeps the latest ID. ExitTrace ignores an ID that is empty, longer
+// than 64 bytes, or not valid UTF-8. It costs an allocation and a clock reading more than Exit; use it only for calls
+// whose trace is recorded.
 func (e *Entry) ExitTrace(err error, code Code, id string) {
 	if e.at == nil {
 		return

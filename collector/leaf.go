@@ -107,9 +107,11 @@ type location struct {
 
 // location looks up the leaf of a call. It changes nothing and takes no lock.
 //
-// The bounds apply in this order: the entrance and the origin each become [Other] if they are new and their table is
-// full. If the leaf is new and there is no memory for it, both become Other. If r has no such leaf, the resource Other
-// records the call, under the limits of r: see limiter.reserve. The memory of these leaves of Other is always reserved.
+// The bounds apply in this order. The entrance becomes [Other] if it is new and there are too many entrances; the
+// origin becomes Other in the same way. If the leaf is new and there is no memory for it, the entrance becomes Other,
+// and so does the origin unless it has a limit. If r has no leaf with the resulting names either, the resource Other
+// records the call, but the limits of r apply: see limiter.reserve. The memory of these leaves of Other is always
+// reserved.
 func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	s := location{resource: r, entrance: o.entrance, key: o.key(up)}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {

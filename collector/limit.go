@@ -30,15 +30,15 @@ func (g Grade) String() string {
 //
 // # QPS
 //
-// Under any number of goroutines, no window of one second that begins at a bucket's start holds more passes than
-// Count. A second has two buckets by default, see [node.Options].SampleCount. A second that begins elsewhere holds up
-// to twice Count, if one half arrives at its beginning and the other half at its end. A time that is one bucket
-// shorter than a second never holds more than Count: half a second by default, 0.9 s with 10 buckets. With Strict, no
-// second at all holds more than Count, at a price: see [node.Quota].
+// A second that begins at a bucket's start never holds more passes than Count, under any number of goroutines. By
+// default, a second has two buckets; see [node.Options].SampleCount. A second that begins inside a bucket can hold up
+// to twice Count: Count passes near its beginning, and Count passes near its end. An interval that is one bucket
+// shorter than a second (half a second by default, 0.9 s with 10 buckets) never holds more passes than Count, wherever
+// it begins. With Strict, no second at all holds more than Count, at a price: see [node.Quota].
 //
-// A prioritized call that a limit on QPS refuses borrows from the next bucket with quota left, within half a second,
-// and waits for the start of the bucket. There the call passes, as an occupied pass. If its context ends first, the
-// call is blocked.
+// If a limit on QPS refuses a prioritized call, the call borrows from the next bucket with quota left, provided that
+// the bucket begins within half a second. The call waits until the bucket begins, and then passes as an occupied pass.
+// If the context of the call ends first, the call is blocked.
 //
 // # Concurrency
 //
@@ -53,36 +53,37 @@ func (g Grade) String() string {
 // # Overflowing names
 //
 // An overflowing name has no resource: its calls are recorded for [Other] because the table is full, or for another
-// resource because of [FallbackResource]. Limits track up to Options.MaxResources overflowing names separately, or as
-// many as fit into a sixteenth of Options.MaxMemory. A further name evicts the names without a call in flight and
+// resource because of [FallbackResource]. Limits track up to Options.MaxResources overflowing names separately, but no
+// more than fit into a sixteenth of Options.MaxMemory. A further name evicts the names without a call in flight and
 // without a pass in the last four seconds. If all names are busy, further names share one quota for each pattern that
 // they match. A name that gets a resource later keeps its used quota.
 //
-// If there is no memory for a leaf of a resource, its call is recorded for Other, too, but counts for the limits of its
-// resource, together with the calls that the leaves of the resource record. If such a limit refuses the call, the block
-// is recorded for Other.
+// A call is also recorded for Other if its name has a resource, but there is no memory for its leaf. Such a call counts
+// for the limits of its own resource, together with the calls that the leaves of the resource record. If one of these
+// limits refuses the call, the block is recorded for Other.
 //
 // # Dry runs
 //
 // A dry run is a limit that refuses no call. It counts the calls over the limit instead: see [Resource.DryRuns]. It
 // checks the calls that all limits admit, at the time when they pass. A call over the limit of a dry run passes, and
 // counts everywhere except in the quotas of dry runs. If callers do not retry, the dry runs of a name therefore count
-// exactly the calls that the same limits would refuse. Dry runs start with the earlier passes and the calls in
-// flight, as limits do. If a later bucket has quota left for a prioritized call, the dry run counts the pass there. A
-// dry run and a limit may have the same subject; neither affects the other. A call that a dry run would refuse costs
-// about as much as a pass and a refusal together.
+// exactly the calls that the same limits would refuse. A new dry run starts with the earlier passes and the calls in
+// flight, as a new limit does. A prioritized call does not wait for a dry run: if the dry run would let the call borrow
+// from a later bucket, it counts the pass in that bucket. A dry run and a limit may have the same subject; neither
+// affects the other. A call that a dry run would refuse costs about as much as a pass and a refusal together.
 //
 // # Limitations
 //
-// Only [Collector.Enter] receives the name of a call that is recorded for Other. A handle obtained while the table is
-// full is limited as Other. If a pattern is set that matches an overflowing name, earlier calls of the name do not
-// count. A name that had calls in flight in a shared quota, and then gets its own resource or quota, starts without
-// those calls. A new limit starts without the passes that Other recorded for its resource because of missing memory.
+// Overflowing names are limited separately only by methods that receive the name, such as [Collector.Enter]. A handle
+// that was obtained while the table was full is limited as Other. If a pattern is set that matches an overflowing name,
+// earlier calls of the name do not count. A name that had calls in flight in a shared quota, and then gets its own
+// resource or quota, starts without those calls. A new limit starts without the passes that Other recorded for its
+// resource because of missing memory.
 type Limit struct {
 	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any sequence of characters,
 	// including the empty sequence and slashes. All names are in the form of [CleanName]. A name that is limited
-	// without a * always has its own resource. The name [Other], without a *, limits all calls together that are
-	// recorded for it.
+	// without a * always has its own resource. A limit with exactly the name [Other] applies to the sum of all calls
+	// that are recorded for Other.
 	Resource string
 	// Origin limits the calls of one origin. If it is empty, the limit covers all origins together: Sentinel's
 	// limitApp default.
@@ -114,7 +115,7 @@ func (l Limit) isPattern() bool { return strings.Contains(l.Resource, "*") }
 func (l Limit) Matches(resource string) bool { return match(l.Resource, resource) }
 
 // match reports whether name matches a pattern. Each * matches any sequence of characters. The cost is at most
-// proportional to the product of their lengths.
+// proportional to the length of pattern times the length of name.
 func match(pattern, name string) bool {
 	head, rest, star := strings.Cut(pattern, "*")
 	if !star {

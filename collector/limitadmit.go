@@ -75,8 +75,9 @@ func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) erro
 	return refused
 }
 
-// tryPass checks, stamps and counts the call in one step. If a limit refuses the call, tryPass returns the reason, and
-// also a loan if the call may wait instead. If the call must look up its leaf again, tryPass returns errMoved.
+// tryPass checks the call, reads its start time and counts it, all while the limiters are locked. If a limit refuses
+// the call, tryPass returns the reason, and also a loan if the call may wait instead. If the call must look up its leaf
+// again, tryPass returns errMoved.
 func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	if err := lockAll(list); err != nil {
 		return nil, nil, err
@@ -93,8 +94,7 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 		unlockAll(list)
 		return nil, nil, err
 	}
-	// The bucket cannot turn before Enter or Release. The quotas and the leaf therefore count the pass in the same
-	// bucket.
+	// Hold keeps the bucket open until Enter or Release, so the quotas and the leaf count the pass in the same bucket.
 	bucket := l.Hold(now)
 	if bucket.IsZero() { // the leaf was retired
 		unlockAll(list)
@@ -104,8 +104,8 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	var loan *loan
 	refused := checkRules(list, false, at, o, l.origin, 0)
 	if refused == nil {
-		// The dry runs must decide before the pass counts. countDry must run after Enter: it locks another statistic,
-		// and sets the note of the call.
+		// evalDryRuns must run before countPasses, so that the dry runs decide before the pass counts. countDry must
+		// run after Enter: it locks another statistic, and sets the note of the call that Enter returns.
 		dryRefused := evalDryRuns(list, e, o, now, at, 0)
 		countPasses(list, at, o.n, e.at.reserved, l.origin)
 		e.call = bucket.Enter(o.n)
@@ -120,8 +120,8 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 }
 
 // checkRules returns an error if the limits refuse the call. If dry is set, it checks the dry runs instead of the
-// limits. It checks concurrency first: a call over a limit on concurrency must not wait for a bucket. For waiting see
-// [quotas.checkConcurrency]. The limiters must be locked.
+// limits. It checks concurrency first: a call over a limit on concurrency must not wait for a bucket. For the parameter
+// waiting see [quotas.checkConcurrency]. The limiters must be locked.
 func checkRules(
 	list []*limiter, dry bool, bucket time.Duration, o *options, origin string, waiting int64,
 ) *BlockedError {
@@ -141,8 +141,8 @@ func checkRules(
 	return nil
 }
 
-// countPasses counts n passes in a bucket, and the call of the reservation r, which may be nil, as in flight. The
-// limiters must be locked.
+// countPasses counts n passes in a bucket. If r is not nil, it also counts the call of this reservation as in flight.
+// The limiters must be locked.
 func countPasses(list []*limiter, bucket time.Duration, n int64, r *reservation, origin string) {
 	r.enter()
 	for _, m := range list {
@@ -150,8 +150,9 @@ func countPasses(list []*limiter, bucket time.Duration, n int64, r *reservation,
 	}
 }
 
-// eachQuota calls f with the quotas of each limiter that count a call of the origin. They belong to the limits or, if
-// dry is set, to the dry runs. The limiters must be locked.
+// eachQuota calls f with every quota that counts calls of the origin: for each limiter, the quota for all origins
+// together and the quota for this origin, as far as they exist. These are the quotas of the dry runs if dry is set,
+// otherwise the quotas of the limits. The limiters must be locked.
 func eachQuota(list []*limiter, dry bool, origin string, f func(*node.Quota)) {
 	for _, m := range list {
 		s := m.set(dry)

@@ -8,7 +8,7 @@ import (
 // ErrBlocked is the error of a call that a limit refused. Use errors.As to get the [BlockedError] that names the limit.
 var ErrBlocked = errors.New("collector: blocked")
 
-// Cancelled is the reason of the blocks of prioritized calls that stopped waiting.
+// Cancelled is the reason of a block if a prioritized call stopped waiting before it could pass.
 const Cancelled = "cancelled"
 
 // BlockedError describes why a limit refused a call. errors.Is(err, ErrBlocked) reports true for it.

@@ -32,9 +32,10 @@ type loan struct {
 }
 
 // firstBorrowable returns the first bucket after at with quota for n passes under all rules. If there is none, or if
-// the wait would exceed [node.OccupyTimeout], ok is false. One iteration over the rules is enough: a rule that has
-// quota in a bucket also has it in the later ones, because [node.Quota] checks every window up to the last bucket that
-// can be borrowed from. The limiters must be locked.
+// the wait would exceed [node.OccupyTimeout], ok is false. Each rule begins its search at the bucket that the rules
+// before it have found. One iteration over the rules is enough: if a rule has quota in a bucket, it also has quota in
+// all later buckets, because [node.Quota] checks every window up to the last bucket that can be borrowed from. The
+// limiters must be locked.
 func firstBorrowable(
 	c *Collector, list []*limiter, dry bool, now leap.Reading, at time.Duration, n int64, origin string,
 ) (bucket time.Duration, ok bool) {

@@ -9,10 +9,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The dry runs of a name are a second set of quotas in its limiter. They check each call that the limits admit, in
-// the same way as limits, so a call that they would refuse uses none of their quota. The call passes anyway, and the
-// leaf counts it as in flight. The dry runs therefore count the calls in flight that they would have refused, and
-// subtract them:
+// The dry runs of a name are a second set of quotas in its limiter. They check each call that the limits admit, in the
+// same way as limits do. A call that the dry runs would refuse uses none of their quota. It passes anyway, so the leaf
+// counts it as in flight. The dry runs therefore count such calls separately, and subtract them:
 //
 //	in flight for a dry run = limiter.quotas inFlight − limiter.dry inFlight
 //
@@ -35,7 +34,8 @@ type dryCount struct {
 // evalDryRuns lets the dry runs check a call that passes now; at is the start of the open bucket. If they admit the
 // call, evalDryRuns counts its pass for the dry runs and returns nil. If they would let a prioritized call wait for a
 // later bucket, the pass counts in that bucket. If they would refuse the call, evalDryRuns counts it as refused until
-// it ends, and returns the reason. For waiting see [quotas.checkConcurrency]. The limiters must be locked.
+// it ends, and returns the reason. For the parameter waiting see [quotas.checkConcurrency]. The limiters must be
+// locked.
 func evalDryRuns(
 	list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64,
 ) *BlockedError {
@@ -59,8 +59,8 @@ func evalDryRuns(
 	return refused
 }
 
-// markRefused counts the call among the calls in flight that dry runs would have refused. The call gets a
-// reservation, which removes it when it ends.
+// markRefused counts the call among the calls in flight that dry runs would have refused. If the call has no
+// reservation, it gets one. The reservation undoes the count when the call ends.
 func (e *Entry) markRefused(list []*limiter) {
 	l := e.at.leaf
 	if e.at.reserved == nil {

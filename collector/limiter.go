@@ -10,8 +10,9 @@ import (
 // Limiters of a call
 //
 // A limiter holds the rules of one name, and counts the passes and the calls in flight that these rules compare with
-// their counts. A resource has at most one limiter. A call of an overflowing name, which another resource records,
-// has more. The slice "list" in this package holds the limiters of one call, in lock order:
+// their counts. A resource has at most one limiter, and so has a call that the resource of its name records. A call of
+// an overflowing name is recorded by another resource, and can have several limiters. The slice "list" in this package
+// holds the limiters of one call, in lock order:
 //
 //	call: resource "GET /a", origin "web"             call: name "GET /b", recorded for _other, origin "web"
 //
@@ -43,9 +44,9 @@ import (
 // the new rules start with the existing meters.
 //
 // The leaves of a resource count its calls in flight in the meters, see [node.Statistic.SetCounters], including calls
-// that entered before there was a limit. An overflowing name has no leaf; its calls hold a reservation until they
-// end. When an overflowing name gets a resource, the resource takes over the limiter. For a while the limiter then
-// counts both kinds of calls.
+// that entered before there was a limit. An overflowing name has no leaf; its calls hold a reservation until they end.
+// When an overflowing name gets a resource, the resource takes over the limiter. The limiter then counts both kinds of
+// calls, until the calls with a reservation have ended.
 type limiter struct {
 	mu     sync.Mutex
 	c      *Collector
@@ -214,8 +215,8 @@ func (m *limiter) setCounters(l *leaf) {
 	l.SetCounters(m.counters(l.origin)...)
 }
 
-// inUse reports whether calls of the resource that another resource records are in flight, or passed in or after the
-// second since. The leaves of the resource do not record them. m may be nil.
+// inUse reports whether the limiter counts recent calls that the leaves of its resource do not: calls of its name that
+// another resource records. They are in flight, or passed in the second since or later. m may be nil.
 func (m *limiter) inUse(since int64) bool {
 	if m == nil {
 		return false

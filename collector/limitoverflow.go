@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// overflowLimiters holds the limiters of overflowing names: names that a pattern limits and another resource records,
-// [Other] or the resource of [FallbackResource]. There are at most Options.MaxResources of them, and they take at most
-// a sixteenth of Options.MaxMemory.
+// overflowLimiters holds the limiters of overflowing names. A pattern limits such a name, and another resource records
+// its calls: [Other], or the resource of [FallbackResource]. There are limiters for at most Options.MaxResources names,
+// and they take at most a sixteenth of Options.MaxMemory.
 //
 //	byName["GET /b"]   ── limiter of one name
 //	byPattern["GET /*"] ── limiter that further names share while byName is full
@@ -37,15 +37,16 @@ type overflowLimiters struct {
 	swept     int64 // second of the last sweep
 }
 
-// idleAfter is the number of seconds without a call that make a name idle, including the open second. A strict quota
-// with one bucket looks back two seconds, and passes are borrowed up to half a second ahead.
+// idleAfter is the number of seconds after the last pass, including the open second, after which a name without a call
+// in flight is idle. No quota remembers the pass by then: a strict quota with one bucket looks back two seconds, and
+// calls borrow up to half a second ahead.
 const idleAfter = 5
 
 func newOverflowLimiters(c *Collector) *overflowLimiters {
 	return &overflowLimiters{c: c, byName: map[string]*limiter{}, byPattern: map[string]*limiter{}}
 }
 
-// second returns the most recently opened second without reading the clock.
+// second returns the index of the second that was opened last. It does not read the clock.
 func (c *Collector) second() int64 { return c.line.At(0).Index }
 
 // reserve returns the reservation of a call that l records. own is the limiter of l's resource. The reservation is

@@ -110,8 +110,8 @@ func (x *meter) unused() bool {
 	return !x.readsPasses && !x.readsInFlight && x.overflowPasses == nil && x.inFlight.Load() == 0
 }
 
-// enter adds a call of the origin to the calls in flight. Each enter has exactly one leave. A meter that is not in
-// use stays while a call of its origin is in flight.
+// enter adds a call of the origin to the calls in flight. Each enter has exactly one leave. The meter of the origin
+// exists until leave, even if no rule reads it.
 func (s *quotas) enter(origin string) {
 	s.all.inFlight.Add(1)
 	if origin != "" {
@@ -157,8 +157,8 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 	return nil
 }
 
-// firstBorrowable returns the first bucket with quota for n passes under all rules, among the buckets that do not start
-// before from. The parameter at is the bucket in which the call arrived. If there is no such bucket, ok is false.
+// firstBorrowable returns the first bucket with quota for n passes under all rules, among the buckets that start at
+// from or later. The parameter at is the bucket in which the call arrived. If there is no such bucket, ok is false.
 func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from
 	for i := range s.qps {

@@ -14,9 +14,10 @@ import (
 //
 // Entry.Exit finds the bit "reserved" in the note of the node.Call, and loads the place only if the bit is set.
 
-// reservation holds the limiters of a call that its leaf alone cannot update when the call ends. Two kinds of calls
-// have a reservation: calls of overflowing names, and calls that a dry run would have refused. The entry of the call
-// points to the embedded place, so a reservation costs a single allocation.
+// reservation holds the limiters of a call, to update them when the call ends. Most calls need none, because their leaf
+// updates the limiter. Two kinds of calls have a reservation: calls that another resource records under limits, and
+// calls that a dry run would have refused. The entry of the call points to the embedded place, so a reservation costs a
+// single allocation.
 type reservation struct {
 	place
 	list       []*limiter  // the first is the resource's; its leaf counts the call in flight
@@ -34,8 +35,8 @@ func newReservation(l *leaf, own *limiter) *reservation {
 }
 
 // reserve returns the limiters of a call, and its reservation if it needs one, else nil. If the name has its own
-// resource by now, reserve returns errMoved. A call whose resource has no memory for a leaf, o.home, gets the limiter
-// of this resource.
+// resource by now, reserve returns errMoved. If Other records the call because there is no memory for a leaf of its
+// resource o.home, the limiters include the limiter of o.home.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
 	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil

@@ -28,8 +28,8 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	return count, ok
 }
 
-// setLimits sets the limits of the resource, which must be [ruleSet.forName] of its name. It locks the limiter before
-// it reads the leaves, and therefore misses no call. The collector's mu must be held.
+// setLimits sets the limits of the resource. The parameter limits must be the result of [ruleSet.forName] for its name.
+// It locks the limiter before it reads the leaves, and therefore misses no call. The collector's mu must be held.
 func (r *Resource) setLimits(limits []Limit) {
 	rules, used := limits, len(limits) > 0
 	if r.fallback.Load() { // patterns limit each name separately, including the name of the resource itself
@@ -67,7 +67,7 @@ func (r *Resource) setLimits(limits []Limit) {
 	}
 }
 
-// share marks a resource that records calls of other names. From then on, limits apply to each of these names
+// share marks r as a resource that records calls of other names. From then on, limits apply to each of these names
 // separately.
 func (c *Collector) share(r *Resource) {
 	if r.fallback.Load() {

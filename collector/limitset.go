@@ -116,8 +116,8 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	return nil
 }
 
-// Escapes reports whether some limit matches name but not as: calls of name would escape that limit if they were
-// recorded under as. The cost is linear in the number of limits.
+// Escapes reports whether a call of the first name would escape a limit if it were recorded under the second name: some
+// limit matches the first name, but not the second. The cost is linear in the number of limits.
 func (c *Collector) Escapes(name, as string) bool {
 	if c == nil {
 		return false
