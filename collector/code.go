@@ -104,9 +104,10 @@ func CodeName(n node.Code) string {
 	return OtherCode
 }
 
-// Codes iterates over the number of completed calls by code, statuses first. The numbers are read at one instant. The
-// first entry is the number of calls without a code and is always present; all entries together equal Total.Complete of
-// a [View.Snapshot] at that instant. Codes yields nothing for a view whose name has been retired or was never used.
+// Codes iterates over the number of completed calls by code. The first entry has the zero Code, for calls without a
+// code; it is always present. HTTP statuses, gRPC codes and [OtherCode] follow, in this order, each in ascending order.
+// The numbers are read at one instant, and their sum equals Total.Complete of a [View.Snapshot] at that instant. Codes
+// yields nothing for a view whose name has been retired or was never used.
 func (v View) Codes() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		n, now := v.read()

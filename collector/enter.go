@@ -84,8 +84,8 @@ func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	return f
 }
 
-// doneContext caches the result of Done. Done is called before the call borrows quota, because the Done method of a
-// user-defined context may panic.
+// doneContext caches the result of Done. enter creates it, and thereby calls Done, before the call borrows quota: the
+// Done method of a user-defined context may panic.
 type doneContext struct {
 	context.Context
 	done <-chan struct{}

@@ -69,8 +69,9 @@ func (g Grade) String() string {
 // counts everywhere except in the quotas of dry runs. If callers do not retry, the dry runs of a name therefore count
 // exactly the calls that the same limits would refuse. A new dry run starts with the earlier passes and the calls in
 // flight, as a new limit does. A prioritized call does not wait for a dry run: if the dry run would let the call borrow
-// from a later bucket, it counts the pass in that bucket. A dry run and a limit may have the same subject; neither
-// affects the other. A call that a dry run would refuse costs about as much as a pass and a refusal together.
+// from a later bucket, it counts the pass in that bucket. A dry run and a limit may have the same Resource, Origin and
+// Grade; neither affects the other. A call that a dry run would refuse costs about as much as a pass and a refusal
+// together.
 //
 // # Limitations
 //

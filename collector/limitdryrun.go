@@ -126,8 +126,8 @@ func (r *Resource) dryRun(reason string) *generation {
 
 // DryRuns iterates over the dry runs of the resource by reason, the name of the limit. The blocks in each View are the
 // calls that the dry run would have refused, in total, in windows and in seconds. All other numbers of the View are 0.
-// There are at most 16 reasons; [Other] covers the others. A dry run that has refused nothing is listed while its limit
-// is set. Limited calls wait while DryRuns copies the list.
+// There are at most 16 reasons: the last one, [Other], covers all reasons after the first fifteen. A dry run that has
+// refused nothing is listed while its limit is set. Limited calls wait while DryRuns copies the list.
 func (r *Resource) DryRuns() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {

@@ -137,8 +137,9 @@ func (m *limiter) setRules(limits []Limit, r *Resource) {
 	m.dry.dropUnused(true)
 }
 
-// passesSoFar returns the recent passes of an origin. They come from the views of r, or for an overflowing name from x.
-// If the name was an overflowing name before it got the resource r, its passes from that time are added.
+// passesSoFar returns the recent passes of an origin. If r is nil, the name is overflowing, and its passes come from x.
+// Otherwise they come from the views of r; if the name was overflowing before it got the resource r, its passes from
+// that time are added.
 func (m *limiter) passesSoFar(x *meter, r *Resource, origin string) *node.Quota {
 	q := m.c.newQuota()
 	switch {

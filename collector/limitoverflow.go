@@ -140,8 +140,8 @@ func (t *overflowLimiters) refresh() {
 	t.sweep()
 }
 
-// remove removes the limiter of a name that gets a resource, and returns the limiter, or nil if the table does not
-// have it. The resource takes it over. mu must be held until other goroutines can find the resource.
+// remove removes and returns the limiter of a name that gets a resource, for the resource to take over. It returns nil
+// if the table has no limiter for the name. mu must be held until other goroutines can find the resource.
 func (t *overflowLimiters) remove(name string) *limiter {
 	m := t.byName[name]
 	if m != nil {

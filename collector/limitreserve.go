@@ -36,7 +36,7 @@ func newReservation(l *leaf, own *limiter) *reservation {
 
 // reserve returns the limiters of a call, and its reservation if it needs one, else nil. If the name has its own
 // resource by now, reserve returns errMoved. If Other records the call because there is no memory for a leaf of its
-// resource o.home, the limiters include the limiter of o.home.
+// resource o.home, the limiters include the limiter of o.home, if it has one.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
 	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil

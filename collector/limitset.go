@@ -80,11 +80,11 @@ func (c *Collector) Limits() []Limit {
 //	overflowLimiters           refresh drops shared limiters; the others compare limiter.rules when a call locks them
 //	Resource.setLimits         for each resource; Collector.mu is released after each one
 
-// SetLimits replaces all limits while calls continue. Each resource changes to its new limits in one step, one
-// resource after the other; all of them have changed when SetLimits returns. The passes of the last second and the
-// calls in flight count for the new limits. If any limit is invalid, SetLimits changes nothing and returns an error
-// that names every invalid limit. A call that is just entering a resource without limits is in flight for the new
-// limits, but they may miss its pass.
+// SetLimits replaces all limits while calls continue. Each resource changes to its new limits in one step, one resource
+// after the other; all of them have changed when SetLimits returns. The passes of the last second and the calls in
+// flight count for the new limits. If any limit is invalid, SetLimits changes nothing and returns an error that names
+// every invalid limit. If a call enters a resource without limits during SetLimits, the new limits count it as in
+// flight, but may miss its pass.
 //
 // The cost is proportional to the number of resources times the number of patterns. From then on, registering a name
 // costs time proportional to the number of patterns. Calls and new names wait at most while one resource changes.
@@ -127,7 +127,7 @@ func (c *Collector) Escapes(name, as string) bool {
 }
 
 // CheckLimits returns an error that names every invalid limit. Examples are empty names, negative counts, and two
-// limits with the same subject.
+// limits that differ only in Count or Strict.
 func CheckLimits(limits []Limit) error {
 	var errs []error
 	seen := map[Limit]int{} // keys have no Count and no Strict

@@ -11,8 +11,8 @@ import (
 
 // The memory of a Collector
 //
-// Memory is bounded by reservations, never by pressure. A resource and a leaf reserve the memory of a busy one
-// when they are registered, and release it when they are retired. A leaf that exists therefore never loses a record:
+// Reservations bound the memory. A new resource or leaf reserves the memory that it needs when it is busy, and releases
+// the reservation when it is retired. An existing leaf therefore never loses a record for lack of memory:
 //
 //	reservation                           for
 //	fixed                                 the resource Other with its leaves, Options.Given, slots of running calls,
@@ -26,10 +26,12 @@ import (
 // all of the memory, and other leaves at most three quarters. Clients that invent origins thus cannot take the memory
 // of resources that are called for the first time.
 //
-// The reservations are numbers of typical busy resources. A sweep compares them with the memory that is in use, every
-// ten seconds: see memoryOf. The excess makes the Collector accept fewer names.
+// The size of a reservation is typical of a busy resource or leaf; an unusual one takes more. Every ten seconds, a
+// sweep adds up the memory in use above the reservations: see memoryOf. This excess counts as reserved, so the
+// Collector accepts fewer new names.
 
-// reservations holds the reserved bytes of one item of each kind. They depend on [Options].Windows only.
+// reservations holds the reserved bytes of one item of each kind. The sizes depend on [Options].Windows. The fields
+// fixed, overflow and limiters also depend on MaxResources and MaxMemory, and fixed on Given.
 type reservations struct {
 	fixed, resource, leaf, entrance, edge int64
 	// All limiters of overflowing names, and their number.
@@ -84,7 +86,8 @@ func (c *Collector) reserved() int64 {
 // fits reports whether n more bytes can be reserved.
 func (c *Collector) fits(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory }
 
-// fitsMore is fits for all items except the first leaf of a resource, which may use the last quarter of the memory.
+// fitsMore is fits for items that must not use the last quarter of the memory, which is kept for new resources and the
+// first leaf of each.
 func (c *Collector) fitsMore(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory/4*3 }
 
 // leafFits reports whether r may get another leaf.

@@ -122,13 +122,13 @@ func (m *Metric) conflict(o *Metric) error {
 type publication struct{ metrics []Metric }
 
 // Publish adds metrics to every page of the Collector, including existing pages. Each part of windowstat publishes its
-// own metrics, so a part that does not run has none. The returned function removes them, for a part that has ended; it
-// may be called several times.
+// own metrics, so a part that does not run has none. The part calls the returned function when it ends, to remove the
+// metrics; further calls of the function do nothing.
 //
-// Metrics with equal names and label values are merged: counters are added; of gauges the highest value is shown, and
-// of gauges whose name ends in _timestamp_seconds the lowest, so that the part that is furthest behind is visible. Such
-// a gauge must therefore have a value: 0 for a time that has not come yet. A pedantic prometheus.Registry refuses
-// metrics that are published after the page was registered.
+// Pages merge series with the same name and the same label values. They show the sum of counters and the highest value
+// of gauges. If the name of a gauge ends in _timestamp_seconds, they show the lowest value instead, so that the part
+// that is furthest behind is visible. Such a gauge must always have a value: 0 for an event that has not happened yet.
+// A pedantic prometheus.Registry refuses metrics that are published after the page was registered.
 //
 // Publish panics if a metric is invalid (see [Metric]), or if a different metric of the Collector already has its name:
 // a metric of the Collector itself, or a published one that has other labels or differs only in _total. Publish

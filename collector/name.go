@@ -18,11 +18,12 @@ const (
 	MaxNameLength = 200
 )
 
-// CleanName returns the name of the resource for name: the name itself, if it is valid UTF-8 of 1 to [MaxNameLength]
-// bytes. Each sequence of invalid bytes becomes one U+FFFD. A longer name is cut at a character and ends in "~" and a
-// hash of the whole name, so that two names with the same beginning remain different. The empty name becomes [Unnamed].
-// The names of views, [Root] and [InboundTotal], get the prefix "_". All other bytes are kept, including newlines and
-// quotes: exporters escape them for their format. Origins, entrances and reasons are cleaned in the same way.
+// CleanName converts name to the name of its resource. If name is valid UTF-8 of 1 to [MaxNameLength] bytes and not the
+// name of a view, CleanName returns it unchanged. Each sequence of invalid bytes becomes one U+FFFD. A longer name is
+// cut at a character and ends in "~" and a hash of the whole name, so that two names with the same beginning remain
+// different. The empty name becomes [Unnamed]. The names of views, [Root] and [InboundTotal], get the prefix "_". All
+// other bytes are kept, including newlines and quotes: exporters escape them for their format. Origins, entrances and
+// reasons are cleaned in the same way.
 //
 //	""               _unnamed
 //	"machine-root"   _machine-root

@@ -36,7 +36,7 @@ func Origin(name string) CallOption { return CallOption{kind: optionOrigin, text
 func Entrance(name string) CallOption { return CallOption{kind: optionEntrance, text: name} }
 
 // Inbound marks a call from outside the process, which is part of [InboundTotal]. Below an inbound call it has no
-// effect, so a request that passes two middlewares counts once. Below an [Outbound] call it counts again.
+// effect, so a request that passes two middlewares counts once. Below an [Outbound] call it has an effect again.
 func Inbound() CallOption { return CallOption{kind: optionInbound} }
 
 // Outbound marks a call that leaves the process. It does not inherit the origin of the call above.
@@ -54,8 +54,9 @@ func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 // Admitted marks a call that was already admitted elsewhere. No limit refuses it, but it counts in all of them.
 func Admitted() CallOption { return CallOption{kind: optionAdmitted} }
 
-// StartedAt sets the start of a call that is entered late. The response time counts from t. The call passes, and is in
-// flight, only from now on, because sealed seconds do not change. A time in the future and the zero time mean now.
+// StartedAt sets the start of a call that began before it is entered. The response time counts from t. The call passes
+// when it is entered, and is in flight from then on, because sealed seconds do not change. If t is in the future or
+// zero, the response time counts from the entry, too.
 func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, at: &t} }
 
 // Passed marks a call whose pass another process has counted: here it is in flight and completes, but does not pass. No

@@ -42,20 +42,21 @@ type Options struct {
 	// series, and prevent one resource with made-up origins from using the memory of the others.
 	MaxOrigins, MaxEntrances int
 	// MaxMemory is the maximum number of bytes of heap for all statistics and limits. If zero, it is
-	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each; or more, if Given,
-	// MaxResources or Windows need more for one busy leaf of each resource. A resource with one leaf (a combination of
-	// resource, origin and entrance) reserves some 19 KB at its first call, with the default Windows. It may use them
-	// later without further checks: a busy resource takes some 16 KB. Without memory for a leaf, a call is recorded for
-	// the resource [Other], and the limits of its own resource apply to it. New names evict idle resources, as for
-	// MaxResources. Origins and entrances of existing resources may use three quarters of the memory; the last quarter
-	// is for new resources. A leaf that takes more than it has reserved, because its response times vary widely or many
-	// goroutines contend for it, reduces the memory for new ones. See [Collector.Memory].
+	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each. If Given, MaxResources
+	// and Windows need more than that for one busy leaf of each resource, the default is what they need. A resource
+	// with one leaf (a combination of resource, origin and entrance) reserves some 19 KB at its first call, with the
+	// default Windows. It may use these bytes later without further checks; a busy resource takes some 16 KB. Without
+	// memory for a leaf, a call is recorded for the resource [Other], and the limits of its own resource apply to it.
+	// New names evict idle resources, as for MaxResources. Origins and entrances of existing resources may use three
+	// quarters of the memory; the last quarter is for new resources. A leaf that takes more than it has reserved,
+	// because its response times vary widely or many goroutines contend for it, reduces the memory for new ones. See
+	// [Collector.Memory].
 	MaxMemory int64
 	// RetireAfter is the time that a leaf must be idle, with no call in flight, until it is retired and its series end.
 	// Its counts stay in every total. The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are
-	// retired only when a new name evicts their resource. Otherwise RetireAfter must be longer than Windows.History, so
-	// that every exporter has read the last seconds of a retired leaf. A resource is retired with its last leaf; a call
-	// through a kept handle registers it again.
+	// retired only when a new name evicts their resource. Otherwise RetireAfter must exceed Windows.History by at least
+	// two seconds, so that every exporter has read the last seconds of a retired leaf. A resource is retired with its
+	// last leaf; a call through a kept handle registers it again.
 	RetireAfter time.Duration
 	// Windows configure the windows and the histogram of every resource.
 	Windows node.Options
@@ -74,10 +75,10 @@ type Options struct {
 	// After is the last second that an earlier process logged or sent. All seconds of this process have later names.
 	// The zero Time means none.
 	After time.Time
-	// Now replaces the clock, for tests and for replays of the past. It times both ends of a call. Several goroutines
-	// may call it. If Now goes back, the time of the Collector stops until Now has caught up. Now is called with locks
-	// held, so it must not use the Collector, panic, or end its goroutine. A prioritized call waits by the machine's
-	// clock even if Now is set.
+	// Now replaces the clock, for tests and for replays of the past. The Collector calls it at the start and the end of
+	// each call. Several goroutines may call it. If Now goes back, the time of the Collector stops until Now has caught
+	// up. Now is called with locks held, so it must not use the Collector, panic, or end its goroutine. A prioritized
+	// call waits by the machine's clock even if Now is set.
 	Now func() time.Time
 }
 

@@ -24,11 +24,11 @@ type Completed struct {
 }
 
 // Record records a completed call, for callers that learn of calls when they end. The call passes and completes in the
-// current second, as one atomic change. The time when it was in flight is unknown, so it does not count in concurrency.
-// It is at the top of the call tree. No limit refuses it; QPS limits count it. The options are those of
-// [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect. Record costs as much as Enter
-// and Exit minus one reading of the clock, and allocates nothing for a registered name. A nil Collector records
-// nothing.
+// current second, as one atomic change. The Collector does not know when the call was in flight, so the call does not
+// count in concurrency. The call is at the top of the call tree. No limit refuses the call, but QPS limits count it.
+// The options are those of [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect.
+// Record costs as much as Enter and Exit minus one reading of the clock, and allocates nothing for a registered name. A
+// nil Collector records nothing.
 func (c *Collector) Record(name string, e Completed, opts ...CallOption) {
 	if c == nil {
 		return

@@ -32,7 +32,8 @@ func (c *Collector) Resource(name string) *Resource {
 // A step that finds its result changed by another goroutine starts over: the resource was retired (makeLeaf returns
 // nil), or the leaf was (leaf.enter returns errMoved).
 
-// resourceFor looks up or registers a resource. If given is false, the name is only earned.
+// resourceFor looks up or registers a resource. If given is true, the name is from code and becomes given; if false, it
+// is from a request and only earned.
 func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource).markGiven(given)
@@ -90,7 +91,8 @@ func (c *Collector) register(name string, given bool) *Resource {
 		}
 		return c.ensureOther()
 	}
-	// Another resource has recorded calls of this name. Hold the lock until such calls find the new resource.
+	// Another resource may have recorded calls of this name so far. Hold the lock until byName has the new resource, so
+	// that all later calls of the name find it.
 	c.overflowLimiters.mu.Lock()
 	defer c.overflowLimiters.mu.Unlock()
 	r := c.newResource(name)
@@ -194,7 +196,7 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	if r.dead.Load() {
 		return nil
 	}
-	// Look it up again: since the lookup without the lock, another call may have created the leaf or used the last
+	// Look up the leaf again: since the lookup without the lock, another call may have created it or used the last
 	// slot.
 	s := c.location(r, up, o)
 	if s.leaf == nil {

@@ -13,8 +13,8 @@ import (
 // Resource counts the calls of one resource: an endpoint, a query, a client. Get it from [Collector.Resource] and keep
 // it. A nil *Resource records nothing and reads as idle. A Resource is safe for concurrent use.
 //
-// A call that enters through a Resource has no origin, and the context [DefaultEntrance], except with
-// [Resource.EnterContext]. Use [Collector.Enter] to set them.
+// A call that enters through a Resource has no origin, and its entrance is [DefaultEntrance]. To set an origin or an
+// entrance, use [Resource.EnterContext] or [Collector.Enter].
 type Resource struct {
 	// Every call reads the next three fields, which start a cache line.
 	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before the first use and after retirement
@@ -47,8 +47,8 @@ func (r *Resource) Name() string {
 }
 
 // Enter records the start of a call: it passes, and is in flight until [Entry.Exit]. It costs one reading of the
-// monotonic clock and one atomic addition. Exit costs another reading and a lock that is almost never contended. Both
-// allocate memory only when the resource first needs it; the resource then keeps the memory.
+// monotonic clock and one atomic addition. Exit costs another reading and a lock that is almost never contended. Enter
+// and Exit allocate memory only for the resource, when it first needs the memory; the resource then keeps it.
 //
 //	e := r.Enter()
 //	…
@@ -197,8 +197,8 @@ func (r *Resource) View() View {
 	return View{&r.generation}
 }
 
-// Origins iterates over the origins of the resource with their views, sorted. Calls without an origin have the empty
-// origin. Every call is in exactly one of them.
+// Origins iterates over the origins of the resource with their views, sorted by name. Calls without an origin have the
+// empty origin. Every call of the resource is in exactly one of these views.
 func (r *Resource) Origins() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {
@@ -218,8 +218,9 @@ func (r *Resource) Origins() iter.Seq2[string, View] {
 	}
 }
 
-// Entrances iterates over the entrances in whose context the resource was called, with their views, sorted. Every call
-// is in exactly one of them.
+// Entrances iterates over the entrances through which the resource was called, sorted by name. The View of an entrance
+// covers the calls of the resource in the context of that entrance. Every call of the resource is in exactly one of
+// these views.
 func (r *Resource) Entrances() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {
@@ -234,8 +235,8 @@ func (r *Resource) Entrances() iter.Seq2[string, View] {
 }
 
 // Blocks iterates over the number of refused calls by reason: the limit that refused them, or the reason passed to
-// Block. There are at most 16 reasons; all further ones share [Other]. A resource without refused calls yields
-// [Unspecified] with 0.
+// Block. There are at most 16 reasons: the last one, [Other], covers all reasons after the first fifteen. A resource
+// without refused calls yields [Unspecified] with 0.
 func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil && !r.now().blocks.each(yield) {

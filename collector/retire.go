@@ -83,9 +83,9 @@ func (c *Collector) sweep(n int) {
 	c.swept.Store(open)
 }
 
-// retire retires the leaves of a resource that recorded nothing in the second with the index since or later, and then
-// the parts of the resource that are empty. It holds mu for a portion of the leaves at a time, and not while it adds up
-// their counts.
+// retire retires the idle leaves of a resource, and then the parts of the resource that are empty. A leaf is idle if it
+// recorded nothing in the second with the index since or later. retire locks mu for one portion of the leaves at a
+// time, and unlocks it while the views add the counts of the retired leaves to their totals.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
@@ -108,8 +108,8 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 }
 
-// retire retires the idle leaves among some, which are leaves of the node. It returns the views of the resource that
-// include the retired leaves. The collector's mu must be held.
+// retire retires the idle leaves in the list some, a portion of the leaves of the node. It returns the views of the
+// resource that include the retired leaves. The collector's mu must be held.
 func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
@@ -186,7 +186,7 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// Every retired leaf has been idle since then, whatever the reason of its retirement.
+		// Every retired leaf has been idle since this second, whether a sweep or an eviction retired it.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
 			e.view.Remove(since)
@@ -216,7 +216,7 @@ type idleResource struct {
 // any reports whether a name may evict one of the resources.
 func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// setIdle replaces c.idle by the resources of list that were not used in the second with the index since or later.
+// setIdle replaces c.idle with the resources of list that were last used before the second with the index since.
 func (c *Collector) setIdle(list []idleResource, since int64) {
 	list = filter(list, func(r idleResource) bool { return r.last < since })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })
@@ -239,8 +239,8 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the second since which a resource must have been idle before it is evicted. Every reader has then
-// had time to read its last seconds.
+// idleSince returns the index of a second; open is the index of the open second. A resource may be evicted only if it
+// was last used before the second that idleSince returns. Every reader has then had time to read its last seconds.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }

@@ -108,8 +108,8 @@ func withTrace(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, traceKey{}, id)
 }
 
-// slot holds the frame of a call in flight with a context, from its start to its end. The list of calls thus costs a
-// call two atomic stores and no lock, and retains no call that has ended.
+// slot holds the frame of a call that was entered with a context, from the start of the call to its end. To be listed,
+// a call needs two atomic stores and no lock. A slot retains no call that has ended.
 type slot = atomic.Pointer[frame]
 
 // slotShard fills a cache line. A goroutine chooses a shard by the address of its stack: the shard is then usually in

@@ -18,10 +18,10 @@ const (
 )
 
 // TreeNode is a node of the call tree: the root, an entrance below it, or a resource in the context of an entrance
-// (Sentinel's DefaultNode) below each of its callers. A resource has one node in each context, which is the child of
-// all its callers, and its own child if it calls itself. The tree is therefore a graph, and a program that prints it
-// must limit the depth. A TreeNode is safe for concurrent use, and its methods show the current tree. A nil *TreeNode,
-// as of a nil Collector, is idle and has no children.
+// (Sentinel's DefaultNode) below each of its callers. A resource has one node in each context. The node is a child of
+// each of its callers in the context, and its own child if the resource calls itself. The tree is therefore a graph,
+// and a program that prints it must limit the depth. A TreeNode is safe for concurrent use, and its methods show the
+// current tree. A nil *TreeNode, as of a nil Collector, is idle and has no children.
 //
 //	machine-root
 //	  web                       entrance
@@ -32,8 +32,8 @@ const (
 //	  jobs                      another entrance
 //	    load user               another node of the same resource
 //
-// Edges are made when a call first takes them, without a check on later calls: see edgeMissing. Retirement removes
-// nodes without leaves and gives their children to the entrance: see unlink.
+// The first call from one node to another makes the edge; later calls find the edge and check nothing else: see
+// edgeMissing. Retirement removes nodes without leaves and gives their children to the entrance: see unlink.
 type TreeNode struct {
 	generation // its resource is nil for the root and for entrances
 	name       string

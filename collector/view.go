@@ -72,8 +72,8 @@ func (v View) Last(n int) []node.MetricNode {
 }
 
 // Histogram sets h to the histogram of the response times in the sealed seconds that start in [from, to) by the wall
-// clock. It reports whether h covers all of them: none is still open, and none is older than the histograms that are
-// kept; see [Collector.Histograms].
+// clock. It reports whether h covers the whole interval. It reports false if a second of the interval is still open, or
+// is older than the histograms that are kept; see [Collector.Histograms].
 func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	n, now := v.read()
 	if n == nil {
@@ -85,10 +85,10 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	return n.Histogram(line.IndexAtOrAfter(from), line.IndexAtOrAfter(to), h)
 }
 
-// Node returns the [node.View] that v reads. Its methods take indexes of the timeline, for exporters that read many
-// views at one [Boundary]. The result does not follow the name, so call Node again rather than keep it. After
-// retirement and before the next call, Node returns the retired view, or nil if the View never had one. The Node of a
-// resource of a [Boundary] is never nil.
+// Node returns the [node.View] that v reads. The methods of the node.View take indexes of the timeline, for exporters
+// that read many views at one [Boundary]. The result does not follow the name, so call Node again rather than keep it.
+// After retirement and before the next call, Node returns the retired view, or nil if the View never had one. The Node
+// of a resource of a [Boundary] is never nil.
 func (v View) Node() *node.View {
 	g := v.generation
 	if g == nil {
@@ -126,8 +126,8 @@ func (v View) read() (n *node.View, now leap.Reading) {
 //	View -> generation 1 (dead) -- next() --> generation 2 (the current one)
 //	        view: last counts                 view: counts since the name was used again
 //
-// Each generation finds the current one by its name, not by a chain. A View that was kept for long therefore costs only
-// one more lookup, and retains one generation.
+// Each generation finds the current one by its name, not by a chain. To read a View that was kept for a long time
+// therefore costs only one more lookup, and such a View retains only one generation.
 type generation struct {
 	c        *Collector
 	view     *node.View
