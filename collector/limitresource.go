@@ -29,7 +29,8 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 }
 
 // setLimits sets the limits of the resource. The parameter limits must be the result of [ruleSet.forName] for its name.
-// It locks the limiter before it reads the leaves, and therefore misses no call. The collector's mu must be held.
+// setLimits locks the limiter before it reads the leaves, and therefore misses no call. The collector's mu must be
+// held.
 func (r *Resource) setLimits(limits []Limit) {
 	rules, used := limits, len(limits) > 0
 	if r.fallback.Load() { // patterns limit each name separately, including the name of the resource itself
