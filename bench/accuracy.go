@@ -11,19 +11,19 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Window is something that counts calls and says how many there were in the last second, or what it takes for that.
+// Window counts calls and reports the number of calls in the last second, or its approximation of this number.
 type Window struct {
 	// Add counts one call at the reading now.
 	Add func(now time.Duration)
 	// Read is the number of calls in the last second.
 	Read func(now time.Duration) int64
-	// Close gives back what New took from the process; nil if that is nothing.
+	// Close releases the process-wide state that New changed. It is nil if New changed none.
 	Close func()
 }
 
-// Subject is a way to count calls in a window that can be told the time.
+// Subject is an implementation of a window whose clock can be set.
 type Subject struct {
-	// Name names the way, and what is read.
+	// Name identifies the implementation and the value that is read.
 	Name string
 	// New makes an empty window. Only one may be in use at a time.
 	New func() (Window, error)
@@ -55,8 +55,9 @@ const (
 // baseReading is a full second long after every epoch.
 const baseReading = 1_000_000 * time.Second
 
-// BurstRead is the highest reading of a window that sees a burst and is read every 10 ms: the truth is BurstCalls. The
-// burst begins at each twentieth of a second in turn; what is returned is the reading where it fits worst.
+// BurstRead returns the highest reading of a window during a burst. The window is read every 10 ms, and the correct
+// reading is BurstCalls. BurstRead repeats the burst with a start at each twentieth of a second, and returns the
+// reading with the largest error.
 func BurstRead(s Subject) (int64, error) {
 	worst := int64(BurstCalls)
 	for offset := time.Duration(0); offset < time.Second; offset += 50 * time.Millisecond {
@@ -106,7 +107,7 @@ func SteadyRead(s Subject) (int64, error) {
 	return lowest, nil
 }
 
-// simple is one of the simple windows.
+// simple adapts a simple window to [Window].
 func simple(w interface {
 	Enter(now time.Duration)
 	Exit(now, rt time.Duration)
@@ -122,7 +123,7 @@ func simple(w interface {
 	}
 }
 
-// statistic is windowstat on a clock that follows what it is told.
+// statistic returns windowstat as a [Window], on a clock that follows the given time.
 func statistic(read func(*node.View, *leap.Timeline, time.Duration) int64) (Window, error) {
 	latest := baseReading
 	line := leap.NewTimeline(leap.Clock{
@@ -162,7 +163,7 @@ func lastPeak(v *node.View, line *leap.Timeline, now time.Duration) int64 {
 	return m.PassPeak
 }
 
-// toldClock is a clock for Sentinel that says what it is told.
+// toldClock is a clock for Sentinel that returns the time it was set to.
 type toldClock struct {
 	util.RealClock
 	now time.Duration

@@ -6,7 +6,8 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// What each window gets wrong, to the call. The truth is 1,200 in the burst and 1,000 in each second.
+// TestWindowsReadBurstsAndSteadyLoad checks the exact reading of each window. The correct readings are 1,200 in the
+// burst and 1,000 in each second.
 func TestWindowsReadBurstsAndSteadyLoad(t *testing.T) {
 	for name, want := range map[string]struct{ burst, steady int64 }{
 		// Buckets of half a second see a burst to their length; the open bucket blurs the reading.
@@ -14,11 +15,11 @@ func TestWindowsReadBurstsAndSteadyLoad(t *testing.T) {
 		"sentinel-golang-node": {1100, 501},
 		"sentinel-ring":        {1100, 501},
 		"sub-window-list":      {1100, 501},
-		// What is complete is exact.
+		// Complete seconds are exact.
 		"windowstat-last-second": {600, 1000},
 		"windowstat-peak":        {1100, 1000},
 		"second-map":             {600, 1000},
-		// A fixed window has forgotten what was before its boundary.
+		// A fixed window does not remember calls before its boundary.
 		"fixed-window": {600, 1},
 	} {
 		s := subject(t, name)
@@ -48,7 +49,7 @@ func subject(t *testing.T, name string) bench.Subject {
 	return bench.Subject{}
 }
 
-// BenchmarkAccuracy reports what each window makes of a burst and of a steady load.
+// BenchmarkAccuracy reports the reading of each window for a burst and for a steady load.
 func BenchmarkAccuracy(b *testing.B) {
 	for _, s := range bench.Subjects() {
 		b.Run(s.Name, func(b *testing.B) {

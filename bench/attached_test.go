@@ -35,11 +35,14 @@ const (
 	callers   = 4                // goroutines that wake up each millisecond and make their part of the calls
 )
 
-// BenchmarkAttached reports what every way out costs a service under a paced load, beside the same service without one, in
-// turns: the page of metrics and a cursor of seconds are scraped, there are a metric log, a viewer of the live page, a push of
-// every second, and a sampler. Scraper, viewer and server are a process of their own, so that what they use is not counted.
-// The same goroutines make the calls and report how late they wake up: the median of the quantiles of each second, in which what
-// is done once a second shows, and no single second in which something else had the processors.
+// BenchmarkAttached reports the cost of all exporters together for a service under a paced load. It compares the
+// service with the same service without exporters, in turns. The exporters are the metrics page and a cursor of
+// seconds, which are both scraped, a metric log, a viewer of the live page, a push of every second, and a sampler.
+// Scraper, viewer and server run in a separate process, so their usage does not count.
+//
+// The same goroutines make the calls and report how late they wake up. The result is the median of the quantiles of
+// each second. Work that is done once a second shows in this median, but a single second in which another program had
+// the processors does not.
 func BenchmarkAttached(b *testing.B) {
 	for _, resources := range []int{1000, many} {
 		b.Run(fmt.Sprintf("%d-resources", resources), func(b *testing.B) {
@@ -140,7 +143,7 @@ func clients() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// spent is what a service used in each of its turns, by unit.
+// spent holds the resources that a service used in each of its turns, by unit.
 type spent map[string][]float64
 
 func (s spent) add(unit string, v float64) { s[unit] = append(s[unit], v) }
@@ -192,8 +195,8 @@ func (s spent) measure(b *testing.B, c *collector.Collector, resources int) {
 	s.add("peak-MiB", peak/(1<<20))
 }
 
-// callPaced makes the calls of one of the callers, and records how late it wakes up, and what calls take. Each is in flight for
-// some milliseconds.
+// callPaced makes the calls of one caller, and records how late the caller wakes up and how long calls take. Each call
+// is in flight for some milliseconds.
 func callPaced(handles []*collector.Resource, caller int, late *[]float64, call *hdrhistogram.Histogram, measured, done *atomic.Bool) {
 	picks := bench.Picks(len(handles))
 	next, calls := caller*len(picks)/callers, len(handles)*callsEach/callers/1000

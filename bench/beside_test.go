@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// BenchmarkBeside compares windowstat with itself: what a thing costs with what a simpler one costs, in turns so short
-// that the machine is the same for both.
+// BenchmarkBeside compares windowstat with itself: the cost of an operation with the cost of a simpler operation. The
+// two take turns that are short enough for the machine to be in the same state in both.
 func BenchmarkBeside(b *testing.B) {
 	call := func(name string, list []bench.Rival) func(b *testing.B) func() {
 		var rec bench.Recorder
@@ -84,14 +84,15 @@ func BenchmarkBeside(b *testing.B) {
 	}
 }
 
-// turns are what something took in each turn, what it is compared with took, and the ratios of the two.
+// turns holds the time of the measured operation in each turn, the time of the operation that it is compared with, and
+// their ratios.
 type turns struct{ ours, other, ratio []float64 }
 
 func (t *turns) add(ours, other float64) {
 	t.ours, t.other, t.ratio = append(t.ours, ours), append(t.other, other), append(t.ratio, ours/other)
 }
 
-// report reports the medians: a turn in which the machine did something else does not count.
+// report reports the medians, so that single turns disturbed by other work on the machine do not count.
 func (t *turns) report(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(median(t.ours), "ns/op")
@@ -103,7 +104,7 @@ func median(list []float64) float64 {
 	return slices.Sorted(slices.Values(list))[len(list)/2]
 }
 
-// each calls f so many times, and returns what a call took in nanoseconds.
+// each calls f the given number of times and returns the nanoseconds per call.
 func each(times int, f func()) float64 {
 	start := bench.Now()
 	for range times {
@@ -112,12 +113,12 @@ func each(times int, f func()) float64 {
 	return float64(bench.Now()-start) / float64(times)
 }
 
-// BenchmarkRegister compares what each of the last of 10,000 resources takes to register, its first call included, with
-// what each of the first ones does.
+// BenchmarkRegister compares the time to register each of the last of 10,000 resources, including its first call, with
+// the time to register each of the first resources.
 func BenchmarkRegister(b *testing.B) {
 	const (
 		first, last = 200, 100
-		collectors  = 7 // of which the median counts, at least
+		collectors  = 7 // minimum; the median counts
 	)
 	names := bench.Names(many)
 	for _, way := range []struct {

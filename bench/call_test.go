@@ -12,7 +12,7 @@ import (
 // many is how many resources a large service has.
 const many = 10_000
 
-// BenchmarkCall is one finished request after the other, all to one resource.
+// BenchmarkCall measures finished requests to one resource, one after the other.
 func BenchmarkCall(b *testing.B) {
 	eachRival(b, bench.Rivals(), 1, serial)
 }
@@ -22,7 +22,7 @@ func BenchmarkCallParallel(b *testing.B) {
 	eachRival(b, bench.Rivals(), 1, parallel)
 }
 
-// BenchmarkLimit is one finished request after the other, all to one resource, whose limit lets every one through.
+// BenchmarkLimit measures finished requests, one after the other, to one resource whose limit admits all of them.
 func BenchmarkLimit(b *testing.B) {
 	eachRival(b, bench.Limiters(bench.NeverReached), 1, serial)
 }
@@ -73,8 +73,8 @@ func BenchmarkCall10000Parallel(b *testing.B) {
 	})
 }
 
-// eachRival runs a benchmark with each rival, on n resources that are in use. They are made when the benchmark first
-// runs, not for each length it is tried with.
+// eachRival runs a benchmark with each rival, on n resources in use. The resources are created when the benchmark first
+// runs, and reused for each number of iterations.
 func eachRival(b *testing.B, rivals []bench.Rival, n int, run func(b *testing.B, call func(int))) {
 	for _, r := range rivals {
 		var rec bench.Recorder

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// vectors are the metrics that a service instruments its calls with: a counter of passes, a gauge of what is in
-// flight, and a histogram whose count is the completions. client_golang has no windows.
+// vectors holds the metrics of an instrumented service: a counter of passes, a gauge of calls in flight, and a
+// histogram whose count is the number of completions. client_golang has no windows.
 type vectors struct {
 	registry *prometheus.Registry
 	pass     *prometheus.CounterVec

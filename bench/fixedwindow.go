@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Cell is what the simple windows count in a stretch of time.
+// Cell holds the counts of the simple windows for a period of time.
 type Cell struct {
 	Pass, Complete int64
 	RTSum          time.Duration
@@ -17,11 +17,10 @@ func (c *Cell) add(o Cell) {
 	c.RTSum += o.RTSum
 }
 
-// FixedWindow counts calls in one window that begins anew when it is over: the counter of the simplest rate limiters.
-// The window before is kept, so that there is one complete one to read. Everything is behind one lock.
+// FixedWindow counts calls in one window that is reset at its end, as the simplest rate limiters do. It keeps the
+// previous window, so that a complete window can be read. One lock guards everything.
 //
-// What it gets wrong: a burst across the boundary is seen as two bursts of half the size, and just after the boundary
-// it has seen nothing.
+// Errors: it reads a burst across the boundary as two bursts of half the size, and reads zero just after the boundary.
 type FixedWindow struct {
 	mu       sync.Mutex
 	length   time.Duration
@@ -62,7 +61,7 @@ func (w *FixedWindow) Exit(now, rt time.Duration) {
 	w.mu.Unlock()
 }
 
-// Sum is what was counted in the window of the reading now.
+// Sum returns the counts in the window of the reading now.
 func (w *FixedWindow) Sum(now time.Duration) Cell {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,9 +7,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// newHDR keeps the response times from 1 µs to a minute to one significant digit, which is about as fine as
-// windowstat's native buckets. It needs a lock around it. It records completions only: no passes, nothing in flight,
-// no windows.
+// newHDR records the response times from 1 µs to a minute to one significant digit, which is about as fine as
+// windowstat's native buckets. It needs a lock. It records completions only: no passes, no calls in flight, no windows.
 func newHDR(names []string) (Recorder, error) {
 	type locked struct {
 		mu sync.Mutex

@@ -11,15 +11,15 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// How hot a resource is made: as many goroutines as a large machine has processors, for so long. There need not be as many
-// processors; Go is told that there are.
+// The load that makes a resource hot: as many goroutines as a large machine has processors, for the given time. The
+// machine may have fewer processors; the benchmark sets GOMAXPROCS.
 const (
 	processors = 64
 	heat       = 200 * time.Millisecond
 )
 
-// BenchmarkHot reports how much memory a hot resource takes, and how long a call takes that turns its bucket: calls that come
-// meanwhile wait for it.
+// BenchmarkHot reports the memory of a hot resource, and the time of a call that turns the bucket of the resource.
+// Concurrent calls wait for this call.
 func BenchmarkHot(b *testing.B) {
 	b.Run("memory", func(b *testing.B) {
 		const resources = 32

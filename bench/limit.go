@@ -14,8 +14,8 @@ import (
 // NeverReached is a limit that no benchmark reaches.
 const NeverReached = 1 << 40
 
-// Limiters are ways to let a call through or not, and to record it: windowstat's handle without a limit, to compare
-// with, and those that allow count calls a second for each resource. Their Call panics if the call is refused.
+// Limiters are ways to admit or refuse a call, and to record it: windowstat's handle without a limit, for comparison,
+// and limiters that allow count calls a second for each resource. Their Call panics if the call is refused.
 func Limiters(count int64) []Rival {
 	return []Rival{
 		{"windowstat-without-limit", "a limit", newWindowstat},
@@ -83,7 +83,7 @@ func NewConcurrency(origins int, count int64) (Recorder, error) {
 	}, c.SetLimits([]collector.Limit{{Resource: "*", Grade: collector.Concurrency, Count: count}})
 }
 
-// newRate asks a token bucket of golang.org/x/time/rate, and records what it lets through with windowstat's handle.
+// newRate checks a token bucket of golang.org/x/time/rate, and records the admitted calls with windowstat's handle.
 func newRate(names []string, count int64) (Recorder, error) {
 	_, list, err := resources(names)
 	limiters := make([]*rate.Limiter, len(names))
@@ -102,8 +102,8 @@ func newRate(names []string, count int64) (Recorder, error) {
 	}, err
 }
 
-// newSentinelRule is newSentinelEntry with a flow rule for each resource, whose default controller refuses what is
-// too much.
+// newSentinelRule is newSentinelEntry with a flow rule for each resource. The default controller of the rule refuses
+// the excess calls.
 func newSentinelRule(names []string, count int64) (Recorder, error) {
 	rec, err := sentinelEntries(names)
 	if err != nil {

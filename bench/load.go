@@ -12,11 +12,12 @@ type Recorder struct {
 	// Call records one finished request to resource i. Its response time is the difference of two readings of the
 	// clock that Call makes.
 	Call func(i int)
-	// Took records one finished request to resource i that took rt. It is nil where a rival cannot be told.
+	// Took records one finished request to resource i that took rt. It is nil if the rival does not accept a response
+	// time.
 	Took func(i int, rt time.Duration)
 	// Warm is set if a resource must be in use over the end of a second until it has all that a call needs.
 	Warm bool
-	// Keep is what a service keeps besides what Call needs: the registry.
+	// Keep holds the parts of a service that Call does not need, that is, the registry.
 	Keep any
 	// Close gives back what New took from the process; nil if that is nothing.
 	Close func()
@@ -24,9 +25,9 @@ type Recorder struct {
 
 // Rival is a way to record calls.
 type Rival struct {
-	// Name names the rival in results: the library, and the way in which it is used.
+	// Name identifies the rival in results: the library and the API that is used.
 	Name string
-	// Lacks is what it does not record of a request, or of what windowstat keeps.
+	// Lacks lists the parts of a request, and of windowstat's statistics, that the rival does not record.
 	Lacks string
 	// New makes a resource for each name.
 	New func(names []string) (Recorder, error)

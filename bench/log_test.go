@@ -12,10 +12,10 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// behind is how many seconds whoever catches up was away.
+// behind lists the lengths in seconds of an absence before a component catches up.
 var behind = []int{60, 900, 3500}
 
-// BenchmarkLogBehind reports what a row of the metric log takes a Writer that was away for some seconds.
+// BenchmarkLogBehind reports the time per row of the metric log for a Writer that catches up after an absence.
 func BenchmarkLogBehind(b *testing.B) {
 	const resources, writers = 100, 5
 	for _, seconds := range behind {
@@ -28,7 +28,7 @@ func BenchmarkLogBehind(b *testing.B) {
 					logs = append(logs, newWriter(b, s))
 				}
 				advance(b, s, 1)
-				for _, w := range logs { // its files are there, as those of a log that has fallen behind
+				for _, w := range logs { // its files exist, as in a log that needs to catch up
 					flush(b, w)
 				}
 				advance(b, s, seconds)
@@ -44,7 +44,7 @@ func BenchmarkLogBehind(b *testing.B) {
 	}
 }
 
-// BenchmarkHistoryBehind reports what each second of a resource takes that is read from the history.
+// BenchmarkHistoryBehind reports the time per second of a resource that is read from the history.
 func BenchmarkHistoryBehind(b *testing.B) {
 	const resources = 100
 	for _, seconds := range behind {
@@ -83,7 +83,7 @@ func BenchmarkLogSecond(b *testing.B) {
 		for range 5 {
 			advance(b, s, 1)
 			s.Collector.Seal()
-			runtime.GC() // what the calls left
+			runtime.GC() // collect the garbage of the calls
 			ns, n := cost(func() { flush(b, w) })
 			times, allocations = append(times, ns), append(allocations, n)
 		}
@@ -102,7 +102,7 @@ func newService(b *testing.B, t bench.Traffic) *bench.Service {
 	return s
 }
 
-// advance lets a service go on for some seconds.
+// advance runs a service for the given number of seconds.
 func advance(b *testing.B, s *bench.Service, seconds int) {
 	b.Helper()
 	if err := s.Go(seconds); err != nil {

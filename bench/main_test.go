@@ -11,7 +11,8 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// TestMain prepares sentinel-golang, and says in the output of benchmarks what is measured, for program report.
+// TestMain initializes sentinel-golang, and prints the measured versions with the output of benchmarks, for command
+// report.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if os.Getenv(clientsOf) != "" {

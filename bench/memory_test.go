@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Memory is measured over so many resources, and over fewer of those that are long in use.
+// The number of resources in memory benchmarks, and the smaller number for resources that are in use for a long time.
 const (
 	measured     = 2000
 	measuredLong = 200
@@ -63,7 +63,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// reportBytes reports how much the heap grows, by resource, from what made returns.
+// reportBytes reports the heap growth per resource caused by the value that made returns.
 func reportBytes(b *testing.B, name string, resources int, made func(b *testing.B) any) {
 	b.Run(name, func(b *testing.B) {
 		var sum float64
@@ -193,8 +193,8 @@ func fill(c *collector.Collector, clock *time.Time, length time.Duration) {
 	}
 }
 
-// BenchmarkHistory reports what the history takes for each resource and busy second. It has no histograms; the minute
-// window, which has them, is not part of it.
+// BenchmarkHistory reports the memory of the history for each resource and busy second. The history has no histograms;
+// the minute window, which has them, is not part of it.
 func BenchmarkHistory(b *testing.B) {
 	const (
 		resources = 40
@@ -202,7 +202,7 @@ func BenchmarkHistory(b *testing.B) {
 		minutes   = 10
 	)
 	b.Run("windowstat", func(b *testing.B) {
-		// Both do the same for as long; one forgets all but the last minute.
+		// Both services run the same load for the same time; one keeps only the last minute.
 		with := func(history time.Duration) float64 {
 			before := heap()
 			s, err := bench.NewService(bench.Traffic{Resources: resources, Seconds: 60 * (minutes + 1), Calls: calls, History: history})
@@ -222,8 +222,8 @@ func BenchmarkHistory(b *testing.B) {
 	})
 }
 
-// BenchmarkMemoryOfMadeUpNames reports the heap of a service with the default options after eleven minutes, in which
-// clients called 100,000 made-up names from as many made-up origins in every second.
+// BenchmarkMemoryOfMadeUpNames reports the heap of a service with the default options after eleven minutes. In every
+// second, clients call 100,000 invented names from as many invented origins.
 func BenchmarkMemoryOfMadeUpNames(b *testing.B) {
 	const (
 		names   = 100_000

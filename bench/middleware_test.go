@@ -22,7 +22,7 @@ import (
 
 const route = "GET /users/{id}"
 
-// middleware is one way to count the requests of a net/http service, which handles them with a ServeMux.
+// middleware is a way to count the requests of a net/http service that uses a ServeMux.
 type middleware struct {
 	name string
 	wrap func(b *testing.B, mux *http.ServeMux, h http.Handler) http.Handler
@@ -84,7 +84,8 @@ func (w *nowhere) Header() http.Header         { return w.header }
 func (w *nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (w *nowhere) WriteHeader(int)             {}
 
-// BenchmarkMiddleware is one request after the other to a handler that answers with a status, through a mux that routes it.
+// BenchmarkMiddleware measures requests, one after the other, to a handler that responds with a status, through a mux
+// that routes them.
 func BenchmarkMiddleware(b *testing.B) {
 	for _, m := range middlewares {
 		b.Run(m.name, func(b *testing.B) {
@@ -98,8 +99,9 @@ func BenchmarkMiddleware(b *testing.B) {
 	}
 }
 
-// BenchmarkMiddlewareBeside compares what a handler is wrapped in with the context path that it is made of, in turns; and
-// with that and the copy of the request that carries the context, which net/http asks for.
+// BenchmarkMiddlewareBeside compares the middleware around a handler with the context path that it is built on, in
+// turns. It also compares the middleware with the context path plus the copy of the request that carries the context,
+// which net/http requires.
 func BenchmarkMiddlewareBeside(b *testing.B) {
 	c := counting(b)
 	w, r := &nowhere{header: http.Header{}}, httptest.NewRequest(http.MethodGet, "/users/7", nil)

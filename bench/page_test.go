@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// format is what a client accepts.
+// format is an exposition format and the Accept header that requests it.
 type format struct{ name, accept string }
 
 var (
@@ -23,7 +23,7 @@ var (
 	openMetrics = format{"openmetrics", "application/openmetrics-text;version=1.0.0"}
 )
 
-// traffic is what so many resources did in the last minute, which is all that a page looks back on.
+// traffic is the load of the given number of resources in the last minute. A page reads no older seconds.
 func traffic(resources int) bench.Traffic {
 	return bench.Traffic{Resources: resources, Seconds: 60, Calls: 2}
 }
@@ -43,9 +43,9 @@ func BenchmarkSecondsPage(b *testing.B) {
 	besidePages(b, bench.SecondsPages(), 1000, "/metrics/seconds?"+bench.SecondsQuery, plainText)
 }
 
-// besidePages compares windowstat's page with another, in turns, without gzip. A page takes so long that the machine is
-// not the same for two benchmarks, one after the other. Both have been asked for once before, so that buffers are as
-// large as they get. They share a heap, in which each pays for its garbage.
+// besidePages compares windowstat's page with another page, in turns, without gzip. A page takes so long that the state
+// of the machine would change between two consecutive benchmarks. Both pages are requested once before, so their
+// buffers have reached their final size. They share a heap, and each pays for its own garbage.
 func besidePages(b *testing.B, pages []bench.Page, resources int, target string, formats ...format) {
 	const atLeast = 3 // turns
 	var ours, other http.Handler
@@ -139,7 +139,7 @@ func (c *client) Write(b []byte) (int, error) {
 
 func (c *client) WriteHeader(status int) { c.status = status }
 
-// Pages that are measured beside each other show the same samples with the same values.
+// Pages that are compared with each other export the same samples with the same values.
 func TestPagesShowTheSame(t *testing.T) {
 	const resources = 5
 	for name, c := range map[string]struct {
@@ -171,7 +171,7 @@ func TestPagesShowTheSame(t *testing.T) {
 	}
 }
 
-// samples are the samples of the resources on a page. An empty label is none.
+// samples returns the samples of the resources on a page. An empty label is treated as absent.
 func samples(t *testing.T, p bench.Page, resources int, target string) map[string]float64 {
 	t.Helper()
 	rec := httptest.NewRecorder()

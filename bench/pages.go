@@ -14,11 +14,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// Page is a way to show what is known about a [Service] to Prometheus.
+// Page is a way to export a [Service] to Prometheus.
 type Page struct {
 	// Name names it in results.
 	Name string
-	// Lacks is what it does not show, or do, that windowstat does.
+	// Lacks lists the values and features of windowstat that the page does not have.
 	Lacks string
 	// New makes the page. Whether it keeps the service or only the figures is its own affair.
 	New func(*Service) (http.Handler, error)
@@ -63,7 +63,7 @@ func inRegistry(c prometheus.Collector) (http.Handler, error) {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true}), r.Register(c)
 }
 
-// runtimeMetrics are what both pages have besides: the Go runtime and the process.
+// runtimeMetrics returns the additional metrics of both pages: the Go runtime and the process.
 func runtimeMetrics() (*prometheus.Registry, error) {
 	r := prometheus.NewRegistry()
 	return r, errors.Join(
@@ -72,8 +72,8 @@ func runtimeMetrics() (*prometheus.Registry, error) {
 	)
 }
 
-// newVectorPage has a counter, gauge or histogram of client_golang for each series that windowstat shows, with the same
-// value. They were set before, as a service does while it runs; nothing but them is kept.
+// newVectorPage has a counter, gauge or histogram of client_golang for each series that windowstat exports, with the
+// same value. The values are set before, as a service sets them while it runs. The page keeps no other data.
 func newVectorPage(s *Service) (http.Handler, error) {
 	families, err := families(s)
 	if err != nil {

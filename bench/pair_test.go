@@ -8,9 +8,9 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// BenchmarkPair reports what a call takes to a resource that two goroutines call at once: of many fresh resources, each with
-// goroutines of its own, because how well two of them get along with each other depends on where they are. Resources of
-// windowstat and of a rival take turns.
+// BenchmarkPair reports the time of a call to a resource that two goroutines call concurrently. It uses many fresh
+// resources, each with its own two goroutines, because the contention between two goroutines depends on where they run.
+// Resources of windowstat and of a rival take turns.
 func BenchmarkPair(b *testing.B) {
 	const resources = 24
 	rivals := bench.Rivals()

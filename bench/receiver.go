@@ -30,16 +30,16 @@ func NewReceiver() *Receiver {
 	return r
 }
 
-// URL is where it is.
+// URL returns the address of the Receiver.
 func (r *Receiver) URL() string { return r.server.URL }
 
-// Close ends it.
+// Close shuts down the Receiver.
 func (r *Receiver) Close() { r.server.Close() }
 
-// Push pushes the second of a service that comes next, and returns how long it took from the second's end until the Receiver
-// had it all, sealing included. Some seconds without a call follow it.
+// Push pushes the next second of a service. It returns the time from the end of the second until the Receiver had all
+// of it, sealing included. Some seconds without a call follow.
 func (r *Receiver) Push(s *Service) (time.Duration, error) {
-	// The Pusher waits by the machine's clock for the second to end, so the service's clock goes with it for that long.
+	// The Pusher waits for the end of the second by the machine's clock, so the service's clock runs during this time.
 	const ahead = 50 * time.Millisecond
 	p, err := push.New(s.Collector, push.Options{
 		URL: r.server.URL, Labels: map[string]string{"job": "bench", "instance": "bench"}, Interval: time.Second,
@@ -65,7 +65,7 @@ func (r *Receiver) Push(s *Service) (time.Duration, error) {
 	}
 	took := time.Duration(r.last.Load()) - end
 
-	// It waits for the end of the second in which it is stopped, too.
+	// The Pusher also waits for the end of the second in which it is stopped.
 	s.Stop()
 	s.at.Store(s.now().Truncate(time.Second).Add(time.Second - ahead).UnixNano())
 	cancel()

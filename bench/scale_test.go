@@ -27,10 +27,10 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// costs are what is done for all. What comes first finds the service as it was made.
+// costs lists the operations on a whole service. The first operation runs on a new service.
 var costs = []struct {
 	name string
-	most int // leaves, for which it is done in reasonable time and memory
+	most int // maximum leaves for a reasonable time and memory
 	make func(b *testing.B, s *bench.Service, t bench.Traffic) (once func() float64)
 }{
 	{"register by handle", 100_000, registering(func(c *collector.Collector, name, _ string) {
@@ -186,7 +186,7 @@ func asked(b *testing.B, page http.Handler, target string) func() float64 {
 	return func() float64 { return each(1, func() { ask(b, page, r) }) }
 }
 
-// position is how far a viewer of the live page is that has asked for what came after another position.
+// position returns the position of a viewer of the live page after a request for the events since the position after.
 func position(b *testing.B, page *live.Page, after string) string {
 	b.Helper()
 	rec := httptest.NewRecorder()

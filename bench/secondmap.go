@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// SecondMap counts calls in a map by second, and drops seconds that are too old when a new one begins: what INCR and
-// EXPIRE on a key that is named after the second do in Redis. Everything is behind one lock.
+// SecondMap counts calls in a map by second, and drops old seconds when a new one begins. INCR and EXPIRE on a key
+// named after the second do the same in Redis. One lock guards everything.
 //
-// What it gets wrong: a burst across the boundary of a second is seen as two of half the size; a reading is the last
-// complete second, so it is up to two seconds old; each turn allocates; and the map costs most of all for a resource.
+// Errors and costs: it reads a burst across the boundary of a second as two bursts of half the size; a reading is the
+// last complete second, so it is up to two seconds old; each turn allocates; and the map is the most expensive of all
+// for a resource.
 type SecondMap struct {
 	mu       sync.Mutex
 	keep     int64
@@ -54,7 +55,7 @@ func (m *SecondMap) Exit(now, rt time.Duration) {
 	m.mu.Unlock()
 }
 
-// Sum is what was counted in the last complete second before the reading now.
+// Sum returns the counts of the last complete second before the reading now.
 func (m *SecondMap) Sum(now time.Duration) Cell {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +87,7 @@ func newSecondMaps(names []string) (Recorder, error) {
 			end := Now()
 			list[i].Exit(end, end-start)
 		},
-		// Each call gets a second of its own, so that some calls fill the map.
+		// Each call falls into a separate second, so a few calls fill the map.
 		Took: func(i int, rt time.Duration) {
 			list[i].Enter(next[i])
 			list[i].Exit(next[i], rt)

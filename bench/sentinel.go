@@ -12,8 +12,9 @@ import (
 	"github.com/alibaba/sentinel-golang/util"
 )
 
-// InitSentinel prepares sentinel-golang's api for the process: its own log goes to dir instead of the home
-// directory, and the metric log and the collectors of system metrics are off, so that nothing runs beside a benchmark.
+// InitSentinel initializes sentinel-golang's api for the process. Its own log goes to dir instead of the home
+// directory. The metric log and the collectors of system metrics are off, so nothing runs in the background of a
+// benchmark.
 func InitSentinel(dir string) error {
 	c := config.NewDefaultConfig()
 	c.Sentinel.Log.Dir = dir
@@ -22,9 +23,9 @@ func InitSentinel(dir string) error {
 	return api.InitWithConfig(c)
 }
 
-// newSentinelNode records what Sentinel's statistic slot records, straight into a node. A node reads the clock by
-// itself, four times for a call, but for none of them takes the response time from it: that is given. A node has one
-// ring of 10 s, and no histogram.
+// newSentinelNode records the same data as Sentinel's statistic slot, directly into a node. A node reads the clock
+// itself, four times per call, but it never uses these readings for the response time, which the caller passes in. A
+// node has one ring of 10 s, and no histogram.
 func newSentinelNode(names []string) (Recorder, error) {
 	nodes := sentinelNodes(names)
 	return Recorder{
@@ -49,9 +50,9 @@ func sentinelCall(n *stat.ResourceNode, rt int64) {
 	n.DecreaseConcurrency()
 }
 
-// newSentinelNodeCached is newSentinelNode with the clock that Sentinel's option useCacheTime installs: a variable
-// that a goroutine sets each millisecond. Timing the call is then nearly free, and as coarse as that. Sentinel's own
-// cached clock cannot be taken out again, so this one stands in for it.
+// newSentinelNodeCached is newSentinelNode with a clock like the one that Sentinel's option useCacheTime installs: a
+// variable that a goroutine sets every millisecond. Timing the call is then nearly free, with a resolution of a
+// millisecond. Sentinel's own cached clock cannot be uninstalled, so newSentinelNodeCached uses this replacement.
 func newSentinelNodeCached(names []string) (Recorder, error) {
 	nodes := sentinelNodes(names)
 	clock := startCachedClock()
@@ -107,7 +108,7 @@ func newSentinelEntry(names []string) (Recorder, error) {
 	return sentinelEntries(names)
 }
 
-// newSentinelInbound is newSentinelEntry for inbound calls, which are counted for the whole process a second time.
+// newSentinelInbound is newSentinelEntry for inbound calls. Sentinel counts these a second time, for the whole process.
 func newSentinelInbound(names []string) (Recorder, error) {
 	return sentinelEntries(names, api.WithTrafficType(base.Inbound))
 }

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// SentinelRing is a ring of buckets with atomic counters, turned as Sentinel turns its own: whoever meets a stale
-// bucket tries a lock, publishes the bucket's new start, and then clears its counters; whoever does not get the lock
-// yields and tries again.
+// SentinelRing is a ring of buckets with atomic counters that turns like Sentinel's ring. A writer that finds a stale
+// bucket tries a lock, publishes the bucket's new start, and then clears its counters. A writer that does not get the
+// lock yields and tries again.
 //
-// What it gets wrong, by intent: a writer that sees the new start before the counters are clear adds, and is cleared
-// away; one that saw the old start, and gets the lock after another has already turned the bucket, clears it a second
-// time; one that found its bucket and was then stopped for a round of the ring adds to a later time; one that is behind
-// its bucket is dropped; and the three counters of a call may land in two buckets.
+// SentinelRing reproduces Sentinel's errors on purpose. A writer that sees the new start before the counters are clear
+// adds a count, which is then cleared. A writer that saw the old start, and gets the lock after another writer has
+// turned the bucket, clears it a second time. A writer that found its bucket and was then descheduled for a round of
+// the ring adds to a later time. A writer whose time is before its bucket is dropped. The three counters of a call may
+// fall into two buckets.
 type SentinelRing struct {
 	length   time.Duration
 	cells    []ringCell
@@ -27,8 +28,8 @@ type ringCell struct {
 	pass, complete, rt atomic.Int64
 }
 
-// NewSentinelRing makes a ring of Sentinel's default shape: 20 buckets of half a second, of which a reading covers the
-// last second.
+// NewSentinelRing returns a ring of Sentinel's default shape: 20 buckets of half a second. A reading covers the last
+// second.
 func NewSentinelRing() *SentinelRing { return NewSentinelRingOf(20, 500*time.Millisecond) }
 
 // NewSentinelRingOf makes a ring of n buckets of the given length, which must divide one second.
@@ -40,7 +41,7 @@ func NewSentinelRingOf(n int, length time.Duration) *SentinelRing {
 	return r
 }
 
-// cell finds the bucket of now, and turns it if it is stale. It returns nil for a time that is behind its bucket.
+// cell returns the bucket of now, and turns the bucket if it is stale. It returns nil for a time before the bucket.
 func (r *SentinelRing) cell(now time.Duration) *ringCell {
 	index := int64(now / r.length)
 	c := &r.cells[index%int64(len(r.cells))]
@@ -80,7 +81,7 @@ func (r *SentinelRing) Exit(now, rt time.Duration) {
 	r.inFlight.Add(-1)
 }
 
-// Sum is what was counted in the last second before the end of now's bucket.
+// Sum returns the counts of the last second before the end of now's bucket.
 func (r *SentinelRing) Sum(now time.Duration) Cell {
 	last := int64(now / r.length)
 	first := last - int64(time.Second/r.length)

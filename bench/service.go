@@ -12,12 +12,12 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Traffic is what the resources of a [Service] did: each made calls in every second. The minute that a page looks back on
-// is full of records then, as that of a service in use is; with a single busy second a page costs less.
+// Traffic describes the load of a [Service]: each resource is called in every second. The minute that a page reads is
+// then full of records, as in a service in use. With a single busy second, a page would be cheaper.
 type Traffic struct {
 	Resources, Seconds int
 	Calls              int           // of a leaf in a second
-	Origins            int           // that call each resource, each a leaf of it; none if zero, which is one leaf
+	Origins            int           // number of callers of each resource, one leaf each; zero means one leaf without an origin
 	History            time.Duration // that is kept; the default if zero
 }
 
@@ -29,8 +29,8 @@ const (
 
 var errFailed = errors.New("failed")
 
-// Service is windowstat in a service whose resources were all in use in every second, until a moment ago. Its clock
-// stands still, until it goes live.
+// Service is windowstat in a service whose resources were all in use in every second until now. Its clock does not
+// advance until [Service.Live] starts it.
 type Service struct {
 	Collector *collector.Collector
 
@@ -61,7 +61,7 @@ func NewService(t Traffic) (*Service, error) {
 	return s, s.Go(t.Seconds)
 }
 
-// Go goes on for some seconds, with the same traffic.
+// Go continues the same traffic for the given number of seconds.
 func (s *Service) Go(seconds int) error {
 	for range seconds {
 		began := time.Unix(0, s.at.Load())
@@ -88,7 +88,7 @@ func (s *Service) call(at time.Time, k int) error {
 	var options [2]collector.CallOption
 	for i, name := range s.names {
 		for origin := range max(len(s.origins), 1) {
-			rt := i + origin // which is its own
+			rt := i + origin // distinct for each origin
 			options := append(options[:0], collector.StartedAt(at.Add(-s.rt(rt, s.second, k))))
 			if len(s.origins) > 0 {
 				options = append(options, s.origins[origin])
@@ -109,7 +109,7 @@ func (s *Service) Call() error { return s.call(s.now(), 0) }
 // Skip lets some time go by without a call.
 func (s *Service) Skip(d time.Duration) { s.at.Add(int64(d)) }
 
-// Live lets the clock go on from where it stands, and Stop lets it stand where it is.
+// Live starts the clock at its current time. Stop stops it at its current time.
 func (s *Service) Live() { s.live.Store(s.at.Load() - int64(Now())) }
 
 // Stop is the end of [Service.Live].

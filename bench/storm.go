@@ -17,16 +17,16 @@ import (
 // stormers are how many goroutines ask for pages without a break: more than there are processors in a small machine.
 const stormers = 4
 
-// Storm is what goes on while calls are recorded.
+// Storm is concurrent work while calls are recorded.
 type Storm struct {
 	Name string
-	// New makes the pages that are asked for over and over; none is quiet.
+	// New creates the pages that are requested continuously. If New is nil, the storm is quiet.
 	New func(*Service) ([]http.Handler, error)
 }
 
-// Storms are quiet, a storm of scrapes of windowstat's two pages, and the same of pages that do not change and have
-// nothing to do with windowstat: it takes the processors in the same way. What recording loses to the storm and not to
-// that is what scraping does to it.
+// Storms returns three storms: quiet; scrapes of windowstat's two pages; and scrapes of constant pages that are
+// unrelated to windowstat and use the processors in the same way. The slowdown of recording under scrapes of
+// windowstat, minus the slowdown under scrapes of constant pages, is the effect of the scrapes themselves.
 func Storms() []Storm {
 	return []Storm{
 		{"quiet", func(*Service) ([]http.Handler, error) { return nil, nil }},
@@ -45,7 +45,7 @@ func Storms() []Storm {
 	}
 }
 
-// newConstantPage shows the runtime, the process, and what a service was like when the page was made.
+// newConstantPage exports the runtime, the process, and the state of a service at the creation of the page.
 func newConstantPage(s *Service) (http.Handler, error) {
 	then, err := families(s)
 	if err != nil {
@@ -86,7 +86,7 @@ func Rage(pages []http.Handler) (stop func() int64) {
 	}
 }
 
-// discard is a client that reads everything at once.
+// discard is a client that reads everything immediately.
 type discard struct {
 	header http.Header
 	io.Writer

@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// BenchmarkStorm reports how long Enter and Exit take a goroutine, one call after the other, while others ask for pages
-// as fast as they can; of one resource, which all of them want, and of 1,000 at random.
+// BenchmarkStorm reports the time of Enter and Exit in one goroutine, one call after the other, while other goroutines
+// request pages as fast as they can. It calls one resource, which is contended, and 1,000 resources at random.
 func BenchmarkStorm(b *testing.B) {
 	const slot = time.Second
 	for _, n := range []int{1, 1000} {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// SubWindowList keeps the last seconds as a linked list of sub-windows: a new one is appended when its time has come,
-// and those that are too old are dropped from the other end. Everything is behind one lock.
+// SubWindowList keeps the last seconds as a linked list of sub-windows. It appends a sub-window when its time begins,
+// and drops old sub-windows from the other end. One lock guards everything.
 //
-// What it gets wrong: each turn allocates, for every resource; and as all rings of sub-windows it knows a burst only
-// to the length of one of them, and reads low just after one began.
+// Errors and costs: each turn allocates, for every resource. Like all rings of sub-windows, it resolves a burst only to
+// the length of a sub-window, and reads too low just after a sub-window began.
 type SubWindowList struct {
 	mu       sync.Mutex
 	length   time.Duration
@@ -25,7 +25,7 @@ type subWindow struct {
 	next *subWindow
 }
 
-// NewSubWindowList makes a list of up to 20 sub-windows of half a second, of which a reading covers the last second.
+// NewSubWindowList returns a list of up to 20 sub-windows of half a second. A reading covers the last second.
 func NewSubWindowList() *SubWindowList { return NewSubWindowListOf(20, 500*time.Millisecond) }
 
 // NewSubWindowListOf makes a list of up to n sub-windows of the given length, which must divide one second.
@@ -66,7 +66,7 @@ func (l *SubWindowList) Exit(now, rt time.Duration) {
 	l.mu.Unlock()
 }
 
-// Sum is what was counted in the last second before the end of now's sub-window.
+// Sum returns the counts of the last second before the end of now's sub-window.
 func (l *SubWindowList) Sum(now time.Duration) Cell {
 	last := int64(now / l.length)
 	first := last - int64(time.Second/l.length)

@@ -11,9 +11,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// BenchmarkSweep reports the longest Seal of a minute, in which 50,000 leaves are looked at whether they are to be
-// retired: where none is, and where all are. Their seconds were sealed before, so what is not the sweep is what the median
-// Seal takes.
+// BenchmarkSweep reports the longest Seal of a minute in which sweeps check 50,000 leaves for retirement. In one case
+// the sweeps retire no leaf, in the other case all of them. The seconds of the leaves are sealed before, so the median
+// Seal is the cost without the sweep.
 func BenchmarkSweep(b *testing.B) {
 	const seconds = 60 // a Seal retires a thousand leaves at most
 	for _, c := range []struct {
@@ -24,7 +24,7 @@ func BenchmarkSweep(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			var medians, longest []float64
 			for b.Loop() {
-				s := newService(b, bench.Traffic{Resources: many, Seconds: 2, Calls: 1, Origins: 4}) // and one leaf of those without
+				s := newService(b, bench.Traffic{Resources: many, Seconds: 2, Calls: 1, Origins: 4}) // and one leaf without an origin
 				resources := s.Collector.Seal().Resources
 				if n := s.Collector.Health().Leaves; n != 5*many {
 					b.Fatalf("%d leaves, want %d", n, 5*many)
@@ -34,7 +34,7 @@ func BenchmarkSweep(b *testing.B) {
 				for range seconds {
 					s.Skip(time.Second)
 					for _, r := range resources {
-						r.PassQPS() // which turns what is over
+						r.PassQPS() // turns buckets that have ended
 					}
 					seals = append(seals, each(1, func() { s.Collector.Seal() }))
 				}
@@ -49,8 +49,8 @@ func BenchmarkSweep(b *testing.B) {
 	}
 }
 
-// BenchmarkScrape counts how often the clock is read for a scrape of the per-second page that has one second more than the
-// last: once for each time that all is sealed.
+// BenchmarkScrape counts the readings of the clock for a scrape of the per-second page that has one second more than
+// the previous scrape: one reading for each time that all resources are sealed.
 func BenchmarkScrape(b *testing.B) {
 	var readings atomic.Int64
 	now := time.Unix(1_700_000_000, 0)
@@ -66,7 +66,7 @@ func BenchmarkScrape(b *testing.B) {
 		e := r.Enter()
 		e.Exit(nil)
 		now = now.Add(time.Second)
-		r.PassQPS() // which names the second
+		r.PassQPS() // names the second
 	}
 	for range bench.SecondsShown {
 		second()

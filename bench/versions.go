@@ -8,7 +8,7 @@ import (
 //go:embed go.mod
 var gomod string
 
-// Versions lists the modules that are measured beside windowstat, each as path and version, as this binary was built with them.
+// Versions lists the modules that windowstat is compared with, each as path and version, as built into this binary.
 func Versions() []string {
 	var list []string
 	for line := range strings.Lines(gomod) {

@@ -7,7 +7,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// victoria is what one resource is instrumented with. The count of the histogram is the completions. The library has
+// victoria holds the metrics of one resource. The count of the histogram is the number of completions. The library has
 // no windows.
 type victoria struct {
 	pass     *metrics.Counter

@@ -15,10 +15,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 )
 
-// BenchmarkFirstViewer reports the processor's time until the first viewer of the live page has the table and the last second,
-// until it has all that the page shows at first, three minutes, and until it has all that is kept, of a service whose resources
-// were all in use in every second of ten minutes. One of a hundred viewers who come at once waits for the others as well: the
-// longest wait is reported, which the machine adds to.
+// BenchmarkFirstViewer reports the processor time until the first viewer of the live page has the table and the last
+// second, until it has the three minutes that the page shows at first, and until it has all of the history. The
+// resources of the service were all in use in every second of ten minutes.
+//
+// Of a hundred viewers that connect concurrently, each waits for the others, too. The benchmark reports the longest
+// wait, which also depends on the machine.
 func BenchmarkFirstViewer(b *testing.B) {
 	const seconds, atLeast = 600, 3
 	for _, resources := range []int{100, 1000, 4000, many} {
@@ -61,7 +63,7 @@ func firstEvent(tb testing.TB, page http.Handler) {
 	}
 }
 
-// atOnce has viewers come at once, and returns the longest that one waits for its first event.
+// atOnce connects viewers concurrently, and returns the longest wait for a first event.
 func atOnce(tb testing.TB, page http.Handler, viewers int) (longest time.Duration) {
 	tb.Helper()
 	var all sync.WaitGroup

@@ -22,10 +22,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// BenchmarkWaits reports how long callers wait while something works on all of 10,000 resources with five origins each: half of
-// the calls by a handle, by name, and of the registrations of a new name take p50, all but one in a thousand p99.9, and none
-// longer than max. Where nothing works it is quiet. Constant work has nothing to do with windowstat and takes a processor in
-// the same way: what waits are longer than that is what they wait for locks.
+// BenchmarkWaits reports how long callers wait while an operation works on all of 10,000 resources with five origins
+// each. It measures calls by a handle, calls by name, and registrations of a new name. Half of them take at most p50,
+// all but one in a thousand at most p99.9, and none longer than max.
+//
+// Under "quiet" no operation runs. The constant work is unrelated to windowstat and uses a processor in the same way.
+// Waits that exceed those under constant work are waits for locks.
 func BenchmarkWaits(b *testing.B) {
 	for _, o := range []struct {
 		name string
@@ -75,7 +77,7 @@ func BenchmarkWaits(b *testing.B) {
 	}
 }
 
-// crowd is a collector with many resources, and who calls them.
+// crowd is a collector with many resources, and its callers.
 type crowd struct {
 	stats *collector.Collector
 	names []string
@@ -84,7 +86,7 @@ type crowd struct {
 	waits []*wait
 }
 
-// wait is what callers of one kind waited.
+// wait holds the waiting times of callers of one kind.
 type wait struct {
 	name string
 	call func(i int)
@@ -127,7 +129,7 @@ func newCrowd(b *testing.B) *crowd {
 		_, e, _ := stats.Enter(context.Background(), c.names[picks[i&(len(picks)-1)]])
 		e.Exit(nil)
 	})
-	add("new", time.Millisecond, func(int) { // few, so that the collector stays as large as it is
+	add("new", time.Millisecond, func(int) { // few, to keep the size of the collector
 		stats.Resource(fmt.Sprint("GET /resource/new/", c.fresh))
 		c.fresh++
 	})
@@ -164,7 +166,7 @@ func (c *crowd) call() (stop func()) {
 	}
 }
 
-// setLimits replaces 1,000 limits with patterns, each of which is for ten resources.
+// setLimits replaces 1,000 limits with patterns. Each pattern matches ten resources.
 func (c *crowd) setLimits(b *testing.B) func() {
 	limits := make([]collector.Limit, 1000)
 	for i := range limits {

@@ -30,7 +30,7 @@ func newWindowstatByName(names []string) (Recorder, error) {
 	}, err
 }
 
-// newWindowstatDo records a function, which sees panics besides.
+// newWindowstatDo records a function, and therefore also detects panics.
 func newWindowstatDo(names []string) (Recorder, error) {
 	_, list, err := resources(names)
 	work := func() error { return nil }
@@ -44,8 +44,8 @@ func newWindowstatDo(names []string) (Recorder, error) {
 	}, err
 }
 
-// newWindowstatContext enters through a context, at the top of a chain, with everything that a server says of a call:
-// who calls, where the chain enters, and that it comes from outside.
+// newWindowstatContext enters through a context, at the top of a chain, with all options that a server passes: the
+// origin, the entrance, and that the call is inbound.
 func newWindowstatContext(names []string) (Recorder, error) {
 	c, _, err := resources(names)
 	return chain(c, context.Background(), names), err

@@ -6,8 +6,8 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 )
 
-// newXsync uses striped counters: passes, completions and the sum of response times; what is in flight is passes less
-// completions. There is no histogram and no window, and nothing ties the three counters together.
+// newXsync uses striped counters of passes, completions and the sum of response times. The calls in flight are passes
+// minus completions. It has no histogram and no window, and the three counters are not updated together.
 func newXsync(names []string) (Recorder, error) {
 	type counters struct{ pass, complete, rt *xsync.Counter }
 	list := make([]counters, len(names))

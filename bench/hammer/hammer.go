@@ -1,9 +1,9 @@
-// Package hammer counts what a counter by time loses or misplaces when its buckets turn under fire.
+// Package hammer counts the additions that a time-based counter loses or misplaces when its buckets turn under load.
 //
-// Goroutines add as fast as they can, and remember how many additions they made and which bucket the clock was in,
-// before and after each. Meanwhile every bucket that is over is read once. In the end the sum of all buckets must be
-// the number of additions, to the last one, and each bucket must hold those that began and ended in it, and no more
-// than those that may have fallen into it.
+// Goroutines add as fast as they can. Each records the number of its additions, and the bucket of the clock before and
+// after each addition. Concurrently, every closed bucket is read once. Afterwards the sum of all buckets must equal the
+// number of additions exactly. Each bucket must contain all additions that began and ended in it, and no more than the
+// additions that may have fallen into it.
 package hammer
 
 import (
@@ -17,22 +17,23 @@ import (
 type Target struct {
 	// Name names the counter and its shape.
 	Name string
-	// Kinds are what one Add counts, each once.
+	// Kinds names the values that one Add counts, each once.
 	Kinds []string
 	// Bucket is the length of a bucket that Closed hands over.
 	Bucket time.Duration
-	// Lag is how many buckets a bucket must be behind the open one to be read; 0 where a closed bucket is final.
+	// Lag is the number of buckets between the open bucket and the newest bucket that may be read. It is 0 for a
+	// counter whose closed buckets are final.
 	Lag int64
 	// Open is the number of the bucket that is open by the counter's own clock.
 	Open func() int64
 	// Add counts one of each kind.
 	Add func()
-	// Closed hands over the counts by kind of each bucket from from on and before to, in any order, as far as the
-	// counter still has them.
+	// Closed passes to take the counts by kind of each bucket in [from, to) that the counter has not dropped, in any
+	// order.
 	Closed func(from, to int64, take func(bucket int64, counts []int64))
 }
 
-// Result is what the hammer found out about one kind.
+// Result is the outcome of the hammer for one kind.
 type Result struct {
 	Target, Kind string
 	// Added is how many were added. Lost is how many of them are in no bucket, negative if there are too many.
@@ -88,7 +89,7 @@ func Run(t Target, writers int, length time.Duration) []Result {
 	return results
 }
 
-// tally is what one writer remembers.
+// tally holds the additions that one writer recorded.
 type tally struct {
 	sure map[int64]int64 // additions that began and ended in a bucket
 	open []span          // the others
@@ -114,7 +115,7 @@ func (t *tally) write(target Target, stop *atomic.Bool) {
 	t.sure[before] += n
 }
 
-// compare holds the closed buckets against what was added.
+// compare compares the closed buckets with the additions.
 func compare(kinds []string, tallies []tally, closed map[int64][]int64) []Result {
 	var added int64
 	low, high := map[int64]int64{}, map[int64]int64{}

@@ -34,7 +34,7 @@ func lossless(t *testing.T, target hammer.Target, length time.Duration) {
 	}
 }
 
-// What is lost, doubled and misplaced on purpose must be found, to the last one.
+// The hammer must find, exactly, all additions that are lost, doubled or misplaced on purpose.
 func TestHammerFindsWhatIsWrong(t *testing.T) {
 	const length = 20 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestHammerFindsWhatIsWrong(t *testing.T) {
 			},
 		}
 		r := hammer.Run(target, 3, 200*time.Millisecond)[0]
-		// The first bucket of all may be before the first one that is read.
+		// The first bucket may precede the first bucket that is read.
 		if r.Added < 1000 || r.Wrong == 0 || r.Lost-c.lost(r.Added) > r.Added/100 || r.Lost < c.lost(r.Added) {
 			t.Errorf("%s: %+v, want %d lost", name, r, c.lost(r.Added))
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Windowstat is a resource of a collector whose second is in so many buckets. One addition is a whole call, entered
-// and left; what is compared is the seconds as soon as they are sealed.
+// Windowstat returns a resource of a collector that divides a second into the given number of buckets. One addition is
+// a whole call, Enter and Exit. The hammer compares seconds as soon as they are sealed.
 func Windowstat(buckets int) (Target, error) {
 	c, err := collector.New(collector.Options{Windows: node.Options{SampleCount: buckets}})
 	if err != nil {
@@ -41,8 +41,8 @@ func Windowstat(buckets int) (Target, error) {
 	}, nil
 }
 
-// Sentinel is the ring of a resource in sentinel-golang, of so many buckets of the given length. One addition is one
-// pass. A bucket is read when half the ring has passed since, so that the last writer is done with it.
+// Sentinel returns the ring of a resource in sentinel-golang, with the given number and length of buckets. One addition
+// is one pass. A bucket is read half a ring after its end, so its last writer has finished.
 func Sentinel(buckets int, length time.Duration) Target {
 	ms := uint64(length.Milliseconds())
 	ring := sentinel.NewBucketLeapArray(uint32(buckets), uint32(buckets)*uint32(ms))
@@ -63,7 +63,7 @@ func Sentinel(buckets int, length time.Duration) Target {
 	}
 }
 
-// Window is one of the simple windows.
+// Window is implemented by the simple windows.
 type Window interface {
 	Enter(now time.Duration)
 	Exit(now, rt time.Duration)
