@@ -14,17 +14,17 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// stormers are how many goroutines ask for pages without a break: more than there are processors in a small machine.
+// stormers is the number of goroutines that request pages without a break: more than the processors of a small machine.
 const stormers = 4
 
 // Storm is concurrent work while calls are recorded.
 type Storm struct {
 	Name string
-	// New creates the pages that are requested continuously. If New is nil, the storm is quiet.
+	// New creates the pages that the storm requests continuously. Without pages, nothing is requested.
 	New func(*Service) ([]http.Handler, error)
 }
 
-// Storms returns three storms: quiet; scrapes of windowstat's two pages; and scrapes of constant pages that are
+// Storms returns three storms: no requests; scrapes of windowstat's two pages; and scrapes of constant pages that are
 // unrelated to windowstat and use the processors in the same way. The slowdown of recording under scrapes of
 // windowstat, minus the slowdown under scrapes of constant pages, is the effect of the scrapes themselves.
 func Storms() []Storm {

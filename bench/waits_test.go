@@ -26,7 +26,7 @@ import (
 // each. It measures calls by a handle, calls by name, and registrations of a new name. Half of them take at most p50,
 // all but one in a thousand at most p99.9, and none longer than max.
 //
-// Under "quiet" no operation runs. The constant work is unrelated to windowstat and uses a processor in the same way.
+// The baseline runs no operation. The constant work is unrelated to windowstat and uses a processor in the same way.
 // Waits that exceed those under constant work are waits for locks.
 func BenchmarkWaits(b *testing.B) {
 	for _, o := range []struct {

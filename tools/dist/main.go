@@ -3,7 +3,8 @@
 //
 //	go run ./dist -version v0.2.0 -out ../dist
 //
-// It is run by make dist, in the directory tools, and builds what is checked out: a clean tree with the tag of the version.
+// make dist runs this command in the directory tools. The checked-out tree must be clean and have the tag of the
+// version.
 package main
 
 import (

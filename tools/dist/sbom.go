@@ -10,9 +10,9 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbom returns the software bill of materials of a binary, in CycloneDX 1.6 as JSON: the modules that Go has linked into
-// it, with their checksums, and the standard library. It is derived from the build information of the binary, so it
-// lists what the binary has and nothing else. The serial number is omitted, so equal binaries have equal lists.
+// sbom returns the software bill of materials of a binary, in CycloneDX 1.6 as JSON: the modules that are linked into
+// the binary, with their checksums, and the standard library. The list is derived from the build information of the
+// binary, so it is exact. The serial number is omitted, so equal binaries have equal lists.
 func sbom(info *buildinfo.BuildInfo, version string, at time.Time) ([]byte, error) {
 	list := cyclonedx.NewBOM()
 	component := func(kind cyclonedx.ComponentType, m *debug.Module) cyclonedx.Component {

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// change is what has become of the exported surface since the last release.
+// change describes the changes of the exported API since the last release.
 type change struct {
-	last         string // release; empty if there is none
+	last         string // release, or empty before the first
 	incompatible bool
 }
 
-// next is the lowest version that may follow. Before v1 what is incompatible needs a new minor version.
+// next returns the lowest version that may follow. Before v1, incompatible changes need a new minor version.
 func (c change) next() string {
 	var major, minor, patch int
 	if _, err := fmt.Sscanf(c.last, "v%d.%d.%d", &major, &minor, &patch); err != nil {
@@ -25,7 +25,7 @@ func (c change) next() string {
 	}
 	switch {
 	case semver.Prerelease(c.last) != "":
-		return c.last // what is tried out may change; its tag is taken
+		return c.last // a prerelease may change; its tag is in use
 	case !c.incompatible:
 		return fmt.Sprintf("v%d.%d.%d", major, minor, patch+1)
 	case major == 0:
@@ -34,7 +34,7 @@ func (c change) next() string {
 	return fmt.Sprintf("v%d.0.0", major+1)
 }
 
-// api compares the exported surface of every module with that of the last release, and writes what differs.
+// api compares the exported API of every module with the last release, and writes the differences.
 func (r repository) api(w io.Writer) (c change, err error) {
 	if c.last, err = r.last(); err != nil {
 		return c, err

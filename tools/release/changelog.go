@@ -14,7 +14,7 @@ const (
 
 var errUnreleased = errors.New(changelog + ` says nothing below "## Unreleased"`)
 
-// readChangelog returns the page, which has something to say about the next release.
+// readChangelog returns the changelog. It fails if the section of the next release is empty.
 func (r repository) readChangelog() (string, error) {
 	page, err := os.ReadFile(r.path(changelog))
 	if err != nil {
@@ -28,7 +28,7 @@ func (r repository) readChangelog() (string, error) {
 	return string(page), nil
 }
 
-// closeChangelog makes what is unreleased the section of a version.
+// closeChangelog turns the unreleased section into the section of a version.
 func (r repository) closeChangelog(version string, date time.Time) error {
 	page, err := r.readChangelog()
 	if err != nil {

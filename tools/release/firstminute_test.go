@@ -15,8 +15,8 @@ import (
 
 var block = regexp.MustCompile("(?ms)^```(go)?\n(.*?)^```$")
 
-// firstMinute does what the README says below Install, word for word but for the addresses, in an empty module: it gets the package,
-// writes the program, runs it, and reads a number.
+// firstMinute follows the README's Install section literally, except for the addresses, in an empty module: it gets the
+// package, writes the program, runs it, and reads a number.
 func (s stranger) firstMinute(t *testing.T, r repository) {
 	began := time.Now()
 	done := func(what string) { t.Logf("%5.1f s  %s", time.Since(began).Seconds(), what) }
@@ -29,7 +29,7 @@ func (s stranger) firstMinute(t *testing.T, r repository) {
 	addresses := strings.NewReplacer("localhost:8080", free(t), "localhost:9719", free(t))
 	get, program, commands := blocks[0][2], addresses.Replace(blocks[1][2]), addresses.Replace(blocks[2][2])
 
-	var env []string // -mod=mod would add to go.mod what the command forgets
+	var env []string // -mod=mod would add requirements to go.mod that the command omits
 	for _, v := range s.env {
 		if !strings.HasPrefix(v, "GOFLAGS=") {
 			env = append(env, v)

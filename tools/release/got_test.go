@@ -25,7 +25,7 @@ func TestStrangersGetEveryModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range must(r.nested())(t) {
-		// What is released is what the tree is built of, and can be worked on.
+		// The released modules are consistent with the tree, so they can be developed in it.
 		must(output(r.path(dir), "go", "mod", "tidy", "-diff"))(t)
 	}
 	proxy := t.TempDir()
@@ -40,7 +40,8 @@ func TestStrangersGetEveryModule(t *testing.T) {
 	t.Run("dist", func(t *testing.T) { r.distributes(t, version) })
 }
 
-// copyOfTree is a repository of its own with what is in the work tree now, committed or not, and no releases.
+// copyOfTree returns a new repository with the files of the work tree, including uncommitted changes, and without
+// releases.
 func copyOfTree(t *testing.T) repository {
 	t.Helper()
 	here, r := repository{"../.."}, repository{t.TempDir()}
@@ -48,7 +49,7 @@ func copyOfTree(t *testing.T) repository {
 	for file := range strings.SplitSeq(strings.TrimSuffix(files, "\x00"), "\x00") {
 		text, err := os.ReadFile(here.path(file))
 		if os.IsNotExist(err) {
-			continue // it is to be deleted
+			continue // deleted in the work tree
 		}
 		info := must(os.Stat(here.path(file)))(t)
 		if err := os.MkdirAll(filepath.Dir(r.path(file)), 0o755); err != nil {
@@ -78,8 +79,8 @@ func (r repository) commit(t *testing.T, message string) {
 	must(r.git("commit", "--quiet", "--message", message))(t)
 }
 
-// A stranger has Go, a module cache of his own, and a proxy with the release. All that is not in it comes from the module
-// cache of this machine, if it is there, and else from where this machine gets modules.
+// A stranger has Go, its own module cache, and a proxy with the release. Modules outside the release come from the
+// module cache of this machine, or, if they are not in it, from the module source of this machine.
 type stranger struct {
 	env []string
 	bin string
@@ -94,7 +95,7 @@ func newStranger(t *testing.T, proxy string) stranger {
 	return stranger{bin: bin, env: append(os.Environ(),
 		"GOPROXY="+url(proxy)+","+url(filepath.Join(cache, "cache", "download"))+","+others,
 		"GOSUMDB=off",                            // nobody knows the sums of this release yet
-		"GOMODCACHE="+t.TempDir(),                // the version is one of this test only
+		"GOMODCACHE="+t.TempDir(),                // the version exists in this test only
 		"GOFLAGS=-mod=mod -modcacherw -trimpath", // builds are cached, though the module cache is new
 		"GOWORK=off", "GOENV=off", "GOBIN="+bin,
 	)}
@@ -111,7 +112,7 @@ func (s stranger) run(t *testing.T, dir string, command ...string) string {
 	return string(out)
 }
 
-// get requires one module and nothing else, and runs its examples, which are programs that import it.
+// get requires one module and nothing else, and runs its examples, which import the module.
 func (s stranger) get(t *testing.T, r repository, dir, module string) {
 	t.Helper()
 	pattern := r.path(dir, "example*_test.go")
@@ -140,7 +141,7 @@ func (s stranger) get(t *testing.T, r repository, dir, module string) {
 	}
 }
 
-// install installs the command, which knows its version.
+// install installs the command, and checks that the command reports its version.
 func (s stranger) install(t *testing.T, version string) {
 	t.Helper()
 	s.run(t, t.TempDir(), "go", "install", root+"/cmd/windowstat@"+version)

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// publish writes what a module proxy serves of a version of all modules, made from its tags as the go command does.
+// publish writes the files that a module proxy serves for a version of all modules. It creates them from the tags, like
+// the go command.
 func (r repository) publish(t *testing.T, version, proxy string) {
 	t.Helper()
 	for dir, path := range r.modules(t) {

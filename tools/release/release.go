@@ -46,7 +46,7 @@ func (r repository) release(version string, date time.Time, test func() error) e
 	return err
 }
 
-// check says everything that stands in the way of a version.
+// check returns all errors that prevent the release of a version.
 func (r repository) check(version string) error {
 	if semver.Canonical(version) != version || semver.Major(version) > "v1" {
 		return fmt.Errorf("%q is not a version such as v0.2.0 or v1.0.0-rc.1; from v2 on the module needs another path", version)
@@ -77,10 +77,10 @@ func (r repository) check(version string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// pin lets a module that requires the root require the version that is released. Those that are not released with it are pinned, too,
-// because Go wants of one that requires a released module at least the version that this one has. Its replace directive stays: whoever works in
-// the tree builds against the tree, and whoever imports the module gets the version, because Go follows replace directives of
-// the main module only.
+// pin makes a module that requires the root require the released version. It also pins the modules that are not
+// released with the root: if they require a released module, Go demands at least the version of the root that the
+// released module requires. pin keeps the replace directive. Go follows replace directives of the main module only, so
+// developers build against the tree, and users of the module get the version.
 func pin(file, version string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -20,7 +20,7 @@ func smallRepository(t *testing.T, text string) repository {
 		"require (\n\t"+root+" v0.0.0-00010101000000-000000000000\n\t"+root+"/collector/x v0.0.0-00010101000000-000000000000\n)\n\n"+
 		"replace (\n\t"+root+" => ../../..\n\t"+root+"/collector/x => ../../x\n)\n")
 	r.write(t, "collector/internal/y/y_test.go", "package y\n\nimport _ \""+root+"/collector/x\"\n")
-	// The tools are those of this tree.
+	// The tools are the tools of this tree.
 	r.write(t, "tools/go.mod", string(must(os.ReadFile("../go.mod"))(t)))
 	r.write(t, "tools/go.sum", string(must(os.ReadFile("../go.sum"))(t)))
 	r.commit(t, "everything")
@@ -54,7 +54,7 @@ func TestReleaseTagsEveryModule(t *testing.T) {
 	if mod := must(r.git("show", "collector/x/v0.1.0:collector/x/go.mod"))(t); !strings.Contains(mod, "require "+root+" v0.1.0\n") || !strings.Contains(mod, "=> ../..") {
 		t.Errorf("the module is released as\n%s", mod)
 	}
-	// A module that is not released requires the same versions as those that it requires.
+	// A module that is not released requires the same versions as the released modules that it requires.
 	if out, err := output(r.path("collector", "internal", "y"), "go", "vet", "./..."); err != nil {
 		t.Errorf("go vet of a module that requires a released one: %v\n%s", err, out)
 	}

@@ -18,10 +18,10 @@ const root = "github.com/windowstat/windowstat"
 // repository is a work tree.
 type repository struct{ dir string }
 
-// git runs a command of git, and returns what it says.
+// git runs a git command and returns its output.
 func (r repository) git(args ...string) (string, error) { return output(r.dir, "git", args...) }
 
-// output runs a command. The error has what it said.
+// output runs a command and returns its output. The error contains the command's error output.
 func output(dir, name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
 	c.Dir = dir
@@ -32,8 +32,8 @@ func output(dir, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// nested are the directories of the modules that are released with the root: those right below collector. The others are
-// for whoever changes windowstat.
+// nested returns the directories of the modules that are released with the root, the direct subdirectories of
+// collector. The other modules are for developers of windowstat.
 func (r repository) nested() (dirs []string, err error) {
 	files, err := r.git("ls-files", ":(glob)collector/*/go.mod")
 	for file := range strings.FieldsSeq(files) {
@@ -42,7 +42,8 @@ func (r repository) nested() (dirs []string, err error) {
 	return dirs, err
 }
 
-// tags are those of a release: Go finds a module below the root by the tag with its directory before the version.
+// tags returns the tags of a release. Go finds a module below the root by a tag with the module's directory before the
+// version.
 func (r repository) tags(version string) ([]string, error) {
 	dirs, err := r.nested()
 	tags := []string{version}

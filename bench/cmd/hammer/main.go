@@ -50,7 +50,7 @@ func run(w io.Writer, length time.Duration) error {
 		{hammer.Sentinel(20, half), 8, length},
 		{fine, 2, length / 4},
 		{hammer.Sentinel(200, tick), 2, length / 4},
-		// Its reset is so short that it takes many turns to see what it loses.
+		// Its reset is very short, so losses become visible only after many turns.
 		{hammer.Simple("sentinel-ring/2000x1ms", bench.NewSentinelRingOf(2000, ms), ms, 1000), 2, length / 4},
 		{hammer.Simple("sub-window-list/200x10ms", bench.NewSubWindowListOf(200, tick), tick, 100), 2, length / 4},
 		{hammer.Simple("second-map/60x1s", bench.NewSecondMap(), time.Second, 1), 2, length / 4},

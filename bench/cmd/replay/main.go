@@ -1,5 +1,5 @@
-// Command replay replays a big access log with windowstat replay and with goaccess, in turn, and prints what both took,
-// in the format of Go benchmarks. windowstat writes a metric log besides, and goaccess its report as JSON.
+// Command replay replays a large access log with windowstat replay and with goaccess, in turn, and prints the cost of
+// both in the format of Go benchmarks. windowstat also writes a metric log, and goaccess its report as JSON.
 package main
 
 import (
@@ -50,7 +50,7 @@ func run(w io.Writer, log string, copies, runs int) error {
 		return err
 	}
 	for i := range runs {
-		logs := filepath.Join(dir, fmt.Sprint("log", i)) // ext4 takes long to make files where others were deleted a moment ago
+		logs := filepath.Join(dir, fmt.Sprint("log", i)) // ext4 is slow to create files in a directory with recently deleted files
 		for _, c := range []struct {
 			name string
 			*exec.Cmd
@@ -66,7 +66,7 @@ func run(w io.Writer, log string, copies, runs int) error {
 	return nil
 }
 
-// measure runs a command, and prints what it took.
+// measure runs a command and prints its cost.
 func measure(w io.Writer, name string, c *exec.Cmd, lines int) error {
 	begin := time.Now()
 	if out, err := c.CombinedOutput(); err != nil {

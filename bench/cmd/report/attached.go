@@ -2,14 +2,14 @@ package main
 
 import "strings"
 
-// size is how large the command is as it is released.
+// size writes the size of the command as released.
 func (p *page) size() {
 	if v, ok := p.s.median("Size/windowstat", "B"); ok {
 		p.printf("\nThe command, as it is released for this machine, has %s MB.\n", amount(v/1e6))
 	}
 }
 
-// attached is what a service pays for every way out at once.
+// attached writes the cost of all exporters together for a service.
 func (p *page) attached() {
 	names := p.s.under("Attached")
 	if len(names) == 0 {

@@ -1,8 +1,9 @@
-// Command report turns the output of this module's benchmarks into RESULTS.md.
+// Command report converts the output of this module's benchmarks into RESULTS.md.
 //
-// It reads the output of any number of runs, of go test -bench and of program hammer, from standard input, and writes
-// medians, ratios and verdicts to standard output. With -before it reads from a file what the same benchmarks said of another
-// revision, on the same machine in turn with these. It runs nothing itself and knows no figures.
+// It reads the output of any number of runs, of go test -bench and of command hammer, from standard input, and writes
+// medians, ratios and verdicts to standard output. With -before it also reads a file with the output of the same
+// benchmarks for another revision, run on the same machine in turn with the current ones. It runs no benchmarks itself
+// and contains no measured values.
 package main
 
 import (
@@ -35,7 +36,8 @@ func open(before, command string, onlyMeasured bool) error {
 	return run(os.Stdin, f, os.Stdout, command, onlyMeasured)
 }
 
-// run writes the report of the output r, and of that of the revision before; nil is none.
+// run writes the report of the output r. It compares r with the output of the earlier revision, before, unless before
+// is nil.
 func run(r, before io.Reader, w io.Writer, command string, onlyMeasured bool) error {
 	s, err := read(r)
 	if err != nil {

@@ -1,6 +1,6 @@
 package main
 
-// middleware writes what a request through the middleware of net/http costs.
+// middleware writes the cost of a request through the net/http middleware.
 func (p *page) middleware() {
 	names := p.s.under("Middleware")
 	if len(names) == 0 {

@@ -13,7 +13,7 @@ import (
 // page is RESULTS.md in the making.
 type page struct {
 	s      *samples
-	before *samples // of another revision; nil if there are none
+	before *samples // of another revision, or nil
 	out    bytes.Buffer
 }
 
@@ -39,7 +39,7 @@ func (p *page) head(command string) {
 	p.printf("Ratios are medians of the ratios of each run, and tell more than times.\n")
 }
 
-// targets is one table of all targets, or of those that were measured.
+// targets writes a table of all targets, or of the measured targets.
 func (p *page) targets(measured bool) {
 	p.printf("\n## Targets\n\nWhat is compared with a rival is windowstat's time divided by the rival's; less is better. ")
 	p.printf("So is what is compared with windowstat itself: there, the second figure is what comes after the colon.\n\n")
@@ -79,7 +79,7 @@ func (p *page) targets(measured bool) {
 // bare are the costs that are no rivals: they record nothing, or next to nothing.
 var bare = []string{"two-clock-readings", "one-atomic-add"}
 
-// losses lists what is cheaper than windowstat, whatever it leaves out.
+// losses lists the rivals that are cheaper than windowstat, including rivals that record less.
 func (p *page) losses() {
 	p.printf("\n## Where windowstat loses\n\n")
 	p.printf("Everything that took less than windowstat, however little it records. In brackets, its part of windowstat's figure.\n\n")
@@ -121,7 +121,7 @@ func (p *page) losses() {
 	}
 }
 
-// calls is one table of what a call costs.
+// calls writes a table of the cost of a call.
 func (p *page) calls() {
 	p.printf("\n## One finished request\n\nNanoseconds for each call; × is the rival's time divided by windowstat's, more is better for windowstat.\n\n")
 	p.header("lrrrrrrrrrrl", "", "serial", "×", "parallel", "×", "10,000 resources", "×", "10,000, parallel", "×", "allocations", "bytes", "lacks")
@@ -148,7 +148,7 @@ func (p *page) calls() {
 	}
 }
 
-// limits is one table of what a call costs that a limit lets through.
+// limits writes a table of the cost of a call that a limit admits.
 func (p *page) limits() {
 	names := p.s.under("Limit")
 	if len(names) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// pages is one table of what it costs to show what is known.
+// pages writes a table of the cost of exporting statistics.
 func (p *page) pages() {
 	type way struct {
 		group, what string
@@ -42,7 +42,7 @@ func (p *page) pages() {
 	}
 }
 
-// milliseconds is what a benchmark took, with its spread.
+// milliseconds returns the result of a benchmark in milliseconds, with its spread.
 func (p *page) milliseconds(name, unit string) string {
 	v, _ := p.s.median(name, unit)
 	return fmt.Sprintf("%s ±%.0f%%", amount(v/1e6), 100*p.s.spread(name, unit))

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// replay is one table of what it costs to replay an access log.
+// replay writes a table of the cost of replaying an access log.
 func (p *page) replay() {
 	names := p.s.under("Replay")
 	if len(names) == 0 {
@@ -16,7 +16,7 @@ func (p *page) replay() {
 	}
 }
 
-// seconds is what a benchmark took, with its spread.
+// seconds returns the result of a benchmark in seconds, with its spread.
 func (p *page) seconds(name, unit string) string {
 	v, _ := p.s.median(name, unit)
 	return fmt.Sprintf("%s ±%.0f%%", amount(v/1e9), 100*p.s.spread(name, unit))

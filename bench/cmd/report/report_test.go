@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Two runs, in the second of which everything took twice as long.
+// output contains two runs. In the second run every operation takes twice as long.
 const output = `date: 2026-01-02
 go: go1.99
 cpus: 4
@@ -126,7 +126,7 @@ func TestReportRefusesWhatIsNoOutput(t *testing.T) {
 	}
 }
 
-// A reason is one of a target that there is.
+// TestReasons checks that every reason belongs to an existing target.
 func TestReasons(t *testing.T) {
 	for what := range reasons {
 		if !slices.ContainsFunc(list, func(t target) bool { return t.what == what }) {

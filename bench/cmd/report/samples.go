@@ -64,7 +64,7 @@ func (s *samples) add(rec *benchfmt.Result) {
 	}
 }
 
-// median is the median of what a benchmark reported in a unit; false if it did not run.
+// median returns the median of a benchmark's values in a unit, and false if the benchmark did not run.
 func (s *samples) median(name, unit string) (float64, bool) {
 	values := slices.Sorted(slices.Values(s.values[name][unit]))
 	if len(values) == 0 {
@@ -73,8 +73,9 @@ func (s *samples) median(name, unit string) (float64, bool) {
 	return quantile(values, 0.5), true
 }
 
-// ratio is the median of the ratios of two benchmarks in each run. Both ran in the same minute then, so that a noisy
-// one hits both. It is the ratio of the medians if they did not run equally often.
+// ratio returns the median of the ratios of two benchmarks in each run. Both benchmarks of a run ran in the same
+// minute, so noise in that minute affects both. If they did not run equally often, ratio returns the ratio of the
+// medians.
 func (s *samples) ratio(name, by, unit string) (float64, bool) {
 	a, b := s.values[name][unit], s.values[by][unit]
 	if len(a) == 0 || len(b) == 0 {
@@ -93,7 +94,8 @@ func (s *samples) ratio(name, by, unit string) (float64, bool) {
 	return quantile(ratios, 0.5), true
 }
 
-// beside is s with what another one says of a rival, which did not run in s; windowstat's own benchmarks run in both.
+// beside returns s with the values of a rival from other if the rival did not run in s. windowstat's own benchmarks run
+// in both.
 func (s *samples) beside(rival string, other *samples) *samples {
 	if rival == "" || s.values[rival] != nil || other.values[rival] == nil {
 		return s

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// steep is the exponent above which a cost is marked: one that grows in proportion to what it is for has 1.
+// steep is the exponent above which a cost is marked. A cost that is proportional to the size has exponent 1.
 const steep = 1.1
 
-// scale is how each cost grows with the resources of a service, and with the origins of a resource: one table for each.
+// scale writes how each cost grows with the resources of a service, and with the origins of a resource, in one table
+// each.
 func (p *page) scale() {
 	names := p.s.under("Scale")
 	if len(names) == 0 {
@@ -68,10 +69,10 @@ func (p *page) scale() {
 	}
 }
 
-// scaled is the name of the benchmark of a cost.
+// scaled returns the name of the benchmark of a cost.
 func scaled(cost, what string, n int) string { return fmt.Sprintf("Scale/%s/%s/%d", cost, what, n) }
 
-// growth is the exponent of a cost as it is shown, empty if it was not measured for two sizes.
+// growth returns the formatted exponent of a cost. It is empty if the cost was not measured for two sizes.
 func (s *samples) growth(cost, what string, sizes []int) string {
 	var at, times []float64
 	for _, n := range sizes {
@@ -89,7 +90,7 @@ func (s *samples) growth(cost, what string, sizes []int) string {
 	return fmt.Sprintf("%.2f", e)
 }
 
-// exponent is the slope of the line with the least squares through the logarithms: times grow with this power of sizes.
+// exponent returns the slope of the least-squares line through the logarithms: times grow with this power of sizes.
 func exponent(sizes, times []float64) float64 {
 	var x, y, xx, xy float64
 	for i := range sizes {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A cost that grows with the square of the origins is marked, one in proportion to the resources is not, and one that
-// was not measured for a size has no figure there.
+// TestReportOfScale checks that a cost that grows with the square of the origins is marked, that a cost proportional to
+// the resources is not, and that a size without a measurement has an empty cell.
 func TestReportOfScale(t *testing.T) {
 	const output = `BenchmarkScale/seal/resources/100-2 	 1	 10000 ns/op
 BenchmarkScale/metrics_page/resources/100-2 	 1	 500000 ns/op
@@ -66,8 +66,8 @@ func TestExponent(t *testing.T) {
 	}
 }
 
-// The revision before has a column: its own figure, its ratio to the rival that ran beside this one, and nothing where it was
-// not measured.
+// TestReportOfBefore checks the column of the earlier revision: its own figure, its ratio to the rival that ran next to
+// the current revision, and an empty cell for benchmarks that did not run.
 func TestReportOfBefore(t *testing.T) {
 	const now = `BenchmarkCall/windowstat-2 	 1000	 100.0 ns/op	 0 allocs/op
 BenchmarkCall/victoriametrics-le-2 	 1000	 80.0 ns/op	 0 allocs/op
@@ -114,7 +114,7 @@ func TestReportRefusesBeforeWithoutBenchmarks(t *testing.T) {
 	}
 }
 
-// measured is what is reported of an output, with one of the revision before if there is one.
+// measured returns the report of an output, and of the output of an earlier revision if before is not empty.
 func measured(t *testing.T, output, before string) string {
 	t.Helper()
 	var out strings.Builder

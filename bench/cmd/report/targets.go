@@ -5,41 +5,41 @@ import (
 	"strings"
 )
 
-// target is something that windowstat is meant to reach.
+// target is a performance goal of windowstat.
 type target struct {
 	what    string
-	ours    string // benchmark; "/*" at the end stands for all below, added up
-	against string // rival's benchmark, whose figure ours is divided by; none if the figure itself counts
-	unit    string // one of parts, if the benchmark itself compares two things; "*" stands for anything, of which the highest counts
+	ours    string // benchmark; a "/*" suffix means the sum of all its sub-benchmarks
+	against string // rival's benchmark, the divisor of ours; empty if the figure itself counts
+	unit    string // a key of parts if the benchmark itself compares two operations; "*" is a wildcard, and the highest match counts
 	must    float64
 	aim     float64
 }
 
-// Units of benchmarks that take turns with what they are compared with: the ratios of the times, of the longest time to the
-// other's, and of allocations.
+// Units of benchmarks that compare two operations in turns: the ratio of the times, the ratio of the longest time to
+// the other operation's time, and the ratio of the allocations.
 const (
 	beside            = "ratio"
 	slowestBeside     = "slowest-ratio"
 	besideAllocations = "allocs-ratio"
 )
 
-// longest is the unit of the longest of many.
+// longest is the unit of the maximum of many times.
 const longest = "max-ns"
 
-// parts are the units of the two figures that a ratio is of.
+// parts maps the unit of a ratio to the units of its two figures.
 var parts = map[string][2]string{
 	beside:            {"ns/op", "other-ns/op"},
 	slowestBeside:     {longest, "other-ns/op"},
 	besideAllocations: {"own-allocs/op", "other-allocs/op"},
 }
 
-// list is every target, in the order in which RESULTS.md shows them. Where a rival can be used in two ways, the
-// cheaper one counts. Times without a rival are nanoseconds, unless they say otherwise.
+// list contains every target, in the order of RESULTS.md. If a rival can be used in two ways, the cheaper way counts.
+// Times without a rival are in nanoseconds, unless stated otherwise.
 var list = []target{
 	{"call, serial: two clock readings", "Call/windowstat", "Call/two-clock-readings", "ns/op", 1.8, 1.5},
 	{"call, serial: sentinel-golang Entry and Exit", "Call/windowstat", "Call/sentinel-golang-entry", "ns/op", 1. / 7, 1. / 10},
 	{"call, serial: sentinel-golang node record", "Call/windowstat", "Call/sentinel-golang-node", "ns/op", 1 / 2.5, 1 / 3.5},
-	// It was 1/4 until client_golang 1.24 looked labels up faster.
+	// The bound was 1/4 until client_golang 1.24 made the lookup of labels faster.
 	{"call, serial: client_golang WithLabelValues", "Call/windowstat", "Call/client_golang-classic-by-label", "ns/op", 1 / 3.1, 1. / 4},
 	{"call, serial: client_golang handles kept", "Call/windowstat", "Call/client_golang-classic", "ns/op", 1, 0.85},
 	{"call, serial: VictoriaMetrics handles kept", "Call/windowstat", "Call/victoriametrics-le", "ns/op", 1.2, 1},
@@ -112,7 +112,8 @@ var list = []target{
 	{"seconds with a wrong count under the hammer", "Lost/windowstat/*", "", "wrong-turns", 0, 0},
 }
 
-// reasons say why targets are missed, by what they are about. One that is met has none to show.
+// reasons explains missed targets; the key is the name of the target. The report does not show the reason of a target
+// that is met.
 var reasons = map[string]string{
 	"replay of an access log, processor time: goaccess":                                   inReplay,
 	"replay of an access log, time: goaccess":                                             inReplay,
@@ -128,22 +129,22 @@ var reasons = map[string]string{
 	"finding five minutes in six files of the metric log, all resources: sentinel-golang": "both read and parse all rows of the five minutes, which is what remains when they are found",
 }
 
-// inReplay is where the time of a replay goes.
+// inReplay lists the most expensive parts of a replay.
 const inReplay = "naming lines of many paths is a quarter of the time, logging each second another one, reading the lines a sixth"
 
-// byProcessor is why the ratio to a rival that contends differs from one machine to another.
+// byProcessor explains why the ratio to a rival with lock contention differs between machines.
 const byProcessor = "two goroutines of sentinel-golang take from 405 to 756 ns, by the processor; an 18th of the former is what two readings of the clock take"
 
-// onProcessors is why callers wait longer than for any lock.
+// onProcessors explains why callers wait longer than for any lock.
 const onProcessors = "constant work, which touches nothing of windowstat, makes the same callers wait for two processors as long, see below"
 
-// viewed is what program viewers measures by default.
+// viewed is the benchmark that command viewers runs by default.
 const viewed = "Live/gzip/1000-resources/100-viewers"
 
-// verdict is how far a target was reached.
+// verdict is the result of a target.
 type verdict struct {
-	ours, against float64 // medians; against is NaN where nothing is compared
-	value         float64 // what is held against must and aim
+	ours, against float64 // medians; against is NaN if nothing is compared
+	value         float64 // compared with must and aim
 	measured      bool
 	word          string
 }

@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// viewers is what those cost who look at the live page.
+// viewers writes the cost of viewers of the live page.
 func (p *page) viewers() {
 	names := p.s.under("Live")
 	if len(names) == 0 {

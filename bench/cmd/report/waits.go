@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// waits is how long those wait who call while something is done for all of a service.
+// waits writes how long callers wait while an operation works on a whole service.
 func (p *page) waits() {
 	names := p.s.under("Waits")
 	if len(names) == 0 {
@@ -28,7 +28,7 @@ func (p *page) waits() {
 // callers are those whose waits are measured.
 var callers = []string{"handle", "name", "new"}
 
-// shared is what a resource costs that several goroutines call at once.
+// shared writes the cost of a resource that several goroutines call concurrently.
 func (p *page) shared() {
 	pairs, hot := p.s.under("Pair"), p.s.under("Hot")
 	if len(pairs)+len(hot) == 0 {
@@ -54,7 +54,7 @@ func (p *page) shared() {
 	}
 }
 
-// away is what those pay who catch up, and the first viewer of the live page.
+// away writes the cost of catching up after an absence, and the cost of the first viewer of the live page.
 func (p *page) away() {
 	behind, viewers := p.s.under("LogBehind"), p.s.under("FirstViewer")
 	if len(behind)+len(viewers) == 0 {

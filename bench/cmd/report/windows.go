@@ -7,7 +7,7 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// ways are the ways to count a window: the names of their benchmarks, and what each gets wrong.
+// ways lists the algorithms for counting in a window: the names of their benchmarks, and their errors.
 var ways = []struct{ call, memory, read, accuracy, lost, wrong string }{
 	{
 		"windowstat", "windowstat-full", "windowstat", "windowstat", "windowstat/2x500ms",
@@ -37,7 +37,7 @@ var ways = []struct{ call, memory, read, accuracy, lost, wrong string }{
 	},
 }
 
-// windows compares the ways to count a window, and says what each gets wrong.
+// windows compares the algorithms for counting in a window, and describes the errors of each.
 func (p *page) windows() {
 	p.printf("\n## Ways to count a window\n\n")
 	p.printf("A burst is %s calls within %d ms, wherever it begins; a window is read every 10 ms, and the table has the highest reading where the burst fits worst. ",
@@ -53,7 +53,7 @@ func (p *page) windows() {
 	}
 }
 
-// lostPPM is what a counter lost of the passes.
+// lostPPM returns the fraction of passes that a counter lost, in parts per million.
 func (p *page) lostPPM(name string) string {
 	for _, run := range p.s.under("Lost/" + name) {
 		if strings.HasSuffix(run, "/pass") {
@@ -64,7 +64,7 @@ func (p *page) lostPPM(name string) string {
 	return ""
 }
 
-// turns is what the hammer found.
+// turns writes the results of the hammer.
 func (p *page) turns() {
 	names := p.s.under("Lost")
 	if len(names) == 0 {

@@ -1,9 +1,9 @@
-// Command viewers measures what it costs that people look at the live page: what they load at first, what is sent to each
-// of them in a second, what the process uses for all of them, and what a call takes while they look. It prints one line in
-// the format of Go benchmarks.
+// Command viewers measures the cost of viewers of the live page: the size of the initial load, the bytes per second for
+// each viewer, the process's usage for all viewers, and the time of a call while viewers are connected. It prints one
+// line in the format of Go benchmarks.
 //
-// The viewers are another process, so that what reading costs is not counted. What the process uses with and without them
-// takes turns; calls take turns with those of a collector that nobody looks at, in the same process.
+// The viewers run in another process, so the cost of reading does not count. The usage of the process is measured with
+// and without viewers, in turns. The calls take turns with calls of a collector without viewers, in the same process.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 
 func measure() error {
 	c, err := collector.New(collector.Options{})
-	alone, err2 := collector.New(collector.Options{}) // nobody looks at it
+	alone, err2 := collector.New(collector.Options{}) // without viewers
 	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func measure() error {
 	return nil
 }
 
-// part finds what a page loads.
+// part matches the files that a page loads.
 var part = regexp.MustCompile(`(?:src|href)="([\w.]+)"`)
 
 // firstLoad is how many bytes the page has with all that it loads, zipped.

@@ -17,12 +17,12 @@ import (
 // slot is how long it is the turn of those with viewers, or of those without.
 const slot = 15 * time.Second
 
-// used is what the process used and sent in a second of a slot.
+// used holds the processors and the bytes that the process used and sent per second of a slot.
 type used struct{ cores, bytes float64 }
 
-// use looks at the process for a slot.
+// use measures the process for a slot.
 func use(l *counter) used {
-	time.Sleep(2 * time.Second) // who comes has the last minutes then
+	time.Sleep(2 * time.Second) // by now new viewers have received the last minutes
 	start, sent, cpu := time.Now(), l.bytes.Load(), processor()
 	time.Sleep(slot)
 	took := time.Since(start).Seconds()
@@ -31,7 +31,7 @@ func use(l *counter) used {
 	return u
 }
 
-// processor is how much processor time the process has used.
+// processor returns the processor time of the process.
 func processor() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -40,10 +40,10 @@ func processor() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// calls are what Enter and Exit took in short runs, of a collector that is looked at, and of one that is not.
+// calls holds the times of Enter and Exit in short runs, for a collector with viewers and for a collector without.
 type calls struct{ ours, other, ratio []float64 }
 
-// measure has them take turns that are so short that the machine is the same for both.
+// measure runs the two collectors in turns that are short enough for the machine to be in the same state for both.
 func (x *calls) measure(ours, other *collector.Resource, length time.Duration) {
 	const times = 1000
 	each := func(r *collector.Resource) float64 {
@@ -90,7 +90,7 @@ func load(c *collector.Collector) {
 	}
 }
 
-// counter counts what is sent.
+// counter counts the bytes that are sent.
 type counter struct {
 	net.Listener
 	bytes atomic.Int64

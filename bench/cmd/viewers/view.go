@@ -35,9 +35,9 @@ func enter(url string) (leave func() error, err error) {
 	return func() error { return errors.Join(in.Close(), p.Wait()) }, nil
 }
 
-// view has all viewers read their streams until standard input ends, and says when they have them.
+// view makes all viewers read their streams until standard input ends, and prints a dot when all are connected.
 func view() error {
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}} // what comes is not unpacked
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true}} // do not decompress
 	for range *viewers {
 		r, err := http.NewRequest(http.MethodGet, *look+"stream", nil)
 		if err != nil {
