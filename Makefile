@@ -1,23 +1,23 @@
-# Tools are pinned in tools/go.mod, out of the way of whoever imports the SDK.
+# Tools are pinned in tools/go.mod, so they are no dependencies of the SDK.
 TOOL = go tool -modfile=tools/go.mod
 
-# Modules of their own, so that who imports the SDK does not get what they need: those that are released with it, and others.
+# Separate modules keep their dependencies out of the SDK. RELEASED are released with the SDK; OTHERS are not.
 RELEASED = $(patsubst %/go.mod,%,$(wildcard collector/*/go.mod))
 OTHERS = collector/internal/adapters dashboards/gen deploy tools
 
-# The race detector, if there is the C compiler that it needs.
+# The flag for the race detector, or empty without the C compiler that the race detector needs.
 RACE = $(shell .ci/setup --check cc 2>/dev/null && echo -race)
 
-# Without one nothing is to be compiled with C, nor with one that has no headers, which Go would try.
+# Disable cgo unless a C compiler with headers is installed. Go would also try a compiler without headers, and fail.
 test lint: export CGO_ENABLED = $(if $(RACE),1,0)
 
-# Something, if this machine runs programs of 32 bits.
+# Nonempty if this machine runs 32-bit programs.
 386 = $(filter Linux-x86_64 Linux-i686,$(shell uname -sm | tr ' ' -))
 
-# What tests the rules of dashboards/rules; built if empty, which takes some minutes the first time.
+# The promtool binary for dashboards/rules. If empty, make builds it, which takes some minutes the first time.
 PROMTOOL ?=
 
-# The packages that several goroutines run through.
+# The packages with concurrent code.
 CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd/windowstat/internal/replay ./cmd/windowstat/internal/webconfig
 
 FUZZTIME ?= 1m
@@ -32,95 +32,95 @@ run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.
 	@dir=$$(mktemp -d) && go build -o $$dir/windowstat ./cmd/windowstat && \
 		{ trap : INT; $$dir/windowstat demo; status=$$?; rm -r $$dir; exit $$status; }
 
-# What vet finds is for make check. Without its msgpack gin compiles in a third of the time.
-test: ## the tests of all modules: some minutes with an empty build cache
+# make check runs vet. The tag nomsgpack compiles gin in a third of the time.
+test: ## run the tests of all modules: some minutes with an empty build cache
 	go test -vet=off ./...
 	@set -e; for m in $(RELEASED) $(OTHERS); do (cd $$m; echo $$m; go test -vet=off -tags nomsgpack -short ./...); done
 
-check: setup lint race 386 ## what a change has to pass besides: lint, the race detector, and the engine on 32 bits
+check: setup lint race 386 ## run the other required checks: lint, the race detector, and the engine on 32 bits
 	@[ -n "$(RACE)" ] || echo 'Not run: the race detector, because there is no C compiler (gcc, libc6-dev).'
 	@[ -n "$(386)" ] || echo 'Not run: the tests on 32 bits, because this machine cannot run programs for linux/386.'
 
 setup:
 	@.ci/setup cc || true
 
-e2e: release-check ## the real Prometheus, VictoriaMetrics and chromium, and a release: some three minutes, and up to ten the first time, when it builds them
+e2e: release-check ## test with the real Prometheus, VictoriaMetrics and chromium, and make a release: some three minutes, and up to ten the first time, for their build
 	.ci/setup cc chromium npm apache2 haproxy
 	cd deploy && go test .
 	cd e2e && go mod tidy -diff && go vet -tags fleet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck -tags fleet ./... && go test -v -count=1 -timeout 40m ./...
 
-screens: ## ten minutes of a service in every trouble, beside every view of it, and what the alerts said
+screens: ## run a service with every kind of error for ten minutes, and compare all its dashboards and alerts
 	cd e2e && WINDOWSTAT_E2E_SCREENS=10m go test -v -count=1 -timeout 40m -run 'TestScreens$$' .
 
-paused: ## twenty minutes of servers that stand still now and then
+paused: ## run servers that periodically stall, for twenty minutes
 	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .
 
-sentinel: ## Sentinel's logs of ten minutes, followed from the first second: eleven minutes
+sentinel: ## follow ten minutes of Sentinel's logs from the first second: eleven minutes
 	cd e2e && WINDOWSTAT_E2E_SENTINEL=10m go test -v -count=1 -timeout 30m -run 'TestSentinel$$' .
 
-late: ## connections of timed-out scrapes that close late, on busy processors, and a calm hour of scrapes: some nine minutes
+late: ## test timed-out scrapes whose connections close with a delay, on busy processors, and an hour of undisturbed scrapes: some nine minutes
 	cd e2e && WINDOWSTAT_E2E_LATE=4m go test -v -count=1 -timeout 40m -run 'TestLate$$' .
 	cd e2e && WINDOWSTAT_E2E_LATE=4m go test -v -count=1 -timeout 40m -run 'TestCalm$$' .
 
-closing: ## how late clients close the connection of a scrape that timed out: some eight minutes
+closing: ## measure the delay until clients close the connection of a timed-out scrape: some eight minutes
 	cd e2e && WINDOWSTAT_E2E_CLOSING=10s go test -v -count=1 -timeout 40m -run 'TestClosing$$' .
 
-killed: ## a service that pushes is killed twenty times: some five minutes
+killed: ## kill a pushing service twenty times: some five minutes
 	cd e2e && WINDOWSTAT_E2E_KILLS=20 go test -v -count=1 -timeout 40m -run TestKilledPushes .
 
-healed: ## an hour of processes, labels, holes, kills and heals at random over one log, in fast motion
+healed: ## run an hour of random processes, labels, gaps, kills and heals over one log, in fast motion
 	cd e2e && WINDOWSTAT_E2E_HEALED=1h go test -v -count=1 -timeout 90m -run TestHealAtRandom .
 
-suspended: ## a service that is stopped for a minute, twice: some three minutes
+suspended: ## stop a service for a minute, twice: some three minutes
 	cd e2e && WINDOWSTAT_E2E_SUSPENDED=1m go test -v -count=1 -timeout 40m -run 'TestSuspended$$' .
 
-proxied: ## ten minutes of random requests and answers through the proxy and nginx
+proxied: ## send ten minutes of random requests and responses through the proxy and nginx
 	cd e2e && WINDOWSTAT_E2E_PROXIED=10m go test -v -count=1 -timeout 40m -run TestProxyFuzzedBesideNginx .
 
-replay-memory: ## what a replay of 10 GB of 100,000 paths holds at most, at each GB; some ten minutes, and a gigabyte of room in TMPDIR
+replay-memory: ## measure the maximum memory of a replay of 10 GB with 100,000 paths, at each GB; some ten minutes, and a gigabyte of space in TMPDIR
 	cd e2e && WINDOWSTAT_E2E_REPLAY_GB=10 go test -v -count=1 -timeout 60m -run TestReplayMemory .
 
-attack: ## slow readers, floods, made-up names, and five thousand clients that hold what they can, of the proxy, the pages and the receiver of spans, and the tables of docs/security.md and docs/otlp.md: some twenty minutes
+attack: ## attack the proxy, the pages and the receiver of spans with slow readers, floods, made-up names and five thousand clients that hold resources, and update the tables of docs/security.md and docs/otlp.md: some twenty minutes
 	go test -v -count=1 -timeout 20m -run 'SlowReadersDoNotBlockScrapes|MadeUpCursors' ./exporter/prom -attack
 	go test -v -count=1 -run 'StalledClientsAreDisconnected|PollsInALoop|SlowViewers|StreamsAreShared|RequestsInExcess' ./exporter ./exporter/live
 	go test -v -count=1 -run 'ManyHostsCannotBlockClients|Flood|Reconnections' ./internal/netlimit -attack
 	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run 'TestProxyAttacked|TestOTLPAttacked|TestHeadersTakeLittleMemory' . -update
 
-consumers: ## the OpenTelemetry Collector and Thanos, which are built first, and 30,000 spans a second: some five minutes each the first time, then four for all
+consumers: ## build the OpenTelemetry Collector and Thanos and test with them, and send 30,000 spans a second: some five minutes each the first time, then four for all
 	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 60m -run 'TestOpenTelemetryCollector|TestThanosReceive|TestSpansRate|TestSpanmetrics|TestSpansForwardedByACollector' .
 
-fleet: ## what each way costs beside scraping every second, two hundred instances that push to one server, 50,000 sampled series: some six minutes
+fleet: ## compare the cost of each exporter with scraping every second, push from two hundred instances to one server, and sample 50,000 series: some six minutes
 	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 30m -run 'TestCost|TestHundredsOfInstances|TestSamplerTruthOfMany' .
 
-race: setup ## the tests of the concurrent packages and of the adapters under the race detector (needs gcc)
+race: setup ## run the tests of the concurrent packages and of the adapters under the race detector (needs gcc)
 	$(if $(RACE),CGO_ENABLED=1 go test -race -short $(CONCURRENT))
 	$(if $(RACE),@set -e; for m in $(RELEASED) $(filter collector/%,$(OTHERS)); do (cd $$m; echo $$m; CGO_ENABLED=1 go test -race -short ./...); done)
 
-386: ## the tests of the engine on 32 bits
+386: ## run the tests of the engine on 32 bits
 	$(if $(386),CGO_ENABLED=0 GOARCH=386 go test -short ./leap ./node)
 
-api: ## what of the exported surface has changed since the last release
+api: ## print the changes of the exported API since the last release
 	cd tools && go run ./release api
 
-release: ## commit and tag VERSION of all modules, such as v0.2.0, when all tests pass
+release: ## commit and tag VERSION of all modules, such as v0.2.0, if all tests pass
 	cd tools && go run ./release make '$(VERSION)'
 
-release-check: ## make a release of a copy of this tree, and use it as a stranger does
+release-check: ## make a release of a copy of this tree, and use it like an outside user
 	cd tools && go test -count=1 -timeout 40m -v ./release
 
-dist: ## archives, SBOMs and checksums of VERSION, whose tag must be checked out, for all systems, in dist/
+dist: ## write archives, SBOMs and checksums of VERSION for all systems to dist/; the tag must be checked out
 	cd tools && go run ./dist -version '$(VERSION)' -out '$(CURDIR)/dist'
 
-vuln: ## known vulnerabilities in the modules, with govulncheck; needs access to its database
+vuln: ## list known vulnerabilities of the modules with govulncheck (needs access to its database)
 	@for m in . $(RELEASED); do (cd $$m; echo "$$m"; $(TOOL) govulncheck ./...) || exit; done
 
-dashboards: ## write the dashboards again from dashboards/gen
+dashboards: ## generate the dashboards from dashboards/gen
 	cd dashboards/gen && go run . -out ..
 
-deploy: ## write the examples for Kubernetes again from dashboards/rules
+deploy: ## generate the examples for Kubernetes from dashboards/rules
 	cd deploy && go test -count=1 -run TestRules -update .
 
-rules: ## the unit tests of the rules for Prometheus, and its configuration, with PROMTOOL
+rules: ## test the Prometheus rules and configuration with PROMTOOL
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf '$$dir EXIT; promtool=$(PROMTOOL); \
 	if [ -z "$$promtool" ]; then promtool=$$dir/promtool; (cd $$dir && go mod init promtool && \
 		go get github.com/prometheus/prometheus/cmd/promtool@v0.315.0 && \
@@ -133,7 +133,7 @@ rules: ## the unit tests of the rules for Prometheus, and its configuration, wit
 SHORT_LINES = 'leap/*.go' 'node/*.go' 'collector/*.go' 'exporter/*.go' 'internal/*.go' ':(glob)cmd/windowstat/*.go' \
 	$(foreach p,demo flags incident logquery routes server telemetry verification wallclock webconfig,'cmd/windowstat/internal/$(p)/*.go')
 
-lint: ## gofumpt, the length of lines, and in each module go vet, staticcheck and go mod tidy
+lint: ## check gofumpt and the length of lines, and in each module go vet, staticcheck and go mod tidy
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	@LC_ALL=C awk -v max=120 '{ line = $$0; gsub(/\t/, "    ", line); gsub(/[\200-\277]/, "", line) } \
 		length(line) > max { print FILENAME ":" FNR ": longer than " max " columns"; bad = 1 } \
@@ -145,25 +145,25 @@ lint: ## gofumpt, the length of lines, and in each module go vet, staticcheck an
 fmt: ## format the code
 	$(TOOL) gofumpt -w .
 
-bench: ## the engine beside its rivals, ten times over; the result goes to bench/RESULTS.md
+bench: ## compare the engine with its rivals, ten times, and write bench/RESULTS.md
 	$(MAKE) -C bench results stat
 
-quick: ## the engine's own benchmarks
+quick: ## run the engine's own benchmarks
 	go test -run '^$$' -bench . -benchmem ./node ./collector/...
 
-hammer: ## the conservation hammer for HAMMER (default 2m)
+hammer: ## run the conservation hammer for HAMMER (default 2m)
 	go test -run TestNothingIsLostAcrossTurns -v -timeout 60m ./node -hammer $(HAMMER)
 
-storm: ## a million made-up paths before services that know all of them, some or none; half a minute
+storm: ## send a million made-up paths to services with routes for all of them, some or none; half a minute
 	go test -run TestStorm -v -timeout 20m ./cmd/windowstat -storm 1000000
 
-kill: ## the metric log of a thousand processes that are killed, some five minutes
+kill: ## check the metric log of a thousand killed processes; some five minutes
 	go test -run TestKilled -v -timeout 60m ./exporter/metriclog -kills 1000
 
-full: ## the metric log on a small filesystem that is full (root on Linux)
+full: ## test the metric log on a small full filesystem (root on Linux)
 	go test -run TestFullFilesystem -v ./exporter/metriclog -tmpfs
 
-fuzz: ## every fuzz target for FUZZTIME (default 1m)
+fuzz: ## run every fuzz target for FUZZTIME (default 1m)
 	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
 		grep -ho '^func Fuzz[A-Za-z0-9]*' $$dir/*_test.go | sed 's/^func //' | while read -r target; do \
 			echo "$$dir $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$dir; \
