@@ -49,7 +49,7 @@ e2e: release-check ## test with the real Prometheus, VictoriaMetrics and chromiu
 	cd deploy && go test .
 	cd e2e && go mod tidy -diff && go vet -tags fleet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck -tags fleet ./... && go test -v -count=1 -timeout 40m ./...
 
-screens: ## run a service with every kind of error for ten minutes, and compare all its dashboards and alerts
+screens: ## run a service with every kind of error for ten minutes, compare every view of it with its own counts, and log the alerts
 	cd e2e && WINDOWSTAT_E2E_SCREENS=10m go test -v -count=1 -timeout 40m -run 'TestScreens$$' .
 
 paused: ## run servers that periodically stall, for twenty minutes

@@ -25,7 +25,7 @@ type Window struct {
 type Subject struct {
 	// Name identifies the implementation and the value that is read.
 	Name string
-	// New makes an empty window. Only one may be in use at a time.
+	// New returns an empty window. Only one may be in use at a time.
 	New func() (Window, error)
 }
 
@@ -43,16 +43,16 @@ func Subjects() []Subject {
 	}
 }
 
-// What BurstRead and SteadyRead put into a window.
+// The load of BurstRead and SteadyRead.
 const (
-	// BurstCalls is how many calls a burst has, all within BurstLength.
+	// BurstCalls is the number of calls of a burst, all within BurstLength.
 	BurstCalls  = 1200
 	BurstLength = 600 * time.Millisecond
-	// SteadyRate is how many calls there are each second.
+	// SteadyRate is the number of calls per second.
 	SteadyRate = 1000
 )
 
-// baseReading is a full second long after every epoch.
+// baseReading is at the start of a second, long after every epoch.
 const baseReading = 1_000_000 * time.Second
 
 // BurstRead returns the highest reading of a window during a burst. The window is read every 10 ms, and the correct
@@ -85,8 +85,8 @@ func BurstRead(s Subject) (int64, error) {
 	return worst, nil
 }
 
-// SteadyRead is the lowest reading of a window that sees SteadyRate calls a second and is read every 10 ms: the truth
-// is SteadyRate.
+// SteadyRead returns the lowest reading of a window during SteadyRate calls a second. The window is read every 10 ms,
+// and the correct reading is SteadyRate.
 func SteadyRead(s Subject) (int64, error) {
 	w, err := s.New()
 	if err != nil {
@@ -169,7 +169,7 @@ type toldClock struct {
 	now time.Duration
 }
 
-// CurrentTimeMillis is the Unix time in milliseconds.
+// CurrentTimeMillis returns the Unix time in milliseconds.
 func (c *toldClock) CurrentTimeMillis() uint64 { return uint64(c.now.Milliseconds()) }
 
 func sentinelWindow() Window {

@@ -10,7 +10,7 @@ import (
 // burst and 1,000 in each second.
 func TestWindowsReadBurstsAndSteadyLoad(t *testing.T) {
 	for name, want := range map[string]struct{ burst, steady int64 }{
-		// Buckets of half a second see a burst to their length; the open bucket blurs the reading.
+		// Buckets of half a second resolve a burst to their length; the open bucket makes the reading inexact.
 		"windowstat":           {1100, 501},
 		"sentinel-golang-node": {1100, 501},
 		"sentinel-ring":        {1100, 501},

@@ -66,7 +66,7 @@ func BenchmarkAttached(b *testing.B) {
 	}
 }
 
-// attach makes a service with every way out, and its clients.
+// attach creates a service with every exporter, and its clients.
 func attach(b *testing.B, resources int) (c *collector.Collector, detach func()) {
 	b.Helper()
 	clients := exec.Command(os.Args[0])
@@ -114,11 +114,11 @@ func check(b *testing.B, err error) {
 	}
 }
 
-// clientsOf is the variable that makes this program the clients of a service.
+// clientsOf is the environment variable that makes this program run the clients of a service.
 const clientsOf = "BENCH_CLIENTS"
 
-// clients take pushes at an address that they print, and scrape and look at the service whose address they read, until their
-// input ends.
+// clients accepts pushes at an address that it prints. It reads the address of the service, scrapes the service and
+// reads its live page, until its input ends.
 func clients() {
 	r := bench.NewReceiver()
 	defer r.Close()
@@ -148,7 +148,7 @@ type spent map[string][]float64
 
 func (s spent) add(unit string, v float64) { s[unit] = append(s[unit], v) }
 
-// measure calls the resources of a service for a turn, which begins when clients have scraped once.
+// measure calls the resources of a service for a turn. The turn begins after the first scrape of the clients.
 func (s spent) measure(b *testing.B, c *collector.Collector, resources int) {
 	b.Helper()
 	const first = 3 * time.Second
@@ -228,7 +228,7 @@ func callPaced(handles []*collector.Resource, caller int, late *[]float64, call 
 	}
 }
 
-// readMemory returns bytes and objects allocated so far, and the bytes of heap that are in use.
+// readMemory returns the bytes and objects allocated since the start of the process, and the bytes of heap in use.
 func readMemory() (v [3]float64) {
 	read := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/allocs:objects"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(read)

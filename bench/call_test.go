@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// many is how many resources a large service has.
+// many is the number of resources of a large service.
 const many = 10_000
 
 // BenchmarkCall measures finished requests to one resource, one after the other.
@@ -17,7 +17,7 @@ func BenchmarkCall(b *testing.B) {
 	eachRival(b, bench.Rivals(), 1, serial)
 }
 
-// BenchmarkCallParallel is finished requests to one resource from as many goroutines as there are processors.
+// BenchmarkCallParallel measures finished requests to one resource from one goroutine per processor.
 func BenchmarkCallParallel(b *testing.B) {
 	eachRival(b, bench.Rivals(), 1, parallel)
 }
@@ -27,7 +27,7 @@ func BenchmarkLimit(b *testing.B) {
 	eachRival(b, bench.Limiters(bench.NeverReached), 1, serial)
 }
 
-// BenchmarkLimitParallel is the same from as many goroutines as there are processors.
+// BenchmarkLimitParallel is BenchmarkLimit from one goroutine per processor.
 func BenchmarkLimitParallel(b *testing.B) {
 	eachRival(b, bench.Limiters(bench.NeverReached), 1, parallel)
 }
@@ -46,7 +46,7 @@ func parallel(b *testing.B, call func(int)) {
 	})
 }
 
-// BenchmarkCall10000 is requests to 10,000 resources at random, whose memory is mostly cold.
+// BenchmarkCall10000 measures requests to 10,000 resources at random. Their memory is mostly not in the cache.
 func BenchmarkCall10000(b *testing.B) {
 	picks := bench.Picks(many)
 	eachRival(b, bench.Rivals(), many, func(b *testing.B, call func(int)) {
@@ -58,7 +58,7 @@ func BenchmarkCall10000(b *testing.B) {
 	})
 }
 
-// BenchmarkCall10000Parallel is the same from as many goroutines as there are processors.
+// BenchmarkCall10000Parallel is BenchmarkCall10000 from one goroutine per processor.
 func BenchmarkCall10000Parallel(b *testing.B) {
 	picks := bench.Picks(many)
 	eachRival(b, bench.Rivals(), many, func(b *testing.B, call func(int)) {
@@ -96,7 +96,7 @@ func eachRival(b *testing.B, rivals []bench.Rival, n int, run func(b *testing.B,
 	}
 }
 
-// warm calls every resource until it has the memory that it takes.
+// warm calls every resource until it has allocated all its memory.
 func warm(rec bench.Recorder, n int) {
 	end := time.Now()
 	if rec.Warm {

@@ -48,7 +48,7 @@ func newNative(names []string) (Recorder, error)  { return byHandle(names, nativ
 func newClassicByLabel(names []string) (Recorder, error) { return byLabel(names, classic()) }
 func newNativeByLabel(names []string) (Recorder, error)  { return byLabel(names, native()) }
 
-// byHandle resolves the labels once, as services do that care.
+// byHandle resolves the labels once, as optimized services do.
 func byHandle(names []string, rt prometheus.HistogramOpts) (Recorder, error) {
 	type handles struct {
 		pass     prometheus.Counter

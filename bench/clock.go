@@ -2,7 +2,7 @@ package bench
 
 import "sync/atomic"
 
-// newClockReadings reads the clock twice and records nothing: the floor under timing a call.
+// newClockReadings reads the clock twice and records nothing: the minimum cost of timing a call.
 func newClockReadings([]string) (Recorder, error) {
 	return Recorder{Call: func(int) {
 		start := Now()
@@ -12,7 +12,7 @@ func newClockReadings([]string) (Recorder, error) {
 	}}, nil
 }
 
-// newAtomicAdd adds to a counter and does not read the clock: the least that counting can cost without a lock.
+// newAtomicAdd adds to a counter and does not read the clock: the minimum cost of counting without a lock.
 func newAtomicAdd(names []string) (Recorder, error) {
 	counters := make([]atomic.Int64, len(names))
 	return Recorder{Call: func(i int) { counters[i].Add(1) }}, nil

@@ -10,9 +10,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// constMetrics shows a windowstat collector in the way that client_golang documents for figures from elsewhere: a const
-// metric for each sample. There is no const histogram that is both classic and native, so this one has no native buckets:
-// it does less.
+// constMetrics exports a windowstat collector as client_golang documents it for external values: with a const metric
+// for each sample. A const histogram cannot be both classic and native, so this histogram has no native buckets; it
+// does less work.
 type constMetrics struct {
 	stats             *collector.Collector
 	rows              []constRow
@@ -25,7 +25,7 @@ type constRow struct {
 	value func(*node.Snapshot) float64 // nil for the histogram
 }
 
-// constValues are the metrics of a resource that come from a snapshot.
+// constValues maps the metrics of a resource to their values in a snapshot.
 var constValues = map[string]func(*node.Snapshot) float64{
 	"pass_total":              func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
 	"exception_total":         func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
@@ -97,10 +97,10 @@ func (p *constMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// SecondsShown is how many seconds a per-second page shows.
+// SecondsShown is the number of seconds on a per-second page.
 const SecondsShown = 15
 
-// constSeconds shows the last seconds as const metrics with a time.
+// constSeconds exports the last seconds as const metrics with a timestamp.
 type constSeconds struct {
 	stats *collector.Collector
 	rows  []constSecond
@@ -172,5 +172,5 @@ func (p *constSeconds) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// SecondsQuery asks a per-second page for them.
+// SecondsQuery is the query of a per-second page for these seconds.
 var SecondsQuery = "window=" + (SecondsShown * time.Second).String()

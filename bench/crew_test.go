@@ -7,7 +7,7 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// crew is goroutines that stay, each with a stack of its own.
+// crew is a set of long-lived goroutines, each with its own stack.
 type crew struct {
 	work []chan func(i int)
 	done sync.WaitGroup
@@ -28,7 +28,7 @@ func newCrew(n int) *crew {
 	return c
 }
 
-// do has all of them call f, and waits until they have.
+// do calls f in all goroutines, and waits until all calls return.
 func (c *crew) do(f func(i int)) {
 	c.done.Add(len(c.work))
 	for _, work := range c.work {
@@ -37,14 +37,14 @@ func (c *crew) do(f func(i int)) {
 	c.done.Wait()
 }
 
-// end lets them go.
+// end stops the goroutines.
 func (c *crew) end() {
 	for _, work := range c.work {
 		close(work)
 	}
 }
 
-// callFor calls until the end, and returns how often it did.
+// callFor calls until the end, and returns the number of calls.
 func callFor(end time.Duration, call func(i int)) (calls int) {
 	const often = 64
 	for bench.Now() < end {

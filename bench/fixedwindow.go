@@ -26,12 +26,12 @@ type FixedWindow struct {
 	length   time.Duration
 	index    int64
 	open     Cell
-	before   Cell // of the window before index, or of an older one
+	before   Cell // of the window before index, or of an older window
 	previous int64
 	inFlight int64
 }
 
-// NewFixedWindow makes a window of one second.
+// NewFixedWindow returns a window of one second.
 func NewFixedWindow() *FixedWindow {
 	return &FixedWindow{length: time.Second, previous: -1}
 }
@@ -69,7 +69,7 @@ func (w *FixedWindow) Sum(now time.Duration) Cell {
 	return w.open
 }
 
-// Each hands over the windows it holds, by index, the open one included.
+// Each passes the stored windows to take, by index, including the open window.
 func (w *FixedWindow) Each(take func(index int64, c Cell)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

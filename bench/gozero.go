@@ -6,8 +6,8 @@ import (
 	"github.com/zeromicro/go-zero/core/collection"
 )
 
-// newGoZero uses go-zero's rolling window, 60 buckets of a second, and adds the response time when a call completes:
-// a sum and a count. It reads a clock of its own for the bucket. It records no passes, nothing in flight and no
+// newGoZero uses go-zero's rolling window, 60 buckets of a second, and adds the response time when a call completes: a
+// sum and a count. The window reads its own clock to find the bucket. It records no passes, no calls in flight and no
 // distribution.
 func newGoZero(names []string) (Recorder, error) {
 	bucket := func() *collection.Bucket[int64] { return new(collection.Bucket[int64]) }

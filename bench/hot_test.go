@@ -65,7 +65,7 @@ func BenchmarkHot(b *testing.B) {
 	})
 }
 
-// onProcessors makes a goroutine for each processor, as if there were so many.
+// onProcessors sets GOMAXPROCS to processors and returns one goroutine for each.
 func onProcessors(b *testing.B) *crew {
 	b.Helper()
 	before := runtime.GOMAXPROCS(processors)
@@ -77,7 +77,7 @@ func onProcessors(b *testing.B) *crew {
 	return c
 }
 
-// heatUp has all goroutines call a resource.
+// heatUp calls a resource from all goroutines.
 func heatUp(goroutines *crew, r *collector.Resource) {
 	end := bench.Now() + heat
 	goroutines.do(func(int) { callFor(end, func(int) { enterAndExit(r) }) })

@@ -55,8 +55,8 @@ func newWindowstatLimit(names []string, count int64) (Recorder, error) {
 	}, c.SetLimits(limits)
 }
 
-// NewConcurrency keeps a handle for one resource that so many origins have called, with a limit of count calls in flight on
-// all resources. Call panics if the limit refuses it.
+// NewConcurrency keeps a handle for one resource that the given number of origins have called, with a limit of count
+// calls in flight on all resources. Call panics if the limit refuses it.
 func NewConcurrency(origins int, count int64) (Recorder, error) {
 	c, err := collector.New(collector.Options{MaxOrigins: origins + 1})
 	if err != nil {

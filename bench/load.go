@@ -9,17 +9,18 @@ import (
 
 // Recorder records calls to the resources of one rival.
 type Recorder struct {
-	// Call records one finished request to resource i. Its response time is the difference of two readings of the
-	// clock that Call makes.
+	// Call records one finished request to resource i. Its response time is the difference of two readings of the clock
+	// in Call.
 	Call func(i int)
 	// Took records one finished request to resource i that took rt. It is nil if the rival does not accept a response
 	// time.
 	Took func(i int, rt time.Duration)
-	// Warm is set if a resource must be in use over the end of a second until it has all that a call needs.
+	// Warm reports that a resource must be in use past the end of a second before it has allocated all memory that a
+	// call needs.
 	Warm bool
 	// Keep holds the parts of a service that Call does not need, that is, the registry.
 	Keep any
-	// Close gives back what New took from the process; nil if that is nothing.
+	// Close releases the process-wide state that New changed, or is nil.
 	Close func()
 }
 
@@ -29,11 +30,11 @@ type Rival struct {
 	Name string
 	// Lacks lists the parts of a request, and of windowstat's statistics, that the rival does not record.
 	Lacks string
-	// New makes a resource for each name.
+	// New creates a resource for each name.
 	New func(names []string) (Recorder, error)
 }
 
-// Rivals are all ways to record calls: windowstat, bare costs, libraries, and the simple windows.
+// Rivals returns all ways to record calls: windowstat, bare costs, libraries, and the simple windows.
 func Rivals() []Rival {
 	const (
 		sentinel   = "histogram, longest response time, totals"
@@ -78,7 +79,7 @@ func Names(n int) []string {
 	return names
 }
 
-// Picks returns many of n indexes at random, the same ones each time. Their number is a power of two.
+// Picks returns many random indexes below n, the same indexes each time. Their number is a power of two.
 func Picks(n int) []int32 {
 	random := rand.New(rand.NewPCG(1, 2))
 	picks := make([]int32, 1<<16)
@@ -88,8 +89,8 @@ func Picks(n int) []int32 {
 	return picks
 }
 
-// ResponseTimes returns n response times that are spread log-normally around 20 ms, the same ones each time: half of
-// them lie between 14 and 28 ms, one in a hundred above 64 ms.
+// ResponseTimes returns n response times with a log-normal distribution around 20 ms, the same values each time: half
+// of them are between 14 and 28 ms, one in a hundred is above 64 ms.
 func ResponseTimes(n int) []time.Duration {
 	random := rand.New(rand.NewPCG(3, 4))
 	rts := make([]time.Duration, n)
@@ -101,6 +102,6 @@ func ResponseTimes(n int) []time.Duration {
 
 var anchor = time.Now()
 
-// Now reads the monotonic clock, the cheapest clock there is. Rivals that do not read a clock of their own are timed
-// with it, as windowstat times itself.
+// Now reads the monotonic clock, the cheapest clock. Rivals that do not read a clock themselves are timed with it, as
+// windowstat times itself.
 func Now() time.Duration { return time.Since(anchor) }

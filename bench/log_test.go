@@ -70,11 +70,11 @@ func BenchmarkHistoryBehind(b *testing.B) {
 	}
 }
 
-// BenchmarkLogSecond writes a second in which 10,000 resources were all in use, once it is sealed.
+// BenchmarkLogSecond writes a sealed second in which 10,000 resources were all in use.
 func BenchmarkLogSecond(b *testing.B) {
 	s := newService(b, bench.Traffic{Resources: many, Calls: 3})
 	w := newWriter(b, s)
-	for range 5 { // until buffers and windows have their size
+	for range 5 { // until buffers and windows have their final size
 		advance(b, s, 1)
 		flush(b, w)
 	}
@@ -127,7 +127,7 @@ func flush(b *testing.B, w *metriclog.Writer) {
 	}
 }
 
-// cost is what f takes: nanoseconds and allocations.
+// cost returns the nanoseconds and allocations of f.
 func cost(f func()) (ns, allocations float64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -19,9 +19,9 @@ const (
 	measuredLong = 200
 )
 
-// BenchmarkMemory reports the bytes of heap for each resource: of windowstat once registered and not used, once with
-// every window full, once with the history of ten minutes full, too, and once with histograms for as long; and of each rival after calls whose response times
-// are spread as a service's.
+// BenchmarkMemory reports the bytes of heap for each resource. It measures windowstat in four states: registered and
+// not used; with every window full; with a full history of ten minutes, too; and with histograms for the same time. It
+// measures each rival after calls whose response times are distributed like the response times of a service.
 func BenchmarkMemory(b *testing.B) {
 	reportBytes(b, "windowstat-unused", measured, func(b *testing.B) any {
 		c, _ := newCollector(b, measured, node.Options{})
@@ -86,7 +86,7 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// newCollector makes a collector with the resources that are measured, and the clock that it reads.
+// newCollector returns a collector with the measured resources, and its clock.
 func newCollector(b *testing.B, resources int, windows node.Options) (*collector.Collector, *time.Time) {
 	b.Helper()
 	clock := time.Unix(1_700_000_000, 0)
@@ -100,8 +100,8 @@ func newCollector(b *testing.B, resources int, windows node.Options) (*collector
 	return c, &clock
 }
 
-// BenchmarkMemory40000 reports the heap of 10,000 resources that 4 origins each call, every second, with their windows
-// full, and how much it grows in another minute.
+// BenchmarkMemory40000 reports the heap of 10,000 resources that 4 origins each call, every second, with full windows,
+// and the growth of the heap in another minute.
 func BenchmarkMemory40000(b *testing.B) {
 	const leaves = 4 * many
 	b.Run("windowstat", func(b *testing.B) {
@@ -130,8 +130,8 @@ func BenchmarkMemory40000(b *testing.B) {
 	})
 }
 
-// callAll makes 4 calls a second to each resource from each of 4 origins, for 70 seconds, each second with the same
-// response times around 20 ms: nothing new happens in the second minute.
+// callAll makes 4 calls a second to each resource from each of 4 origins, for 70 seconds. Each second has the same
+// response times around 20 ms, so the second minute adds no new values.
 func callAll(b *testing.B, c *collector.Collector, clock *time.Time, names []string) {
 	b.Helper()
 	const (
@@ -159,7 +159,7 @@ func callAll(b *testing.B, c *collector.Collector, clock *time.Time, names []str
 	}
 }
 
-// fill makes 100 calls a second to each resource for so long, with response times around 20 ms.
+// fill makes 100 calls a second to each resource for the given time, with response times around 20 ms.
 func fill(c *collector.Collector, clock *time.Time, length time.Duration) {
 	const (
 		interval = 10 * time.Millisecond
@@ -198,7 +198,7 @@ func fill(c *collector.Collector, clock *time.Time, length time.Duration) {
 func BenchmarkHistory(b *testing.B) {
 	const (
 		resources = 40
-		calls     = 150 // so many that most counts take two bytes
+		calls     = 150 // enough to make most counts take two bytes
 		minutes   = 10
 	)
 	b.Run("windowstat", func(b *testing.B) {

@@ -28,7 +28,7 @@ type middleware struct {
 	wrap func(b *testing.B, mux *http.ServeMux, h http.Handler) http.Handler
 }
 
-// registered is the mux with the handler for the route.
+// registered returns a mux with the handler for the route.
 func registered(mux *http.ServeMux, h http.Handler) http.Handler {
 	mux.Handle(route, h)
 	return mux
@@ -62,7 +62,7 @@ var middlewares = []middleware{
 	}},
 }
 
-// counting is a Collector on the clock, as services have it.
+// counting returns a Collector on the real clock, as in a service.
 func counting(b *testing.B) *collector.Collector {
 	b.Helper()
 	c, err := collector.New(collector.Options{})
@@ -72,7 +72,7 @@ func counting(b *testing.B) *collector.Collector {
 	return c
 }
 
-// nowhere is a client that nothing reaches, with what net/http's writer of HTTP/1 can do.
+// nowhere discards the response, and implements the interfaces of net/http's writer for HTTP/1.
 type nowhere struct {
 	http.Flusher
 	http.Hijacker

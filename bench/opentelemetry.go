@@ -11,9 +11,9 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// newOpenTelemetry uses the SDK with a counter, an up-down counter and a histogram with client_golang's bounds. It
-// cannot hold a handle for a resource, but the sets of attributes are kept, and so are the lists of options. A limit
-// on the number of series, 2,000 by default, is taken off.
+// newOpenTelemetry uses the SDK with a counter, an up-down counter and a histogram with client_golang's bounds. The SDK
+// has no handle for a resource, but newOpenTelemetry keeps the sets of attributes and the lists of options. It disables
+// the limit on the number of series, 2,000 by default.
 func newOpenTelemetry(names []string) (Recorder, error) {
 	provider := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()), sdk.WithCardinalityLimit(0))
 	meter := provider.Meter("bench")

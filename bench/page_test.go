@@ -33,12 +33,12 @@ func BenchmarkPage(b *testing.B) {
 	besidePages(b, bench.Pages(), many, "/metrics", plainText, openMetrics)
 }
 
-// BenchmarkRegistry serves the same from a registry that the collector is registered in.
+// BenchmarkRegistry serves the same page from a registry that contains the collector.
 func BenchmarkRegistry(b *testing.B) {
 	besidePages(b, bench.RegistryPages(), many, "/metrics", plainText)
 }
 
-// BenchmarkSecondsPage serves 15 seconds of 1,000 resources, each with its time.
+// BenchmarkSecondsPage serves 15 seconds of 1,000 resources, each with its timestamp.
 func BenchmarkSecondsPage(b *testing.B) {
 	besidePages(b, bench.SecondsPages(), 1000, "/metrics/seconds?"+bench.SecondsQuery, plainText)
 }
@@ -75,7 +75,7 @@ func besidePages(b *testing.B, pages []bench.Page, resources int, target string,
 	}
 }
 
-// measure asks for a page, and returns the nanoseconds and allocations that it took.
+// measure requests a page, and returns its nanoseconds and allocations.
 func measure(b *testing.B, h http.Handler, r *http.Request) (ns, allocations float64) {
 	b.Helper()
 	var before, after runtime.MemStats
@@ -87,7 +87,7 @@ func measure(b *testing.B, h http.Handler, r *http.Request) (ns, allocations flo
 	return float64(took), float64(after.Mallocs - before.Mallocs)
 }
 
-// ask asks for a page, and returns how long it was.
+// ask requests a page, and returns its length.
 func ask(b *testing.B, h http.Handler, r *http.Request) int64 {
 	b.Helper()
 	var c client
@@ -108,7 +108,7 @@ func newPage(tb testing.TB, p bench.Page, resources int) http.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	runtime.GC() // what only the making took
+	runtime.GC() // collect the garbage of the setup
 	return h
 }
 
@@ -118,7 +118,7 @@ func request(target string, f format) *http.Request {
 	return r
 }
 
-// client is an http.ResponseWriter that reads everything and keeps nothing.
+// client is an http.ResponseWriter that discards everything.
 type client struct {
 	header http.Header
 	status int
@@ -147,7 +147,7 @@ func TestPagesShowTheSame(t *testing.T) {
 		target    string
 		perSource int // samples of a resource
 	}{
-		// Eleven counters and gauges, one reason of blocks; fourteen bounds, the one without, sum and count.
+		// Eleven counters and gauges, one block reason, fourteen bounds, the +Inf bucket, sum and count.
 		"page":         {bench.Pages(), "/metrics", 11 + 1 + 14 + 1 + 2},
 		"registry":     {bench.RegistryPages(), "/metrics", 11 + 1 + 14 + 1 + 2},
 		"seconds page": {bench.SecondsPages(), "/metrics/seconds?" + bench.SecondsQuery, 13 * bench.SecondsShown},
@@ -155,7 +155,7 @@ func TestPagesShowTheSame(t *testing.T) {
 		ours := samples(t, c.pages[0], resources, c.target)
 		theirs := samples(t, c.pages[1], resources, c.target)
 		for key, v := range ours {
-			// Response times are added up in another order.
+			// The order of addition of the response times differs.
 			if w, ok := theirs[key]; !ok || math.Abs(v-w) > 1e-9*math.Abs(v) {
 				t.Errorf("%s: %s is %v, beside it %v (%v)", name, key, v, w, ok)
 			}

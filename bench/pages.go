@@ -16,15 +16,15 @@ import (
 
 // Page is a way to export a [Service] to Prometheus.
 type Page struct {
-	// Name names it in results.
+	// Name identifies the page in results.
 	Name string
 	// Lacks lists the values and features of windowstat that the page does not have.
 	Lacks string
-	// New makes the page. Whether it keeps the service or only the figures is its own affair.
+	// New creates the page. The page may keep the service or only its figures.
 	New func(*Service) (http.Handler, error)
 }
 
-// Pages are the ways to show all resources, the runtime and the process, as of now.
+// Pages returns the ways to export the current values of all resources, the runtime and the process.
 func Pages() []Page {
 	return []Page{
 		{"windowstat", "", func(s *Service) (http.Handler, error) { return prom.Handler(s.Collector, prom.Options{}) }},
@@ -32,7 +32,8 @@ func Pages() []Page {
 	}
 }
 
-// RegistryPages are the ways to show the same in a registry of one's own, read from the same windowstat collector.
+// RegistryPages returns the ways to export the same values in a separate registry, read from the same windowstat
+// collector.
 func RegistryPages() []Page {
 	return []Page{
 		{"windowstat", "", func(s *Service) (http.Handler, error) {
@@ -48,7 +49,7 @@ func RegistryPages() []Page {
 	}
 }
 
-// SecondsPages are the ways to show the last [SecondsShown] seconds, each with its time.
+// SecondsPages returns the ways to export the last [SecondsShown] seconds, each with its timestamp.
 func SecondsPages() []Page {
 	return []Page{
 		{"windowstat", "", func(s *Service) (http.Handler, error) { return prom.NewSeconds(s.Collector, prom.SecondsOptions{}) }},
@@ -91,7 +92,7 @@ func newVectorPage(s *Service) (http.Handler, error) {
 	return promhttp.InstrumentMetricHandler(r, promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true})), nil
 }
 
-// families are what windowstat shows of a service.
+// families returns the metric families that windowstat exports for a service.
 func families(s *Service) ([]*dto.MetricFamily, error) {
 	p, err := prom.New(s.Collector, prom.Options{})
 	if err != nil {
@@ -104,7 +105,7 @@ func families(s *Service) ([]*dto.MetricFamily, error) {
 	return r.Gather()
 }
 
-// vector is a family as client_golang's own metrics.
+// vector converts a family to client_golang's own metrics.
 func vector(f *dto.MetricFamily, s *Service) prometheus.Collector {
 	var labels []string
 	for _, l := range f.Metric[0].Label {
@@ -134,7 +135,7 @@ func vector(f *dto.MetricFamily, s *Service) prometheus.Collector {
 	names := Names(len(f.Metric))
 	for _, m := range f.Metric {
 		h := v.WithLabelValues(values(m)...)
-		i, _ := slices.BinarySearch(names, values(m)[0]) // they are in order
+		i, _ := slices.BinarySearch(names, values(m)[0]) // names is sorted
 		s.Took(i, func(rt time.Duration) { h.Observe(rt.Seconds()) })
 	}
 	return v

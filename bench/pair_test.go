@@ -36,8 +36,8 @@ func BenchmarkPair(b *testing.B) {
 	}
 }
 
-// pair is the nanoseconds that a call takes where two goroutines make them, the time divided by all calls. They begin with
-// a stretch that is not measured. Of the others the best one counts: the machine did nothing else then.
+// pair returns the nanoseconds per call while two goroutines call: the time divided by all calls. It discards a first
+// stretch. The fastest of the other stretches counts, because no other work on the machine disturbed it.
 func pair(b *testing.B, r bench.Rival, name []string) float64 {
 	b.Helper()
 	const stretches, length = 4, 12 * time.Millisecond

@@ -16,10 +16,10 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// leaves is how many origins call a resource that is read as their sum.
+// leaves is the number of origins that call a resource. The resource is read as their sum.
 const leaves = 100
 
-// BenchmarkRead reads a window that has just been counted into, clock reading included.
+// BenchmarkRead reads a window after new calls, including the reading of the clock.
 func BenchmarkRead(b *testing.B) {
 	b.Run("qps/windowstat", func(b *testing.B) {
 		read(b, newResource(b).PassQPS)
@@ -110,7 +110,7 @@ func newResource(b *testing.B) *collector.Resource {
 	return r
 }
 
-// newCalled makes a resource that as many origins call as there are leaves, each as often as newResource is called.
+// newCalled returns a resource that leaves origins call, each as often as newResource is called.
 func newCalled(b *testing.B) *collector.Resource {
 	b.Helper()
 	c, err := collector.New(collector.Options{})
@@ -130,7 +130,7 @@ func newCalled(b *testing.B) *collector.Resource {
 	return c.Resource("read")
 }
 
-// newLeaf makes a view of one statistic, as each resource has at least one, and the clock that it needs.
+// newLeaf returns a view of one statistic, the minimum of a resource, and its clock.
 func newLeaf(b *testing.B) (*node.View, *leap.Timeline) {
 	b.Helper()
 	line := leap.NewTimeline(leap.Clock{})

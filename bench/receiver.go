@@ -13,13 +13,13 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// Receiver is a server for remote write that takes everything and keeps nothing.
+// Receiver is a remote-write server that accepts and discards everything.
 type Receiver struct {
 	server *httptest.Server
-	last   atomic.Int64 // when it had the last request, by Now
+	last   atomic.Int64 // end of the last request, by Now
 }
 
-// NewReceiver starts one.
+// NewReceiver starts a Receiver.
 func NewReceiver() *Receiver {
 	r := new(Receiver)
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

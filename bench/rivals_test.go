@@ -27,7 +27,7 @@ func TestEveryRivalCanBeCalled(t *testing.T) {
 	}
 }
 
-// A limit that does not apply would cost nothing.
+// TestLimiters would not notice a limit without effect by its cost.
 func TestEveryLimitApplies(t *testing.T) {
 	for _, r := range bench.Limiters(0) {
 		rec, err := r.New(bench.Names(1))
@@ -79,7 +79,7 @@ func TestVersionsNameEveryRival(t *testing.T) {
 	}
 }
 
-// The simple windows, one call after the other: they must count at least that right.
+// The simple windows must be correct at least for one call after the other.
 func TestSimpleWindowsCount(t *testing.T) {
 	type window interface {
 		Enter(now time.Duration)
@@ -109,7 +109,7 @@ func TestSimpleWindowsCount(t *testing.T) {
 	}
 }
 
-// A writer that is late by a round of the ring has nowhere to count.
+// A writer that is a round of the ring behind has no bucket.
 func TestSentinelRingDropsLateCalls(t *testing.T) {
 	r := bench.NewSentinelRing()
 	r.Enter(30 * time.Second)

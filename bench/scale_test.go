@@ -16,8 +16,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// BenchmarkScale does what windowstat does for all of a service, for services of very different size: of so many resources,
-// and of one resource that so many origins call. It reports the time for all of them, once.
+// BenchmarkScale measures the work that windowstat does for all of a service, for services of different sizes, up to
+// the largest number of resources and up to the largest number of origins of one resource. It reports the time of one
+// operation on the whole service.
 func BenchmarkScale(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000, 100_000} {
 		scale(b, "resources", n, bench.Traffic{Resources: n})
@@ -60,7 +61,7 @@ var costs = []struct {
 	}},
 	{"cursor with nothing new", 100_000, func(b *testing.B, s *bench.Service, _ bench.Traffic) func() float64 {
 		page, r := newSeconds(b, s), request("/metrics/seconds?cursor=scale&metric=windowstat_persecond_pass", plainText)
-		ask(b, page, r) // has all there is
+		ask(b, page, r) // receives everything
 		return func() float64 {
 			var c client
 			ns := each(1, func() { page.ServeHTTP(&c, r) })
@@ -117,7 +118,7 @@ func scale(b *testing.B, what string, n int, t bench.Traffic) {
 				s = newService(b, t)
 			}
 			once := c.make(b, s, t)
-			once() // until buffers are as large as they get
+			once() // until buffers have their final size
 			runtime.GC()
 			var times []float64
 			for b.Loop() {
@@ -133,7 +134,7 @@ func scale(b *testing.B, what string, n int, t bench.Traffic) {
 	}
 }
 
-// registering makes all leaves of a Collector by their first call.
+// registering creates all leaves of a Collector by their first call.
 func registering(register func(c *collector.Collector, name, origin string)) func(*testing.B, *bench.Service, bench.Traffic) func() float64 {
 	return func(b *testing.B, _ *bench.Service, t bench.Traffic) func() float64 {
 		names, origins := bench.Names(t.Resources), bench.Names(max(t.Origins, 1))
@@ -158,7 +159,7 @@ func registering(register func(c *collector.Collector, name, origin string)) fun
 	}
 }
 
-// turning makes a call of each leaf, the first one after a second with calls.
+// turning calls each leaf once, for the first time after a second with calls.
 func turning(b *testing.B, s *bench.Service, _ bench.Traffic) func() float64 {
 	return func() float64 {
 		advance(b, s, 1)
@@ -170,7 +171,7 @@ func turning(b *testing.B, s *bench.Service, _ bench.Traffic) func() float64 {
 	}
 }
 
-// newSeconds makes a page of seconds that is as long as need be.
+// newSeconds returns a page of seconds without a limit on its length.
 func newSeconds(b *testing.B, s *bench.Service) http.Handler {
 	b.Helper()
 	page, err := prom.NewSeconds(s.Collector, prom.SecondsOptions{MaxSamples: 1 << 30, MaxBytes: 1 << 30})
@@ -180,7 +181,7 @@ func newSeconds(b *testing.B, s *bench.Service) http.Handler {
 	return page
 }
 
-// asked asks a page.
+// asked requests a page.
 func asked(b *testing.B, page http.Handler, target string) func() float64 {
 	r := request(target, plainText)
 	return func() float64 { return each(1, func() { ask(b, page, r) }) }
@@ -191,7 +192,7 @@ func position(b *testing.B, page *live.Page, after string) string {
 	b.Helper()
 	rec := httptest.NewRecorder()
 	page.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/live/seconds?after="+after, nil))
-	var update struct{ After string } // what to ask with next
+	var update struct{ After string } // position of the next request
 	if err := json.Unmarshal(rec.Body.Bytes(), &update); err != nil || update.After == "" {
 		b.Fatalf("%v: %.100s", err, rec.Body)
 	}

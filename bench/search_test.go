@@ -16,11 +16,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// searched is how much of a log is searched for, of six files of 50 MiB.
+// searched is the searched part of a log of six files of 50 MiB.
 const searched = 5 * time.Minute
 
-// newLog writes six files of 50 MiB with a hundred rows a second, as a Writer does that is fast. It returns the first and
-// the last second.
+// newLog writes six files of 50 MiB with a hundred rows a second, like a fast Writer. It returns the first and the last
+// second.
 func newLog(b *testing.B, dir string) (first, last time.Time) {
 	b.Helper()
 	const files, size, rows = 6, 50 << 20, 100
@@ -54,8 +54,8 @@ func newLog(b *testing.B, dir string) (first, last time.Time) {
 	return first, last
 }
 
-// BenchmarkSearch finds five minutes in the fifth of six files of the metric log. sentinel-golang's searcher is a new one
-// each time: it finds too little the second time.
+// BenchmarkSearch finds five minutes in the fifth of six files of the metric log. It creates a new sentinel-golang
+// searcher each time, because a second search with the same searcher misses rows.
 func BenchmarkSearch(b *testing.B) {
 	dir := b.TempDir()
 	var first, last time.Time

@@ -18,12 +18,12 @@ type SecondMap struct {
 	inFlight int64
 }
 
-// NewSecondMap makes a map of the last 60 seconds.
+// NewSecondMap returns a map of the last 60 seconds.
 func NewSecondMap() *SecondMap {
 	return &SecondMap{keep: 60, seconds: map[int64]*Cell{}}
 }
 
-// at is the cell of now's second. Holds mu.
+// at returns the cell of now's second. mu must be held.
 func (m *SecondMap) at(now time.Duration) *Cell {
 	second := int64(now / time.Second)
 	c := m.seconds[second]
@@ -65,7 +65,7 @@ func (m *SecondMap) Sum(now time.Duration) Cell {
 	return Cell{}
 }
 
-// Each hands over the seconds it holds, by index, in no order.
+// Each passes the stored seconds to take, by index, in no particular order.
 func (m *SecondMap) Each(take func(index int64, c Cell)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -74,7 +74,7 @@ func newSentinelNodeCached(names []string) (Recorder, error) {
 	}, nil
 }
 
-// cachedClock is a clock for Sentinel whose milliseconds are read from memory.
+// cachedClock is a clock for Sentinel that reads the milliseconds from memory.
 type cachedClock struct {
 	util.RealClock
 	ms   atomic.Uint64
@@ -99,11 +99,11 @@ func startCachedClock() *cachedClock {
 	return c
 }
 
-// CurrentTimeMillis is the Unix time in milliseconds, up to a millisecond late.
+// CurrentTimeMillis returns the Unix time in milliseconds, with a delay of up to a millisecond.
 func (c *cachedClock) CurrentTimeMillis() uint64 { return c.ms.Load() }
 
-// newSentinelEntry is the api that services use: Entry and Exit, with no rules loaded. Sentinel counts each call with
-// client_golang on top, in a counter by resource and result.
+// newSentinelEntry uses the api of services: Entry and Exit, without rules. Sentinel also counts each call with
+// client_golang, in a counter by resource and result.
 func newSentinelEntry(names []string) (Recorder, error) {
 	return sentinelEntries(names)
 }

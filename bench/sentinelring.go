@@ -32,7 +32,7 @@ type ringCell struct {
 // second.
 func NewSentinelRing() *SentinelRing { return NewSentinelRingOf(20, 500*time.Millisecond) }
 
-// NewSentinelRingOf makes a ring of n buckets of the given length, which must divide one second.
+// NewSentinelRingOf returns a ring of n buckets of the given length, which must divide one second.
 func NewSentinelRingOf(n int, length time.Duration) *SentinelRing {
 	r := &SentinelRing{length: length, cells: make([]ringCell, n)}
 	for i := range r.cells {
@@ -94,7 +94,7 @@ func (r *SentinelRing) Sum(now time.Duration) Cell {
 	return sum
 }
 
-// Each hands over the buckets it holds, by index, in no order.
+// Each passes the stored buckets to take, by index, in no particular order.
 func (r *SentinelRing) Each(take func(index int64, c Cell)) {
 	for i := range r.cells {
 		c := &r.cells[i]

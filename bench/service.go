@@ -16,12 +16,12 @@ import (
 // then full of records, as in a service in use. With a single busy second, a page would be cheaper.
 type Traffic struct {
 	Resources, Seconds int
-	Calls              int           // of a leaf in a second
+	Calls              int           // per leaf and second
 	Origins            int           // number of callers of each resource, one leaf each; zero means one leaf without an origin
-	History            time.Duration // that is kept; the default if zero
+	History            time.Duration // length of the history; zero means the default
 }
 
-// One of so many calls fails, and in one of so many seconds one is blocked.
+// The share of failed calls, and of seconds with a blocked call: one of the given number.
 const (
 	callsToFail   = 10
 	blockedSecond = 10
@@ -38,12 +38,12 @@ type Service struct {
 	names   []string
 	origins []collector.CallOption
 	rts     []time.Duration
-	second  int          // that the traffic has reached
+	second  int          // position of the traffic
 	at      atomic.Int64 // Unix nanoseconds
-	live    atomic.Int64 // what to add to Now instead, if it is not 0
+	live    atomic.Int64 // if not 0, the clock is Now plus this offset
 }
 
-// NewService makes a service that had this traffic.
+// NewService returns a service after this traffic.
 func NewService(t Traffic) (*Service, error) {
 	s := &Service{traffic: t, names: Names(t.Resources), rts: ResponseTimes(1000)}
 	s.at.Store(time.Unix(1_700_000_000, 0).UnixNano())
@@ -83,7 +83,7 @@ func (s *Service) Go(seconds int) error {
 	return nil
 }
 
-// call makes the calls number k of the second: one of each leaf.
+// call makes call number k of the second, once for each leaf.
 func (s *Service) call(at time.Time, k int) error {
 	var options [2]collector.CallOption
 	for i, name := range s.names {
@@ -103,16 +103,16 @@ func (s *Service) call(at time.Time, k int) error {
 	return nil
 }
 
-// Call makes a call of each leaf, at this moment.
+// Call calls each leaf once, at the current time.
 func (s *Service) Call() error { return s.call(s.now(), 0) }
 
-// Skip lets some time go by without a call.
+// Skip advances the clock without calls.
 func (s *Service) Skip(d time.Duration) { s.at.Add(int64(d)) }
 
 // Live starts the clock at its current time. Stop stops it at its current time.
 func (s *Service) Live() { s.live.Store(s.at.Load() - int64(Now())) }
 
-// Stop is the end of [Service.Live].
+// Stop stops the clock that [Service.Live] started.
 func (s *Service) Stop() {
 	s.at.Store(s.now().UnixNano())
 	s.live.Store(0)
@@ -125,7 +125,7 @@ func (s *Service) now() time.Time {
 	return time.Unix(0, s.at.Load())
 }
 
-// metric is how to read a metric without labels, or with one series, that windowstat has about itself.
+// metric returns a function that reads a self-metric of windowstat. The metric must have no labels or only one series.
 func (s *Service) metric(name string) func() (v float64) {
 	all := s.Collector.Metrics()
 	m := &all[slices.IndexFunc(all, func(m collector.Metric) bool { return m.Name == name })]
@@ -144,7 +144,7 @@ func (s *Service) Took(i int, f func(rt time.Duration)) {
 	}
 }
 
-// rt is how long the call number k of a second took: each resource has response times of its own.
+// rt returns the duration of call number k of a second. Each resource has different response times.
 func (s *Service) rt(i, second, k int) time.Duration {
 	return s.rts[(7*i+second*s.traffic.Calls+k)%len(s.rts)]
 }

@@ -59,7 +59,7 @@ func newConstantPage(s *Service) (http.Handler, error) {
 	return promhttp.HandlerFor(prometheus.Gatherers{constant, r}, promhttp.HandlerOpts{}), nil
 }
 
-// Rage asks for the pages until stop is called, which returns how many times they were written.
+// Rage requests the pages until stop is called. stop returns the number of responses.
 func Rage(pages []http.Handler) (stop func() int64) {
 	var (
 		done  atomic.Bool

@@ -52,7 +52,7 @@ func BenchmarkStorm(b *testing.B) {
 	}
 }
 
-// recordFor records calls for so long, and how long each took.
+// recordFor makes calls for the given time, and records the duration of each.
 func recordFor(b *testing.B, length time.Duration, resources []*collector.Resource, h *hdrhistogram.Histogram) {
 	b.Helper()
 	picks := bench.Picks(len(resources))

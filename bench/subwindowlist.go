@@ -28,12 +28,12 @@ type subWindow struct {
 // NewSubWindowList returns a list of up to 20 sub-windows of half a second. A reading covers the last second.
 func NewSubWindowList() *SubWindowList { return NewSubWindowListOf(20, 500*time.Millisecond) }
 
-// NewSubWindowListOf makes a list of up to n sub-windows of the given length, which must divide one second.
+// NewSubWindowListOf returns a list of up to n sub-windows of the given length, which must divide one second.
 func NewSubWindowListOf(n int, length time.Duration) *SubWindowList {
 	return &SubWindowList{length: length, n: int64(n)}
 }
 
-// at is the sub-window of now, or the newest one where that is later already. Holds mu.
+// at returns the sub-window of now, or the newest sub-window if it is later than now. mu must be held.
 func (l *SubWindowList) at(now time.Duration) *subWindow {
 	index := int64(now / l.length)
 	switch {
@@ -81,7 +81,7 @@ func (l *SubWindowList) Sum(now time.Duration) Cell {
 	return sum
 }
 
-// Each hands over the sub-windows it holds, by index, oldest first.
+// Each passes the stored sub-windows to take, by index, oldest first.
 func (l *SubWindowList) Each(take func(index int64, c Cell)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,7 +110,8 @@ func newSubWindowLists(names []string) (Recorder, error) {
 	}, nil
 }
 
-// later is the start of the next sub-window. To fill a list with some calls, each is put into one of its own.
+// later returns the start of the next sub-window. To fill a list with a few calls, each call falls into a separate
+// sub-window.
 func (l *SubWindowList) later() time.Duration {
 	if l.newest == nil {
 		return 0

@@ -15,7 +15,7 @@ type victoria struct {
 	rt       interface{ Update(seconds float64) }
 }
 
-// newVictoriaLE uses the histogram with the bounds that client_golang has by default.
+// newVictoriaLE uses the histogram with client_golang's default bounds.
 func newVictoriaLE(names []string) (Recorder, error) {
 	set := metrics.NewSet()
 	return victorias(names, set, func(name string) interface{ Update(seconds float64) } {
@@ -23,7 +23,7 @@ func newVictoriaLE(names []string) (Recorder, error) {
 	}), nil
 }
 
-// newVictoriaRange uses VictoriaMetrics's own histogram, whose buckets appear when they are first counted into.
+// newVictoriaRange uses VictoriaMetrics's own histogram, whose buckets are created at their first value.
 func newVictoriaRange(names []string) (Recorder, error) {
 	set := metrics.NewSet()
 	return victorias(names, set, func(name string) interface{ Update(seconds float64) } {

@@ -51,7 +51,7 @@ func BenchmarkFirstViewer(b *testing.B) {
 	}
 }
 
-// firstEvent waits for the first event of a stream, and leaves.
+// firstEvent waits for the first event of a stream, and disconnects.
 func firstEvent(tb testing.TB, page http.Handler) {
 	tb.Helper()
 	ctx, leave := context.WithCancel(tb.Context())
@@ -81,7 +81,7 @@ func atOnce(tb testing.TB, page http.Handler, viewers int) (longest time.Duratio
 	return longest
 }
 
-// leaver is a viewer who leaves when the first event has come.
+// leaver is a viewer that disconnects after the first event.
 type leaver struct {
 	*httptest.ResponseRecorder
 	leave func()
@@ -89,7 +89,7 @@ type leaver struct {
 
 func (w *leaver) Flush() { w.leave() }
 
-// processorTime is how much processor time the process has used.
+// processorTime returns the processor time of the process.
 func processorTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var r syscall.Rusage
@@ -99,7 +99,7 @@ func processorTime(tb testing.TB) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// newLive makes a live page that nobody has seen.
+// newLive returns a live page without earlier viewers.
 func newLive(b *testing.B, s *bench.Service) *live.Page {
 	b.Helper()
 	p, err := live.New(s.Collector, live.Options{})

@@ -136,7 +136,7 @@ func newCrowd(b *testing.B) *crowd {
 	return c
 }
 
-// useAll calls every resource, from every origin.
+// useAll calls every resource from every origin.
 func (c *crowd) useAll() {
 	for _, name := range c.names {
 		for o := range crowdOrigins {
@@ -146,7 +146,7 @@ func (c *crowd) useAll() {
 	}
 }
 
-// call lets callers call until stop is called.
+// call runs the callers until stop is called.
 func (c *crowd) call() (stop func()) {
 	var done atomic.Bool
 	var wg sync.WaitGroup
@@ -184,7 +184,7 @@ func (c *crowd) setLimits(b *testing.B) func() {
 	}
 }
 
-// retire lets everything be idle for hours, and retires it; then it is used again.
+// retire makes all leaves idle for hours and retires them; then it uses them again.
 func (c *crowd) retire(*testing.B) func() {
 	return func() {
 		c.ahead.Add(int64(2 * time.Hour))
@@ -193,7 +193,7 @@ func (c *crowd) retire(*testing.B) func() {
 	}
 }
 
-// ask asks for a page.
+// ask requests a page.
 func (c *crowd) ask(b *testing.B, h http.Handler, url string, err error) func() {
 	b.Helper()
 	if err != nil {
@@ -219,7 +219,7 @@ func (c *crowd) log(b *testing.B) func() {
 	}
 }
 
-// look is a viewer of the live page, who gets every second when it is over.
+// look is a viewer of the live page that receives every second after its end.
 func (c *crowd) look(b *testing.B) func() {
 	page, err := live.New(c.stats, live.Options{})
 	if err != nil {
@@ -240,7 +240,7 @@ func (c *crowd) look(b *testing.B) func() {
 	return c.useAll
 }
 
-// push sends every second to a server that takes all.
+// push sends every second to a server that accepts everything.
 func (c *crowd) push(b *testing.B) func() {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	b.Cleanup(server.Close)

@@ -6,7 +6,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// newWindowstat keeps a handle for each resource. Both clock readings are windowstat's own.
+// newWindowstat keeps a handle for each resource. windowstat itself reads the clock twice.
 func newWindowstat(names []string) (Recorder, error) {
 	_, list, err := resources(names)
 	return Recorder{
@@ -18,7 +18,7 @@ func newWindowstat(names []string) (Recorder, error) {
 	}, err
 }
 
-// newWindowstatByName looks the resource up for each call, as newClassicByLabel does.
+// newWindowstatByName finds the resource by name for each call, as newClassicByLabel does.
 func newWindowstatByName(names []string) (Recorder, error) {
 	c, _, err := resources(names)
 	return Recorder{
@@ -51,7 +51,7 @@ func newWindowstatContext(names []string) (Recorder, error) {
 	return chain(c, context.Background(), names), err
 }
 
-// newWindowstatNested is newWindowstatContext below an entry, which stays open.
+// newWindowstatNested is newWindowstatContext below an entry that remains in flight.
 func newWindowstatNested(names []string) (Recorder, error) {
 	c, err := collector.New(collector.Options{MaxResources: len(names) + 1})
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 
 // Target is a counter under the hammer.
 type Target struct {
-	// Name names the counter and its shape.
+	// Name identifies the counter and its shape.
 	Name string
 	// Kinds names the values that one Add counts, each once.
 	Kinds []string
-	// Bucket is the length of a bucket that Closed hands over.
+	// Bucket is the length of a bucket that Closed returns.
 	Bucket time.Duration
 	// Lag is the number of buckets between the open bucket and the newest bucket that may be read. It is 0 for a
 	// counter whose closed buckets are final.
 	Lag int64
-	// Open is the number of the bucket that is open by the counter's own clock.
+	// Open returns the number of the open bucket by the counter's own clock.
 	Open func() int64
-	// Add counts one of each kind.
+	// Add adds one to each kind.
 	Add func()
 	// Closed passes to take the counts by kind of each bucket in [from, to) that the counter has not dropped, in any
 	// order.
@@ -36,17 +36,18 @@ type Target struct {
 // Result is the outcome of the hammer for one kind.
 type Result struct {
 	Target, Kind string
-	// Added is how many were added. Lost is how many of them are in no bucket, negative if there are too many.
+	// Added is the number of additions. Lost is the number of additions that are in no bucket; it is negative if the
+	// buckets contain too many.
 	Added, Lost int64
-	// Turns is how many buckets were compared. Wrong is how many of them cannot be right, Worst the most that one of
-	// them lacked.
+	// Turns is the number of compared buckets. Wrong is the number of buckets with an impossible count, and Worst the
+	// maximum deficit of one of them.
 	Turns, Wrong int
 	Worst        int64
-	// Took is how long the writers ran.
+	// Took is the running time of the writers.
 	Took time.Duration
 }
 
-// Run hammers the target with so many writers for so long.
+// Run hammers the target with the given number of writers for the given time.
 func Run(t Target, writers int, length time.Duration) []Result {
 	tallies := make([]tally, writers)
 	closed := map[int64][]int64{}
@@ -134,7 +135,7 @@ func compare(kinds []string, tallies []tally, closed map[int64][]int64) []Result
 	}
 	for bucket, counts := range closed {
 		if slices.Max(counts) > 0 {
-			high[bucket] += 0 // A bucket with counts that nobody added is compared, too.
+			high[bucket] += 0 // compare buckets that have counts but no additions, too
 		}
 	}
 	results := make([]Result, len(kinds))

@@ -17,8 +17,8 @@ func TestWindowstatLosesNothing(t *testing.T) {
 	lossless(t, target, 1200*time.Millisecond)
 }
 
-// The windows that have one lock for everything are slow or imprecise, but lose nothing. If the hammer says they do,
-// the hammer is wrong.
+// Windows with one lock for everything are slow or imprecise, but lose nothing. If the hammer reports losses, the
+// hammer is wrong.
 func TestLockedWindowsLoseNothing(t *testing.T) {
 	lossless(t, hammer.Simple("fixed-window", bench.NewFixedWindow(), time.Second, 0), 1200*time.Millisecond)
 	lossless(t, hammer.Simple("sub-window-list", bench.NewSubWindowListOf(200, 10*time.Millisecond), 10*time.Millisecond, 50), 200*time.Millisecond)

@@ -54,7 +54,7 @@ func Sentinel(buckets int, length time.Duration) Target {
 		Open:   func() int64 { return int64(util.CurrentTimeMillis() / ms) },
 		Add:    func() { ring.AddCount(base.MetricEventPass, 1) },
 		Closed: func(from, to int64, take func(bucket int64, counts []int64)) {
-			// This way of reading turns no bucket.
+			// Reading the ring this way turns no bucket.
 			wanted := func(start uint64) bool { return int64(start/ms) >= from && int64(start/ms) < to }
 			for _, b := range ring.ValuesConditional(util.CurrentTimeMillis(), wanted) {
 				take(int64(b.BucketStart/ms), []int64{b.Value.Load().(*sentinel.MetricBucket).Get(base.MetricEventPass)})
@@ -70,7 +70,8 @@ type Window interface {
 	Each(take func(index int64, c bench.Cell))
 }
 
-// Simple is a simple window, whose buckets have the given length. A bucket is read after a lag of so many.
+// Simple returns a simple window with buckets of the given length. A bucket is read after a lag of the given number of
+// buckets.
 func Simple(name string, w Window, length time.Duration, lag int64) Target {
 	return Target{
 		Name:   name,

@@ -39,7 +39,7 @@ func tarball(dir string, files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// zipped is tarball for systems without tar.
+// zipped is like tarball, for systems without tar.
 func zipped(dir string, files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

@@ -86,7 +86,7 @@ func (s stranger) firstMinute(t *testing.T, r repository) {
 	<-ended // go run says 1 of every program that Ctrl-C ended
 }
 
-// free is an address that nobody listens on.
+// free returns an unused local address.
 func free(t *testing.T) string {
 	l := must(net.Listen("tcp", "localhost:0"))(t)
 	defer l.Close()

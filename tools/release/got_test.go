@@ -13,8 +13,8 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// A release of this tree: each module can be got alone, into an empty module, and what its examples say is so; the command
-// can be installed, and the binaries are the same whoever builds them.
+// TestStrangersGetEveryModule makes a release of this tree. Each module can be added alone to an empty module, and its
+// examples pass. The command can be installed, and the binaries of the release are reproducible.
 func TestStrangersGetEveryModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds every module twice")
@@ -151,7 +151,7 @@ func (s stranger) install(t *testing.T, version string) {
 	}
 }
 
-// completes has bash complete commands and flags of the command that was installed.
+// completes checks bash completion of the commands and flags of the installed command.
 func (s stranger) completes(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -171,7 +171,7 @@ func (s stranger) completes(t *testing.T) {
 	}
 }
 
-// distributes makes the files for all systems, and some of them again in a different directory.
+// distributes writes the release files for all systems, and some of them again in a different directory.
 func (r repository) distributes(t *testing.T, version string) {
 	t.Helper()
 	elsewhere := repository{filepath.Join(t.TempDir(), "elsewhere")}
@@ -210,7 +210,7 @@ func (r repository) distributes(t *testing.T, version string) {
 	}
 }
 
-// dist makes the files of a release, and returns their contents by name.
+// dist writes the files of a release, and returns their contents by name.
 func (r repository) dist(t *testing.T, version string, args ...string) map[string]string {
 	t.Helper()
 	out := t.TempDir()

@@ -40,7 +40,7 @@ func run(r repository, args []string) error {
 	return errors.New("usage: release make VERSION, or release api")
 }
 
-// test runs what must be green before a release.
+// test runs the checks that must pass before a release.
 func (r repository) test() error {
 	c := exec.Command("make", "-C", r.dir, "test", "check", "e2e")
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr

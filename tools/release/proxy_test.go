@@ -46,7 +46,7 @@ func (r repository) publish(t *testing.T, version, proxy string) {
 	}
 }
 
-// modules are the paths of the modules that are released, by their directories.
+// modules returns the paths of the released modules, by directory.
 func (r repository) modules(t *testing.T) map[string]string {
 	t.Helper()
 	paths := map[string]string{".": root}
@@ -56,7 +56,7 @@ func (r repository) modules(t *testing.T) map[string]string {
 	return paths
 }
 
-// must is a value without an error.
+// must returns the value, and fails the test if there is an error.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

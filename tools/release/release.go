@@ -14,7 +14,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// release checks everything first, and only then changes, commits and tags. test is asked when all else is right.
+// release makes all checks first, and only then changes files, commits and tags. It runs test last, after all other
+// checks pass.
 func (r repository) release(version string, date time.Time, test func() error) error {
 	if err := r.check(version); err != nil {
 		return err

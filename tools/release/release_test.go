@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A small repository with a module of its own below collector, whose surface is what text says.
+// smallRepository returns a repository with a nested module below collector. Its exported API is text.
 func smallRepository(t *testing.T, text string) repository {
 	t.Helper()
 	r := repository{t.TempDir()}

@@ -53,7 +53,7 @@ func (r repository) tags(version string) ([]string, error) {
 	return tags, err
 }
 
-// last is the newest release of the history that is checked out, or empty.
+// last returns the newest release in the history of the checked-out commit, or an empty string.
 func (r repository) last() (string, error) {
 	tags, err := r.git("tag", "--list", "v*", "--merged", "HEAD")
 	versions := slices.DeleteFunc(strings.Fields(tags), func(v string) bool { return !semver.IsValid(v) })
@@ -63,7 +63,7 @@ func (r repository) last() (string, error) {
 	return slices.MaxFunc(versions, semver.Compare), nil
 }
 
-// push is the command that publishes a release.
+// push returns the command that publishes a release.
 func (r repository) push(version string) (string, error) {
 	tags, err := r.tags(version)
 	return "git push --atomic origin HEAD " + strings.Join(tags, " "), err

@@ -1,5 +1,5 @@
-// Command hammer counts what windows lose when their buckets turn under fire: windowstat's, sentinel-golang's, and
-// the simple ones. It prints one line for each, in the format of Go benchmarks.
+// Command hammer counts the additions that windows lose when their buckets turn under load: windowstat's windows,
+// sentinel-golang's, and the simple ones. It prints one line for each, in the format of Go benchmarks.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(w io.Writer, length time.Duration) error {
 	return nil
 }
 
-// line is a result as a benchmark would print it.
+// line formats a result like a benchmark.
 func line(r hammer.Result, writers int) string {
 	name := fmt.Sprintf("BenchmarkLost/%s/writers=%d/%s-%d", r.Target, writers, r.Kind, runtime.GOMAXPROCS(0))
 	return fmt.Sprintf("%-68s %12d %10d lost %10.2f lost-ppm %6d turns %6d wrong-turns %10d worst-lost %9.2f Madd %7.2f Madd/s",

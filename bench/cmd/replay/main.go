@@ -83,12 +83,12 @@ func measure(w io.Writer, name string, c *exec.Cmd, lines int) error {
 	return err
 }
 
-// days are the days of the log; each copy is that much later.
+// days is the number of days of the log. Each copy is shifted by this number of days.
 const days = 4
 
 var date = regexp.MustCompile(`\[\d\d/\w{3}/\d{4}:`)
 
-// repeat writes copies of a log one after the other, and returns how many lines they have.
+// repeat writes copies of a log one after the other, and returns their number of lines.
 func repeat(from, to string, copies int) (lines int, err error) {
 	in, err := os.Open(from)
 	if err != nil {

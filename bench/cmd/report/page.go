@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/bench"
 )
 
-// page is RESULTS.md in the making.
+// page builds RESULTS.md.
 type page struct {
 	s      *samples
 	before *samples // of another revision, or nil
@@ -21,7 +21,7 @@ func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, 
 
 func (p *page) row(cells ...string) { p.printf("| %s |\n", strings.Join(cells, " | ")) }
 
-// header starts a table; align has an l or an r for each column.
+// header starts a table. align has an l or an r for each column.
 func (p *page) header(align string, cells ...string) {
 	p.row(cells...)
 	p.printf("|%s\n", strings.NewReplacer("l", "---|", "r", "---:|").Replace(align))
@@ -76,7 +76,7 @@ func (p *page) targets(measured bool) {
 	}
 }
 
-// bare are the costs that are no rivals: they record nothing, or next to nothing.
+// bare lists the bare costs. They are no rivals, because they record nothing or next to nothing.
 var bare = []string{"two-clock-readings", "one-atomic-add"}
 
 // losses lists the rivals that are cheaper than windowstat, including rivals that record less.
@@ -209,7 +209,7 @@ func (p *page) reads() {
 	}
 }
 
-// cell is a median with its spread, empty if it was not measured.
+// cell returns a median with its spread, or an empty string if it was not measured.
 func (p *page) cell(name, unit string) string {
 	v, ok := p.s.median(name, unit)
 	if !ok {
@@ -218,7 +218,7 @@ func (p *page) cell(name, unit string) string {
 	return fmt.Sprintf("%s ±%.0f%%", amount(v), 100*p.s.spread(name, unit))
 }
 
-// plain is a median alone.
+// plain returns a median without its spread.
 func (p *page) plain(name, unit string) string {
 	v, ok := p.s.median(name, unit)
 	if !ok {
@@ -227,7 +227,7 @@ func (p *page) plain(name, unit string) string {
 	return amount(v)
 }
 
-// amount writes a figure to three digits, and large ones in full.
+// amount formats a figure with three digits, and a large figure in full.
 func amount(v float64) string {
 	switch {
 	case v == math.Trunc(v) && math.Abs(v) < 1000:
@@ -247,7 +247,7 @@ func amount(v float64) string {
 	return digits
 }
 
-// ratio writes a ratio to two decimals, a small one as a fraction of one.
+// ratio formats a ratio with two decimals, and a small ratio as a fraction of one.
 func ratio(v float64) string {
 	switch {
 	case v > 0 && v < 0.001:

@@ -48,13 +48,13 @@ func (p *page) milliseconds(name, unit string) string {
 	return fmt.Sprintf("%s ±%.0f%%", amount(v/1e6), 100*p.s.spread(name, unit))
 }
 
-// inTurn is the ratio of a benchmark that takes turns.
+// inTurn returns the ratio of a benchmark that compares two operations in turns.
 func (p *page) inTurn(name, unit string) string {
 	v, _ := p.s.median(name, unit)
 	return ratio(v)
 }
 
-// storm is how long recording takes while pages are asked for.
+// storm writes the time of recording while pages are requested.
 func (p *page) storm() {
 	names := p.s.under("Storm")
 	if len(names) == 0 {
@@ -90,5 +90,5 @@ func (p *page) storm() {
 	}
 }
 
-// quantiles are the units of the quantiles that are shown.
+// quantiles lists the units of the quantiles in the report.
 var quantiles = []string{"p50-ns", "p99-ns", "p99.9-ns", "p99.99-ns"}

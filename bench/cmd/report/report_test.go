@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Pages alone: no table of anything else, and no target that was not measured.
+// A report of pages has no other tables, and only measured targets.
 func TestReportOfPages(t *testing.T) {
 	const output = `BenchmarkPage/text/client_golang-2 	 1	 100000000 ns/op	 1500000000 other-ns/op	 0.066 ratio	 1000 own-allocs/op	 12000 other-allocs/op	 0.083 allocs-ratio	 19.05 MB/page
 BenchmarkStorm/1/constant-pages-2 	 1	 1000 calls/s	 4000000 max-ns	 200.0 p50-ns	 400.0 p99-ns	 4000 p99.9-ns	 20000 p99.99-ns	 10 scrapes/s

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// samples are the results of several runs.
+// samples holds the results of several runs.
 type samples struct {
 	config map[string]string
 	names  []string                        // of benchmarks, in order of appearance, without the number of processors
@@ -106,7 +106,7 @@ func (s *samples) beside(rival string, other *samples) *samples {
 	return &both
 }
 
-// spread is half the distance between the quartiles, as a part of the median.
+// spread returns half the distance between the quartiles, as a fraction of the median.
 func (s *samples) spread(name, unit string) float64 {
 	values := slices.Sorted(slices.Values(s.values[name][unit]))
 	if m := quantile(values, 0.5); m != 0 {
@@ -125,7 +125,7 @@ func quantile(sorted []float64, q float64) float64 {
 	return v
 }
 
-// under are the names of the benchmarks below a group, without the group.
+// under returns the names of the benchmarks below a group, without the group.
 func (s *samples) under(group string) []string {
 	var names []string
 	for _, name := range s.names {
@@ -136,7 +136,7 @@ func (s *samples) under(group string) []string {
 	return names
 }
 
-// runs is how often the benchmarks ran, at least and at most.
+// runs returns the lowest and the highest number of runs of a benchmark.
 func (s *samples) runs() string {
 	least, most := math.MaxInt, 0
 	for _, name := range s.under("Call") {
@@ -156,7 +156,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// modules are the modules that were measured.
+// modules returns the modules that were measured.
 func (s *samples) modules() []string {
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(s.config)) {

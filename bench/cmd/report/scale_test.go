@@ -58,7 +58,7 @@ func TestExponent(t *testing.T) {
 			t.Errorf("the exponent of n^%v is %v", want, got)
 		}
 	}
-	// A part that does not grow, and noise of a tenth, leave what grows in proportion below the mark.
+	// A constant part and noise of a tenth keep a proportional cost below the mark.
 	for _, noise := range []float64{0.9, 1.1} {
 		if e := exponent([]float64{100, 1000, 10_000}, []float64{100 * 10, 1000 * 10, 10_000 * 10 * noise}); e > steep {
 			t.Errorf("with noise of %v: %v", noise, e)

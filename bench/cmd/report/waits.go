@@ -25,7 +25,7 @@ func (p *page) waits() {
 	}
 }
 
-// callers are those whose waits are measured.
+// callers lists the callers whose waits are measured.
 var callers = []string{"handle", "name", "new"}
 
 // shared writes the cost of a resource that several goroutines call concurrently.

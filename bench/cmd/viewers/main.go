@@ -94,7 +94,7 @@ func measure() error {
 // part matches the files that a page loads.
 var part = regexp.MustCompile(`(?:src|href)="([\w.]+)"`)
 
-// firstLoad is how many bytes the page has with all that it loads, zipped.
+// firstLoad returns the compressed size in bytes of the page and all files that it loads.
 func firstLoad(page http.Handler) (sum int, err error) {
 	get := func(name, encoding string) ([]byte, error) {
 		r := httptest.NewRequest(http.MethodGet, "/"+name, nil)

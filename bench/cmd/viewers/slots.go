@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// slot is how long it is the turn of those with viewers, or of those without.
+// slot is the length of a turn with viewers, and of a turn without.
 const slot = 15 * time.Second
 
 // used holds the processors and the bytes that the process used and sent per second of a slot.
@@ -75,7 +75,7 @@ func load(c *collector.Collector) {
 	}
 	begin, done := time.Now(), 0
 	for range time.Tick(10 * time.Millisecond) {
-		// A tick may be late, or missing, when the machine is busy.
+		// A tick may be delayed or missing if the machine is busy.
 		for ; done < int(time.Since(begin).Seconds()*float64(*resources**rate)); done++ {
 			r := all[max(rand.N(len(all)), rand.N(len(all)))]
 			e := r.Enter()

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// enter starts a process of viewers, and waits until each has a stream.
+// enter starts a process of viewers, and waits until each viewer has a stream.
 func enter(url string) (leave func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
