@@ -27,7 +27,7 @@ func TestEveryRivalCanBeCalled(t *testing.T) {
 	}
 }
 
-// TestLimiters would not notice a limit without effect by its cost.
+// TestEveryLimitApplies checks that every limit refuses calls. A limit without effect would have no cost.
 func TestEveryLimitApplies(t *testing.T) {
 	for _, r := range bench.Limiters(0) {
 		rec, err := r.New(bench.Names(1))
@@ -109,7 +109,7 @@ func TestSimpleWindowsCount(t *testing.T) {
 	}
 }
 
-// A writer that is a round of the ring behind has no bucket.
+// A writer that is late by a round of the ring has no bucket.
 func TestSentinelRingDropsLateCalls(t *testing.T) {
 	r := bench.NewSentinelRing()
 	r.Enter(30 * time.Second)

@@ -56,7 +56,7 @@ func (r repository) modules(t *testing.T) map[string]string {
 	return paths
 }
 
-// must returns the value, and fails the test if there is an error.
+// must returns a function that returns v, and fails the test if err is not nil.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

@@ -5,7 +5,7 @@ import "strings"
 // size writes the size of the command as released.
 func (p *page) size() {
 	if v, ok := p.s.median("Size/windowstat", "B"); ok {
-		p.printf("\nThe command, as it is released for this machine, has %s MB.\n", amount(v/1e6))
+		p.printf("\nThe release binary of the command for this machine has %s MB.\n", amount(v/1e6))
 	}
 }
 
@@ -16,8 +16,8 @@ func (p *page) attached() {
 		return
 	}
 	p.printf("\n## Everything attached\n\n")
-	p.printf("What a service uses whose resources are called ten times a second each, without a way out, and with all of them: both pages scraped every 15 s, the metric log, a viewer of the live page, a push of every second, the sampler. ")
-	p.printf("The clients are a process of their own on the same machine. Late is how long after its time a goroutine wakes up that makes a part of the calls each millisecond; a call is Enter or Exit.\n\n")
+	p.printf("Usage of a service whose resources are each called ten times a second, without exporters and with all of them: both pages scraped every 15 s, the metric log, a viewer of the live page, a push of every second, and the sampler. ")
+	p.printf("The clients run in a separate process on the same machine. Goroutines make a part of the calls each millisecond; late is the delay of their wake-ups. A call is Enter or Exit.\n\n")
 	p.header("llrrrrrrr", "service", "", "% of a core", "late, p50, ms", "late, p99, ms", "a call, p99.99, ns", "garbage, MB/s", "allocations a second", "peak heap, MiB")
 	for _, name := range names {
 		for _, way := range []struct{ name, prefix string }{{"bare", "bare-"}, {"everything", ""}} {

@@ -6,8 +6,8 @@ func (p *page) middleware() {
 	if len(names) == 0 {
 		return
 	}
-	p.printf("\n## One request through middleware\n\nNanoseconds for each request that a ServeMux routes, in the process; bare is without middleware. " +
-		"× is the time divided by that of httpstat.Route.\n\n")
+	p.printf("\n## One request through middleware\n\nNanoseconds per request that a ServeMux routes, in the process. The row bare has no middleware. " +
+		"× is the time divided by httpstat.Route's time.\n\n")
 	p.header("lrrrr", "", "serial", "×", "allocations", "bytes")
 	for _, name := range names {
 		times := ""

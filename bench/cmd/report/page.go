@@ -29,23 +29,23 @@ func (p *page) header(align string, cells ...string) {
 
 func (p *page) head(command string) {
 	c := p.s.config
-	p.printf("# Results\n\nWritten by `cmd/report` from the output of the benchmarks; not edited by hand.\n\n")
+	p.printf("# Results\n\n`cmd/report` writes this page from the output of the benchmarks. Do not edit it by hand.\n\n")
 	p.printf("- Command: `%s`\n- Date: %s\n- Machine: %s, %s processors, %s/%s; benchmarks on %s of them\n- Go: %s\n",
 		command, c["date"], c["cpu"], c["cpus"], c["goos"], c["goarch"], p.s.procs, strings.TrimPrefix(c["go"], "go"))
 	for _, m := range p.s.modules() {
 		p.printf("- %s\n", m)
 	}
 	p.printf("\nFigures are medians; the benchmarks ran %s, all rivals in turn. ± is half the distance between the quartiles. ", p.s.runs())
-	p.printf("Ratios are medians of the ratios of each run, and tell more than times.\n")
+	p.printf("Ratios are medians of the ratios of each run, and are more reliable than times.\n")
 }
 
 // targets writes a table of all targets, or of the measured targets.
 func (p *page) targets(measured bool) {
-	p.printf("\n## Targets\n\nWhat is compared with a rival is windowstat's time divided by the rival's; less is better. ")
-	p.printf("So is what is compared with windowstat itself: there, the second figure is what comes after the colon.\n\n")
+	p.printf("\n## Targets\n\nThe ratio is windowstat's time divided by the rival's time; less is better. ")
+	p.printf("Some rows compare two operations of windowstat: the rival is then the operation after the colon.\n\n")
 	head := []string{"what", "windowstat", "rival", "ratio or figure", "must", "aim", ""}
 	if p.before != nil {
-		p.printf("Before is the ratio or figure of the revision before, which ran in turn with this one; rivals are those of this one's runs.\n\n")
+		p.printf("Before is the ratio or figure of the earlier revision, which ran in turn with the current one. The rivals ran with the current revision only.\n\n")
 		head = slices.Insert(head, 4, "before")
 	}
 	p.header("l"+strings.Repeat("r", len(head)-2)+"l", head...)
@@ -82,7 +82,7 @@ var bare = []string{"two-clock-readings", "one-atomic-add"}
 // losses lists the rivals that are cheaper than windowstat, including rivals that record less.
 func (p *page) losses() {
 	p.printf("\n## Where windowstat loses\n\n")
-	p.printf("Everything that took less than windowstat, however little it records. In brackets, its part of windowstat's figure.\n\n")
+	p.printf("All rivals that are cheaper than windowstat, including those that record less. The number in brackets is the rival's figure divided by windowstat's.\n\n")
 	for _, g := range []struct{ title, group, ours, unit string }{
 		{"a call, serial", "Call", "windowstat", "ns/op"},
 		{"a call, parallel", "CallParallel", "windowstat", "ns/op"},
@@ -123,7 +123,7 @@ func (p *page) losses() {
 
 // calls writes a table of the cost of a call.
 func (p *page) calls() {
-	p.printf("\n## One finished request\n\nNanoseconds for each call; × is the rival's time divided by windowstat's, more is better for windowstat.\n\n")
+	p.printf("\n## One finished request\n\nNanoseconds per call. × is the rival's time divided by windowstat's; more is better for windowstat.\n\n")
 	p.header("lrrrrrrrrrrl", "", "serial", "×", "parallel", "×", "10,000 resources", "×", "10,000, parallel", "×", "allocations", "bytes", "lacks")
 	lacks := map[string]string{}
 	for _, r := range bench.Rivals() {
@@ -141,7 +141,7 @@ func (p *page) calls() {
 		p.row(append(cells, p.plain("Call/"+name, "allocs/op"), p.plain("Memory/"+memory, "B/resource"), lacks[name])...)
 	}
 	if unused, ok := p.s.median("Memory/windowstat-unused", "B/resource"); ok {
-		p.printf("\nwindowstat's memory is that of a resource with all windows full; one that was registered and not used takes %s bytes.\n", amount(unused))
+		p.printf("\nwindowstat's memory is measured for a resource with all windows full. A resource that is registered and not used takes %s bytes.\n", amount(unused))
 	}
 	if leaf, ok := p.s.median("Memory40000/windowstat", "B/leaf"); ok {
 		p.printf("\n10,000 resources with full windows that 4 origins each call, 4 times a second, take %s bytes for each resource and origin.\n", amount(leaf))
@@ -154,7 +154,7 @@ func (p *page) limits() {
 	if len(names) == 0 {
 		return
 	}
-	p.printf("\n## One request with a limit\n\nNanoseconds for each call, with a limit on QPS that is not reached; × is the time divided by windowstat's, more is better for windowstat.\n\n")
+	p.printf("\n## One request with a limit\n\nNanoseconds per call, with a QPS limit that is not reached. × is the rival's time divided by windowstat's; more is better for windowstat.\n\n")
 	p.header("lrrrrrl", "", "serial", "×", "parallel", "×", "allocations", "lacks")
 	lacks := map[string]string{}
 	for _, r := range bench.Limiters(bench.NeverReached) {
@@ -182,8 +182,8 @@ func (p *page) itself() {
 	if rows == nil {
 		return
 	}
-	p.printf("\n## windowstat beside itself\n\nNanoseconds for each. The two take turns that are so short that the machine is the same for both; the ratio is the median of those of the turns. ")
-	p.printf("A resource is registered with its first call: the first 200, and the last 100 of 10,000.\n\n")
+	p.printf("\n## windowstat beside itself\n\nNanoseconds per operation. The two operations take short turns, so the machine is in the same state for both. The ratio is the median of the ratios of the turns. ")
+	p.printf("A registration includes the first call of the resource. Compared are the first 200 and the last 100 of 10,000 resources.\n\n")
 	p.header("lrlrr", "", "ns", "beside", "ns", "ratio")
 	for _, r := range rows {
 		p.row(r...)

@@ -34,8 +34,8 @@ func (p *page) pages() {
 	if rows == nil {
 		return
 	}
-	p.printf("\n## Pages\n\nMilliseconds for one page without gzip, of a service that was in use in every second of the last minute. Both pages take turns; less is better for windowstat. ")
-	p.printf("client_golang has a metric of its own for each series; const metrics are made from what the same windowstat collector knows.\n\n")
+	p.printf("\n## Pages\n\nMilliseconds for one page without gzip, of a service that was in use in every second of the last minute. The two pages take turns; less is better for windowstat. ")
+	p.printf("client_golang has a separate metric for each series. The const metrics are created from the values of the same windowstat collector.\n\n")
 	p.header("llrlrrrrrrl", "page", "format", "ms", "beside", "ms", "ratio", "allocations", "beside", "ratio", "MB", "the other lacks")
 	for _, r := range rows {
 		p.row(r...)
@@ -61,9 +61,9 @@ func (p *page) storm() {
 		return
 	}
 	p.printf("\n## Recording under a storm of scrapes\n\n")
-	p.printf("Nanoseconds that Enter and Exit take one goroutine, one call after the other, two clock readings to time them included, while four goroutines ask for pages without a break; the highest is that of all runs. ")
-	p.printf("Constant pages take the processors as windowstat's do and touch no resource, so what windowstat's take beyond those is what scraping does to recording. ")
-	p.printf("The highest are those of goroutines that were not running: with more of them than processors they take turns.\n\n")
+	p.printf("Nanoseconds of Enter and Exit in one goroutine, one call after the other, including two clock readings to time them, while four goroutines request pages without a break. The highest is the maximum of all runs. ")
+	p.printf("Constant pages use the processors like windowstat's pages, but read no resource. The difference between the two is the effect of scraping on recording. ")
+	p.printf("The highest times belong to goroutines that were descheduled, because the goroutines outnumber the processors.\n\n")
 	p.header("llrrrrrrr", "resources", "pages", "p50", "p99", "p99.9", "p99.99", "highest", "calls a second", "pages a second")
 	for _, name := range names {
 		full := "Storm/" + name
@@ -74,7 +74,7 @@ func (p *page) storm() {
 		}
 		p.row(append(cells, amount(slices.Max(p.s.values[full]["max-ns"])), p.plain(full, "calls/s"), p.plain(full, "scrapes/s"))...)
 	}
-	p.printf("\nwindowstat's pages beside constant ones, ratios:\n\n")
+	p.printf("\nRatios of the times with windowstat's pages to the times with constant pages:\n\n")
 	p.header("lrrrr", "resources", "p50", "p99", "p99.9", "p99.99")
 	for _, name := range names {
 		resources, ours := strings.CutSuffix(name, "/windowstat-pages")

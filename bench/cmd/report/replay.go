@@ -8,7 +8,7 @@ func (p *page) replay() {
 	if len(names) == 0 {
 		return
 	}
-	p.printf("\n## Replaying an access log\n\nA million lines, once through. windowstat writes a metric log of every second besides.\n\n")
+	p.printf("\n## Replaying an access log\n\nA million lines, replayed once. windowstat also writes a metric log of every second.\n\n")
 	p.header("lrrrr", "", "seconds", "processor seconds", "lines a second", "most memory, MiB")
 	for _, name := range names {
 		full := "Replay/" + name

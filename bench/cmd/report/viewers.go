@@ -9,9 +9,9 @@ func (p *page) viewers() {
 		return
 	}
 	p.printf("\n## Viewers of the live page\n\n")
-	p.printf("Viewers in a process of their own, each with a stream, of a service that is called ten times a second for each resource. ")
-	p.printf("The processor is what the service's process uses for them, and what it uses without them. ")
-	p.printf("Calls take turns with those of a collector that nobody looks at, in the same process.\n\n")
+	p.printf("Viewers in a separate process, each with a stream, of a service whose resources are each called ten times a second. ")
+	p.printf("The processor usage is the usage of the service's process for the viewers, and its usage without them. ")
+	p.printf("Calls take turns with calls of a collector without viewers, in the same process.\n\n")
 	p.header("llrrrrrrr", "viewers", "stream", "first load, bytes", "bytes a second to each", "% of a core", "without", "a call, ns", "without, ns", "ratio")
 	for _, name := range names {
 		full := "Live/" + name

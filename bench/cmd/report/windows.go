@@ -40,10 +40,10 @@ var ways = []struct{ call, memory, read, accuracy, lost, wrong string }{
 // windows compares the algorithms for counting in a window, and describes the errors of each.
 func (p *page) windows() {
 	p.printf("\n## Ways to count a window\n\n")
-	p.printf("A burst is %s calls within %d ms, wherever it begins; a window is read every 10 ms, and the table has the highest reading where the burst fits worst. ",
+	p.printf("A burst is %s calls within %d ms. A window is read every 10 ms. The table has the highest reading for the start of the burst that causes the largest error. ",
 		amount(bench.BurstCalls), bench.BurstLength.Milliseconds())
 	p.printf("A steady load is %s calls a second; the table has the lowest reading. ", amount(bench.SteadyRate))
-	p.printf("Lost is parts per million of what was added as fast as possible, to a ring of so many buckets.\n\n")
+	p.printf("Lost is the share of lost additions in parts per million. The additions are made as fast as possible, to a ring of the given number of buckets.\n\n")
 	p.header("lrrrrrrrl", "", "serial, ns", "parallel, ns", "bytes", "read, ns", "burst read as", "steady read as", "lost, ppm", "what it gets wrong")
 	for _, w := range ways {
 		p.row(w.accuracy, p.plain("Call/"+w.call, "ns/op"), p.plain("CallParallel/"+w.call, "ns/op"),
@@ -71,7 +71,7 @@ func (p *page) turns() {
 		return
 	}
 	p.printf("\n## Lost when a bucket turns\n\n")
-	p.printf("Writers add as fast as they can; every bucket that is over is compared with what was added to it. windowstat's additions are whole calls, entered and left, compared second by second; sentinel-golang's are passes, compared bucket by bucket.\n\n")
+	p.printf("Writers add as fast as they can. Every closed bucket is compared with the additions to it. windowstat's additions are whole calls, Enter and Exit, compared second by second; sentinel-golang's additions are passes, compared bucket by bucket.\n\n")
 	p.header("lrrrrrrr", "counter, buckets, writers, kind", "million added", "million a second", "lost", "ppm", "turns", "of them wrong", "worst turn lacks")
 	for _, name := range names {
 		full := "Lost/" + name
