@@ -96,7 +96,8 @@ func (a *Array[B]) Open(t time.Duration) *B {
 
 // At returns the bucket that covers t if it is in the ring. A bucket stays in its slot until a newer one needs the
 // slot, so At may return a bucket that is older than a span. It returns nil for a bucket that was never opened. If the
-// owner calls Open only before it writes, such a bucket has no data, and the owner may treat nil as an empty bucket.
+// owner writes only to buckets that it has opened, nil means that nothing was written, and the owner may treat nil as
+// an empty bucket.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil
@@ -109,8 +110,9 @@ func (a *Array[B]) At(t time.Duration) *B {
 }
 
 // Window iterates over the buckets of the window of the given span that ends with the bucket of now, oldest first. The
-// window is half open: it contains the opened buckets that start in (Start(now) - span, Start(now)]. A bucket that is
-// exactly one span old is not part of it. If span is longer than the ring, the window is the whole ring.
+// window is half open: it contains the opened buckets that start in (Start(now) - span, Start(now)]. The bucket that
+// starts exactly one span before the bucket of now is not part of it. If span is longer than the ring, the window is
+// the whole ring.
 //
 //	length 0.5 s, span 1 s, now = 1.2 s
 //

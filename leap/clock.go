@@ -36,7 +36,8 @@ func (t *Timeline) Now() Reading {
 
 // readClocks reads both clocks at nearly the same instant. One call of time.Now reads both clocks of the machine. The
 // functions of a Clock need two calls, and a pause of the process between them would look like a step of the wall
-// clock. readClocks therefore repeats the calls, up to three times, until they are at most a millisecond apart.
+// clock. readClocks therefore reads the monotonic clock before and after the wall clock. It makes up to three attempts,
+// until the two monotonic readings are at most a millisecond apart.
 func (t *Timeline) readClocks() (mono Reading, wall time.Time) {
 	if t.clock.Mono != nil {
 		mono = t.Now()

@@ -26,8 +26,8 @@
 //	                            names skip                       seconds are up to 1 % shorter
 //
 // A [Reading] is a value of the monotonic clock. Only a Timeline reads clocks. All other code takes the time as an
-// argument. A Timeline never opens a second that its clock has not reached, even if the argument is later. A position
-// on the timeline is called line time: a time.Duration since 1970, with seconds of equal length.
+// argument. A Timeline never opens a second that its clock has not reached, even if a caller passes a later reading. A
+// position on the timeline is called line time: a time.Duration since 1970, with seconds of equal length.
 //
 // Users of package collector need only [Reading], [Clock], [Second] and the reading methods of [Timeline]. An Array,
 // and everything that creates or moves a Timeline, is exported for packages node and collector and may change.

@@ -9,12 +9,13 @@ import "time"
 //	runs      |----- run 1 ----|      |- run 2 -|       |- run 3, floor 1038 ...
 //	                    wall clock + 29 s       wall clock - 10 min
 //
-// The floor of a run is the latest name before it. Seconds 105 and 106 have names up to the floor of run 3. They are
-// repeats, and have no valid name.
+// The floor of a run is the latest name before it. The names of seconds 105 and 106 (439 and 440) are not later than
+// the floor of run 3 (1038). These seconds are repeats: they have no valid name.
 
 // WallTime returns the name of the second with this index: the wall-clock second that it represents, in UTC. It returns
 // false for a second that is marked [Second.Repeat]: totals include its events, but its record must not be exported. It
-// also returns false for a second before the first one. For a second more than two hours ago, it may return false.
+// also returns false for a second before the first one. For a second more than two hours ago, it may return false,
+// because the timeline may have forgotten the name.
 func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	r := t.runOf(index)
 	name := r.name + index - r.index

@@ -29,30 +29,30 @@ const (
 // The monotonic clock numbers and times the seconds, so time on the line only moves forward and seconds keep their
 // length. Each second has a name: the second of the wall clock that it represents. A second gets its name when it
 // opens, and the name never changes. The first name is aligned with the wall clock. Whenever a second opens, the
-// Timeline compares its name with the wall clock:
+// Timeline compares the name of the second with the wall clock:
 //
 //   - It ignores a difference of up to a millisecond. It slews a difference below a second: seconds are up to 1 %
 //     shorter or longer until the difference is gone.
 //   - If the wall clock leads by a second or more, it was stepped or the machine was suspended. Names jump to the wall
 //     clock; the skipped names belong to no second.
 //   - If the wall clock lags by a second or more, it was stepped back. Names continue without a gap, and slewing
-//     reduces the difference. Prometheus rejects samples that are ten minutes ahead, so names must not lead by more
-//     than five. If they do, the Timeline takes names from the wall clock again, and marks seconds as [Second.Repeat]
-//     until their names pass the latest earlier name: exported names must ascend and be unique.
+//     reduces the difference. Prometheus rejects samples that are ten minutes ahead. If names would lead by more than
+//     five minutes, the Timeline therefore takes names from the wall clock again. It marks seconds as [Second.Repeat]
+//     until their names pass the latest earlier name, because exported names must ascend and be unique.
 //
 // Actions by the difference between the wall clock and the name:
 //
 //	   wall clock behind                              wall clock ahead
 //	<------------|----------------|---------|----|----|---------|------------->
 //	          -5 min            -1 s      -1 ms  0  1 ms       1 s
-//	 take names     continue,       slew     ignore    slew       skip names
-//	 again: repeat  slew back
+//	 use wall       continue,       slew     ignore    slew       skip names
+//	 clock, repeat  slew back
 //
 // Timeline is safe for concurrent use. Within a second, At costs one atomic load. Once a second, one caller reads the
 // wall clock under a lock.
 //
 // Limitations: a difference of several minutes takes hours to correct by slewing. Skipped names and repeated seconds
-// have no rows; [Health] counts steps and repeated seconds.
+// are missing in all exported data. [Health] counts steps and repeated seconds.
 type Timeline struct {
 	anchor time.Time // start of the machine's monotonic clock; unused if clock has functions
 	clock  Clock
@@ -90,18 +90,18 @@ type Health struct {
 	Offset time.Duration
 }
 
-// run is a sequence of seconds with consecutive names. A new run begins where names skip or repeat. A line whose wall
-// clock is never stepped has a single run.
+// run is a sequence of seconds with consecutive names. A new run begins where names skip or repeat. If the wall clock
+// is never stepped, the timeline has a single run.
 type run struct {
 	index, name int64 // of the first second
 	floor       int64 // latest name before the run: seconds up to this name are repeats
 }
 
 // NewTimeline returns a line that starts in the current second. If the current second is not later than
-// Clock.StartAfter, the line starts with the second after Clock.StartAfter, and leads the wall clock. If StartAfter is
-// more than five minutes ahead, the line starts with the current second, and seconds are marked [Second.Repeat] until
-// StartAfter has passed. If clock has no functions, the line reads the machine's clocks; otherwise clock needs both
-// functions.
+// Clock.StartAfter, the line starts with the second after Clock.StartAfter, and its names lead the wall clock. If
+// StartAfter is more than five minutes ahead, the line starts with the current second, and seconds are marked
+// [Second.Repeat] until StartAfter has passed. If clock has no functions, the line reads the machine's clocks;
+// otherwise clock needs both functions.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.readClocks()
@@ -129,7 +129,7 @@ func NewTimeline(clock Clock) *Timeline {
 
 // At returns the second that is open at the reading now. It opens the second if necessary. For a reading before the
 // open second, At returns the open second, because time only moves forward. For a reading that the clock has not
-// reached, At returns the current second, because readers must not move time.
+// reached, At returns the current second, because a caller must not open a second before its time.
 func (t *Timeline) At(now Reading) Second {
 	if s := t.open.Load(); now < s.End {
 		return *s
@@ -164,8 +164,9 @@ func (t *Timeline) advance(now Reading) Second {
 	return s
 }
 
-// next returns the second after s in which now lies. It skips the seconds in which no goroutine called At; they have
-// the usual length. If the new second is shortened by slewing, it may end before now; advance then calls next again.
+// next returns the second that contains the reading now; s is the open second and must end at now or earlier. The
+// seconds between the two, in which no goroutine called At, are skipped and have the usual length. Slewing may shorten
+// the new second so that it ends before now. advance then calls next again.
 func (t *Timeline) next(s Second, now Reading) Second {
 	idle := int64(now.Sub(s.End) / time.Second)
 	next := Second{
