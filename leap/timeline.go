@@ -51,8 +51,8 @@ const (
 // Timeline is safe for concurrent use. Within a second, At costs one atomic load. Once a second, one caller reads the
 // wall clock under a lock.
 //
-// Limitations: a difference of several minutes takes hours to correct by slewing. Skipped names and repeated seconds
-// are missing in all exported data. [Health] counts steps and repeated seconds.
+// Limitations: a difference of several minutes takes hours to correct by slewing. No record is exported for a skipped
+// name or a repeated second. [Health] counts steps and repeated seconds.
 type Timeline struct {
 	anchor time.Time // start of the machine's monotonic clock; unused if clock has functions
 	clock  Clock

@@ -71,8 +71,8 @@ func (s *Statistic) pick() *stripe {
 	return more.slots[hash>>32&more.mask%stripeLimit]
 }
 
-// noteContention counts that a goroutine found mu locked, and decides whether the stripes need rebalancing. mu must be
-// held.
+// noteContention increments the number of times that a goroutine found mu locked. At the threshold, it decides whether
+// the stripes need rebalancing; if not, it starts the count from 0. mu must be held.
 func (st *stripe) noteContention() {
 	st.contended++
 	if st.contended < minContended<<st.backoff {

@@ -77,8 +77,8 @@ const (
 	maxLowBits = 16 // largest k
 )
 
-// code writes v in Rice code. The parameter k is at most 16. The code is short if the k lowest bits of v are about
-// random.
+// code writes v in Rice code. The parameter k is at most 16. The code is short if the k lowest bits of v are random and
+// the bits above them are usually 0.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < unaryLimit {
@@ -117,9 +117,10 @@ func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// pairs decodes two numbers at a time that were written with the parameter kMost. Its index is the next ten bits of the
-// input. An entry with 0 bits means that one of the two numbers is large; both must then be read one by one. Most
-// numbers of a record are written with kMost: without the table, reading a minute of records takes a quarter longer.
+// pairs is a table for decoding two numbers at a time. Both must have been written with the parameter kMost. The index
+// of an entry is the next ten bits of the input. If the field bits of the entry is 0, one of the two numbers is large,
+// and they must be read one by one. Most numbers of a record are written with kMost. Without the table, reading a
+// minute of records takes a quarter longer.
 var pairs = func() (all [1 << (2 * (unaryLimit + kMost))]struct{ first, second, bits uint8 }) {
 	for i := range all {
 		r := bitReader{b: binary.LittleEndian.AppendUint64(make([]byte, 0, 8+spare), uint64(i))[:8+spare]}

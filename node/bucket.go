@@ -30,7 +30,7 @@ func (s *Statistic) Hold(now leap.Reading) Bucket {
 	return Bucket{st, now}
 }
 
-// IsZero reports whether the statistic of the bucket is retired.
+// IsZero reports whether b is the zero Bucket, which Hold returns if the statistic is retired.
 func (b Bucket) IsZero() bool { return b.st == nil }
 
 // At returns the start of the bucket, in line time.
@@ -64,8 +64,8 @@ func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 // Release releases the bucket and counts nothing.
 func (b Bucket) Release() { b.st.unlock() }
 
-// Block counts a refused call at the reading now, as n blocks, at least 1. If the statistic is retired, Block counts
-// nothing and returns false.
+// Block counts a refused call at the reading now as max(n, 1) blocks. If the statistic is retired, Block counts nothing
+// and returns false.
 func (s *Statistic) Block(now leap.Reading, n int64) bool {
 	b := s.Hold(now)
 	if b.IsZero() {

@@ -7,9 +7,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. It leaves through its entry stripe, so no stripe has
-// a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and ending it has no
-// effect.
+// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. Exit counts in the stripe in which the call entered,
+// so no stripe has a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and
+// ending it has no effect.
 type Call struct {
 	_       noCopy
 	st      *stripe
@@ -17,9 +17,9 @@ type Call struct {
 	batch   batch
 }
 
-// batch is the weight of a Call: the number of calls that it represents, and a note for the caller. They share a struct
-// because the compiler keeps a struct in registers only if it has at most four fields and four words, and a
-// collector.Entry is a Call and a pointer.
+// batch is the weight of a Call: the number of calls that it represents, and a note for the caller. The two share a
+// struct so that a Call has fewer fields. A collector.Entry consists of a Call and a pointer, and the compiler keeps a
+// struct in registers only if it has at most four fields and four words.
 type batch struct {
 	n    uint32 // 0 after the first exit; guarded by the stripe's lock
 	note uint32
@@ -57,8 +57,9 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	return Call{st: st, entered: now, batch: batch{n: 1}}
 }
 
-// Resume records the start of a call whose pass was counted in another process. The call is in flight from the reading
-// now, and adds no pass.
+// Resume records the start of a call that was admitted in another process, which has counted its n passes. The call is
+// in flight from the reading now, and adds no pass. Resume clamps n to [1, 2^32-1]. If the statistic is retired, Resume
+// records nothing and returns the zero Call.
 func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()

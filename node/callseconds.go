@@ -46,10 +46,10 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	return sum
 }
 
-// inFlightAge returns the sum of the ages of the calls in flight: spent, the call-seconds of all calls, minus the
-// response times of the calls that have ended. The age of a call that was backdated, or that waited for a loan, exceeds
-// its call-seconds; rtExcess holds the difference. Without calls in flight, the result is the rounding error of past
-// calls. mu and all stripe locks must be held.
+// inFlightAge returns the sum of the ages of the calls in flight. The parameter spent is the call-seconds of all calls;
+// the result is spent minus the response times of the calls that have ended. The age of a call that was backdated, or
+// that waited for a loan, exceeds its call-seconds; rtExcess holds the difference. Without calls in flight, the result
+// is the rounding error of past calls. mu and all stripe locks must be held.
 func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.history.rtSum // wraps together with rtSum
 	for st := range s.stripes {
@@ -58,11 +58,13 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 	return max(age, 0)
 }
 
-// minConcurrency returns a lower bound of the maximum in flight in a second: the highest of most (the maximum of one
-// stripe or leaf), the calls in flight at both ends of the second, and the average, rounded up.
+// minConcurrency returns a lower bound of the maximum in flight in a second. The bound is the highest of these numbers:
+// the highest maximum of one stripe or leaf (most), the calls in flight at the start (began) and at the end (ended) of
+// the second, and the average in flight, rounded up.
 //
-// The call-seconds of the second, spent, may include time before the second: late entries, and less than a tick for
-// each call that was in flight at the start. minConcurrency subtracts both, because they must not raise the average.
+// The average follows from the call-seconds of the second (spent). They may include time before the second: the time of
+// late entries (late), and less than a tick for each call that was in flight at the start. minConcurrency subtracts
+// both, because time before the second must not raise the average.
 func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
 	average := spent - late - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))

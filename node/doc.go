@@ -14,8 +14,8 @@
 // measures their response times and the calls in flight. It keeps a window of a second (the second window), a window of
 // a minute (the minute window), and totals. A [Call] is a call in flight. A [Loan] is a call that waits for a later
 // bucket. A [Quota] holds the number of calls that may pass in a second. A [Config] holds the settings that all
-// statistics of a process share. Package collector drives these types. Their exported methods serve it and may change.
-// To count calls, use package collector.
+// statistics of a process share. Package collector drives these types. Their exported methods exist for package
+// collector and may change. To count calls, use package collector.
 //
 // Time is an argument: a [leap.Reading] of the timeline. A reading that the clock has not reached counts as the current
 // one. Only [Call.End] reads the clock. The position of a bucket on the timeline is a time.Duration since 1970, called
@@ -29,8 +29,9 @@
 // Conservation: at any time, the sealed seconds and the open second add up to the totals, and the totals equal the
 // number of recorded calls.
 //
-// Finality: a second is sealed when the statistic has moved past it. Its record then never changes. A caller that reads
-// the clock before a boundary and records after it counts in the second that is open when it records.
+// Finality: a second is sealed when the statistic has moved past it. Its record then never changes. If a caller reads
+// the clock before a boundary and records an event after the boundary, the event counts in the second that is open at
+// the time of recording.
 //
 // Idle is zero: an idle window has no calls, an average of 0 and no minimum. It never has an invented value.
 //
@@ -72,9 +73,9 @@
 //	       count the completion ----->  tally: 1 completion           in second 10
 //	       unlock
 //
-// A call enters with one atomic addition and without a lock. It leaves through its entry stripe, under the lock of the
-// stripe. A writer that finds that its bucket has ended releases the stripe, turns the statistic, and locks the stripe
-// again.
+// A call enters with one atomic addition and without a lock. Its exit counts in the stripe of its entry, under the lock
+// of that stripe. If a writer holds a stripe and finds that the bucket has ended, it releases the stripe, turns the
+// statistic, and locks the stripe again.
 //
 // # The end mark
 //
@@ -107,9 +108,9 @@
 //	2. add to the word                     2. load the word
 //	3. load the end mark                   3. decide by the word
 //
-// All goroutines see atomic operations in the same order. Either the second goroutine sees the addition in its step 2,
-// or the writer sees the new end mark in its step 3 and calls reconcileEnter. With the locks held, reconcileEnter
-// decides: the call counts in the next bucket, is reported to the counters, or is taken back.
+// All goroutines see atomic operations in the same order. Either the goroutine on the right sees the addition in its
+// step 2, or the writer on the left sees the new end mark in its step 3 and calls reconcileEnter. With the locks held,
+// reconcileEnter decides: the call counts in the next bucket, is reported to the counters, or is taken back.
 //
 // # The call word
 //
@@ -175,11 +176,11 @@
 //
 // # Caveats
 //
-// Statistics are lost when the process ends; exporters read them before. Counts and sums of response times stop at the
-// largest int64 instead of wrapping. A sum of response times reaches it after 292 years.
+// Statistics are lost when the process ends, unless an exporter has read them. Counts and sums of response times stop
+// at the largest int64 instead of wrapping. A sum of response times reaches it after 292 years.
 //
-// The goroutine that turns a bucket does it for all, twice a second by default. If the machine preempts that goroutine
-// in the middle, writers of the resource wait for it.
+// One goroutine turns a bucket for all other goroutines, twice a second by default. If the machine preempts this
+// goroutine during the turn, writers of the resource wait for it.
 //
 // The maximum in flight over several stripes or leaves is a lower bound. One part of the bound is the average in
 // flight. If a goroutine loses its processor twice within Enter, for a second each time, this average may exceed the

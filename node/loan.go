@@ -27,9 +27,9 @@ type Loan struct {
 //	                          or Cancel: nothing was     End
 //	                          counted, the loan is gone
 //
-// The turn into the bucket counts the pass, not the waiting goroutine: the goroutine may be late, and the pass must be
-// in its own bucket in every view. Until the turn, the statistic keeps one loan for each bucket, with sums over its
-// calls.
+// The goroutine that turns into the bucket counts the pass. The waiting goroutine does not, because it may wake up
+// late, and the pass must be in its own bucket in every view. Until the turn, the statistic keeps one loan for each
+// bucket, with sums over its calls.
 
 // loan sums the passes borrowed from one bucket. A statistic has one loan for each bucket with borrowed passes.
 type loan struct {
@@ -90,8 +90,8 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
 
-// Cancel returns the borrowed passes. It returns false if the bucket has begun at the reading now, because the passes
-// have then been counted.
+// Cancel gives the borrowed passes back. If the bucket has begun at the reading now, the passes have been counted, and
+// Cancel changes nothing and returns false.
 func (l *Loan) Cancel(now leap.Reading) bool {
 	s := l.stat
 	if s == nil {
