@@ -165,11 +165,11 @@ func (s *Statistic) skipTo(at time.Duration) {
 	}
 }
 
-// fold moves the counts of the open bucket from the stripes into the window. If there is nothing to move, it opens no
-// bucket in the window, which keeps idle statistics small.
+// fold moves the counts of the open bucket from the stripes into the window. If there is nothing to move, fold opens no
+// bucket in the window, so that idle statistics stay small.
 //
 // In a second that slewing has lengthened, each call in flight spends up to 1 % more than a second. fold adds the
-// excess to lateEntry, so that it does not raise the average in flight. mu and all stripe locks must be held.
+// excess to lateEntry, so that the excess does not raise the average in flight. mu and all stripe locks must be held.
 func (s *Statistic) fold() {
 	var sum Counts
 	slewed := time.Duration(s.first.length.Load()) > s.first.config.second.Length()+1

@@ -15,7 +15,8 @@ import (
 //
 // Each entry and exit reports, under the lock of its stripe, the change since the last report of the stripe. While
 // counters are set, the end marks of all stripes make calls enter under the lock, so an entry is reported before it
-// returns. A reader of the counter sees each call from its entry to its exit; each of the two is one addition.
+// returns. The entry and the exit of a call change a counter with one addition each, so a reader of the counter sees
+// each call from its entry to its exit.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

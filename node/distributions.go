@@ -19,8 +19,9 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 }
 
 // Histograms sets hs to the histograms of single sealed seconds. hs[0] is for the second with the index from, hs[1] for
-// the next one. Histograms returns the earliest second since which no leaf has dropped a histogram. Histograms of
-// earlier seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for each second.
+// the next one. Histograms returns the index known, which is at least from: no leaf has dropped a histogram of the
+// second known or of a later one. The histograms of earlier seconds are left empty. One call of Histograms costs less
+// than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -36,8 +37,8 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 // addHistograms adds the response times of each second in [from, to) to the histogram of(second); open is the open
 // second.
 //
-// It returns known, the earliest second since which no leaf has dropped a histogram. It also returns kept, which
-// reports whether the second from is in the view and within the age of [Options].Histograms. Histograms may exist for
+// It returns known: no leaf has dropped a histogram of the second known or of a later one. It also returns kept, which
+// reports whether the second from is in the view and not older than [Options].Histograms. Histograms may exist for
 // longer.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
@@ -99,8 +100,8 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	return known
 }
 
-// before implements CountsBefore. If cells is not nil, before also adds response times: all of them to cells, and those
-// since the start of the second index to later.
+// before implements CountsBefore. If cells is not nil, before also adds response times. It adds all response times to
+// cells, and the response times in the sealed seconds from index on to later.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()

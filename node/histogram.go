@@ -135,7 +135,8 @@ func (h *Histogram) reset(l *layout) {
 	*h = Histogram{layout: l, cells: h.cells}
 }
 
-// addTotals adds the totals of calls whose cells were added, and extends the range of cells.
+// addTotals adds the totals of calls, and extends the range of the cells that may have counts. The caller adds the
+// counts of the cells.
 func (h *Histogram) addTotals(c *Counts) {
 	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
 	all.add(c)

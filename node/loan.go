@@ -90,8 +90,8 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
 
-// Cancel gives the borrowed passes back. If the bucket has begun at the reading now, the passes have been counted, and
-// Cancel changes nothing and returns false.
+// Cancel gives the borrowed passes back. If the bucket has begun at the reading now, the passes have been counted:
+// Cancel returns false, and the caller must end the loan with [Loan.Call].
 func (l *Loan) Cancel(now leap.Reading) bool {
 	s := l.stat
 	if s == nil {

@@ -11,7 +11,7 @@ import (
 // Memory holds the bytes of heap that a [Statistic] takes, by part. It includes the rounding of sizes by the
 // allocator.
 type Memory struct {
-	// Statistic is the memory of everything else: counters, stripes, the second window, and totals.
+	// Statistic is the memory without records and histograms: counters, stripes, the second window, and totals.
 	Statistic int64
 	// Seconds is the memory of the records of sealed seconds, and Histograms the memory of their histograms.
 	Seconds, Histograms int64

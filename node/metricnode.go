@@ -11,10 +11,10 @@ type MetricNode struct {
 	// InFlight is the number of calls in flight when the second ended: all entries minus all exits.
 	InFlight int64
 	// InFlightMax is a lower bound of the maximum number of calls in flight in the second. Do not sum it over seconds
-	// or resources. It is exact for a view of one leaf (one resource, called by one origin in one context) while the
-	// leaf has one stripe: until goroutines often contend for the leaf. Under a limit on concurrency, the value of a
-	// leaf is always exact. Otherwise it is the highest of these numbers: the maximum of one leaf or stripe, the calls
-	// in flight at the start and at the end of the second, and the average, rounded up.
+	// or resources. For a view of one leaf (one resource, called by one origin in one context), it is exact while the
+	// leaf has one stripe. The leaf gets more stripes when goroutines often contend for it. Under a limit on
+	// concurrency, the value of a leaf is always exact. Otherwise it is the highest of these numbers: the maximum of
+	// one leaf or stripe, the calls in flight at the start and at the end of the second, and the average, rounded up.
 	InFlightMax int64
 	// InFlightTime is the call-seconds of the second: the time that all calls together were in flight. Per second it is
 	// the average number of calls in flight, see [MetricNode.InFlightAvg]. It adds up over seconds, leaves, resources
@@ -22,9 +22,10 @@ type MetricNode struct {
 	// of a call that is in flight may differ by 4.1 µs.
 	//
 	// In a second that slewing has lengthened or shortened, calls spend the time that the second really took. If a call
-	// enters or leaves with a stamp from a sealed second, the open second gets the correction: time that is missing in
-	// the sealed second is added, and time that it has too much is subtracted. A record is never negative; a remainder
-	// is subtracted from the next second.
+	// enters or leaves with a stamp from a sealed second, the open second gets the correction. Time that is missing in
+	// the sealed second is added to the open second, and time that the sealed second counted in excess is subtracted
+	// from it. A record is never negative: if the open second is too short for a subtraction, the remainder is
+	// subtracted from the next second.
 	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in any sliding window of one second that ended within this second, at
 	// the resolution of the second window's buckets. It shows the height of a burst across the boundary of two seconds.

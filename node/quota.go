@@ -18,8 +18,8 @@ import (
 //	         |----- strict window ----|                3 + 4 + 5 = 12: a strict quota refuses the next call
 //
 // A window of one second that starts together with a bucket never contains more passes than the count. Any other second
-// can contain up to twice the count, because calls may pass at both of its ends. A time shorter than a second by one
-// bucket never contains more than the count. More buckets are therefore stricter.
+// can contain up to twice the count, because calls may pass at both of its ends. A span that is one bucket shorter than
+// a second never contains more passes than the count, wherever it starts. More buckets are therefore stricter.
 //
 // The window of a strict quota also includes the bucket that is just leaving the window. No second at all then contains
 // more passes than the count. Under constant overload, a steady stream gets n/(n+1) of the count with n buckets.
@@ -124,11 +124,11 @@ func (q *Quota) Pass(bucket time.Duration, n int64) {
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the first bucket that can lend n passes, among the buckets after current that do not start
-// before earliest. A bucket can lend them if no window that contains the bucket then has more passes than the count.
-// TryOccupyNext returns false if no such bucket begins within [OccupyTimeout]. It always tries the bucket that follows
-// current. The formula is Sentinel's (StatisticNode.tryOccupyNext), applied also to the windows that end after the
-// bucket.
+// TryOccupyNext returns the first bucket after current that starts at earliest or later and can lend n passes. A bucket
+// can lend n passes if no window that contains the bucket has more passes than the count afterwards. TryOccupyNext
+// returns false if no such bucket begins within [OccupyTimeout]. The bucket that follows current may lend passes even
+// if buckets are longer than OccupyTimeout. The formula is Sentinel's (StatisticNode.tryOccupyNext), applied also to
+// the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(current)
 	length := q.ring.Length()

@@ -106,7 +106,8 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	r.inFlightTime = r.RTSum + time.Duration(unzigzag(spans[3]))
 }
 
-// Rice parameters: about the number of random bits of passes, of the difference of a slide, and of other numbers.
+// Rice parameters: about the number of random low bits of passes (kPass) and of most other numbers (kMost). kSlide
+// returns the parameter for slides.
 const (
 	kPass = 5
 	kMost = 1

@@ -24,7 +24,7 @@ type records struct {
 	lastSecond  int64 // second of the newest entry; math.MinInt64 if there never was one
 	dropped     int64 // latest second whose record was dropped, or math.MinInt64
 	foundSecond int64 // second of the entry where the previous lookup ended
-	found       int   // offset of foundSecond; less than oldest once dropped
+	found       int   // offset of the entry of foundSecond; less than oldest once the entry is dropped
 }
 
 // noRecords returns an empty store.
@@ -51,8 +51,9 @@ func (h *records) add(index int64, record []byte) {
 	h.buf = append(append(h.buf, b...), record...)
 }
 
-// reserve makes space for need more bytes: it moves the kept entries over the dropped ones, or to another array if
-// they do not fit, or take less than half of a large one.
+// reserve makes space for need more bytes. If the array has no space at its end, reserve moves the kept entries over
+// the dropped ones. If they then do not fit into the array, or would take less than half of a large array, reserve
+// moves them to a new array instead.
 func (h *records) reserve(need int) {
 	if len(h.buf)+need <= cap(h.buf) {
 		return
@@ -86,7 +87,7 @@ func (h *records) drop(before int64) (last []byte) {
 	return last
 }
 
-// release frees the memory of a store without records, which gets none from now on.
+// release frees the memory of the store if all its records were dropped. The caller must not add records afterwards.
 func (h *records) release() {
 	if h.oldest == len(h.buf) {
 		h.buf, h.oldest, h.newest, h.found = nil, 0, 0, 0
