@@ -6,9 +6,9 @@ import (
 )
 
 // stripeSet holds the stripes that a contended statistic has in addition to its first one, and the seed that
-// distributes goroutines over them. A set is never changed, only replaced. While a statistic has a set, new calls do
-// not use the first stripe, because it shares its cache lines with fields that every writer reads. Calls that entered
-// by the first stripe also leave by it.
+// distributes goroutines over them. A set is never changed, only replaced. While a statistic has a set and no counters,
+// new calls do not use the first stripe, because the first stripe shares its cache lines with fields that every writer
+// reads. Calls that entered by the first stripe also leave by it.
 //
 // Every call reads the set. It fills three cache lines, so the allocator places it at the start of a line and puts
 // nothing else there. If it shared a line with memory that other goroutines write to, reading it would often miss the

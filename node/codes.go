@@ -12,8 +12,8 @@ type Code uint16
 
 // codes counts completions by code, in the order of first use. The zero value is empty. Codes are counted under the
 // lock of the stripe, together with the completion, so a reader that holds all stripe locks sees each completion with
-// its code. Counts by code are never moved to the history, unlike the counts of a second: they stay in the stripes,
-// also after the statistic is retired. A call without a code costs a comparison.
+// its code. Unlike the counts of a second, counts by code are never moved to the history. They stay in the stripes,
+// even after the statistic is retired. A call without a code costs a comparison.
 type codes []codeCount
 
 type codeCount struct {
@@ -48,8 +48,8 @@ func (s *Statistic) addCodes(to *codes) {
 	}
 }
 
-// Codes holds the number of completions by code. The zero value is empty. Codes is a copy. A snapshot that reads into
-// the same Codes again reuses its memory. Concurrent use is not safe.
+// Codes holds the number of completions by code. The zero value is empty. Codes is a copy that later calls do not
+// change. [View.SnapshotByCode] reuses the memory of the Codes that it sets. Concurrent use is not safe.
 type Codes struct{ list codes }
 
 // All iterates over the codes, ascending. The first code is always 0, for calls that ended without a code. The sum is

@@ -24,8 +24,8 @@ type MetricNode struct {
 	// In a second that slewing has lengthened or shortened, calls spend the time that the second really took. If a call
 	// enters or leaves with a stamp from a sealed second, the open second gets the correction. Time that is missing in
 	// the sealed second is added to the open second, and time that the sealed second counted in excess is subtracted
-	// from it. A record is never negative: if the open second is too short for a subtraction, the remainder is
-	// subtracted from the next second.
+	// from it. A record is never negative: if a subtraction exceeds the call-seconds of the open second, the remainder
+	// is subtracted from the next second.
 	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in any sliding window of one second that ended within this second, at
 	// the resolution of the second window's buckets. It shows the height of a burst across the boundary of two seconds.

@@ -87,7 +87,8 @@ func (h *records) drop(before int64) (last []byte) {
 	return last
 }
 
-// release frees the memory of the store if all its records were dropped. The caller must not add records afterwards.
+// release frees the memory of the store if all its records were dropped. It is for a retired statistic, whose store
+// gets no further records.
 func (h *records) release() {
 	if h.oldest == len(h.buf) {
 		h.buf, h.oldest, h.newest, h.found = nil, 0, 0, 0

@@ -8,7 +8,8 @@ import (
 
 // seal creates the record of the open second; next is the index of the next open second. The second gets a record if it
 // had an event, a call in flight, or passes in a sliding window that ended in it. Of the skipped seconds, only the
-// first one may get a record, for its sliding windows. mu and all stripe locks must be held.
+// first one may get a record, because its sliding windows may contain passes of the sealed second. mu and all stripe
+// locks must be held.
 func (s *Statistic) seal(next int64) {
 	r := s.history
 	if r == emptyHistory {
@@ -22,8 +23,8 @@ func (s *Statistic) seal(next int64) {
 		rec.lateEntry += st.lateEntry
 		st.maxInFlight, st.lateEntry = 0, 0
 	}
-	// Late exits and rounded entries may make the sum negative. Earlier seconds then have too much, and the remainder
-	// is subtracted from later ones.
+	// Late exits and rounded entries may make the sum negative. Earlier seconds then have too many call-seconds. Their
+	// records are final, so the remainder is subtracted from later seconds.
 	rec.inFlightTime = max(s.inFlightTime, 0)
 	s.inFlightTime -= rec.inFlightTime
 	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
@@ -65,8 +66,8 @@ func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	r.peak.add(index, slides)
 }
 
-// dropRecords drops the records and histograms that are too old in the second that starts at the line time start. mu
-// must be held.
+// dropRecords drops the records and histograms that are older than [Options].History and [Options].Histograms allow.
+// Their ages count back from the second that starts at the line time start. mu must be held.
 func (s *Statistic) dropRecords(start time.Duration) {
 	r, config := s.history, s.first.config
 	r.histograms.drop(secondIndex(start-config.opts.Histograms) + 1)
@@ -111,8 +112,8 @@ func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64
 
 // peak caches the highest slide of all records since the second peak.from. Each new record updates the cache. When the
 // second with the peak leaves the minute window, minutePeak computes the peak from the records again. Without the
-// cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long. Of equal slides
-// the latest one stays in the window for the longest time, so the cache keeps it.
+// cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long. If several
+// slides are equal, the cache keeps the latest one, because it stays in the window for the longest time.
 type peak struct {
 	passes int64
 	second int64 // the last second with this slide

@@ -72,9 +72,9 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 // seconds has the index from. addSeconds returns the earliest second since which no record was dropped.
 //
 // Seconds without a record lie between the records. No call entered or left in such a second. Its number of calls in
-// flight is therefore the number at the start of the next record or, after the last record, at the start of the open
-// second. Readers of every second use this function, so it unpacks records in place, and does not copy them like
-// eachSecond.
+// flight is therefore the number at the start of the next second with a record. After the last record, it is the number
+// at the start of the open second. Exporters call this function for every second. It therefore unpacks records in
+// place; eachSecond would copy them.
 func (s *Statistic) addSeconds(
 	from int64, open leap.Reading, ms []MetricNode, bounds []concurrencyBound, slides []int64,
 ) (known int64) {
@@ -137,9 +137,9 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 // LastActive returns the last second before the given one in which a call began, ended, was refused, or was in flight;
 // see [MetricNode.Idle]. Without such a second it returns the second before the view began.
 //
-// The result is exact for every second whose record a reader can request, even if the record of the active second was
-// dropped. For older seconds LastActive returns before-1, as if all of them had been active. If the view is idle now,
-// LastActive costs a lock of each leaf. Otherwise it scans records, the newest first.
+// The result is exact if a reader can request the record of the second before, even if the record of the last active
+// second was dropped. For an older second LastActive returns before-1, as if every older second had been active. If the
+// view is idle now, LastActive costs a lock of each leaf. Otherwise it scans records, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()

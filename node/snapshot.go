@@ -99,8 +99,9 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 }
 
-// monotonic returns the call-seconds for a snapshot: spent, or the value of an earlier snapshot if that was higher.
-// Calls that leave with a stamp from before a snapshot subtract time that the snapshot has reported.
+// monotonic returns the call-seconds for a snapshot: spent, or the value of an earlier snapshot if that was higher. The
+// value of spent can fall, because a call that leaves with a stamp from before a snapshot subtracts time that the
+// snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

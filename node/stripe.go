@@ -77,7 +77,7 @@ func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 }
 
 // paddedStripe is a stripe with padding. Its size is three cache lines, so the allocator places it at the start of a
-// line, and the two lines that a call uses are shared with no other stripe.
+// line. No other stripe then shares the two lines that a call uses.
 type paddedStripe struct {
 	_ [8]byte
 	stripe

@@ -11,8 +11,8 @@ type tally struct {
 	Pass, Block, Complete, Exception int64 // Pass without the entries that the call word counts
 	RTSum, RTMin, RTMax              time.Duration
 
-	// inFlightTime corrects the call-seconds that follow from the call word; see stripe.inFlightTime. Exits subtract
-	// the rest of the bucket, and add the rounding of their entry.
+	// inFlightTime corrects the call-seconds that follow from the call word; see stripe.inFlightTime. An exit subtracts
+	// the time from its stamp to the end of the bucket, and adds the rounding of its entry.
 	inFlightTime int64
 }
 
@@ -88,17 +88,17 @@ func (st *stripe) enterLocked(now leap.Reading) {
 	st.entered.Add(entryWord(at))
 }
 
-// addInFlight adds n calls, in flight since the reading begin, without passes. It does not add to the call word, which
-// would count passes, but lowers exited. mu must be held.
+// addInFlight adds n calls, in flight since the reading begin, without passes. An addition to the call word would count
+// passes, so addInFlight lowers exited instead. mu must be held.
 func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 	st.exited -= uint32(n)
 	st.open.inFlightTime += n * int64(st.bucketEnd()-begin)
 }
 
 // inFlightTime returns the call-seconds of the open bucket up to the reading end, for a given value of the call word.
-// It assumes that all calls in flight stay until then. Late exits and entries correct the time of earlier buckets, so
-// the result may be negative. The intermediate sum wraps; only its low areaBits bits are valid, and they are
-// sign-extended. mu must be held.
+// It assumes that all calls in flight stay until end. Late exits and entries correct the time of earlier buckets, so
+// the result may be negative. The intermediate sum more wraps. Only its low areaBits bits are valid, so inFlightTime
+// sign-extends them. mu must be held.
 func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.enteredAtStart
 	more := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime

@@ -21,7 +21,7 @@ import (
 //	open bucket      2        0        1     -> view:  3     all leaves in the same bucket
 //
 // A sealed second of a view is the sum of the sealed seconds of its leaves, sliding peaks included: exact, and final.
-// Only the maximum in flight is not a sum, see [MetricNode].
+// Only the maximum in flight is not a sum, but a lower bound; see [MetricNode].InFlightMax.
 //
 // A retired leaf is removed from the view, and its totals stay. The cost of a reading is linear in the number of
 // leaves. Create a View with [NewView], and do not copy it. All methods are safe for concurrent use.

@@ -76,15 +76,15 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 	done[0] = saturate(done[0], open.Complete)
 }
 
-// readAttempts is the number of attempts to read all leaves in the same bucket. All attempts may fail if buckets are
-// very short and leaves are many. The sums then mix successive buckets.
+// readAttempts is the number of attempts to read all leaves in the same bucket. If buckets are very short and leaves
+// are many, all attempts may fail. The sums of the last attempt are then used, although they mix successive buckets.
 const readAttempts = 5
 
 // readInOneBucket calls read for each leaf, with all its locks held, while all leaves are in the same bucket: the
 // bucket of the reading now, or a later one if another goroutine has turned a leaf. If the leaves turn out to be in
 // different buckets, readInOneBucket starts over with the latest bucket. It calls reset before the first leaf of each
-// attempt. A sum thus never mixes a bucket of one leaf with the next bucket of another, although no two leaves are
-// locked together. Retired leaves are left out.
+// attempt. Unless all attempts fail, a sum thus never mixes a bucket of one leaf with the next bucket of another,
+// although no two leaves are locked together. Retired leaves are left out.
 func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
@@ -108,9 +108,9 @@ func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statis
 	}
 }
 
-// PassQPS returns the passes per second in the second window at the reading now. Callers need this number most often,
-// so there is a method for it that costs less than [View.Window]. Like all readings, it holds the locks of each leaf
-// for a short sum.
+// PassQPS returns the passes per second in the second window at the reading now. PassQPS costs less than [View.Window];
+// it exists because callers need this number most often. Like all readings, it holds the locks of each leaf for a short
+// sum.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand
@@ -167,7 +167,8 @@ func (v *View) InFlight() (sum int64) {
 }
 
 // Waiting returns the calls that wait for later buckets at the reading now, and their passes. To add the calls to
-// [View.InFlight], call Waiting first: a call that passes in between is then counted twice instead of not at all.
+// [View.InFlight], call Waiting first and InFlight second. A call that passes between the two is then counted twice. In
+// the other order it would not be counted at all.
 func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
 		c, p := s.waiting(now)
