@@ -15,7 +15,7 @@ import (
 // cache.
 type stripeSet struct {
 	mask  uint64 // number of stripes minus one; the number is a power of two
-	seed  uint64 // odd; two goroutines that share a stripe with one seed do not share one with most other seeds
+	seed  uint64 // odd; another seed is likely to separate two goroutines that share a stripe
 	tries int    // number of seeds that these stripes had before
 	slots [stripeLimit]*stripe
 	_     [40]byte

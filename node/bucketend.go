@@ -85,8 +85,8 @@ func (s *Statistic) Seal(now leap.Reading) {
 //	|--- fold --->|--- skipTo (calls in flight only) --->|--- openBucket
 //	              ^ loans from skipped buckets are applied in their own bucket
 //
-// For a reading that the clock has not reached, advance uses the current one: a reader must not open a bucket before
-// its time. A retired statistic does not move. mu must be held.
+// If the clock has not reached now, advance uses the current reading of the clock, because a caller must not open a
+// bucket before its time. A retired statistic does not move. mu must be held.
 func (s *Statistic) advance(now leap.Reading) {
 	if now < s.end || s.retired() {
 		return

@@ -35,7 +35,7 @@ func (*noCopy) Lock() {}
 
 func (*noCopy) Unlock() {}
 
-// IsZero reports whether c is the zero Call of a retired statistic.
+// IsZero reports whether c is the zero Call, which Enter returns if the statistic is retired.
 func (c *Call) IsZero() bool { return c.st == nil }
 
 // Enter records an admitted call at the reading now: n passes and one call in flight. It clamps n to [1, 2^32-1]. If
@@ -111,9 +111,9 @@ func (c *Call) Backdate(to leap.Reading) {
 }
 
 // Exit records the end of the call at the reading now as one change: n completions, their response time, n exceptions
-// if failed, the code (0 for none), and one call fewer in flight. Only the first Exit of a Call counts, from any
-// goroutine. Exit returns the number of completions that it recorded. If now is before the entry, the response time is
-// 0.
+// if failed, the code (0 for none), and one call fewer in flight. Only the first Exit of a Call counts, even if several
+// goroutines call Exit. Exit returns the number of completions that it recorded, which is 0 for a call that has already
+// ended. If now is before the entry, the response time is 0.
 func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {

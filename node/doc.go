@@ -17,9 +17,9 @@
 // statistics of a process share. Package collector drives these types. Their exported methods exist for package
 // collector and may change. To count calls, use package collector.
 //
-// Time is an argument: a [leap.Reading] of the timeline. A reading that the clock has not reached counts as the current
-// one. Only [Call.End] reads the clock. The position of a bucket on the timeline is a time.Duration since 1970, called
-// line time.
+// Time is an argument: a [leap.Reading] of the timeline. A reading that the clock has not reached is replaced with the
+// current reading. Only [Call.End] reads the clock. The position of a bucket on the timeline is a time.Duration since
+// 1970, called line time.
 //
 // # Promises
 //

@@ -8,7 +8,7 @@ import (
 
 // Quota holds the number of calls that may pass in a second, and the ring of passes that decides about the next call:
 // past buckets, and later buckets with borrowed passes. All times are starts of buckets in line time, from [Bucket.At],
-// and must not go back. The second window has buckets of the same length.
+// and must not go back. The buckets of a Quota are as long as the buckets of the second window.
 //
 //	2 buckets in a second, count 10
 //
@@ -24,7 +24,8 @@ import (
 // The window of a strict quota also includes the bucket that is just leaving the window. No second at all then contains
 // more passes than the count. Under constant overload, a steady stream gets n/(n+1) of the count with n buckets.
 //
-// All seconds here are seconds of the timeline, up to 1 % shorter while it follows the wall clock.
+// All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, they may be up to 1
+// % shorter or longer.
 //
 // Quotas can share their passes, see [Quota.With]. Several rules for the same calls then count each call once.
 //

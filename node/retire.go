@@ -7,9 +7,9 @@ import (
 )
 
 // Retire closes s to new calls and reports whether it did. It fails if, at the reading now, a call is in flight or
-// waiting, or if s recorded anything in the second with the index since or later. The records of a retired statistic
-// stay readable and never change. The caller must then remove s from its views with [View.Remove], which keeps the
-// totals.
+// waiting, or if s recorded anything in the second with the index since or later. It also fails if the open second is
+// before since, or if s is already retired. The records of a retired statistic stay readable and never change. The
+// caller must then remove s from its views with [View.Remove], which keeps the totals.
 //
 // A call enters without a lock, so Retire and an entry may run at the same time. Each first announces itself and then
 // checks the other, so at least one of them notices:

@@ -20,9 +20,9 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 	return MetricNode{}, false
 }
 
-// AppendSeconds appends the records of the seconds [from, to), ascending and with idle ones, and returns the extended
-// slice. It leaves out seconds for which [View.Second] returns false. One call costs less than a call of Second for
-// each second.
+// AppendSeconds appends the records of the seconds [from, to) in ascending order, idle seconds included, and returns
+// the extended slice. It leaves out seconds for which [View.Second] returns false. One call costs less than a call of
+// Second for each second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	// Load the open second first: a leaf that is added after leavesAndRemoved begins in this second or later.
 	open := v.config.openSecond()
@@ -137,8 +137,8 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 // LastActive returns the last second before the given one in which a call began, ended, was refused, or was in flight;
 // see [MetricNode.Idle]. Without such a second it returns the second before the view began.
 //
-// The result is exact if a reader can request the record of the second before, even if the record of the last active
-// second was dropped. For an older second LastActive returns before-1, as if every older second had been active. If the
+// The result is exact if the given second is still within the history, even if the record of the last active second was
+// dropped. If the given second is older, LastActive returns before-1, as if every older second had been active. If the
 // view is idle now, LastActive costs a lock of each leaf. Otherwise it scans records, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.config.openSecond()

@@ -134,7 +134,7 @@ func (s *Statistic) unlockAll() {
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
 		if st.end.Load() == closedMark {
-			continue // retired: a call may have entered that reconcileEnter is about to take back
+			continue // retired: reconcileEnter takes back any call that has just entered
 		}
 		entered := st.entered.Load()
 		c := st.counts(entered)

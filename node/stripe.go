@@ -12,10 +12,10 @@ import (
 // response times of the open second.
 //
 // A call enters with one atomic addition to entered. All other fields are plain memory under mu, because ten additions
-// under a lock cost as much as one atomic addition. To end a bucket, the holder of mu loads entered once. Calls up to
-// that value belong to the bucket that ends; later calls belong to the next one, whatever their stamp is. Between two
-// exits, the calls in flight only grow, so it is enough to compare their number with the maximum before each exit and
-// at the end of the bucket.
+// under a lock cost as much as one atomic addition. To end a bucket, the holder of mu loads entered once. Calls that
+// this value includes belong to the bucket that ends. Later calls belong to the next bucket, whatever their stamp is.
+// Between two exits, the calls in flight only grow, so it is enough to compare their number with the maximum before
+// each exit and at the end of the bucket.
 //
 // The order of the fields is the order of use. A call touches lines 1 and 2 of its stripe, and one cache line of a
 // page. For a resource that is not in the cache, these three misses are the cost of a call.

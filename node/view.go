@@ -96,8 +96,9 @@ func (v *View) Clone() *View {
 }
 
 // Remove removes all retired leaves, see [Statistic.Retire], and keeps their totals. The last activity of these leaves
-// must be before the second with the index since. Earlier seconds can no longer be read. The cost is linear in the
-// number of leaves. Readers, and goroutines that add leaves, do not wait for it.
+// must be before the second with the index since. If one of them has counted something, the seconds before since can no
+// longer be read. The cost is linear in the number of leaves. Readers, and goroutines that add leaves, do not wait for
+// it.
 func (v *View) Remove(since int64) {
 	for !v.remove(since) {
 	}
