@@ -19,9 +19,9 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 }
 
 // Histograms sets hs to the histograms of single sealed seconds. hs[0] is for the second with the index from, hs[1] for
-// the next one. Histograms returns the index known, which is at least from: no leaf has dropped a histogram of the
-// second known or of a later one. The histograms of earlier seconds are left empty. One call of Histograms costs less
-// than a call of [View.Histogram] for each second.
+// the next one. Histograms returns the index of the first second, at from or later, from which on no leaf has dropped a
+// histogram. The histograms of earlier seconds are left empty. One call of Histograms costs less than a call of
+// [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -37,9 +37,9 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 // addHistograms adds the response times of each second in [from, to) to the histogram of(second); open is the open
 // second.
 //
-// It returns known: no leaf has dropped a histogram of the second known or of a later one. It also returns kept, which
-// reports whether the second from is in the view and not older than [Options].Histograms. Histograms may exist for
-// longer.
+// It returns known, the index of the first second from which on no leaf has dropped a histogram. It also returns kept,
+// which reports whether the second from is in the view and not older than [Options].Histograms. Histograms may exist
+// for longer.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
 ) (known int64, kept bool) {
