@@ -48,8 +48,8 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 
 // inFlightAge returns the sum of the ages of the calls in flight. The parameter spent is the call-seconds of all calls;
 // the result is spent minus the response times of the calls that have ended. The age of a call that was backdated, or
-// that waited for a loan, exceeds its call-seconds; rtExcess holds the difference. Without calls in flight, the result
-// is the rounding error of past calls. mu and all stripe locks must be held.
+// that waited for a loan, exceeds its call-seconds; rtExcess holds the difference, and inFlightAge adds it. Without
+// calls in flight, the result is the rounding error of past calls. mu and all stripe locks must be held.
 func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.history.rtSum // wraps together with rtSum
 	for st := range s.stripes {
