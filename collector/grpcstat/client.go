@@ -78,8 +78,9 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 		err = collector.ErrPanicked // replaced when streamer returns
 		s.single = !desc.ServerStreams
 		s.stopWait = context.AfterFunc(ctx, func() { s.endInBackground(status.FromContextError(ctx.Err()).Err()) })
-		// If the stream is no longer read, the call ends with the connection. While the connection is open, OnFinish
-		// reports the end of one attempt only, and inner interceptors may start another one.
+		// If the caller no longer reads the stream, the call ends when the connection is closed. OnFinish reports the
+		// end of a single attempt. While the connection is open, ignore it, because inner interceptors may start
+		// another attempt.
 		opts = append(slices.Clip(opts), grpc.OnFinish(func(err error) {
 			if cc.GetState() == connectivity.Shutdown {
 				s.stopWait()

@@ -56,9 +56,9 @@
 // excludes calls that should not be counted, such as health checks.
 //
 // A handler that panics or calls runtime.Goexit ends its call with [collector.ErrPanicked]; the panic propagates. The
-// same is true for a panic in an inner interceptor, in a method of its stream, or in a method of the returned error
-// that grpcstat calls to find the code. The function of [Origin] runs before a call enters: if it panics, the call
-// is not counted.
+// same is true for a panic in an inner interceptor or in a method of its stream. It is also true for a panic in a
+// method of the returned error, because grpcstat calls such methods to find the code. The function of [Origin] runs
+// before a call enters: if it panics, the call is not counted.
 //
 // A client's stream can end in the background, when its context ends or its connection is closed. If
 // [collector.Options].Exception or ExceptionClass panics then, no caller can receive the panic. grpcstat recovers it,
@@ -67,9 +67,9 @@
 // # Caveats
 //
 // A server counts a stream from the arrival of its headers, because it has work with the stream from then on. It counts
-// a unary call after it has read the request. A unary call that is canceled before its request was read is therefore
-// not counted. A stream that is canceled this early has passed, and completes with Canceled. This is true even if the
-// method has not run: for a method with a single request and a stream of responses, generated code reads the request
+// a unary call after it has read the request, so a unary call that is canceled earlier is not counted. A stream that is
+// canceled this early is counted: it passes, and completes with Canceled. This is true even if the method of the
+// service never runs. If a method has a single request and a stream of responses, generated code reads the request
 // before it calls the method.
 //
 // Events outside the interceptors are not counted: calls of methods that the server does not have, and requests that

@@ -24,8 +24,9 @@ func serverFailed(c codes.Code) bool {
 // clientFailed reports whether a code that a client gets means that the call failed.
 func clientFailed(c codes.Code) bool { return c == codes.ResourceExhausted || serverFailed(c) }
 
-// exit ends a call with the error err, under the code of err. To find the code, it calls methods of err. If one panics,
-// for example because err contains a nil pointer, the call ends anyway, as an exception.
+// exit ends a call with the error err, and counts it with the gRPC code of err. To find the code, exit calls methods of
+// err. If such a method panics, for example because err contains a nil pointer, the call still ends, as an exception
+// without a code.
 func (o *options) exit(entry *collector.Entry, err error) {
 	counted, code := collector.ErrPanicked, collector.Code{} // replaced when the methods of err return
 	defer func() { entry.ExitCode(counted, code) }()

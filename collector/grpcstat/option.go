@@ -30,9 +30,10 @@ func apply(c *collector.Collector, opts []Option, exception func(codes.Code) boo
 	return o
 }
 
-// Exception sets the codes that are exceptions. The default, or nil, is the table in the documentation of the package.
-// The function runs when a call has ended, and must be safe for concurrent use. A handler that panics or calls
-// runtime.Goexit always counts as an exception. [collector.Options].Exception can reject any exception.
+// Exception sets the function that selects the codes that are exceptions. Without the option, or if the function is
+// nil, the table in the documentation of the package applies. The function runs when a call has ended, and must be safe
+// for concurrent use. A handler that panics or calls runtime.Goexit always counts as an exception.
+// [collector.Options].Exception can reject any exception.
 func Exception(is func(codes.Code) bool) Option {
 	return func(o *options) {
 		if is != nil {

@@ -27,21 +27,22 @@
 // block, not a completion, and has no code.
 //
 // If the client hangs up before the response begins, the status is [StatusClientClosedRequest], 499 as in the log of
-// nginx, whatever the handler writes then. The context of the request tells: net/http cancels it without a cause. A
-// handler that has begun its response keeps the status that it began with. On HTTP/1, the response to a request with a
-// body begins when its header is sent, which net/http delays until two kilobytes are written, until a flush, or until
-// the handler returns. A service that cancels the contexts of its requests itself, for example the BaseContext of its
-// server at shutdown, should give a cause (context.WithCancelCause). Otherwise these requests count as hang-ups.
+// nginx. The status that the handler writes afterwards is ignored. The package recognizes a hang-up by the context of
+// the request, because net/http cancels it without a cause. If the response has begun before the hang-up, the request
+// keeps the status of the response. On HTTP/1, the response to a request with a body begins when its header is sent.
+// net/http delays the header until two kilobytes are written, until a flush, or until the handler returns. A service
+// that cancels the contexts of its requests itself, for example the BaseContext of its server at shutdown, should give
+// a cause (context.WithCancelCause). Otherwise these requests count as hang-ups.
 //
-// A gRPC response has HTTP status 200 and its own code in the field grpc-status, in the trailers or in the header. Such
-// a POST request, whose content type begins with application/grpc, is counted with the gRPC code. The codes that are
-// exceptions are those of package grpcstat, in addition to the statuses of [Exception]. gRPC-Web has its trailers in
-// the body, so only a code in the header is visible.
+// The response to a gRPC call has HTTP status 200, and the gRPC code in the field grpc-status of its trailers or its
+// header. A POST request is a gRPC call if its content type begins with application/grpc. It is counted with the gRPC
+// code if the response has one. The documentation of package grpcstat lists the codes that are exceptions; the statuses
+// of [Exception] are exceptions, too. gRPC-Web sends the trailers in the body, so only a code in the header is visible.
 //
-// A status of 500 or more is an exception on both sides, unless [Exception] changes this. A handler that panics is an
-// exception, too. So is http.ErrAbortHandler, with which net/http aborts a response, unless the client has hung up. The
-// panic propagates. OpenTelemetry has the same rule for servers. For clients, it counts 400 and more as errors. To do
-// the same, use
+// A status of 500 or more is an exception, for handlers and for [Transport], unless [Exception] changes this. A panic
+// of a handler is an exception, too, and propagates. This includes http.ErrAbortHandler, the panic that aborts a
+// response, unless the client has hung up. OpenTelemetry has the same rule for servers. For clients, it counts 400 and
+// more as errors. To do the same, use
 //
 //	httpstat.Exception(func(status int) bool { return status >= 400 })
 //
@@ -69,10 +70,10 @@
 //
 // # The handler's request and writer
 //
-// The handler gets a copy of the request, because its context contains the entry: entries that the handler makes with
-// this context are nested below it. Outer middleware sees the request without the entry. When the handler returns or
-// panics, the fields that it has set are copied back: outer middleware sees the form, the pattern and the path values,
-// and net/http deletes the files of an upload.
+// The handler gets a copy of the request. The context of the copy contains the entry of the request, so entries that
+// the handler makes with this context are nested below it. Outer middleware sees the original request, without the
+// entry. When the handler returns or panics, the fields that it has set in the copy are copied back. Outer middleware
+// therefore sees the form, the pattern and the path values, and net/http deletes the files of an upload.
 //
 // The ResponseWriter that handlers get implements http.Flusher, http.Hijacker, http.CloseNotifier, http.Pusher and
 // io.ReaderFrom exactly if the original one does. It has the methods of http.ResponseController, and Unwrap. The

@@ -64,8 +64,9 @@ func newEarnedNames(maxInUse int) *earnedNames {
 	return &earnedNames{maxInUse: maxInUse, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
 }
 
-// lookup returns the clean form of b, a name from the path tree, and the earned name if it exists. If b equals plain,
-// lookup does not copy it. All names in byName are clean.
+// lookup returns the clean form of b. It also returns the earned name with this form, or nil if the name is not earned.
+// b is a name from the path tree. If b equals plain, lookup uses plain instead of a copy of b. All names in byName are
+// clean.
 func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName) {
 	if x = e.byName[string(b)]; x != nil {
 		return x.Name, x
@@ -158,7 +159,8 @@ func (e *earnedNames) expire(now int64) {
 
 func (x *earnedName) isIdle(now int64) bool { return now-x.Last > inUseSeconds }
 
-// evict removes a tenth of the names: the longest idle ones, and among equally idle ones those with the fewest calls.
+// evict removes a tenth of all names, but none that are in use. The longest idle names go first, and of equally idle
+// names those with fewer calls.
 func (e *earnedNames) evict() {
 	var idle []*earnedName
 	for _, x := range e.byName {
@@ -197,8 +199,8 @@ func (n *Names) Save(path string) error {
 }
 
 // Load reads names that Save has written. They become remembered names that are not in use. A missing file is not an
-// error. Load renames a file that it cannot read, and returns an error with the new name. The Names stays usable; names
-// must then be earned again.
+// error. If Load cannot read the file, it renames the file and returns an error with the new name. The Names stays
+// usable, but the names in the file must be earned again.
 func (n *Names) Load(path string) error {
 	list, err := atomicfile.Load[[]savedName](path, nil)
 	if err != nil {

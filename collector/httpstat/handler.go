@@ -75,9 +75,9 @@ func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource stri
 	return m.ServeInner(w, w, r, resource, next)
 }
 
-// ServeInner is [Middleware.Serve] for a framework whose writer wraps the writer of the server, and lets middleware
-// replace that. If a limit refuses the request, the response goes to w, the writer of the framework. Otherwise next
-// gets a ResponseWriter in place of inner, the wrapped writer. It may be inner itself.
+// ServeInner is [Middleware.Serve] for frameworks whose writer wraps another writer that middleware can replace. w is
+// the writer of the framework, and inner is the wrapped writer. If a limit refuses the request, the response goes to w.
+// Otherwise next gets a ResponseWriter that it must use in place of inner. This ResponseWriter may be inner itself.
 func (m *Middleware) ServeInner(
 	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
 ) (passed bool) {
@@ -137,7 +137,8 @@ func (m *Middleware) serve(
 	return true
 }
 
-// record returns the writer that records the response to r, and the one that the handler gets.
+// record returns the writer that records the response to r, and the ResponseWriter that the handler gets. The handler
+// of an HTTP/1 request with a body gets net/http's own writer, see [serverFields].
 func record(to http.ResponseWriter, r *http.Request) (w *writer, wrapped http.ResponseWriter) {
 	if r.Body != nil && r.Body != http.NoBody {
 		if fieldsOf(to) != nil {

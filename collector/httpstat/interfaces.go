@@ -57,8 +57,9 @@ func abilitiesOf(to http.ResponseWriter) int {
 }
 
 // wrap returns a ResponseWriter that records into w, with exactly the optional interfaces of the writer that w wraps. A
-// handler may behave differently if an interface is missing, or if one is added. Each combination needs a type, whose
-// methods are those of its embedded fields. All fields but the first point to the first, so one allocation makes both.
+// handler may behave differently if an interface is missing, or if one is added. Each combination of interfaces needs a
+// separate struct type, which gets its methods from its embedded fields. The first field is w, and all other fields
+// point to it, so one allocation makes w and the ResponseWriter.
 func wrap(to http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
 	switch abilitiesOf(to) {
 	case flushes:

@@ -48,8 +48,8 @@ const (
 	Given
 )
 
-// Names decides which names that are made from requests, for example from their paths, become resources. Without this
-// decision, clients could fill a table with invented paths. Given names need no decision.
+// Names decides which names become resources if the names are made from requests, for example from their paths. Without
+// this decision, clients could fill a table with invented paths. Given names need no decision.
 //
 // A name is earned when the service answers it with success: status 2xx, 101 or 304. Redirects, 401, 403, 404, 405 and
 // errors earn nothing, because gateways answer any path with them. A name stays earned while it is among the most
@@ -58,15 +58,15 @@ const (
 // At each position of a path, at most MaxValues successful values keep their own name. All others are named "*". The
 // most called values win: a new value replaces the least called one when it has more than twice as many calls. A
 // service that answers every path with success therefore gets few names. Folding to "*" cannot bypass a limit: if a
-// limit matches the full name and not the name with "*", the call keeps its full name. Unearned names cannot bypass a
-// limit either, because each is limited by its own name.
+// limit matches the full name and not the name with "*", the call keeps its full name. An unearned name cannot bypass a
+// limit either: limits check it as it is, although its calls are counted as [Unmatched].
 //
-// A host may earn a name while it has fewer names in use than there are free ones, or fewer than eight. A single host
-// therefore gets at most half of all names.
+// A host may earn a name while there is a free slot, and the host has fewer names in use than there are free slots, or
+// fewer than eight. A single host therefore gets at most half of all names, or eight if that is more.
 //
-// Create Names with [NewNames]; concurrent use is safe. Decisions depend only on the calls and their order. Its memory
-// is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock, and less than a
-// microsecond.
+// Create Names with [NewNames]; concurrent use is safe. Decisions depend only on the calls and their order. The memory
+// of a Names is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock, and less
+// than a microsecond.
 type Names struct {
 	// The steps of a call, for example of GET /users/4711:
 	//
@@ -118,8 +118,8 @@ func NewNames(o NamesOptions) (*Names, error) {
 
 // Name returns the name under which calls of a plain name are counted and limited, and the status of that name. A plain
 // name consists of a method and a path, as [PathName] makes it. The client is an address with or without a port, or
-// empty if unknown. An unearned name is counted as [Unmatched], unless the Collector has a resource of this name; see
-// [collector.FallbackResource].
+// empty if unknown. Calls of an unearned name are limited under the name, but counted as [Unmatched], unless the
+// Collector has a resource of this name; see [collector.FallbackResource].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
 		return plain, Given
@@ -192,7 +192,7 @@ func (n *Names) Observe(plain, client string, status int, cache *NameCache) (nam
 	return name, s
 }
 
-// changes returns a counter that increases whenever a plain name may get a different name.
+// changes returns a counter that increases whenever the name for a plain name may change.
 func (n *Names) changes() int { return n.paths.changes + n.earned.evictions }
 
 // earn counts a successful call of a name. x is the earned name, or nil if the call may earn it.
@@ -210,9 +210,9 @@ func (n *Names) earn(x *earnedName, name, client string) {
 // pathSize is the size of the buffer for a name on the stack. Longer names cost an allocation in each decision.
 const pathSize = 128
 
-// decide returns the name of a request and the options of its call. It also returns a function that records the status
-// of the response; the function is nil if the name is given. If a limit matches the plain name, and folding to "*"
-// would bypass the limit, the call keeps the plain name.
+// decide returns the name of a request, the options of its call, and a function that records the status of the
+// response. The function is nil if the name is given. If a limit matches the plain name, and folding to "*" would
+// bypass the limit, the call keeps the plain name.
 func (n *Names) decide(
 	c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption,
 ) (string, []collector.CallOption, func(int)) {

@@ -34,9 +34,10 @@ func apply(opts []Option) *settings {
 	return s
 }
 
-// Exception sets the statuses that are exceptions. The default, or nil, means 500 and more. The function gets the
-// recorded status, see [collector.Entry.ExitCode]. Handlers that panic and calls that end with an error are always
-// exceptions. [collector.Options].Exception can reject a status: it receives a [StatusError].
+// Exception sets the function that selects the statuses that are exceptions. Without the option, or if the function is
+// nil, statuses of 500 and more are exceptions. The function gets the recorded status, see [collector.Entry.ExitCode].
+// Handlers that panic and calls that end with an error are always exceptions. [collector.Options].Exception can reject
+// a status: it receives a [StatusError].
 func Exception(is func(status int) bool) Option {
 	if is == nil {
 		is = serverError
@@ -72,8 +73,8 @@ func (s *settings) skips(r *http.Request) bool {
 // value is cleaned, and [collector.Options].MaxOrigins limits the number of values. An empty value means no origin.
 func Origin(of func(*http.Request) string) Option { return func(s *settings) { s.origin = of } }
 
-// OriginHeader takes the origin from a header of the request. Clients can send any header. The first MaxOrigins values
-// are counted separately while they are in use.
+// OriginHeader takes the origin from a header of the request. Clients can send any value in the header. The first
+// MaxOrigins values (see [collector.Options]) are counted separately while they are in use.
 func OriginHeader(name string) Option {
 	return Origin(func(r *http.Request) string { return r.Header.Get(name) })
 }
@@ -87,8 +88,8 @@ func Earn(n *Names) Option { return func(s *settings) { s.names = n } }
 // several listeners, such as one for users and one for operators, can count them separately.
 func Entrance(name string) Option { return func(s *settings) { s.entrance = name } }
 
-// Refused sets the handler that responds to requests that a limit refused. The default, or nil, sends 429 with
-// Retry-After: 1.
+// Refused sets the handler that responds to requests that a limit refused. Without the option, or if h is nil, the
+// response is 429 with Retry-After: 1.
 func Refused(h http.Handler) Option {
 	if h == nil {
 		h = http.HandlerFunc(tooMany)
@@ -96,10 +97,10 @@ func Refused(h http.Handler) Option {
 	return func(s *settings) { s.refused = h }
 }
 
-// Recovered sets the status of requests whose handler panicked before it wrote one. Use it inside middleware that
-// recovers panics and sends a status, such as the 500 of most frameworks. The option does not apply to
-// http.ErrAbortHandler, which such middleware lets through. The middleware recovers the panic, and panics again with
-// the same value. Without the option, or with 0, such requests have no code.
+// Recovered sets the status of requests whose handler panicked before it wrote one. Without the option, or with 0, such
+// requests have no code. Use the option inside other middleware that recovers panics and sends a status, such as the
+// 500 of most frameworks. The option does not apply to http.ErrAbortHandler, because such middleware lets that panic
+// through. To see the value of a panic, this package recovers it, and panics again with the same value.
 func Recovered(status int) Option { return func(s *settings) { s.recovered = status } }
 
 // Trace sets a function that returns the trace id of a request, or an empty string. [collector.Collector.Oldest]

@@ -27,7 +27,7 @@ func (m *Middleware) handle(
 	defer func() {
 		w.giveBack(r)
 		var reason any
-		// Recover only if the reason of a panic matters, and panic again.
+		// Recover a panic only if settle needs its value. The deferred call panics again with the same value.
 		if !returned && (m.recovered != 0 || hungUp(w.ctx)) {
 			if reason = recover(); reason != nil { // nil after runtime.Goexit
 				defer panic(reason)
@@ -39,8 +39,8 @@ func (m *Middleware) handle(
 	returned = true
 }
 
-// settle sets the final status, and the code and the error of the call. reason is the value of the handler's panic, if
-// it is known.
+// settle sets the final status, and the code and the error of the call. reason is the value of the handler's panic if
+// handle has recovered it. Otherwise reason is nil.
 //
 //	handler                                       status                     error
 //	returned, or aborted for a client that left   499 if the response is     of the status, or of the gRPC code

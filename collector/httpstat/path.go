@@ -141,7 +141,8 @@ func identifies(s []byte) bool {
 	}
 }
 
-// date matches a month, a day, or a day with a time. The fields can be in either order, separated by one of -._.
+// date matches a month, a day, or a day with a time. A month is year-month, with a year from 1900 to 2099. A day is
+// year-month-day, month-day-year or day-month-year. The separator is one of -._.
 var date = regexp.MustCompile(strings.ReplaceAll(
 	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})`+ // day
 		`(?:[Tt][\d:.,+Zz-]+)?`+ // time
@@ -150,8 +151,9 @@ var date = regexp.MustCompile(strings.ReplaceAll(
 	"(?:0[1-9]|1[0-2])",
 ))
 
-// isDate runs the regular expression only if a separator is at one of the positions where dates have one. Few segments
-// have one, and the regular expression costs as much as everything else together.
+// isDate reports whether a segment is a date or a month. It runs the regular expression only if the third or the fifth
+// byte is a separator, as in every date. Few segments have a separator there, and the regular expression costs as much
+// as all other checks together.
 func isDate(s []byte) bool {
 	return len(s) >= len("2006-01") && (isSeparator(s[2]) || isSeparator(s[4])) && date.Match(s)
 }

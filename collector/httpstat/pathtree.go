@@ -22,12 +22,12 @@ import (
 // value avatar replaces profile once it has more than twice the calls of profile (see tryPromote). Counts are halved
 // periodically: a value that was busy long ago eventually loses its slot.
 //
-// The sketch bounds memory: a value that is called once uses almost no memory. Hosts have no fair share of values. The
-// most called values stay, and the share of names (see earnedNames) bounds the effect of a single host.
+// The sketch bounds memory: it has a fixed size for any number of values. Hosts have no fair share of values, because
+// the most called values stay. The share of names (see earnedNames) bounds the effect of a single host.
 //
 // The tree contains paths only; all methods share it. A nil *pathNode is a node without values. Nodes are created when
-// a value becomes tracked: one for the value, and one for each wildcard on the path to it. Memory is therefore bounded
-// by maxParents, for any requests.
+// a value becomes tracked: one for the value, and one for each wildcard on the path to it. At most maxParents nodes
+// have tracked values below them, so memory is bounded for any requests.
 type pathTree struct {
 	maxValues int // tracked values below one node
 	root      pathNode
@@ -72,8 +72,8 @@ func (x *pathNode) child(segment string) *pathNode {
 	return x.next[segment]
 }
 
-// name appends the plain name to b, with "*" for each value that cannot be tracked. If the node has a free slot, an
-// untracked value keeps its own name.
+// name appends the plain name to b. A value that is not tracked becomes "*" if its node is full. Otherwise it keeps its
+// own name, because its next successful call makes it tracked.
 func (p *pathTree) name(b []byte, plain string) []byte {
 	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
@@ -94,7 +94,9 @@ func (p *pathTree) name(b []byte, plain string) []byte {
 	return b
 }
 
-// full reports whether no further value can be tracked below a node without replacing another one.
+// full reports whether node has no free slot for a new value below it. A node with tracked values is full if it has
+// maxValues of them; a new value must then replace one. A node without tracked values is full if the tree has
+// maxParents parents; no value below it can then become tracked.
 func (p *pathTree) full(node *pathNode) bool {
 	return node.hasNoTracked() && p.parents >= maxParents || node != nil && node.tracked >= p.maxValues
 }
@@ -102,9 +104,9 @@ func (p *pathTree) full(node *pathNode) bool {
 // hasNoTracked reports whether no value is tracked below a node.
 func (x *pathNode) hasNoTracked() bool { return x == nil || x.tracked == 0 }
 
-// learn counts a successful call, and appends its name to b. It also returns the name before the call, if the call
-// changes its own name because one of its values becomes tracked, or if it may change it because all counts are halved.
-// Otherwise before is nil.
+// learn counts a successful call, and appends the name that the plain name has after the call to b. If the call may
+// change this name, learn also returns the name before the call. This is the case if a value of the call becomes
+// tracked, or if all counts are halved. Otherwise before is nil.
 func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
 		before = p.name(nil, plain)
@@ -150,8 +152,9 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	return b, before
 }
 
-// learnAgain counts a call at nodes, the path of an earlier call of the same name. The tree must not have changed
-// since then. It returns false and counts nothing if the caller must use learn.
+// learnAgain counts a call at nodes, which learn has counted for an earlier call of the same name. The tree must not
+// have changed since then. If nodes is empty, or if all counts must be halved, learnAgain counts nothing and returns
+// false, and the caller must use learn.
 func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	if len(nodes) == 0 || p.seen+1 >= halveEvery {
 		return false
@@ -163,9 +166,9 @@ func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	return true
 }
 
-// tryPromote counts a call of a value that is not tracked below node; path ends with the value. If the value should
-// become tracked, because a slot is free or because it has enough calls to replace the least called value, tryPromote
-// returns its calls. Otherwise it returns 0.
+// tryPromote counts a call of a value that is not tracked below node, and decides whether the value should become
+// tracked. path ends with the value. The value becomes tracked if a slot is free, or if it has enough calls to replace
+// the least called value. tryPromote then returns its calls. Otherwise it returns 0.
 func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
 	if !p.full(node) {
 		return 1

@@ -10,8 +10,8 @@ import (
 //
 //	mux.Handle("/api/", httpstat.StripPrefix("/api", users))
 //
-// a request is counted as "GET /api/users/{id}". With http.StripPrefix, whose inner handler is not accessible, it would
-// be counted as "/api/".
+// a request is counted as "GET /api/users/{id}". With http.StripPrefix it would be counted as "/api/", because Mux
+// cannot access the inner handler of http.StripPrefix.
 func StripPrefix(prefix string, h http.Handler) http.Handler {
 	return &stripped{Handler: http.StripPrefix(prefix, h), prefix: prefix, next: h}
 }

@@ -7,13 +7,13 @@ import (
 	"reflect"
 )
 
-// The handler gets a copy of the request, because only a copy can have another context: other goroutines may read the
-// context of the original. Otherwise the copy must not differ from the original, for the handler, for outer middleware
+// The handler gets a request with another context. It must be a copy, because other goroutines may read the context of
+// the original. Nothing else may differ from a handler with the original request, for the handler, for outer middleware
 // and for net/http:
 //
-//   - net/http adds trailers to the original when the body has been read. lend makes both share the map.
+//   - net/http adds trailers to the original when the body has been read. lend makes both requests share the map.
 //   - Handlers set fields: ServeMux sets the pattern and path values, ParseMultipartForm the form. net/http deletes the
-//     files of the form of the original, and outer middleware may read any field. giveBack copies them back.
+//     files of the form of the original, and outer middleware may read any field. giveBack copies the fields back.
 
 // lend fills in w.request, a copy of r with the context inner.
 func (w *writer) lend(r *http.Request, inner context.Context) {

@@ -6,20 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// serverFields locates the fields of net/http's HTTP/1 writer, *http.response, that tell what became of a response.
+// serverFields locates fields of net/http's HTTP/1 writer, *http.response. They show the status of a response, and
+// whether the client may have received a part of it.
 //
-// A handler that limits a body with http.MaxBytesReader passes its ResponseWriter. When the limit is exceeded,
-// MaxBytesReader calls an unexported method, with which net/http closes the connection instead of reading the rest of
-// the body. No type of another package can have this method, so the handler of a request with a body gets net/http's
-// own writer. Its fields are read when the handler has returned:
+// A handler that limits a body with http.MaxBytesReader passes its ResponseWriter to it. When the limit is exceeded,
+// MaxBytesReader calls an unexported method of the ResponseWriter, and net/http closes the connection instead of
+// reading the rest of the body. No type of another package can have this method. The handler of a request with a body
+// therefore gets net/http's own writer, and this package reads the fields of the writer when the handler has returned:
 //
 //	http.response
 //	├── status          final status; 0 before the header is written
 //	├── w               buffer of the body; nil after Hijack
 //	└── cw.wroteHeader  the header has left the buffer of the body
 //
-// The fields are read by reflection, never written, by the goroutine that ran the handler. A release of Go may rename
-// them. Then the handler gets a wrapped writer, which only lacks the unexported method, and a test fails.
+// The goroutine that ran the handler reads the fields by reflection. It never writes them. A release of Go may rename
+// them. The handler then gets a wrapped writer, which lacks only the unexported method, and a test fails.
 type serverFields struct {
 	of                     reflect.Type // *http.response
 	status, buffer, header []int        // indexes of fields
@@ -69,8 +70,9 @@ func findFields(t reflect.Type) *serverFields {
 	}
 }
 
-// read records the status from net/http's own writer. The order of the response and of a hang-up is unknown, so a
-// response whose header has not left the buffer counts as late: the client has seen nothing of it.
+// read records the status from net/http's own writer. If the client has hung up, it is unknown whether it did so before
+// or after the response began. If the header has not left the buffer, the client has seen nothing of the response, so
+// the response counts as late.
 func (w *writer) read() {
 	v, f := reflect.ValueOf(w.to).Elem(), knownFields.Load()
 	w.status = int32(v.FieldByIndex(f.status).Int())

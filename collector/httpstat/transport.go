@@ -13,16 +13,17 @@ import (
 // http.DefaultTransport. The function name returns the resource of a request; nil means method and host, such as "GET
 // api.example.com". The calls are [collector.Outbound], nested below the entry in the context of the request.
 //
-// A call ends when its response is read to the end or closed, and is counted with the status of the response, with the
-// gRPC code of a gRPC response that was read to the end, or without a code if next returned an error. It fails with a
-// status of 500 or more (see [Exception]), if next returns an error, or if reading fails; but not if the caller
-// canceled the context. A response that is never closed stays in flight, and keeps its connection. A call that a limit
-// refuses is not sent: the error is [collector.ErrBlocked]. A nil Collector counts nothing.
+// A call ends when its response is read to the end or closed, or when next returns an error. It is counted with the
+// status of the response. A gRPC response that was read to the end is counted with its gRPC code, and an error of next
+// without a code. A call fails if its status is 500 or more (see [Exception]), if next returns an error, or if reading
+// fails. It does not fail if the caller canceled the context. A response that is never closed stays in flight, and
+// keeps its connection. A call that a limit refuses is not sent: the error is [collector.ErrBlocked]. A nil Collector
+// counts nothing.
 //
 // The caller gets the result of next unchanged, except for the body. This holds even if next breaks the contract of
 // http.RoundTripper, as mocks do. If next returns neither a response nor an error, the call is an exception, because
-// http.Client then returns an error. A call whose response has a nil Body ends when next returns; it is an exception if
-// ContentLength is positive.
+// http.Client then returns an error. If the response has a nil Body, the call ends when next returns. It is an
+// exception if ContentLength is positive, unless the method is HEAD.
 func Transport(
 	c *collector.Collector,
 	name func(*http.Request) string,

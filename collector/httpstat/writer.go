@@ -17,8 +17,9 @@ import (
 //
 // The second way is for requests with a body on HTTP/1, see [serverFields].
 //
-// writer has the methods of http.ResponseWriter, and methods that change nothing for a ResponseWriter without them.
-// Handlers detect other abilities of a ResponseWriter by type assertions. The types in interfaces.go add these.
+// writer has the methods of http.ResponseWriter. It also has optional methods that do no harm if the wrapped
+// ResponseWriter lacks them, such as WriteString, which then calls Write. Handlers use type assertions to detect other
+// abilities, such as http.Flusher. The types in interfaces.go add exactly the abilities of the wrapped ResponseWriter.
 type writer struct {
 	to      http.ResponseWriter
 	ctx     context.Context // of request; net/http cancels its parent when the client hangs up
@@ -62,8 +63,8 @@ func (w *writer) WriteString(s string) (int, error) {
 	return io.WriteString(w.to, s)
 }
 
-// The methods below are those that http.ResponseController calls. It would find them through Unwrap. Some handlers call
-// them directly, because the writers of net/http have them.
+// http.ResponseController calls the methods below. It would also find them through Unwrap, but some handlers call them
+// directly, because the writers of net/http have them.
 
 func (w *writer) SetReadDeadline(t time.Time) error {
 	return http.NewResponseController(w.to).SetReadDeadline(t)

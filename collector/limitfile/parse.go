@@ -18,9 +18,9 @@
 //	…
 //	go w.Run(ctx)
 //
-// The file is YAML, so it can also be JSON. Each entry has a resource and at least one of qps and concurrency. Their
-// values are whole numbers of 0 or more; 0 refuses every call. An origin is a single name; without it, all origins
-// share the limit. See [collector.Limit] for the meaning of the fields.
+// The file is YAML, so it can also be JSON. Each entry has a resource and at least one of qps and concurrency. The
+// values of qps and concurrency are whole numbers of 0 or more; 0 refuses every call. An origin is a single name;
+// without it, all origins share the limit. See [collector.Limit] for the meaning of the fields.
 //
 // A name with ": " in it, or with a * at the start, needs quotes: "db: load user", "*".
 //
@@ -213,7 +213,8 @@ func (p *parser) fields(n *yaml.Node, what string, allowed ...string) map[string
 	return fields
 }
 
-// text returns the string in n. If ok is false or n is not a scalar, it records an error.
+// text returns the string in n. The caller passes ok = false if the string is invalid. If ok is false or n is not a
+// scalar, text records an error that ends with want.
 func (p *parser) text(key string, n *yaml.Node, ok bool, want string) string {
 	if !isScalar(n) || !ok {
 		p.errorf(n, "%s is %s; %s", key, describe(n), want)
@@ -268,7 +269,8 @@ func describe(n *yaml.Node) string {
 		if n.Tag == "!!null" || n.Value == "" {
 			return "empty"
 		}
-		// A tag such as !!binary can change the meaning of a value. Show the tag, because the value alone looks valid.
+		// A tag such as !!binary can change the meaning of a value that looks valid. Show the tag with the value,
+		// because the tag is the reason of the error.
 		if strings.HasPrefix(n.Tag, "!") && !isScalar(n) {
 			return fmt.Sprintf("%.40q with the tag %.40s", n.Value, n.Tag)
 		}

@@ -33,7 +33,7 @@ const (
 	warnAfter    = time.Minute // from a reload to the warning about limits that match nothing
 )
 
-// Watch replaces all limits of a Collector by those in a file. If the file cannot be read or has an error, Watch
+// Watch replaces all limits of a Collector by the limits in a file. If the file cannot be read or has an error, Watch
 // returns the error and changes no limit. Call [Watcher.Run] to follow changes of the file.
 func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, error) {
 	w := &Watcher{stats: c, path: path, logger: cmp.Or(logger, slog.Default())}

@@ -16,8 +16,8 @@
 // # What is counted
 //
 // A span has its final name only when it ends: otelhttp, for example, sets the route after the handler has run. A call
-// is therefore counted when its span ends, under its final name, in the second of the call of End. It passes and
-// completes, with the duration of the span, in one step.
+// is therefore counted when its span ends, under the final name of the span. It passes and completes in one step, in
+// the second when End is called, with the duration of the span.
 //
 // The start of the call is not in any second, and the calls in flight are unknown. Concurrency reads as 0, limits do
 // not refuse such calls, and limits on concurrency do not include them. Use middleware if you need these features. A
@@ -37,9 +37,9 @@
 //
 // # Names
 //
-// By OpenTelemetry's conventions, spans have few names. If a service makes names from requests, such as from paths, the
-// limits of the Collector hold: calls beyond them are counted as [collector.Other]. [Skip] excludes spans, such as
-// health checks or all internal spans.
+// By OpenTelemetry's conventions, spans have few names. A service may still make names from requests, such as from
+// paths. The Collector then limits the number of resources: calls of further names are counted as [collector.Other].
+// [Skip] excludes spans, such as health checks or all internal spans.
 package otelstat
 
 import (
@@ -130,7 +130,7 @@ func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	p.c.Record(span.Name(), call, with...)
 }
 
-// failed reports whether the call is an exception. The options of the Collector may reject it.
+// failed reports whether the call is an exception. [collector.Options].Exception may still reject the exception.
 func (p *processor) failed(span sdktrace.ReadOnlySpan) bool {
 	if p.exception != nil {
 		return p.exception(span)
@@ -154,7 +154,8 @@ func Origin(of func(sdktrace.ReadOnlySpan) string) Option {
 	return func(o *options) { o.origin = of }
 }
 
-// Exception sets the spans that are exceptions. The default, or nil, selects spans with the status Error.
+// Exception sets the function that selects the spans that are exceptions. Without the option, or if the function is
+// nil, spans with the status Error are exceptions.
 func Exception(is func(sdktrace.ReadOnlySpan) bool) Option {
 	return func(o *options) { o.exception = is }
 }
