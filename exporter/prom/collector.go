@@ -33,9 +33,9 @@ func (o Options) Check() error { return gather.Options(o).Check("prom") }
 // Collector is a prometheus.Collector of all resources and of the metrics that windowstat publishes about itself.
 // Create it with [New]. It is safe for concurrent use.
 //
-// Describe returns the metrics that existed when New was called; Collect returns those that exist now. A Collector can
-// therefore be unregistered and registered again. A pedantic prometheus.Registry refuses metrics that were published in
-// between; other registries accept them.
+// Describe returns the metrics that existed when New was called; Collect returns the metrics that exist now. A
+// Collector can therefore be unregistered and registered again. A pedantic prometheus.Registry refuses metrics that
+// were published after New; other registries accept them.
 type Collector struct {
 	metrics *gather.Metrics
 	descs   map[*table.Family]*prometheus.Desc // descriptions of the metrics that existed at New

@@ -44,7 +44,7 @@ type connection struct {
 	unsaved  bool          // the last response has advanced a cursor
 	changed  chan struct{} // closed at the next change; nil if no goroutine waits for it
 
-	unproven *response // last response, if row 6 of [response] applied to it, until there is proof
+	unproven *response // response that row 6 of [response] acknowledged; nil after the next request
 	decided  time.Time // time of the verdict about unproven
 }
 
@@ -79,8 +79,9 @@ func (k *connections) find(address *net.TCPAddr) *connection {
 	return x
 }
 
-// change records a state. last reports whether the last connection with this address has ended. unread is the
-// response of row 7 of [response], if the change is its evidence.
+// change records a state. unsaved reports whether positions must be saved. last reports whether the last connection
+// with this address has ended. unread is a response that was acknowledged by row 6 of [response] and becomes
+// unconfirmed by row 7, because the client has closed the connection. It is nil if row 7 does not apply.
 func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last bool, unread *response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -18,10 +18,10 @@ type scraper struct {
 
 // cursor is the position of one scraper. It advances after a response was written completely. The next request of the
 // scraper decides about the delivery of that response; see [response]. Seconds that were not read are sent again. If
-// the response was large, the next ones are half as large, and they grow again once the seconds in doubt have arrived.
-// Seconds that were written completely six times are given up, so a scraper that cannot take them still advances. A
-// scraper that closed the connection all those times closes connections after reading, until it keeps one; it gets each
-// response at most twice.
+// the unread response was large, the next ones are half as large, and they grow again once the seconds in doubt have
+// arrived. Seconds that were written completely six times are given up, so a scraper that cannot take them still
+// advances. If the scraper closed the connection after the last of the six, it probably closes every connection after
+// reading. A response whose connection it closes is then sent at most twice, until a response is acknowledged.
 type cursor struct {
 	scraper
 	line    *seconds.Line
@@ -53,8 +53,9 @@ type cursorCounts struct {
 	unconfirmed int64 // the part of delivered without proof of receipt
 }
 
-// resume decides about seconds that an earlier process sent with unknown delivery. A scraper that uses the same name
-// for this process has them under the same labels, and gets them again; otherwise they are unconfirmed.
+// resume decides about seconds that an earlier process sent with unknown delivery. If the scraper has the same name for
+// this process and the earlier one, it stores samples of both under the same labels, and gets the seconds again.
+// Otherwise the seconds are unconfirmed.
 func (x *cursor) resume(target string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -115,7 +116,8 @@ func (x *cursor) retract(n int64) {
 	x.count.unconfirmed += n
 }
 
-// shrink halves the responses after one that did not arrive, unless that one was small. mu must be held.
+// shrink limits the next responses to half the seconds of a response that did not arrive, unless that response was
+// small. mu must be held.
 func (x *cursor) shrink(samples int, size int64) {
 	const small = 20_000 // samples, about 2 MB: size is not why it failed
 	if samples > small {
@@ -143,8 +145,9 @@ func (x *cursor) begin(now time.Time, oldest, open int64) (from, to, most int64)
 	return x.Next, x.End(x.line, open), most
 }
 
-// sent records that the seconds in [from, to) were written, except lost ones, which left the history in the meantime.
-// The scraper discards an incomplete response. If the connection cannot show the delivery, the seconds are unconfirmed.
+// sent records that a response with the seconds in [from, to) was written. Lost is the number of these seconds that
+// left the history while the response was rendered. If the response is incomplete, the scraper discards it, and the
+// cursor does not advance. If a is nil, the connection cannot show the delivery, and the seconds are unconfirmed.
 func (x *cursor) sent(a *response, from, to int64, samples int, complete bool, lost int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

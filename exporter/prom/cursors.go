@@ -39,8 +39,9 @@ const (
 	maxSteady = 10 * 366 * 24 * 3600
 )
 
-// recordRequest records a request. The pace is steady if the time since the previous request is about as long as the
-// one before. mu must be held.
+// recordRequest records a request, and adds the time since the previous request to the steady time if the pace is
+// steady. The pace is steady if this time and the interval before it differ by at most a factor of two. After more than
+// maxInterval without a request, the steady time is 0. mu must be held.
 func (x *cursor) recordRequest(now time.Time) {
 	interval := now.Sub(x.lastRequest)
 	switch {
@@ -83,9 +84,9 @@ func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cur
 	return x
 }
 
-// evict removes a cursor in favor of one of host. The steady time of a cursor ends without a request, so evict visits
-// all cursors: with the default of 100 cursors a new one costs 4 µs, with 1,000 it costs 15 µs, before it gets a page.
-// mu must be held.
+// evict removes a cursor in favor of a new one of host. A cursor also loses its steady time when it gets no request for
+// maxInterval, so evict visits all cursors. With the default of 100 cursors this delays the first page of a new cursor
+// by 4 µs, with 1,000 by 15 µs. mu must be held.
 func (c *cursors) evict(host string, now time.Time) {
 	for _, x := range c.all {
 		steady := x.steady

@@ -26,15 +26,16 @@ import (
 // gzip. The error names every invalid option.
 //
 // At most ten pages are rendered concurrently, and requests that wait for the same page share it. A client that waits
-// longer than its scrape timeout gets status 503. A response must be written within the scrape timeout (a minute
-// without one), or within the server's WriteTimeout if that is shorter. The bytes that slow readers have not read are
-// limited to 64 MiB and a page. Beyond that, the host with the most unread bytes loses its slowest reader.
+// longer than its scrape timeout gets status 503. A response must be written within the scrape timeout, or within a
+// minute if the request has none. If the server's WriteTimeout is shorter, it applies instead. Slow readers may have at
+// most 64 MiB plus one page of unread bytes together. Beyond that, the host with the most unread bytes loses its
+// slowest reader.
 //
 // In protobuf, counters and histograms have created timestamps with a resolution of a second. With the feature
 // created-timestamp-zero-ingestion, Prometheus then counts the first calls of a new resource as an increase. A new
 // reason or class of an existing resource gets the timestamp of the resource. The text formats omit created timestamps,
-// because servers without that feature would store them as separate series. The same applies to a registry with [New],
-// as to all of client_golang.
+// because servers without that feature would store them as separate series. A registry with a Collector of [New] treats
+// created timestamps in the same way, as all of client_golang does.
 //
 // Text and OpenMetrics pages are held as numbers, and become text when they are compressed or written. client_golang
 // renders protobuf. The handler uses separate registries, not the default one.
@@ -86,9 +87,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// get returns a page. Requests that wait for the same page share one whose rendering begins after they arrived, so no
-// request gets an older state than it would alone, and a flood of requests costs one page at a time. If the context
-// ends, the error is [limiter.ErrBusy].
+// get returns a page. Requests that wait for the same page share it, and its rendering begins after they have arrived.
+// A shared page is therefore not older than a separate page would be, and a flood of requests costs one page at a time.
+// If the context ends, the error is [limiter.ErrBusy].
 func (h *handler) get(ctx context.Context, r *http.Request) (c *content, shared bool, err error) {
 	format, zip, host := expfmt.NegotiateIncludingOpenMetrics(r.Header), gzipped.Accepted(r), h.out.host(r)
 	key := fmt.Sprint(format, zip)

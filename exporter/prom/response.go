@@ -41,18 +41,18 @@ import (
 // response. A FIN proves nothing: Go's client reads 4 KiB ahead of its caller, so it may have all of a small response
 // and discard it. Both count as unread.
 //
-// Rows 5 to 7 decide where the timeout of a scrape equals its interval: the end of the connection and the next request
-// then arrive at the same time, in any order. If the interval is longer, the end arrives first, unless the client is
-// suspended until its next request is due. A connection that is idle after the timeout therefore proves nothing, and
-// row 6 counts from the next request, which shows that the client runs. A change of the state ends the wait, and rows 1
-// to 5 apply. In row 7 the response is not sent again: later seconds were sent meanwhile, and Prometheus refuses older
-// ones.
+// Rows 5 to 7 are for scrapes whose timeout equals their interval. If such a scrape times out, the end of the
+// connection and the next request arrive at the same time, in any order. If the interval is longer, the end arrives
+// first, unless the client is suspended until its next request is due. Because of such clients, a connection that is
+// idle after the timeout proves nothing. Row 6 therefore counts from the next request, which shows that the client
+// runs. If the state of the connection changes during the wait, rows 1 to 5 apply. In row 7 the response is not sent
+// again: later seconds were sent in the meantime, and Prometheus refuses older ones.
 //
-// Systems other than Linux do not show which bytes were acknowledged; there row 5 applies to idle connections. There is
-// no response, and its seconds are unconfirmed, if the connection cannot be a receipt: HTTP/2, HTTP/1.0, Unix sockets,
-// proxies, Connection: close, and servers without the hook. [Seconds.Save] decides by the same rows without a next
-// request. A client that is suspended before it reads the response, and until its scrape times out, loses the response
-// by row 6.
+// Systems other than Linux do not show which bytes were acknowledged, so row 5 applies to all idle connections there.
+// Some connections cannot be a receipt: HTTP/2, HTTP/1.0, Unix sockets, proxies, Connection: close, and servers without
+// the hook. They have no response value, and their seconds are unconfirmed. [Seconds.Save] decides by the same rows
+// without a next request. Row 6 is wrong about a client that is suspended before it reads the response, and until its
+// scrape times out: the client loses the response.
 type response struct {
 	cursor      *cursor
 	from, to    int64 // its seconds
@@ -132,11 +132,11 @@ func (a *response) verdictLocked() verdict {
 }
 
 const (
-	// closingWait is the wait of row 6, at most a quarter of the scrape timeout. In TestClosing of the e2e suite Go's
-	// client, Prometheus, VictoriaMetrics and vmagent close connections at most 3 ms after their next request, with and
-	// without TLS, while four loops compete for each processor, or while the client runs for a tenth of the time. In a
-	// service whose own goroutines compute, net/http notices the end up to a second later, but [netlimit.PeerClosed]
-	// does not depend on it.
+	// closingWait is the wait of row 6, at most a quarter of the scrape timeout. TestClosing of the e2e suite measures
+	// that Go's client, Prometheus, VictoriaMetrics and vmagent close connections at most 3 ms after their next
+	// request, with and without TLS. This is true while four loops compete for each processor, and while the client
+	// runs for a tenth of the time. In a service whose own goroutines compute, net/http notices the end up to a second
+	// later, but [netlimit.PeerClosed] does not depend on net/http.
 	closingWait = 250 * time.Millisecond
 	// closingEnd is the time after which row 7 no longer applies, because pools close idle connections, too: those of
 	// Prometheus after five minutes, those of VictoriaMetrics after two scrape intervals. VictoriaMetrics leaves a

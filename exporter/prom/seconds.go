@@ -69,16 +69,16 @@ import (
 // # Bounds
 //
 // Requests of one cursor are served one at a time. At most ten pages are rendered concurrently, and a free slot goes to
-// the host with the fewest. A client that waits longer than its scrape timeout gets status 503. Slow readers are
-// bounded as in [Handler].
+// the host that has the fewest slots. A client that waits longer than its scrape timeout gets status 503. Slow readers
+// are bounded as in [Handler].
 //
 // # Limitations
 //
-// With a log, seconds that were sealed but not logged when the process was killed are lost, usually one. A scraper may
+// If a process with a log is killed, the seconds that it has sealed but not logged are lost, usually one. A scraper may
 // read a response and not store it, for example because it exceeds a limit of the server, or because the scraper is
-// killed; such seconds count as delivered. Since Go 1.27 a Go client may reuse a connection with up to 256 KiB unread,
-// so a body size limit in the server must be above MaxBytes. Two scrapers with the same cursor name and address get
-// some seconds twice and miss others.
+// killed; such seconds count as delivered. Since Go 1.27 a Go client may reuse a connection with up to 256 KiB unread.
+// A response that a server stops reading at its body size limit may therefore count as read, so this limit must be
+// above MaxBytes. Two scrapers with the same cursor name and address get some seconds twice and miss others.
 type Seconds struct {
 	source       seconds.Source
 	opts         SecondsOptions
@@ -86,11 +86,11 @@ type Seconds struct {
 	self         *gather.Metrics  // nil if the page has no self-metrics
 	streams      []seconds.Stream // the resources first
 	line         *seconds.Line
-	oldestLogged int64 // first second in the log, within the history; without one, the first second of this process
+	oldestLogged int64 // first second in the log, within the history; without a log, the first second of this process
 	vmMaxBytes   int   // MaxBytes of a response to VictoriaMetrics
 	cursors      *cursors
 	conns        connections
-	await        func(context.Context, time.Duration, <-chan struct{}) bool // await; tests replace it
+	await        func(context.Context, time.Duration, <-chan struct{}) bool // the function await; tests replace it
 	out          sender
 
 	saving     sync.Mutex // guards the state file

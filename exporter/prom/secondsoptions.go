@@ -29,10 +29,11 @@ const (
 type SecondsOptions struct {
 	// Namespace is the prefix of all metric names. The default is windowstat.
 	Namespace string
-	// MaxSamples is the maximum number of samples in a response, [DefaultMaxSamples] if zero; a response has at least
-	// one second. A scraper that was away for long catches up in several responses, each small enough to be ingested
-	// before its scrape times out. With a scrape timeout below ten seconds the maximum is proportionally lower.
-	// MaxSamples must be below a sample_limit of the server, which reads a larger response and then discards all of it.
+	// MaxSamples is the maximum number of samples in a response, [DefaultMaxSamples] if zero. A response has at least
+	// one second, even if the second has more samples. A scraper that was away for long catches up in several
+	// responses, each small enough to be ingested before its scrape times out. With a scrape timeout below ten seconds
+	// the maximum is proportionally lower. If the server has a sample_limit, MaxSamples must be below it: the server
+	// reads a larger response and then discards all of it.
 	MaxSamples int
 	// MaxBytes is the approximate maximum size of a response before compression, [DefaultMaxBytes] if zero; a sample
 	// has about 80 bytes. Unless it is set, VictoriaMetrics gets at most 15 MiB, because it silently discards responses
@@ -44,7 +45,8 @@ type SecondsOptions struct {
 	// was evicted gets the whole history again. A host is an IPv4 address or an IPv6 /64.
 	MaxCursors int
 	// CursorExpiry is the time without requests after which a cursor is removed, [DefaultCursorExpiry] if zero, and at
-	// least an hour. Its metrics, including the lag, then end, and it is removed from the state file.
+	// least an hour. The metrics of the cursor, including the lag, then end, and the cursor is removed from the state
+	// file.
 	CursorExpiry time.Duration
 	// Log is the metric log of the process, such as a metriclog.Writer, or nil. With a log, the positions of scrapers
 	// survive a restart, in a state file of the log, and seconds of earlier processes are served from the log. A log
@@ -100,7 +102,7 @@ func (o SecondsOptions) Check() error {
 	return errors.Join(errs...)
 }
 
-// Log is what [Seconds] needs of a metric log; metriclog.Writer implements it.
+// Log is the part of a metric log that [Seconds] uses; metriclog.Writer implements it.
 type Log interface {
 	seconds.Log
 	// StateFile returns the path of a state file of the log with this name. It returns each name only once: two users

@@ -129,8 +129,8 @@ func (q *query) filter() string {
 	if q.ranges {
 		all += " vmrange"
 	}
-	// A hash bounds the size of the file and the map. Eight bytes suffice, because a collision affects only cursors of
-	// the same scraper.
+	// A hash bounds the size of the state file and of the map of cursors. Eight bytes suffice, because a collision
+	// affects only cursors of the same scraper.
 	sum := sha256.Sum256([]byte(all))
 	return hex.EncodeToString(sum[:8])
 }

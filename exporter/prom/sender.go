@@ -24,9 +24,10 @@ import (
 	"github.com/windowstat/windowstat/internal/limiter"
 )
 
-// sender sends pages. A page is rendered and compressed in one of ten slots, and written without a slot: a slow reader
-// holds the bytes of its page for as long as its scrape may take, but no slot. The total of these bytes is limited to
-// [maxUnread] plus a page; beyond that the slowest reader is disconnected. See [limiter.Shares].
+// sender sends pages. It renders and compresses a page in one of ten slots, and writes it without a slot. A slow reader
+// therefore holds no slot, but it holds the bytes of its page for as long as its scrape may take. The total of these
+// bytes is limited to [maxUnread] plus a page; beyond that the slowest reader of the host with the most bytes is
+// disconnected. See [limiter.Shares].
 type sender struct {
 	slots   *limiter.Slots
 	unread  *limiter.Shares
@@ -97,7 +98,7 @@ type content struct {
 	rest    bytes.Buffer
 	header  http.Header
 	samples int
-	size    int // before compression; without the page
+	size    int // of rest, before compression
 }
 
 // render returns the content of a page and of the families that follow it. The page may be nil; the sender owns it from
@@ -134,7 +135,7 @@ func (s *sender) render(format expfmt.Format, zip bool, page *text.Page, familie
 	// The end of an OpenMetrics page, and of the compressed one.
 	err = errors.Join(err, enc.(expfmt.Closer).Close(), end())
 	c.size = c.rest.Len()
-	if zip { // the last field of the format is the size of what was compressed
+	if zip { // the last field of the gzip format is the size before compression
 		c.size = int(binary.LittleEndian.Uint32(c.rest.Bytes()[c.rest.Len()-4:]))
 	}
 	if err != nil {

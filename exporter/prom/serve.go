@@ -34,9 +34,9 @@ type ServeOptions struct {
 //	…
 //	server := &http.Server{Addr: ":8080", ConnState: seconds.ConnState}
 //
-// The hook shows which responses were read. Without it they are unconfirmed, see [Seconds]. The page also has
-// windowstat's self-metrics, without timestamps. For a metric log, pushes or other names use package exporter. The
-// error names every invalid option, or a conflicting pattern of mux; in that case nothing runs.
+// The hook shows which responses were read. Without the hook all responses are unconfirmed, see [Seconds]. The page
+// also has windowstat's self-metrics, without timestamps. For a metric log, pushes or other names use package exporter.
+// The error names every invalid option, or a conflicting pattern of mux; in that case nothing runs.
 func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux, o ServeOptions) (*Seconds, error) {
 	c, err := collector.New(collector.Options{Windows: node.Options{History: o.History}})
 	if err != nil {
