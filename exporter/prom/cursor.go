@@ -32,7 +32,8 @@ type cursor struct {
 	lastRequest time.Time
 	interval    time.Duration // between the last two requests
 	steady      time.Duration // duration of frequent requests at a steady pace
-	// Position is before the pending response. Its seconds in doubt were sent before that response.
+	// Position.Next is after the pending response, which may still be sent again. The seconds that Position has in
+	// doubt were sent before that response.
 	delivery.Position
 	tries int // complete responses with unknown delivery that began with Next
 	// pending is the last response, or nil once its delivery is decided. It is written while both serving and mu are

@@ -105,7 +105,7 @@ func (o SecondsOptions) Check() error {
 // Log is the part of a metric log that [Seconds] uses; metriclog.Writer implements it.
 type Log interface {
 	seconds.Log
-	// StateFile returns the path of a state file of the log with this name. It returns each name only once: two users
-	// would overwrite each other's state.
+	// StateFile returns the path of a state file of the log with this name. A second call with the same name returns an
+	// error, because two users would overwrite each other's state.
 	StateFile(name string) (path string, err error)
 }

@@ -88,7 +88,8 @@ func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	}
 }
 
-// Value implements seconds.Sink. All values of single seconds are gauges; pages have no sums.
+// Value implements seconds.Sink. Every value is a gauge, because it belongs to a single second. Pages do not have the
+// counters of [seconds.Selection].Sums.
 func (s *protobufPage) Value(unix int64, v float64) {
 	s.add(unix, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
 }

@@ -27,12 +27,12 @@ type Alert struct {
 // AlertStep is the resolution of [Alerts]. Alerts may miss an alert that fired for a shorter time.
 const AlertStep = 15 * time.Second
 
-// Alerts queries the alerts that fired in a range and sorts them by their beginning. It uses URL, Client, Timeout and
-// Labels of the options. An alert must have the labels; they may be empty. The label job also selects the job of the
-// per-second endpoint, which ends in -seconds, because some alerts of a service have the one job and some the other.
-// Prometheus stores the alerts that it
-// evaluates. Other programs, such as vmalert, write theirs to the database. Alerts returns an error if the query fails
-// or if the server warns that the response may be incomplete.
+// Alerts returns the alerts that fired in a range, sorted by their beginning. It uses URL, Client, Timeout and Labels
+// of the options. It selects the alerts that have all of Labels, and all alerts if Labels is empty. The label job also
+// selects the job of the per-second endpoint, which ends in -seconds, because some alerts of a service have the one job
+// and some the other. Alerts finds only alerts that the database has: Prometheus stores the alerts that it evaluates,
+// and other programs, such as vmalert, write theirs to the database. Alerts returns an error if the query fails or if
+// the server warns that the response may be incomplete.
 func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error) {
 	o.defaults(DefaultDelay)
 	// Prometheus records a firing alert as a sample of the metric ALERTS, with the labels of the alert.
@@ -80,7 +80,8 @@ func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error)
 // secondsJob is the end of the job of a per-second endpoint, if it differs from the job of the service.
 const secondsJob = "-seconds"
 
-// alertSelector returns a selector of the alerts with the labels. It matches both jobs of a service.
+// alertSelector returns a selector of the alerts with the labels. If the labels have a job, the selector matches both
+// jobs of the service: with and without the end -seconds.
 func alertSelector(labels map[string]string) string {
 	job := strings.TrimSuffix(labels["job"], secondsJob)
 	if job == "" {

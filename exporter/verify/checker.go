@@ -30,8 +30,8 @@ type Checker struct {
 	logged    string     // message of the current problem; empty without a problem
 }
 
-// New returns a Checker for the log that gap selects; it ignores the range of the gap. The error names every invalid
-// option.
+// New returns a Checker for the log that gap selects. The range of the gap is ignored, because each check has its own
+// range: see Options.Delay and Options.Window. The error names every invalid option.
 func New(c *collector.Collector, gap Gap, o Options) (*Checker, error) {
 	err := o.Check(gap.Namespace)
 	wrong := func(text string) {
@@ -46,7 +46,8 @@ func New(c *collector.Collector, gap Gap, o Options) (*Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A Checker waits longer than Check: a scraper may catch up as long as a second is in the history.
+	// The default delay is longer than that of Check, because a scraper may still fetch a second while it is in the
+	// history.
 	o.defaults(DefaultCheckerDelay)
 	k := &Checker{gap: gap, options: o}
 	k.unpublish = c.Publish(k.metrics()...)

@@ -93,8 +93,9 @@ func (c *chunk) compare(ctx context.Context) error {
 	return c.err
 }
 
-// isForeign reports whether a point of the database belongs to another run than the second of the log. If the run of
-// the second is unknown, the point is foreign only if the log has an earlier run and no samples of the second.
+// isForeign reports whether a point of the database belongs to another run than the second of the log. If the database
+// has no run in the second, the point is not foreign. If the log has no run in the second, the point is foreign only if
+// the log has an earlier run and no samples of the second.
 func (c *chunk) isForeign(p point) bool {
 	unix := p.at / 1000
 	logged, stored := c.runs.ID(unix), c.at(unix).run

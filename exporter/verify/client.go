@@ -194,9 +194,9 @@ func (p *point) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// samples returns the samples from one second to another, both included, without NaN and stale markers. Prometheus 2
-// includes the beginning of a range, and later versions exclude it. The range of the query begins a millisecond after
-// the second before from. Both versions then return the same samples.
+// samples returns the samples of the seconds in [from, to], without NaN and stale markers. Prometheus 2 includes the
+// beginning of a range, and later versions exclude it. The range of the query begins a millisecond after the second
+// from-1, where no second begins, so both versions return the same samples.
 func (c *client) samples(ctx context.Context, selector string, from, to int64) ([]stored, error) {
 	series, err := c.query(ctx, selector+rangeSelector(from, to), to, "matrix")
 	for i := range series {
@@ -207,7 +207,7 @@ func (c *client) samples(ctx context.Context, selector string, from, to int64) (
 	return series, err
 }
 
-// rangeSelector returns the PromQL range that, evaluated at to, covers the seconds from one to another, both included.
+// rangeSelector returns the PromQL range that covers the seconds in [from, to] if the query is evaluated at to.
 func rangeSelector(from, to int64) string { return fmt.Sprintf("[%dms]", (to-from)*1000+999) }
 
 // queryResult is the data of a query response. Values is empty for a vector, whose value is not decoded.
@@ -234,14 +234,14 @@ func (c *client) query(ctx context.Context, expression string, at int64, resultT
 	return series, err
 }
 
-// labelValues returns the values of a label of the selected series that may have samples from one second to another.
-// Like series, it may return more of them.
+// labelValues returns the values of a label of the selected series. Like series, it may also return values of series
+// that have no samples in [from, to].
 func (c *client) labelValues(ctx context.Context, label, selector string, from, to int64) (values []string, err error) {
 	err = c.get(ctx, "label/"+label+"/values", seriesParameters(selector, from, to), &values)
 	return values, err
 }
 
-// series returns the selected series that may have samples from one second to another, without the samples.
+// series returns the labels of the selected series that may have samples in [from, to], without the samples.
 func (c *client) series(ctx context.Context, selector string, from, to int64) (series []stored, err error) {
 	var all []map[string]string
 	err = c.get(ctx, "series", seriesParameters(selector, from, to), &all)

@@ -44,9 +44,9 @@ func missingFor(format string, args ...any) decision {
 	return decision{verdictMissing, fmt.Sprintf(format, args...)}
 }
 
-// decide returns the decision about the second unix, counted by the run id, or 0 if the run is unknown. The labels of
-// the instance have the run stored in this second, or no run if stored is 0. The cases are the rows of the table in the
-// package comment, in order.
+// decide returns the decision about the second unix. The run id counted the second; id is 0 if that run is unknown.
+// stored is the run that the labels of the instance have in this second in the database, or 0 if they have none. The
+// cases are the rows of the table in the package comment, in order.
 func (o *ownership) decide(unix, id, stored int64) decision {
 	r := o.runs[id]
 	switch {
@@ -89,7 +89,8 @@ func (o *ownership) decide(unix, id, stored int64) decision {
 		// Row 11: the database shows the labels of replicas, but not that the instance was scraped under these.
 		return missingFor("these labels have no second of run %d, which counted these seconds", id)
 	case beforeOwn && r.own[0] >= r.forwardedFrom && !o.pushed(r):
-		// Row 12: all seconds that the labels have may be a later process's, so this second may need other labels.
+		// Row 12: a later process may have forwarded all seconds that these labels have, so this second may need other
+		// labels.
 		return missingFor("a later process may have forwarded the seconds that these labels have of run %d", id)
 	case beforeOwn && r.First < o.searchedFrom:
 		// Row 13: other labels may have earlier seconds of the run.
@@ -109,9 +110,10 @@ type rivals struct {
 	hasBefore    bool   // nearest has a second of the run before it
 }
 
-// findRivals compares the labels that have the run r with the labels of the instance, whose neighbors of unix are own.
-// Labels are nearer if they have a later second before unix, or the same second before it and an earlier one after it.
-// Names are visited in order: equal data must give equal reasons.
+// findRivals compares the labels that have the run r with the labels of the instance. own holds the neighbors of unix
+// in the seconds of the instance. Labels are nearer to unix if their last second before unix is later. If these last
+// seconds are equal, labels are nearer if their first second after unix is earlier. Names are visited in order: equal
+// data must give equal reasons.
 func (o *ownership) findRivals(r *run, unix int64, own neighbors) (found rivals) {
 	nearest := own
 	for _, name := range slices.Sorted(maps.Keys(r.others)) {

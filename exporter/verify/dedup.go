@@ -12,10 +12,10 @@ import (
 // series that is later than (k-1)*N and not later than k*N. Samples of every second then remain at the multiples of
 // N. Downsampling works in the same way.
 //
-// The run metric shows which seconds the database has: every second of a process has one sample of it, whichever
-// metrics and resources the scraper selects. The function reads it in parts of six hours. VictoriaMetrics also
-// returns the last sample before the end of a query, so the smaller parts of the comparison would show many seconds
-// that are not at the end of an interval.
+// The run metric shows which seconds the database has: every second of a process has one sample of the run metric,
+// whichever metrics and resources the scraper selects. noteDeduplication reads the run metric in parts of six hours.
+// VictoriaMetrics also returns the last sample before the end of a query, even if the sample is not at the end of an
+// interval. The parts of the comparison are smaller and would therefore show many such samples.
 func (c *comparison) noteDeduplication(ctx context.Context) {
 	if r := &c.report; r.Missing*3 < r.Seconds { // even an interval of two seconds loses half of them
 		return
@@ -45,7 +45,7 @@ func (c *comparison) noteDeduplication(ctx context.Context) {
 		"with -dedup.minScrapeInterval=%ds or downsampling: set -dedup.minScrapeInterval=1ms", n, n)
 }
 
-// minIntervals is how many equal intervals are more than a coincidence.
+// minIntervals is the minimum number of equal intervals. Fewer may be a coincidence.
 const minIntervals = 3
 
 // interval returns the length of the intervals that end at the seconds. An interval counts if it is longer than a

@@ -13,9 +13,9 @@
 // [Check] reads the samples of one instance, with their own timestamps, through the query API of Prometheus, which
 // VictoriaMetrics, Thanos and Mimir also have. It compares them with the metrics that the log has exactly, under the
 // names of the per-second endpoint: calls that passed, were blocked, completed, failed or were occupied, and the
-// maximum in flight. The log does not have histograms, response times, the peak, sampled series, and the sums of an
-// OTLP push, whose timestamp is the end of a second. Check does not compare them. [Heal] also writes the missing
-// samples. [Write] writes a whole log and compares nothing. A [Checker] compares every few minutes.
+// maximum in flight. The log does not have histograms, response times, the peak and sampled series. It also lacks the
+// sums of an OTLP push, because their timestamp is the end of a second. Check compares none of these. [Heal] also
+// writes the missing samples. [Write] writes a whole log and compares nothing. A [Checker] compares every few minutes.
 //
 // # Findings
 //
@@ -35,8 +35,9 @@
 // only under the labels that the process had. The run of a second identifies the process that counted it. The log has
 // the run of each second in the row of the total, and the database has it as the metric windowstat_persecond_run.
 //
-// For each second of the log that the labels lack, in part or entirely, the first row that applies decides. The quoted
-// reason is printed with the seconds. NAME is the difference to the labels of the instance, such as instance=pod-2.
+// For each second of the log that the labels of the instance lack in the database, in part or entirely, the first row
+// that applies decides. In the table, these labels are the labels of the instance. Reports show the quoted reason with
+// the seconds. NAME is the difference between other labels and the labels of the instance, such as instance=pod-2.
 //
 //	    labels with the second      runs in the log and the database                               verdict
 //	 1  these labels                the log has one run, and the database another                  foreign
@@ -73,10 +74,11 @@
 //	elsewhere  Other labels have the second, so the database is right.
 //	foreign    The second belongs to other labels, which lack it, or the labels have another process's second.
 //
-// Replicas are labels that have a run at the same time, as with a pair of Prometheus servers. Each replica is
-// decided as if the others did not exist, because each must have all seconds. Rows 7 and 8 give a gap between labels
-// that change to the earlier labels. If two labels are equally near, neither gets the second. Row 12 covers a process
-// that crashes before its first scrape: a later process forwards the end of the log under its own labels.
+// Replicas are labels that have a run at the same time, as with a pair of Prometheus servers. Each replica is decided
+// as if the others did not exist, because each must have all seconds. If the labels of a process change, rows 7 and 8
+// give the gap between the old and the new labels to the old labels. If two labels are equally near, neither gets the
+// second. Row 12 covers a process that crashes before its first scrape: a later process forwards the end of the log
+// under its own labels.
 //
 // # Caveats
 //

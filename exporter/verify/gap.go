@@ -31,9 +31,9 @@ type Gap struct {
 	Match func(resource string) bool
 	// Namespace is the prefix of all metric names, windowstat if empty.
 	Namespace string
-	// StateDir is the state directory of package sentinellog, if the log is one of Sentinel that a Follower exports.
-	// The metrics and the run are then those of the Follower. Without PIDs, the processes are added, as by a Follower
-	// that adds them. With PIDs, only the first one is read.
+	// StateDir is the state directory of package sentinellog. Set it if the log is a log of Sentinel that a Follower
+	// exports. The metrics and the run are then those of the Follower. Without PIDs, the counts of all processes are
+	// summed, as by a Follower that adds processes. With PIDs, only the first process is read.
 	StateDir string
 }
 
@@ -41,7 +41,8 @@ type Gap struct {
 // are not one instance: their samples would have the same labels.
 var ErrSeveralProcesses = errors.New("rows of several processes")
 
-// lookback is the time before the gap whose rows are read too, to find resources that were idle in the gap.
+// lookback is the length of the time before the gap that is also read. Its rows show which resources were idle in the
+// gap.
 const lookback = collector.DefaultRetireAfter
 
 // emit sends the samples of the gap to the sink, together with the run of each second. It sends them in chunks of about

@@ -23,9 +23,9 @@ type Healing struct {
 const maxRereads = 30
 
 // Heal compares like [Check] and writes the missing samples, with all labels that the series of the instance have in
-// the database. Then it compares the same range again, up to half a minute, until the database shows the samples. It
-// writes a second only if the instance counted it; the package comment has the table of decisions. It never writes a
-// second whose run is unknown, unless Options.Runs contains 0.
+// the database. Then it repeats the comparison every second, about half a minute at most, until the database shows the
+// samples. It writes a second only if the instance counted it; the package comment has the table of decisions. It never
+// writes a second whose run is unknown, unless Options.Runs contains 0.
 //
 // Report.Elsewhere has the seconds that Heal does not write because other labels have them, and Report.NotHealed has
 // the other seconds that it does not write. Heal does not change samples that are different or extra. It returns an

@@ -82,7 +82,7 @@ func (c *comparison) instance(ctx context.Context, series []stored) (map[string]
 		return labels, cmp.Or(err, several)
 	}
 	labels = found[0].labels
-	// A selector of these labels also matches a series that has all of them and others.
+	// A selector of these labels also matches a series that has all of them and further labels.
 	if slices.ContainsFunc(series, func(x stored) bool { return matches(labels, x.labels) && differs(x) }) {
 		return labels, several
 	}

@@ -29,8 +29,8 @@ type series struct {
 	samples []sample // of a chunk of the log, ascending
 	points  []point  // of the database; set only while the chunk is compared
 
-	// lastCompared is the second of the last compared sample. A range of a finding that ends there can be extended by
-	// the next sample, even if the log has no seconds between them.
+	// lastCompared is the second of the last compared sample. If a range of a finding ends at this second, the next
+	// sample extends the range, even if there are seconds between the two samples: the log does not have those seconds.
 	lastCompared int64
 	found        *Finding // nil while the series is equal in both
 }

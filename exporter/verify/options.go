@@ -35,8 +35,8 @@ type Options struct {
 	URL string
 	// Labels select the series of one instance, such as job and instance.
 	Labels map[string]string
-	// All also compares, and writes, metrics and resources that the database does not have of the instance. Usually the
-	// scraper does not request these.
+	// All also compares, and writes, metrics and resources that the database does not have of the instance. Without All
+	// they are left out, because the scraper usually does not request them.
 	All bool
 	// Runs lists runs whose missing seconds are written even if other labels have them, see [Heal]. 0 selects seconds
 	// whose run is unknown.
@@ -46,9 +46,10 @@ type Options struct {
 	Client *http.Client
 	// Timeout limits one request, [DefaultTimeout] if zero.
 	Timeout time.Duration
-	// Delay is the minimum age of the seconds to compare: younger seconds may arrive later. VictoriaMetrics shows
-	// the seconds of a new series up to eleven seconds late if it has answered the same query before. [DefaultDelay] if
-	// zero, or [DefaultCheckerDelay] for a [Checker]: by then a second has left the history, and no scraper can get it.
+	// Delay is the minimum age of the seconds to compare, because younger seconds may still arrive. VictoriaMetrics
+	// shows the seconds of a new series up to eleven seconds late if it has answered the same query before. If Delay is
+	// zero, it is [DefaultDelay], or [DefaultCheckerDelay] for a [Checker]. After DefaultCheckerDelay a second has left
+	// the history, and no scraper can get it.
 	Delay time.Duration
 
 	// Every is the interval between the checks of a [Checker], and Window is the length of the range that it compares.
@@ -69,7 +70,7 @@ func (o *Options) defaults(delay time.Duration) {
 var (
 	// A dot may be in a label of VictoriaMetrics, which keeps the attributes of an OTLP push under their own names.
 	validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.]*$`)
-	// A URL of an endpoint is a common mistake: only its first part is needed.
+	// A common mistake is the URL of an endpoint. URL must be only the part before /api/v1.
 	endpoint = regexp.MustCompile(`/api/v1(/|$)`)
 )
 

@@ -8,14 +8,15 @@ const replicaMargin = 60
 
 // findReplicas finds the labels that are, or may be, replicas of the instance.
 //
-// Labels that take over from others begin with one history of seconds that the others have already, because a new
-// cursor gets the whole history. Replicas share more: a stretch of seconds that is longer than the history or, if one
-// of them has frequent gaps, more seconds than all changes between the two explain. If the history of a run is unknown,
-// the run does not identify replicas.
+// Labels that take over from others begin with seconds that the others have already, one history at most, because a new
+// cursor gets the whole history. Replicas share more seconds. Two labels are replicas if they share a stretch of
+// seconds that is longer than the history. If one of them has frequent gaps, they are replicas if they share more
+// seconds than all changes between the two explain, with one history for each change. If the history of a run is
+// unknown, the run does not identify replicas.
 //
 // With a history of 600 seconds, labels that took over once share up to 600 seconds with the earlier labels. Labels
-// that share a stretch of 661 seconds are replicas. So are labels that share 1,861 seconds in short stretches if the
-// owner of the seconds between these changes twice.
+// that share a stretch of 661 seconds are replicas. Labels that share 1,861 seconds in short stretches are also
+// replicas, if the owner of the seconds between the stretches changes twice.
 func (o *ownership) findReplicas() {
 	o.replicas, o.maybeReplicas = map[string]bool{}, map[string]bool{}
 	for _, r := range o.runs {
@@ -68,8 +69,8 @@ func overlap(a, b []int64) (shared, longest, changes int64) {
 const startTolerance = 2
 
 // scrapedAlongside reports whether other labels are scraped at the same time as the labels of the instance, but not yet
-// long enough for findReplicas: both have the run from the same second on, and they share seconds within a minute on
-// both sides of unix. Labels that took over have no shared seconds on one side.
+// long enough for findReplicas. Both must have the run from about the same second on (see startTolerance), and share
+// seconds within a minute on both sides of unix. Labels that took over share no seconds on one side.
 func (r *run) scrapedAlongside(others []int64, unix int64) bool {
 	if len(others) == 0 || len(r.own) == 0 {
 		return false

@@ -25,10 +25,11 @@ const (
 // run is a run of the log, with the seconds of it that the database has.
 type run struct {
 	runs.Run
-	// forwardedFrom is the first second that a later process may have forwarded from the log: the minimum of first
-	// second less history over all later processes. Without a later process it is after all seconds. If the history of
-	// a later process is unknown, it is before all seconds. For example, a process with a history of 600 seconds that
-	// starts at 10:00:00 may forward the log from 09:50:00 on.
+	// forwardedFrom is the first second that a later process may have forwarded from the log. A later process may
+	// forward seconds from its first second minus its history on, and forwardedFrom is the minimum over all later
+	// processes. For example, a process with a history of 600 seconds that starts at 10:00:00 may forward the log from
+	// 09:50:00 on. Without a later process, forwardedFrom is after all seconds. If the history of a later process is
+	// unknown, it is before all seconds.
 	forwardedFrom int64
 
 	own    []int64            // seconds that the labels of the instance have, ascending
@@ -91,7 +92,7 @@ func (c *comparison) newOwnership(ctx context.Context) (*ownership, error) {
 	return o, nil
 }
 
-// findRuns adds to the runs the seconds that labels have of them from one second to another.
+// findRuns queries the seconds in [from, to], and adds to each run the seconds that labels have of it.
 func (c *comparison) findRuns(ctx context.Context, o *ownership, from, to int64) error {
 	metric := table.Run(c.gap.namespace()).Name
 	ids := slices.Sorted(maps.Keys(o.runs))

@@ -34,8 +34,8 @@ func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	return c.run(ctx)
 }
 
-// comparison compares the log with a database, chunk by chunk: call prepare, then run. A run after the first one
-// compares again.
+// comparison compares the log with a database, chunk by chunk. Call prepare, then run. Further calls of run repeat the
+// comparison.
 //
 //	rows of the log --> Gap.emit --> logSamples --+
 //	                                              +--> chunk --> Report
@@ -187,7 +187,7 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 	return c.finish(err)
 }
 
-// compare compares the seconds from one to another, both included. It divides them if the response would be too large.
+// compare compares the seconds in [from, to]. If a response is too large, compare divides the range.
 func (c *comparison) compare(ctx context.Context, from, to int64) error {
 	if from > to {
 		return nil
