@@ -7,9 +7,9 @@ import (
 	"reflect"
 )
 
-// The handler gets a request with another context. It must be a copy, because other goroutines may read the context of
-// the original. Nothing else may differ from a handler with the original request, for the handler, for outer middleware
-// and for net/http:
+// The handler gets a request with another context. This request must be a copy, because other goroutines may read the
+// context of the original. Except for the context, the copy must behave like the original, for the handler, for outer
+// middleware and for net/http:
 //
 //   - net/http adds trailers to the original when the body has been read. lend makes both requests share the map.
 //   - Handlers set fields: ServeMux sets the pattern and path values, ParseMultipartForm the form. net/http deletes the

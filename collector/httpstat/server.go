@@ -70,9 +70,9 @@ func findFields(t reflect.Type) *serverFields {
 	}
 }
 
-// read records the status from net/http's own writer. If the client has hung up, it is unknown whether it did so before
-// or after the response began. If the header has not left the buffer, the client has seen nothing of the response, so
-// the response counts as late.
+// read records the status from net/http's own writer. It cannot see whether the client hung up before or after the
+// response began. If the client has hung up and the header has not left the buffer, the response counts as late,
+// because the client has seen nothing of it.
 func (w *writer) read() {
 	v, f := reflect.ValueOf(w.to).Elem(), knownFields.Load()
 	w.status = int32(v.FieldByIndex(f.status).Int())

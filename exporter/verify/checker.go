@@ -46,8 +46,7 @@ func New(c *collector.Collector, gap Gap, o Options) (*Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The default delay is longer than that of Check, because a scraper may still fetch a second while it is in the
-	// history.
+	// The default delay is longer than in Check, because a scraper may fetch a second as long as it is in the history.
 	o.defaults(DefaultCheckerDelay)
 	k := &Checker{gap: gap, options: o}
 	k.unpublish = c.Publish(k.metrics()...)
