@@ -16,8 +16,9 @@ import (
 	"github.com/windowstat/windowstat/collector/otelstat"
 )
 
-// TestOpenTelemetry has hey send requests to a service that traces by otelhttp and samples one request in ten: the spans count
-// what hey says, by route and status, because each span has its route's name when it ends.
+// TestOpenTelemetry sends requests with hey to a service that is traced by otelhttp and samples one request in ten. The
+// counts of the spans equal the counts of hey, by route and status, because each span has the name of its route when it
+// ends.
 func TestOpenTelemetry(t *testing.T) {
 	t.Parallel()
 	hey := buildHey(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// kept is an exporter of OpenTelemetry that keeps what it was given last, by name.
+// kept is an OpenTelemetry exporter that keeps its latest metrics by name.
 type kept map[string]metricdata.Metrics
 
 func (kept) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {
@@ -45,8 +45,9 @@ func (k kept) Export(_ context.Context, all *metricdata.ResourceMetrics) error {
 func (kept) ForceFlush(context.Context) error { return nil }
 func (kept) Shutdown(context.Context) error   { return nil }
 
-// The program of docs/opentelemetry.md exports all totals through OpenTelemetry's SDK, as they are on /metrics: every value, every
-// bucket, sums and counts, and the times at which counters began. A resource that was never called is the first of each family.
+// TestOpenTelemetryBridge runs the program of docs/opentelemetry.md, which exports all totals through OpenTelemetry's
+// SDK. They equal /metrics: every value, every bucket, sums and counts, and the start times of the counters. A resource
+// without calls is the first of each family.
 func TestOpenTelemetryBridge(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -97,7 +98,7 @@ func TestOpenTelemetryBridge(t *testing.T) {
 	}
 }
 
-// compareFamily compares a family of a registry with what the bridge made of it.
+// compareFamily compares a family of a registry with the metric that the bridge exported for it.
 func compareFamily(t *testing.T, f *dto.MetricFamily, data metricdata.Aggregation) {
 	t.Helper()
 	name := f.GetName()
@@ -141,7 +142,7 @@ func compareFamily(t *testing.T, f *dto.MetricFamily, data metricdata.Aggregatio
 	}
 }
 
-// nativeBuckets are those of a native histogram by OpenTelemetry's index, which is that of the lower bound.
+// nativeBuckets returns the buckets of a native histogram by OpenTelemetry's index, the index of the lower bound.
 func nativeBuckets(h *dto.Histogram) map[int32]uint64 {
 	all, index, count, next := map[int32]uint64{}, int32(-1), int64(0), 0
 	for _, span := range h.PositiveSpan {
@@ -166,7 +167,7 @@ func sameLabels(got attribute.Set, m *dto.Metric) bool {
 	return got.Equals(&s)
 }
 
-// The program of the page is the one that was run here.
+// The page shows the same program that ran in this test.
 func TestDocumentedBridge(t *testing.T) {
 	source, err := os.ReadFile("otelbridge_test.go")
 	if err != nil {

@@ -20,16 +20,16 @@ var (
 	spanmetrics = program{"otelcol-spanmetrics-0.165.0", buildOtelcol("spanmetrics")}
 )
 
-// buildOtelcol builds one of the Collectors of the module consumers.
+// buildOtelcol builds one of the Collectors in the module consumers.
 func buildOtelcol(name string) func(ctx context.Context, _, executable string) error {
 	return func(ctx context.Context, _, executable string) error {
 		return run(ctx, "consumers", "go", "build", "-tags", withoutDiscovery, "-buildvcs=false", "-o", executable, "./"+name)
 	}
 }
 
-// TestOpenTelemetryCollector has the OpenTelemetry Collector scrape, and forward to a Prometheus by remote write. Of a response
-// with several seconds it takes one. With the configuration of the documentation, from an endpoint whose responses have one
-// second, it takes every second, also after an outage.
+// TestOpenTelemetryCollector runs an OpenTelemetry Collector that scrapes windowstat and forwards to a Prometheus by
+// remote write. The Collector takes one second of a response with several seconds. With the configuration of the
+// documentation, it scrapes an endpoint whose responses have one second, and takes every second, also after an outage.
 func TestOpenTelemetryCollector(t *testing.T) {
 	t.Parallel()
 	p := newConsumed(t)
@@ -63,8 +63,9 @@ func TestOpenTelemetryCollector(t *testing.T) {
 	}
 }
 
-// TestOpenTelemetryCollectorPushedTo has the Collector take what a service pushes by OTLP, while two of three requests fail before or
-// after it has taken them, and forward it to a Prometheus by remote write. Each second of each resource is there once, and the sums.
+// TestOpenTelemetryCollectorPushedTo pushes by OTLP to a Collector that forwards to a Prometheus by remote write. Two
+// of three requests fail, before or after the Collector has taken them. Prometheus has each second of each resource
+// once, and the sums.
 func TestOpenTelemetryCollectorPushedTo(t *testing.T) {
 	t.Parallel()
 	p := newConsumed(t)
@@ -99,7 +100,7 @@ func TestOpenTelemetryCollectorPushedTo(t *testing.T) {
 	}
 }
 
-// startOtelcol starts one. It is ready when it serves its own metrics.
+// startOtelcol starts a Collector and waits until it serves its own metrics.
 func startOtelcol(t *testing.T, config string) {
 	t.Helper()
 	s := newServer(t, "otelcol", otelcol.path(t), false)

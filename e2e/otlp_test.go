@@ -16,9 +16,10 @@ import (
 
 const otlpSeconds = 15
 
-// TestOTLP pushes by OTLP, with cumulative sums and histograms and with deltas, to servers that take it, one of them with deltas and one
-// without. Every second is there, and verify finds nothing. A sum grows by what passed in a second, at its end, and the histograms have
-// each bucket. The server that takes no deltas refuses these, and nothing else.
+// TestOTLP pushes by OTLP, with cumulative sums and histograms and with deltas, to the servers that accept OTLP. One of
+// them accepts deltas, and one does not. Every second arrives, and verify finds nothing. At the end of each second, a
+// sum grows by the passes of that second. The histograms have every bucket. The server without deltas refuses the
+// deltas and nothing else.
 func TestOTLP(t *testing.T) {
 	t.Parallel()
 	o := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
@@ -106,7 +107,7 @@ func TestOTLP(t *testing.T) {
 	}
 }
 
-// checkOTLPSums compares the sums and the histograms of a resource, of each second or up to its end, with what was done.
+// checkOTLPSums compares the sums and histograms of a resource with its calls, for each second or up to its end.
 func checkOTLPSums(t *testing.T, p loggedPaced, s *server, job string, deltas bool, begin, end int64) {
 	t.Helper()
 	labels := fmt.Sprintf(`{job=%q,resource="steady"}`, job)
@@ -143,8 +144,8 @@ func checkOTLPSums(t *testing.T, p loggedPaced, s *server, job string, deltas bo
 	}
 }
 
-// checkOTLPHealed deletes a resource from VictoriaMetrics, which keeps OTLP's attributes as labels with dots, and has verify write it
-// again: with the same labels.
+// checkOTLPHealed deletes a resource from VictoriaMetrics, which keeps OTLP attributes as labels with dots. It then
+// checks that verify writes the resource again with the same labels.
 func checkOTLPHealed(t *testing.T, s *server, gap verify.Gap, o verify.Options) {
 	t.Helper()
 	resp, err := http.PostForm("http://"+s.addr+"/api/v1/admin/tsdb/delete_series", url.Values{"match[]": {`{resource="steady"}`}})
@@ -152,7 +153,7 @@ func checkOTLPHealed(t *testing.T, s *server, gap verify.Gap, o verify.Options) 
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	o.All = true // a whole resource is gone
+	o.All = true // a whole resource is missing
 	healing, err := verify.Heal(t.Context(), gap, o, verify.Target{Push: push.Options{URL: writeTo(s)}})
 	if err != nil || healing.Written == 0 {
 		t.Errorf("%+v, %v", healing, err)

@@ -56,12 +56,12 @@ var spanAttacks = []spanAttack{
 	{name: "2,500 headers in a loop", shared: 250, send: smallHeaders},
 }
 
-// hostsAtATime is the number of hosts that attack at a time. The receiver has a few more connections.
+// hostsAtATime is the number of hosts that attack concurrently. The receiver has a few more connections.
 const hostsAtATime = 1000
 
 const grpcPath = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
-// gzipped returns zeros that are compressed.
+// gzipped returns compressed zeros.
 func gzipped(n int) []byte {
 	var to bytes.Buffer
 	z := gzip.NewWriter(&to)
@@ -156,9 +156,9 @@ func (r *spanRow) String() string {
 		r.name, r.connections, kilobytes(int(r.sent.Load()/1000)), kilobytes(r.memory), &r.posts, &r.scraper)
 }
 
-// TestOTLPAttacked attacks the receiver of spans from one host or from many. Another host sends spans and scrapes all the
-// time: none of its requests fails, and each of its spans is counted once. WINDOWSTAT_E2E_ATTACK sets the number of
-// connections; with -update the test writes the table of docs/otlp.md.
+// TestOTLPAttacked attacks the receiver of spans from one host or from many. Another host sends spans and scrapes
+// throughout the attack: none of its requests fails, and each of its spans is counted once. WINDOWSTAT_E2E_ATTACK sets
+// the number of connections. With -update the test writes the table of docs/otlp.md.
 func TestOTLPAttacked(t *testing.T) {
 	t.Parallel()
 	connections := attackers
@@ -235,8 +235,8 @@ func (a *spanAttack) run(t *testing.T, binary string, connections int) *spanRow 
 
 var countedSpans = regexp.MustCompile(`(?m)^windowstat_otlp_spans_total\{result="counted"\} (\d+)$`)
 
-// attack runs one connection, and opens it again if the receiver closes it. Connections from many hosts are opened once:
-// opened again and again, they would evict new connections of every host before their first byte.
+// attack runs one connection, and opens it again if the receiver closes it. Connections from many hosts are opened only
+// once. If they were reopened again and again, they would evict new connections of every host before their first byte.
 func (a *spanAttack) attack(ctx context.Context, d net.Dialer, to string, sent *atomic.Int64) {
 	for ctx.Err() == nil {
 		c, err := d.DialContext(ctx, "tcp", to)

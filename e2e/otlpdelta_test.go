@@ -9,16 +9,16 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// Features of a Prometheus that accepts deltas, and of one whose increase() uses their start times.
+// Features of a Prometheus that accepts deltas, and of a Prometheus whose increase() uses their start times.
 const (
 	deltas      = plainFeatures
 	exactDeltas = startFeatures
 )
 
-// TestOTLPDeltaIncrease pushes deltas to a Prometheus that stores and uses their start times, and to one that does
-// neither. On both, sum_over_time of whole seconds is exact. On the first, increase() is exact, too, also if the range
-// begins between two deltas or in a pause of the resource. On the second, increase() is wrong. TestIncrease has more
-// formats and features.
+// TestOTLPDeltaIncrease pushes deltas to a Prometheus that stores and uses their start times, and to a Prometheus that
+// does neither. On both, sum_over_time of whole seconds is exact. On the first, increase() is exact, too, also if the
+// range begins between two deltas or in a pause of the resource. On the second, increase() is wrong. TestIncrease has
+// more formats and features.
 func TestOTLPDeltaIncrease(t *testing.T) {
 	t.Parallel()
 	// All resources are idle for two minutes. In the second of them there are no deltas.
@@ -70,14 +70,14 @@ func TestOTLPDeltaIncrease(t *testing.T) {
 	}
 }
 
-// checkIncrease compares functions of the deltas of a resource with the calls that were made. The bursts begin at
-// some seconds, and each has a length.
+// checkIncrease compares functions of the deltas of a resource with the calls of the test. The bursts begin at some
+// seconds, and each has a length.
 func checkIncrease(t *testing.T, s *server, p *paced, i int, bursts []int64, length int64, resource string) {
 	t.Helper()
 	exact := s.name == exactDeltas
 	series := fmt.Sprintf(`windowstat_persecond_pass_total{job="deltas",resource=%q}`, resource)
 	// over returns a function of the deltas of the seconds from, to-1 and those between, and the number of calls in
-	// them.
+	// these seconds.
 	over := func(function string, from, to int64) (got, want float64) {
 		for second := from; second < to; second++ {
 			want += float64(p.calls(i, second).pass)

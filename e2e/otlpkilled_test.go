@@ -12,15 +12,16 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Where servers take OTLP.
+// Paths at which the servers accept OTLP.
 const (
 	otlpToPrometheus = "/api/v1/otlp/v1/metrics"
 	otlpToVictoria   = "/opentelemetry/v1/metrics"
 )
 
-// TestOTLPOutage has a service push by OTLP and by remote write 2.0 to servers that go away for a time, by proxies that fail before and after the server has
-// stored a request, and kills the service, also while they are away. In the end each has every second of the metric log once, sums
-// that grow by what passed in each second, and the one that takes deltas the delta of every second.
+// TestOTLPOutage pushes from a service by OTLP and by remote write 2.0. The servers are down for a time, proxies fail
+// before and after the server has stored a request, and the service is killed, also during the outages of the servers.
+// In the end each server has every second of the metric log once, and sums that grow by the passes of each second. The
+// server that accepts deltas has the delta of every second.
 func TestOTLPOutage(t *testing.T) {
 	t.Parallel()
 	c := &child{dir: t.TempDir(), addr: freeAddress(t)}
@@ -46,10 +47,10 @@ func TestOTLPOutage(t *testing.T) {
 	prometheus := start("prometheus-3", prometheus3, otlpToPrometheus, "--web.enable-otlp-receiver")
 	deltas := start("prometheus-3-deltas", prometheus3, otlpToPrometheus+wantsDeltas, "--web.enable-otlp-receiver", "--enable-feature=otlp-native-delta-ingestion")
 	vm := start("victoria", victoria, otlpToVictoria,
-		"-dedup.minScrapeInterval=1ms",                                             // of what is sent twice
-		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // so labels are those of all other ways
+		"-dedup.minScrapeInterval=1ms",                                             // for samples that are sent twice
+		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // gives the labels of the other exporters
 	pushTo(prometheus, "/api/v1/write"+wantsVersion2)
-	pushTo(vm, "/api/v1/write"+wantsVersion2) // which falls back to version 1.0
+	pushTo(vm, "/api/v1/write"+wantsVersion2) // falls back to version 1.0
 	t.Cleanup(c.kill)
 	var killed []int64
 	kill := func() {
@@ -66,7 +67,7 @@ func TestOTLPOutage(t *testing.T) {
 	time.Sleep(6 * time.Second)
 	kill()
 	c.start(t)
-	vm.end(syscall.SIGTERM) // which writes to its disk what it has
+	vm.end(syscall.SIGTERM) // it writes its data to the disk
 	prometheus.end(syscall.SIGKILL)
 	time.Sleep(6 * time.Second)
 	vm.start(t)
@@ -107,7 +108,8 @@ func TestOTLPOutage(t *testing.T) {
 	}
 }
 
-// checkDeltas compares the deltas of single seconds with the rows of the log. Each has the time at which its second ends.
+// checkDeltas compares the deltas of single seconds with the rows of the log. The time of each delta is the end of its
+// second.
 func checkDeltas(t *testing.T, s *server, of job, rows []metriclog.Row, killed []int64, end int64) int {
 	t.Helper()
 	var ends []metriclog.Row
@@ -123,8 +125,8 @@ func checkDeltas(t *testing.T, s *server, of job, rows []metriclog.Row, killed [
 	return checkPushed(t, s, of, pass, ends, killed, end+1)
 }
 
-// checkTotals compares how much a sum grows in a second, at whose end it has its time, with the rows of the log: of seconds in which no
-// process began, because it begins again with each.
+// checkTotals compares the growth of a sum in each second, whose sample has the time of the end of the second, with the
+// rows of the log. It omits seconds in which a process began, because the sum restarts with each process.
 func checkTotals(t *testing.T, s *server, of job, rows []metriclog.Row, killed []int64) (n int) {
 	t.Helper()
 	logged := map[string]map[int64]int64{}

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// outage reports whether a page with outages has one: 15 of every 30 seconds, which is harder than 15 of every minute,
-// because there are more of them, and half of the scrapes of a run fail.
+// outage reports whether a page with outages is in an outage: 15 of every 30 seconds. This is harder than 15 of every
+// minute, because there are more outages, and half of the scrapes of a run fail.
 func outage() bool { return time.Now().Unix()%30 < 15 }
 
-// flaky answers 500 in an outage.
+// flaky responds with status 500 during an outage.
 func flaky(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if outage() {
@@ -21,21 +21,21 @@ func flaky(page http.Handler) http.Handler {
 	})
 }
 
-// torn breaks its answers off in their middle in an outage. Their status is 200, and a server that reads them has some
-// of the samples in its hands when it finds out.
+// torn breaks off its responses in the middle during an outage. Their status is 200, and the server has already read
+// some of the samples when it detects the error.
 func torn(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !outage() {
 			page.ServeHTTP(w, r)
 			return
 		}
-		r.Header.Del("Accept-Encoding") // so that what arrives can be read
+		r.Header.Del("Accept-Encoding") // a partial response must be readable
 		page.ServeHTTP(&tearing{ResponseWriter: w, left: 3000}, r)
 		panic(http.ErrAbortHandler) // closes the connection
 	})
 }
 
-// tearing lets some bytes through, and then fails.
+// tearing writes some bytes, and then fails.
 type tearing struct {
 	http.ResponseWriter
 	left int
@@ -47,7 +47,7 @@ func (w *tearing) Write(b []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(b[:min(len(b), w.left)])
 	w.left -= n
 	if err == nil && n < len(b) {
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // or nothing would arrive
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // otherwise nothing would arrive
 		err = errTorn
 	}
 	return n, err

@@ -8,25 +8,26 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A count is how many calls passed and how many were refused.
+// A count is the number of calls that passed and the number that were refused.
 type count struct{ pass, block int }
 
-// paced are statistics whose clock moves only when the test moves it. So what happens in which of their seconds is known
-// exactly, and years could pass in a minute.
+// paced holds statistics whose clock moves only when the test moves it. The events of each second are therefore exactly
+// known, and years can pass in a minute.
 type paced struct {
 	stats     *collector.Collector
 	clock     *clock
-	second    int64 // the one that is open, in Unix time
+	second    int64 // the open second, in Unix time
 	resources []string
-	// calls is what a resource, by its number, does in a second.
+	// calls returns the calls of a resource, given by its number, in a second.
 	calls func(resource int, second int64) count
-	// takes is how long each call takes in a second, no time if it is nil. All together must take less than half a second.
+	// takes returns the duration of a call in a second. If takes is nil, calls take no time. All calls of a second
+	// together must take less than half a second.
 	takes func(second int64, call int) time.Duration
-	// ticked is told of each second what was done in it, if it is not nil.
+	// If ticked is not nil, it receives the calls of each resource in each second.
 	ticked func(resource int, second int64, c count)
 }
 
-// newPaced begins at a time.
+// newPaced returns paced statistics whose clock begins at a time.
 func newPaced(t *testing.T, at time.Time, resources []string, o collector.Options) *paced {
 	t.Helper()
 	p := &paced{second: at.Unix(), resources: resources, clock: newClock(middle(at.Unix()))}
@@ -38,10 +39,10 @@ func newPaced(t *testing.T, at time.Time, resources []string, o collector.Option
 	return p
 }
 
-// middle is the middle of a second, as far as can be from all others.
+// middle returns the middle of a second, as far as possible from all other seconds.
 func middle(second int64) time.Time { return time.Unix(second, int64(time.Second/2)) }
 
-// tick has everything of the open second happen, and then opens the next.
+// tick makes all calls of the open second, and then opens the next second.
 func (p *paced) tick() {
 	for i, name := range p.resources {
 		c := p.calls(i, p.second)
@@ -64,7 +65,7 @@ func (p *paced) tick() {
 	p.clock.set(middle(p.second))
 }
 
-// live ticks once a second for as long as more says.
+// live ticks once a second while more returns true.
 func (p *paced) live(more func() bool) {
 	next := time.Now()
 	for more() {
@@ -74,8 +75,8 @@ func (p *paced) live(more func() bool) {
 	}
 }
 
-// check compares what a server has under some labels of the seconds from begin to end with what was done in them. It returns
-// how many samples that are.
+// check compares the samples of a server with some labels with the calls, for the seconds from begin to end. It returns
+// the number of samples.
 func (p *paced) check(t *testing.T, s *server, labels string, begin, end int64, deadline time.Time) (n int) {
 	t.Helper()
 	for metric, of := range map[string]func(count) int{
@@ -96,7 +97,7 @@ func (p *paced) check(t *testing.T, s *server, labels string, begin, end int64, 
 	return n
 }
 
-// start has it live beside the test, until the function that is returned is called, or the test ends.
+// start runs live concurrently with the test, until the returned function is called or the test ends.
 func (p *paced) start(t *testing.T) (stop func()) {
 	t.Helper()
 	ended := make(chan struct{})

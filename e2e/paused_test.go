@@ -14,11 +14,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// pausedRun is how long the servers of [TestPaused] read, unless $WINDOWSTAT_E2E_PAUSED says otherwise.
+// pausedRun is the time for which the servers of [TestPaused] read, unless $WINDOWSTAT_E2E_PAUSED sets another one.
 const pausedRun = 2 * time.Minute
 
-// TestPaused has servers stand still now and then, in the middle of anything, whose scrapes may take as long as their interval. A
-// scrape that timed out is then followed by the next one at once, perhaps before its connection has ended.
+// TestPaused stops servers periodically, at arbitrary points of their work. Their scrapes may take as long as their
+// interval. The next scrape therefore follows a scrape that timed out immediately, possibly before its connection has
+// ended.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	run := pausedRun
@@ -44,7 +45,7 @@ func TestPaused(t *testing.T) {
 	servers := []*server{
 		prepareServer(t, "prometheus-3", prometheus3, j), prepareServer(t, "prometheus-2", prometheus2, j), prepareServer(t, "victoria", victoria, j),
 	}
-	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // of what is sent twice
+	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // for samples that are sent twice
 	until := time.Now().Add(run)
 	var standing sync.WaitGroup
 	for _, s := range servers {
@@ -75,7 +76,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// slow is a page that takes its time to end, so that a server that stands still is often in the middle of a scrape.
+// slow is a page whose responses take time to end. A server that is stopped is therefore often in the middle of a
+// scrape.
 type slow struct{ page http.Handler }
 
 func (x slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +85,7 @@ func (x slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(rand.N(1950 * time.Millisecond))
 }
 
-// standStill stops the process for some seconds, again and again.
+// standStill stops the process for some seconds, repeatedly.
 func (s *server) standStill(until time.Time) {
 	for time.Now().Before(until) {
 		time.Sleep(time.Second + rand.N(4*time.Second))

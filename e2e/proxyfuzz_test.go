@@ -17,11 +17,12 @@ import (
 	"time"
 )
 
-// exchanges is how many random ones pass; WINDOWSTAT_E2E_PROXIED asks for a time of them.
+// exchanges is the number of random exchanges. WINDOWSTAT_E2E_PROXIED sets a duration instead.
 const exchanges = 1000
 
-// Random requests and answers pass through windowstat proxy and through nginx, and the service and the client behind each see the
-// same but for what docs/proxy.md has in its list and its table: documentedNames knows that.
+// TestProxyRandom passes random requests and responses through windowstat proxy and through nginx. The service and the
+// client see the same messages with both, except for the differences in the list and the table of docs/proxy.md, which
+// documentedNames contains.
 func TestProxyFuzzedBesideNginx(t *testing.T) {
 	t.Parallel()
 	var end time.Time
@@ -71,7 +72,7 @@ func TestProxyFuzzedBesideNginx(t *testing.T) {
 	}
 }
 
-// An exchange is a request and its answer. In the request, @ is where the number of the exchange goes.
+// An exchange is a request and its response. In the request, @ marks the position of the number of the exchange.
 type exchange struct{ method, request, answer string }
 
 func randomExchange(r *rand.Rand) (x exchange) {
@@ -136,13 +137,13 @@ func randomExchange(r *rand.Rand) (x exchange) {
 	return x
 }
 
-// randomHeaders are some of them, each once: nginx refuses some that come twice.
+// randomHeaders returns some of the headers, each once: nginx refuses some headers that appear twice.
 func randomHeaders(r *rand.Rand, of ...string) string {
 	r.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
 	return strings.Join(of[:r.IntN(7)], "")
 }
 
-// inChunks is a body in chunks of random sizes.
+// inChunks returns a body in chunks of random sizes.
 func inChunks(r *rand.Rand, body string) string {
 	var b strings.Builder
 	for body != "" {
@@ -185,22 +186,23 @@ func randomAnswer(r *rand.Rand, method string) string {
 	return b.String()
 }
 
-// A sight is what the service and the client saw of an exchange.
+// A sight holds the messages of an exchange as the service and the client received them.
 type sight struct{ service, client []string }
 
 func (v sight) refused() bool { return len(v.service) == 0 }
 
-// documentedNames are headers in which the two differ, as docs/proxy.md has it: those that bound a body, which is compared itself,
-// those that concern one connection, and who asks, of which nginx is told to say three headers only. It drops odd names.
+// documentedNames matches the headers that the two proxies treat differently, according to docs/proxy.md: headers that
+// delimit a body (the test compares the body itself), headers of one connection, and headers that identify the client.
+// nginx is configured to send only three of the latter. nginx drops unusual names.
 var documentedNames = regexp.MustCompile(`^(content-length|transfer-encoding|te|trailer|trailer .*|expect|connection|keep-alive|proxy-connection|upgrade|x-hop|proxy-authorization|x-forwarded-port|forwarded|x-exchange|.*[^a-z0-9-].*)$`)
 
-// encodedPath is a first line whose path the proxy encodes, where it has to, and decoded knows how.
+// encodedPath matches a first line whose path the proxy must encode. decoded reverses the encoding.
 var (
 	encodedPath = regexp.MustCompile(`^service: \S+ //`)
 	decoded     = strings.NewReplacer("%22", "\"", "%23", "#", "%5C", "\\", "%7B", "{", "%7C", "|", "%C3%A9", "é")
 )
 
-// refusedByOne are requests that one of the two refuses, which are in the table of docs/proxy.md.
+// refusedByOne matches requests that only one of the two proxies refuses, according to the table of docs/proxy.md.
 var refusedByOne = []*regexp.Regexp{
 	regexp.MustCompile(`^\S+ [^ ?]*(\.|%2E)(\.|%2E)`), // above the root
 	regexp.MustCompile(`\r\n(Expect: x|X-Ctl: .*|X\(Y\): 1|X-Bare| X-Fold: 1)\r\n`),
@@ -209,7 +211,7 @@ var refusedByOne = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)^\S+ \S+ HTTP/1\.0\r\n.*\r\nTransfer-Encoding:`),
 }
 
-// undocumented leaves out what may differ.
+// undocumented removes the lines that may differ.
 func undocumented(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
 		_, line, _ = strings.Cut(line, ": ") // service or client
@@ -219,7 +221,7 @@ func undocumented(lines []string) []string {
 	})
 }
 
-// compare returns how two sights of an exchange differ, empty if they do not.
+// compare returns the difference between two sights of an exchange, or an empty string if they are equal.
 func compare(x exchange, mine, others sight) string {
 	for _, line := range mine.service {
 		if strings.Contains(line, "192.0.2.7") && !strings.HasPrefix(line, "service: x-real-ip") {
@@ -253,13 +255,13 @@ func compare(x exchange, mine, others sight) string {
 	return strings.Join(why, "; ")
 }
 
-// fuzzedUpstream answers each request as its exchange has it, and keeps it.
+// fuzzedUpstream sends the response of each request's exchange, and keeps the request.
 type fuzzedUpstream struct {
 	addr string
 
 	mu      sync.Mutex
 	answers map[string]string
-	seen    map[string][]string // by exchange; empty if it has none
+	seen    map[string][]string // by exchange; the empty key is for requests without one
 }
 
 func newFuzzedUpstream(t *testing.T) *fuzzedUpstream {
@@ -274,11 +276,11 @@ func (u *fuzzedUpstream) serve(c net.Conn) {
 	defer c.Close()
 	for r := bufio.NewReader(c); ; {
 		if _, err := r.Peek(1); err != nil {
-			return // it does not go on
+			return // it does not continue
 		}
 		request, err := readMessage(r, func() {})
 		if err != nil {
-			return // it does not come to its end
+			return // the request has no end
 		}
 		id := ""
 		if m := exchangeOf.FindStringSubmatch(request); m != nil {
@@ -294,7 +296,7 @@ func (u *fuzzedUpstream) serve(c net.Conn) {
 	}
 }
 
-// pass sends a request to a front, and returns what was seen of it.
+// pass sends a request to a proxy, and returns its sight.
 func (u *fuzzedUpstream) pass(front, id string, x exchange) (v sight) {
 	u.mu.Lock()
 	u.answers[id] = x.answer
@@ -312,7 +314,7 @@ func (u *fuzzedUpstream) pass(front, id string, x exchange) (v sight) {
 	return v
 }
 
-// exchange sends a request, and returns the bytes of its answer.
+// exchange sends a request, and returns the bytes of the response.
 func (u *fuzzedUpstream) exchange(front, request, method string) string {
 	c, err := net.Dial("tcp", front)
 	if err != nil {
@@ -340,7 +342,7 @@ func (u *fuzzedUpstream) exchange(front, request, method string) string {
 	}
 }
 
-// stray are requests that came without an exchange, or after its answer.
+// stray returns the requests that arrived without an exchange, or after its response.
 func (u *fuzzedUpstream) stray() (requests []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

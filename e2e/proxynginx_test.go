@@ -24,9 +24,9 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/proxy.md and docs/security.md")
 
-// A passage is a request that goes through windowstat proxy and through nginx, and the answer of the upstream behind both.
+// A passage is a request through windowstat proxy and through nginx, and the response of the upstream to both.
 type passage struct {
-	name, request, answer string // the answer is plain if it is empty
+	name, request, answer string // an empty answer means a plain response
 }
 
 const originDate = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -100,7 +100,7 @@ var passages = []passage{
 	{"`X-Forwarded-For` from an untrusted client", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n", ""},
 }
 
-// Passages for which the upstream does more than to send an answer: see recorder.
+// Passages whose upstream does more than to send a response (see recorder).
 const (
 	lateContinue = "`100 Continue` that the service sends after a second"
 	earlyAnswer  = "a response before the end of the request's body"
@@ -119,7 +119,7 @@ http {
 }
 `
 
-// unseen has nginx pass on what comes to it, so that it is seen least.
+// unseen configures nginx to forward requests with as few changes as possible.
 const unseen = `location / {
       proxy_pass http://%s;
       proxy_http_version 1.1;
@@ -133,8 +133,8 @@ const unseen = `location / {
       proxy_set_header X-Forwarded-Proto $scheme;
     }`
 
-// What passes through windowstat proxy and through nginx, as it is set up to be seen least, is the same; every difference is
-// in the table of docs/proxy.md.
+// TestProxyNginx sends the same messages through windowstat proxy and through nginx, which is configured to change as
+// little as possible. The results are equal; every difference is in the table of docs/proxy.md.
 func TestProxyBesideNginx(t *testing.T) {
 	t.Parallel()
 	up := newRecorder(t)
@@ -154,7 +154,7 @@ func TestProxyBesideNginx(t *testing.T) {
 			up.late, up.early = p.name == lateContinue, p.name == earlyAnswer
 			got := roundTrip(t, front, p.request)
 			request := up.request(t, strings.HasPrefix(got, switched))
-			if refused[name] = request == noRequest; refused[name] { // the words of who refuses are its own
+			if refused[name] = request == noRequest; refused[name] { // each proxy has its own error text
 				got, _, _ = strings.Cut(got, "\r\n")
 			}
 			seen[name] = append(facts(request, "service: "), facts(got, "client: ")...)
@@ -214,8 +214,8 @@ func without(list, other []string) []string {
 
 var chunked = regexp.MustCompile(`(?mi)^transfer-encoding: *chunked\r$`)
 
-// facts are what matters of messages: first lines, headers in the order of their names, which carries no meaning, and bodies
-// without the bounds of chunks, which carry none either.
+// facts returns the relevant parts of messages: first lines, headers sorted by name, because their order has no
+// meaning, and bodies without the boundaries of chunks, which have no meaning either.
 func facts(message, where string) (list []string) {
 	for {
 		head, body, ok := strings.Cut(message, "\r\n\r\n")
@@ -229,7 +229,7 @@ func facts(message, where string) (list []string) {
 		for name, values := range names {
 			value := strings.Join(values, " + ")
 			switch {
-			case name == "connection" && strings.EqualFold(value, "keep-alive"): // which it is without it
+			case name == "connection" && strings.EqualFold(value, "keep-alive"): // keep-alive is the default
 			case name == "connection":
 				list = append(list, where+name+": "+strings.ToLower(value))
 			case name == "date" && value != originDate:
@@ -261,18 +261,18 @@ func facts(message, where string) (list []string) {
 	}
 }
 
-// recorder is an upstream that keeps the bytes of a request and sends those of an answer.
+// recorder is an upstream that keeps the bytes of a request and sends the bytes of a response.
 type recorder struct {
 	addr     string
 	answer   string
-	follows  int  // how many bytes follow a request that switches protocols
-	late     bool // 100 Continue is sent when the proxies have given it up
-	early    bool // the answer is sent when the header of the request has come
+	follows  int  // number of bytes after a request that switches protocols
+	late     bool // 100 Continue is sent after the proxies stopped waiting
+	early    bool // the response is sent after the header of the request
 	requests chan string
-	open     sync.WaitGroup // connections on which a request came
+	open     sync.WaitGroup // connections that received a request
 }
 
-// switched is how an answer begins after which a connection has another protocol.
+// switched is the beginning of a response that switches the protocol of the connection.
 const switched = "HTTP/1.1 101 "
 
 func newRecorder(t *testing.T) *recorder {
@@ -300,12 +300,12 @@ func (r *recorder) serve(c net.Conn) {
 	}
 	r.open.Add(1)
 	defer r.open.Done()
-	if strings.HasPrefix(r.answer, switched) { // what comes then belongs to the request
+	if strings.HasPrefix(r.answer, switched) { // later bytes belong to the request
 		_, _ = io.WriteString(c, r.answer)
 		_ = c.SetReadDeadline(time.Now().Add(catchUp))
 		follows := make([]byte, r.follows)
 		n, _ := io.ReadFull(b, follows)
-		_ = c.(*net.TCPConn).CloseWrite() // the client has all now, and goes
+		_ = c.(*net.TCPConn).CloseWrite() // the client has everything and disconnects
 		more, _ := io.ReadAll(b)
 		r.requests <- request + string(follows[:n]) + string(more)
 		return
@@ -317,12 +317,13 @@ func (r *recorder) serve(c net.Conn) {
 	_, _ = io.Copy(io.Discard, b)
 }
 
-// noRequest is the request that did not come.
+// noRequest is the value for a request that did not arrive.
 const noRequest = "nothing"
 
-// request is the one that came to what was answered now, if any. It is there before its answer is, but for one that switches protocols,
-// which ends later. It waits until the proxy has closed the connection, on which it would send the next request otherwise: one that it
-// may not repeat would be lost.
+// request returns the request that the upstream received for the latest response, or noRequest. The request is
+// available before its response, except after a switch of protocols, which ends later. request waits until the proxy
+// has closed the connection. Otherwise the proxy would send the next request on that connection, and a request that the
+// proxy may not repeat would be lost.
 func (r *recorder) request(t *testing.T, switched bool) string {
 	t.Helper()
 	if switched {
@@ -405,8 +406,8 @@ func readMessage(r *bufio.Reader, expected func()) (string, error) {
 	}
 }
 
-// roundTrip sends a request and returns all that comes until the other side is done. One that has answered learns that nothing more is
-// asked, and closes; what it had to say comes before that.
+// roundTrip sends a request and returns all bytes until the other side is done. After the response it closes its
+// sending side, and the other side closes the connection. Bytes that the other side had left to send arrive before.
 func roundTrip(t *testing.T, addr, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -438,7 +439,7 @@ func roundTrip(t *testing.T, addr, request string) string {
 	return got.String()
 }
 
-// startWindowstatProxy starts a process; the addresses are those for clients and of its pages.
+// startWindowstatProxy starts a process. The addresses are for clients and for its pages.
 func startWindowstatProxy(t *testing.T, upstream string, flags ...string) (front, page string, process int) {
 	t.Helper()
 	front, page = freeAddress(t), freeAddress(t)
@@ -446,7 +447,7 @@ func startWindowstatProxy(t *testing.T, upstream string, flags ...string) (front
 	return front, page, launch(t, front, "", buildWindowstat(t), flags...).Process.Pid
 }
 
-// startNginx starts one with the configuration of a server.
+// startNginx starts an nginx with the configuration of a server.
 func startNginx(t *testing.T, server string) (addr string) {
 	t.Helper()
 	executable, dir := nginx.path(t), t.TempDir()
@@ -465,7 +466,7 @@ func launch(t *testing.T, addr, dir, executable string, args ...string) *exec.Cm
 	c.Dir = dir
 	var out strings.Builder
 	c.Stdout, c.Stderr = &out, &out
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Apache has children, which would go on
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the children of Apache would continue
 	t.Cleanup(func() {
 		if c.Process != nil {
 			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
