@@ -167,7 +167,7 @@ func sameLabels(got attribute.Set, m *dto.Metric) bool {
 	return got.Equals(&s)
 }
 
-// The page shows the same program that ran in this test.
+// TestDocumentedBridge checks that the page shows the program that ran in the test above.
 func TestDocumentedBridge(t *testing.T) {
 	source, err := os.ReadFile("otelbridge_test.go")
 	if err != nil {

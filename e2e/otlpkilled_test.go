@@ -48,7 +48,7 @@ func TestOTLPOutage(t *testing.T) {
 	deltas := start("prometheus-3-deltas", prometheus3, otlpToPrometheus+wantsDeltas, "--web.enable-otlp-receiver", "--enable-feature=otlp-native-delta-ingestion")
 	vm := start("victoria", victoria, otlpToVictoria,
 		"-dedup.minScrapeInterval=1ms",                                             // for samples that are sent twice
-		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // gives the labels of the other exporters
+		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // for equal labels
 	pushTo(prometheus, "/api/v1/write"+wantsVersion2)
 	pushTo(vm, "/api/v1/write"+wantsVersion2) // falls back to version 1.0
 	t.Cleanup(c.kill)

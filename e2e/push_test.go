@@ -13,7 +13,7 @@ type pusher interface {
 	Start() (stop func() error)
 }
 
-// A pushed is a job that is pushed to a server.
+// A pushed is a job whose seconds are pushed to a server.
 type pushed struct {
 	*server
 	job
@@ -22,7 +22,8 @@ type pushed struct {
 	way   string
 }
 
-// pushTo makes a pusher to each server by remote write, and by text to each VictoriaMetrics, too. Nothing is sent yet.
+// pushTo returns a pusher to each server by remote write, and also by text to each VictoriaMetrics. It sends nothing
+// yet.
 func pushTo(t *testing.T, c *collector.Collector, servers ...*server) (all []pushed) {
 	t.Helper()
 	labels := func(job string) map[string]string { return map[string]string{"job": job, "instance": "e2e"} }
@@ -44,7 +45,7 @@ func pushTo(t *testing.T, c *collector.Collector, servers ...*server) (all []pus
 	return all
 }
 
-// numbers are the metrics of the pusher, by name.
+// numbers returns the metrics of the pusher, by name.
 func (p pushed) numbers() map[string]float64 {
 	found := map[string]float64{}
 	for _, m := range p.stats.Metrics() {

@@ -18,7 +18,8 @@ const (
 	quantilesCalls   = 10 // in each second
 )
 
-// took is how long the calls of [TestQuantiles] take, in some order: the slowest but one differs from second to second.
+// took holds the durations of the calls of [TestQuantiles], in some order: the second slowest differs from second to
+// second.
 func took(second int64, call int) time.Duration {
 	slow := []time.Duration{7, 13, 30, 60, 120}[second%5]
 	switch call {
@@ -28,10 +29,11 @@ func took(second int64, call int) time.Duration {
 	return time.Duration(1+call) * 300 * time.Microsecond
 }
 
-// A quantile is an expression for that of a second, as of the end of the second: the buckets have the time of that.
+// A quantile is an expression for a quantile of one second, evaluated at the end of the second, which is the time of
+// the buckets.
 type quantile struct {
 	expression string
-	right      func(s *server) bool // where it is
+	right      func(s *server) bool // the servers with a right result
 }
 
 var (
@@ -42,12 +44,13 @@ var (
 			everywhere,
 		},
 		{
-			// Two samples are in it; Prometheus before 3.0 takes both ends of the range, and would find three in 2s.
+			// The range has two samples. Prometheus before 3.0 includes both ends of the range, and would find three
+			// samples in 2s.
 			`histogram_quantile(0.9, sum by (le) (rate(B[1s999ms])))`,
 			func(s *server) bool { return !s.isVictoria },
 		},
 		{
-			// VictoriaMetrics looks at the sample before the range, too.
+			// VictoriaMetrics also uses the sample before the range.
 			`histogram_quantile(0.9, sum by (le) (rate(B[999ms])))`,
 			func(s *server) bool { return s.isVictoria },
 		},
@@ -58,8 +61,8 @@ var (
 	}
 )
 
-// TestQuantiles has the servers read the response times of each second: their p99, and the histogram, from which they can
-// tell other quantiles of a second.
+// TestQuantiles has the servers read the response times of each second: their p99, and the histogram, which gives other
+// quantiles of a second.
 func TestQuantiles(t *testing.T) {
 	t.Parallel()
 	p := newPaced(t, time.Now(), []string{"checkout"}, collector.Options{})
@@ -95,7 +98,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// slowest is how long the slowest call of a second took, in seconds.
+// slowest returns the duration of the slowest call of a second, in seconds.
 func slowest(second int64) (most float64) {
 	for call := range quantilesCalls {
 		most = max(most, took(second, call).Seconds())
@@ -103,7 +106,7 @@ func slowest(second int64) (most float64) {
 	return most
 }
 
-// within is how many calls of a second took at most bound seconds.
+// within returns the number of calls of a second that took at most bound seconds.
 func within(second int64, bound float64) (n float64) {
 	for call := range quantilesCalls {
 		if took(second, call).Seconds() <= bound {
@@ -113,7 +116,8 @@ func within(second int64, bound float64) (n float64) {
 	return n
 }
 
-// checkBuckets compares each bucket with what took as long, second by second, and returns their bounds.
+// checkBuckets compares each bucket with the number of calls within its bound, second by second, and returns the
+// bounds.
 func checkBuckets(t *testing.T, s *server, begin, end int64) (bounds []float64) {
 	t.Helper()
 	for _, x := range s.query(t, "windowstat_persecond_rt_seconds_bucket[5m]") {
@@ -131,7 +135,7 @@ func checkBuckets(t *testing.T, s *server, begin, end int64) (bounds []float64) 
 			sum += within(second, bound)
 			if got, ok := found[second+1]; got != sum || !ok {
 				t.Errorf("%v calls up to the end of second %d took at most %v s; it should be %v", got, second-begin, bound, sum)
-				break // those after it are wrong, too
+				break // the later ones are wrong, too
 			}
 		}
 		if len(found) != len(x.Values) || len(found) != quantilesSeconds {
@@ -145,9 +149,10 @@ func checkBuckets(t *testing.T, s *server, begin, end int64) (bounds []float64) 
 	return bounds
 }
 
-// check evaluates the expression at the end of each second but the first two. It must be right where it should be, and
-// only there. No sample is before the first. In the second, Prometheus takes a bucket to have begun at zero if it grew
-// by more than it held: its rate is stretched less than that of the others, and a quantile of rates is wrong.
+// check evaluates the expression at the end of each second except the first two. The result must be right where the
+// expression claims so, and only there. The first second has no sample before it. In the second one, Prometheus assumes
+// that a bucket began at zero if it grew by more than its value. It then extrapolates the rate of this bucket less than
+// the rates of the other buckets, and a quantile of the rates is wrong.
 func (q quantile) check(t *testing.T, s *server, bounds []float64, begin, end int64) {
 	t.Helper()
 	wrong := []string(nil)
@@ -167,7 +172,8 @@ func replaceBuckets(expression string) string {
 	return strings.ReplaceAll(expression, "B[", "windowstat_persecond_rt_seconds_bucket[")
 }
 
-// estimate is what the buckets tell of a quantile of a second: calls are taken as spread evenly within one.
+// estimate returns the estimate of a quantile of a second by its buckets, with the calls spread evenly within each
+// bucket.
 func estimate(second int64, bounds []float64, q float64) float64 {
 	lower, below := 0.0, 0.0
 	for _, upper := range bounds {

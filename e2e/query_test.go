@@ -37,7 +37,7 @@ type sample struct {
 	value float64
 }
 
-// UnmarshalJSON reads [1700000000.5, "12"].
+// UnmarshalJSON decodes a sample such as [1700000000.5, "12"].
 func (s *sample) UnmarshalJSON(b []byte) error {
 	var at float64
 	var value string
@@ -50,26 +50,26 @@ func (s *sample) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// A series is an element of an answer: a vector's has a value, that of a range selector all its samples.
+// A series is an element of a response: a series of a vector has a value, a series of a range selector all its samples.
 type series struct {
 	Metric map[string]string
 	Value  sample
 	Values []sample
 }
 
-// query asks for an expression as of now.
+// query evaluates an expression at the current time.
 func (s *server) query(t *testing.T, expression string) []series {
 	t.Helper()
 	return s.queryAt(t, expression, float64(time.Now().Unix()))
 }
 
-// queryAt asks for an expression as of a Unix time.
+// queryAt evaluates an expression at a Unix time.
 func (s *server) queryAt(t *testing.T, expression string, at float64) []series {
 	t.Helper()
 	return s.ask(t, "/api/v1/query", url.Values{"query": {expression}, "time": {strconv.FormatFloat(at, 'f', -1, 64)}})
 }
 
-// queryRange asks for an expression as a graph does: each step seconds from the Unix time from to that of to.
+// queryRange evaluates an expression as a graph does: every step seconds between the Unix times from and to.
 func (s *server) queryRange(t *testing.T, expression string, from, to, step int64) []series {
 	t.Helper()
 	number := func(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
@@ -92,7 +92,7 @@ func (s *server) ask(t *testing.T, path string, parameters url.Values) []series 
 	return answer.Data.Result
 }
 
-// number is the answer to an expression that has one.
+// number returns the value of an expression whose result is a single number.
 func (s *server) number(t *testing.T, expression string) float64 {
 	t.Helper()
 	result := s.query(t, expression)

@@ -16,12 +16,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// receiptRun is how long the servers of [TestReceipts] read, unless $WINDOWSTAT_E2E_PAUSED says otherwise.
+// receiptRun is the time for which the servers of [TestReceipts] read, unless $WINDOWSTAT_E2E_PAUSED sets another one.
 const receiptRun = 90 * time.Second
 
-// TestReceipts has servers scrape four targets of one job at one address, over TLS: the targets share connections, so a scrape
-// often comes by another one than that before. Some responses end too late, and servers stand still now and then. Each
-// second is in each database once.
+// TestReceipts has servers scrape four targets of one job at one address, over TLS. The targets share connections, so a
+// scrape often uses another connection than the previous scrape of its target. Some responses end after the timeout,
+// and servers are stopped periodically. Each second is in each database once.
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	run := receiptRun
@@ -35,8 +35,8 @@ func TestReceipts(t *testing.T) {
 	p := newPaced(t, time.Now(), resources, collector.Options{})
 	made := newLedger(p)
 	type consumer struct {
-		*server         // that scrapes
-		to      *server // that has the samples
+		*server         // the scraper
+		to      *server // has the samples
 
 		responses atomic.Int64
 	}
@@ -103,7 +103,7 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// sharedAddress is the configuration of one job with a target for each resource, all at one address.
+// sharedAddress returns the configuration of one job with a target for each resource, all at one address.
 func (s *server) sharedAddress(addr string, resources []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "scrape_configs:\n- job_name: receipts\n  metrics_path: /\n  scheme: https\n  tls_config: {insecure_skip_verify: true}\n")
@@ -117,7 +117,8 @@ func (s *server) sharedAddress(addr string, resources []string) string {
 	return b.String()
 }
 
-// sometimesLate is a page of which some responses do not end before a scrape of two seconds has timed out.
+// sometimesLate is a page that delays the end of some responses until a scrape with a timeout of two seconds has
+// failed.
 type sometimesLate struct {
 	page      http.Handler
 	responses *atomic.Int64

@@ -13,8 +13,8 @@ const (
 	receiverDownFor = time.Minute
 )
 
-// TestReceiverDown has the servers that a service under load pushes to be away for a minute. What waited is sent when they
-// are back: in the end they have every second once, and as it is in the metric log.
+// TestReceiverDown stops the servers of a service that pushes under load for a minute. The service sends the waiting
+// seconds when the servers are back. In the end the servers have every second once, with the numbers of the metric log.
 func TestReceiverDown(t *testing.T) {
 	t.Parallel()
 	s, endLog := startService(t)
@@ -29,7 +29,7 @@ func TestReceiverDown(t *testing.T) {
 
 	time.Sleep(receiverStop)
 	killed.end(syscall.SIGKILL)
-	// It would lose what it has not written to its disk, so it may do that.
+	// SIGTERM lets the server write its data to the disk; otherwise it would lose the data in memory.
 	ended.end(syscall.SIGTERM)
 	time.Sleep(receiverDownFor)
 	for _, p := range pushes {
@@ -48,12 +48,12 @@ func TestReceiverDown(t *testing.T) {
 	}
 	err := endLog()
 	end := s.open()
-	numbers := make([]map[string]float64, len(pushes)) // a pusher that has ended has none
+	numbers := make([]map[string]float64, len(pushes)) // a pusher has no numbers after its end
 	for i, p := range pushes {
 		numbers[i] = p.numbers()
 	}
 	for _, stop := range stops {
-		err = errors.Join(err, stop()) // what was before the end has been sent then
+		err = errors.Join(err, stop()) // stop sends all seconds before the end
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +81,11 @@ func TestReceiverDown(t *testing.T) {
 	}
 }
 
-// awaitPushed waits until a server that is back has everything.
+// awaitPushed waits until a restarted server has everything.
 func awaitPushed(t *testing.T, p pushed, back time.Time) {
 	t.Helper()
 	for p.numbers()["push_lag_seconds"] > 2 {
-		// A failed attempt is followed by a pause of up to 45 s.
+		// After a failed attempt the pusher pauses up to 45 s.
 		if time.Since(back) > 2*catchUp {
 			t.Fatalf("%s to %s does not catch up", p.job.name, p.server.name)
 		}

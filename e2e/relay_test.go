@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A relay forwards TCP connections between a scraper and a service. Of every fifth request on all connections it keeps
-// the response: the service sees that all of it has arrived, and the scrape times out. When the scraper has closed such
-// a connection, the relay closes the one to the service some time later.
+// A relay forwards TCP connections between a scraper and a service. It withholds the response of every fifth request,
+// counted over all connections: the service sees that the whole response has arrived, and the scrape times out. After
+// the scraper has closed such a connection, the relay closes the connection to the service some time later.
 type relay struct {
 	addr     string // of the service
 	late     time.Duration
-	clear    atomic.Bool // forwards everything from now on
+	clear    atomic.Bool // forward everything from now on
 	requests atomic.Int64
-	kept     atomic.Int64 // responses
+	kept     atomic.Int64 // withheld responses
 }
 
 // startRelay starts a relay that listens until the test ends.
@@ -52,7 +52,7 @@ func (x *relay) forward(scraper net.Conn) {
 				return
 			}
 			if !keeps.Load() {
-				_, _ = scraper.Write(buf[:n]) // the scraper may be gone
+				_, _ = scraper.Write(buf[:n]) // the scraper may have disconnected
 			}
 		}
 	}()

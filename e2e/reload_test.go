@@ -12,8 +12,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// TestReload gives a target another label, four times. Every second is in the database under one of the labels, but those of the
-// last response before a reload are under both in a Prometheus 2, which closes its connections then.
+// TestReload changes a label of a target four times. Every second is in the database under one of the labels. Only the
+// seconds of the last response before a reload are under both labels in a Prometheus 2, which closes its connections on
+// a reload.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	p := newPaced(t, time.Now(), []string{"r0000"}, collector.Options{})
@@ -79,7 +80,7 @@ func TestReload(t *testing.T) {
 				t.Errorf("%s: second %d is missing", s.name, second)
 			}
 		}
-		failed := 0 // scrapes, as on a busy machine, after which seconds are sent again, too
+		failed := 0 // failed scrapes (busy machine) also resend seconds
 		for _, x := range s.query(t, `up[10m]`) {
 			for _, v := range x.Values {
 				if v.value == 0 {

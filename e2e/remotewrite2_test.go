@@ -11,9 +11,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// TestRemoteWrite2 pushes by remote write 2.0 to a Prometheus that reads it and makes labels from the metadata, and to
-// two servers that read version 1.0 only and respond 2xx to both. Each server has every second once, and the counters.
-// Only the first request of the two is sent again.
+// TestRemoteWrite2 pushes by remote write 2.0 to a Prometheus that reads it and creates labels from the metadata, and
+// to two servers that read version 1.0 only and respond 2xx to both versions. Each server has every second once, and
+// the counters. Only the first request to each of these two servers is sent again.
 func TestRemoteWrite2(t *testing.T) {
 	t.Parallel()
 	const length = 15
@@ -104,7 +104,7 @@ func TestRemoteWrite2(t *testing.T) {
 	}
 }
 
-// checkTypes compares the labels that a Prometheus made from the metadata.
+// checkTypes compares the labels that a Prometheus created from the metadata.
 func checkTypes(t *testing.T, s *server) {
 	t.Helper()
 	for metric, want := range map[string]string{

@@ -19,7 +19,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// What a real access log has in it, as the tools say that everybody has. Each prints a count and what it is of.
+// Contents of a real access log, computed with standard Unix tools. Each command prints lines of a count and the
+// counted item.
 const (
 	realLog = "testdata/apache_access.log.gz"
 
@@ -30,8 +31,9 @@ const (
 		sed 's|\([0-9]*\)/May/\(2015\):|\2-05-\1 |' | sort -k1,1rn -k2 | sed -n 1p`
 	countFailures = `zcat "$1" | awk -F'"' '$3 ~ /^ 5/' | awk '{ print substr($4, 2) }' | sort | uniq -c`
 
-	// The requests whose targets are not escaped, for which awk has no word; and of those the resources: what identifies a
-	// single thing is :id, and what was not yet answered with success is unmatched.
+	// The requests without escapes in their targets, because awk cannot decode them, and the resources of these
+	// requests. A segment that identifies a single thing is :id. A name is unmatched until its first successful
+	// response.
 	plainLines     = `zcat "$1" | awk -F'"' '$2 !~ /%/'`
 	countResources = plainLines + ` | awk -F'"' '{ print $2 $3 }' | awk '{
 		sub(/\?.*/, "", $2)
@@ -55,8 +57,8 @@ const (
 	}'`
 )
 
-// TestReplay replays a real access log, and compares the report and the metric log with what zcat, awk, sort and uniq
-// say.
+// TestReplay replays a real access log, and compares the report and the metric log with the output of zcat, awk, sort
+// and uniq.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	binary := buildWindowstat(t)
@@ -91,7 +93,7 @@ func TestReplay(t *testing.T) {
 	compareCounts(t, "calls", passed, counts(t, countSeconds))
 	compareCounts(t, "exceptions", failed, counts(t, countFailures))
 
-	// The summary has the first of the seconds with the most calls.
+	// The summary shows the first of the seconds with the most calls.
 	most := strings.Fields(shell(t, countPeak, realLog))
 	for line := range strings.Lines(printed) {
 		if total, ok := strings.CutSuffix(line, collector.InboundTotal+"\n"); ok {
@@ -108,7 +110,7 @@ func TestReplay(t *testing.T) {
 	t.Logf("%s lines, %d rows, %d seconds with calls, the peak is %v", lines, len(rows), len(passed), most)
 }
 
-// TestReplayResources replays lines from a file, and compares the resources with what awk says.
+// TestReplayResources replays lines from a file, and compares the resources with the output of awk.
 func TestReplayResources(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -124,7 +126,7 @@ func TestReplayResources(t *testing.T) {
 	t.Logf("%d resources", len(passed))
 }
 
-// shell runs a command with arguments, and returns what it prints.
+// shell runs a command with arguments, and returns its output.
 func shell(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	out, err := output(t.Context(), ".", append([]string{"bash", "-o", "pipefail", "-c", script, "bash"}, args...)...)
@@ -134,7 +136,7 @@ func shell(t *testing.T, script string, args ...string) string {
 	return string(out)
 }
 
-// counts is what a command prints about the log that ends in uniq -c.
+// counts returns the counts that a command ending in uniq -c prints about the log.
 func counts(t *testing.T, script string) map[string]int {
 	t.Helper()
 	all := map[string]int{}
@@ -152,7 +154,7 @@ func counts(t *testing.T, script string) map[string]int {
 	return all
 }
 
-// reported is the number in front of what a report says.
+// reported returns the number before a text of the report.
 func reported(report, what string) string {
 	for line := range strings.Lines(report) {
 		if n, ok := strings.CutSuffix(line, what+"\n"); ok {
@@ -196,8 +198,8 @@ func rowsIn(t *testing.T, dir string) []metriclog.Row {
 	return rows
 }
 
-// TestReplayFollow kills a process that follows a log, again and again, and starts another; in the end the metric log
-// has each line once, in its seconds.
+// TestReplayFollow repeatedly kills a process that follows a log, and starts another. In the end the metric log has
+// each line once, in its second.
 func TestReplayFollow(t *testing.T) {
 	t.Parallel()
 	binary, dir := buildWindowstat(t), t.TempDir()
@@ -225,13 +227,13 @@ func TestReplayFollow(t *testing.T) {
 		}
 	}
 	process := prepare()
-	startReady(t, process, saysReady(pages)) // it begins at the end of the log
+	startReady(t, process, saysReady(pages)) // the first process begins at the end of the log
 	for len(rowsIn(t, logs)) == 0 {
-		serve(time.Second) // and one that follows goes on where the metric log ends, if there is one
+		serve(time.Second) // later ones continue after the metric log
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM} {
 		serve(rand.N(5 * time.Second))
-		// Before it is ready it may not know yet what SIGTERM means.
+		// Before the process is ready it may not handle SIGTERM yet.
 		for deadline := time.Now().Add(catchUp); signal == syscall.SIGTERM && saysReady(pages)() != nil && time.Now().Before(deadline); {
 			serve(20 * time.Millisecond)
 		}
@@ -277,13 +279,13 @@ func TestReplayFollow(t *testing.T) {
 	t.Logf("%d seconds with calls", len(completed))
 }
 
-// TestReplayDiskFull runs out of room in the middle. What is there then is the beginning of the whole, in whole seconds,
-// and nothing more can be added to it by mistake.
+// TestReplayDiskFull fills the disk in the middle of a replay. The files then contain the beginning of the whole
+// result, in whole seconds, and a later replay cannot add anything to them by mistake.
 func TestReplayDiskFull(t *testing.T) {
 	t.Parallel()
 	binary, whole, part := buildWindowstat(t), t.TempDir(), t.TempDir()
 	shell(t, `"$2" replay --metric-log.dir="$3" "$1"`, realLog, binary, whole)
-	// No file may have more than so many KiB; the log has one for each day.
+	// Limit the size of each file in KiB; the log has a file for each day.
 	_, err := output(t.Context(), ".", "bash", "-c", `ulimit -f 240; exec "$2" replay --metric-log.dir="$3" "$1"`, "bash", realLog, binary, part)
 	if err == nil || !strings.Contains(err.Error(), "exit status 1") || strings.Count(err.Error(), "file too large") != 1 {
 		t.Fatalf("error: %v", err)

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// What a replay may hold at most, however much it reads.
+// Limit on the memory of a replay, regardless of the size of its input.
 const replayPeakMB = 350
 
-// TestReplayMemory pipes a log of 100,000 paths into a replay, and looks at the most that it has held
-// so far at each GB: 500 MB of it, or WINDOWSTAT_E2E_REPLAY_GB.
+// TestReplayMemory pipes a log of 100,000 paths into a replay, and checks its peak memory after each GB. It reads 500
+// MB, or WINDOWSTAT_E2E_REPLAY_GB.
 func TestReplayMemory(t *testing.T) {
 	t.Parallel()
 	size, step := int64(500e6), int64(100e6)
@@ -38,7 +38,7 @@ func TestReplayMemory(t *testing.T) {
 	written := make(chan int64, 1)
 	go func() { written <- writeLog(in, size) }()
 
-	// How much it has read by then, and the most that it has held.
+	// Bytes read so far, and peak memory.
 	type sample struct{ read, peak int64 }
 	var samples []sample
 	proc := fmt.Sprintf("/proc/%d/", c.Process.Pid)
@@ -74,7 +74,7 @@ func TestReplayMemory(t *testing.T) {
 	}
 }
 
-// procField is a number in a file of the system about a process; 0 if it has ended.
+// procField returns a number from a file of the system about a process, or 0 if the process has ended.
 func procField(path, name string) (n int64) {
 	b, _ := os.ReadFile(filepath.Clean(path))
 	for line := range strings.Lines(string(b)) {
@@ -85,7 +85,7 @@ func procField(path, name string) (n int64) {
 	return n
 }
 
-// writeLog writes lines of 100,000 paths, a thousand in each second, and returns how many.
+// writeLog writes lines of 100,000 paths, a thousand in each second, and returns the number of lines.
 func writeLog(to io.WriteCloser, size int64) (lines int64) {
 	const letters = "bcdfghjklmnpqrstvwxyz"
 	w := bufio.NewWriterSize(to, 1<<20)
@@ -115,7 +115,7 @@ func writeLog(to io.WriteCloser, size int64) (lines int64) {
 		}
 		written += int64(k)
 	}
-	_ = w.Flush() // what was not written is missing in the count of lines
+	_ = w.Flush() // the count of lines reveals missing ones
 	_ = to.Close()
 	return lines
 }

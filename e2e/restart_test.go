@@ -13,11 +13,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// restartPause is how long the service is gone the second time.
+// restartPause is the time without a service at the second restart.
 const restartPause = 7 * time.Second
 
-// TestRestart kills a service under load: once it is started again at once, and once after a while. In the end the
-// servers have every row of the metric log exactly once, and nothing else, as far as something happened.
+// TestRestart kills a service under load and starts it again: once immediately, and once after a pause. In the end the
+// servers have every row of the metric log exactly once, and nothing else, as far as the rows are not idle.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	c := &child{dir: t.TempDir(), addr: freeAddress(t)}
@@ -32,7 +32,7 @@ func TestRestart(t *testing.T) {
 	servers := []*server{
 		prepareServer(t, "prometheus-3", prometheus3, jobs...), prepareServer(t, "prometheus-2", prometheus2, jobs...), prepareServer(t, "victoria", victoria, jobs...),
 	}
-	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // of what is sent twice
+	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // for samples that are sent twice
 	for _, s := range servers {
 		s.start(t)
 	}
@@ -62,7 +62,7 @@ func TestRestart(t *testing.T) {
 				}
 			}
 			t.Logf("%d samples", samples)
-			// What is sent again and was there after all is refused by a Prometheus.
+			// A Prometheus refuses resent samples that it already has.
 			if n, most := refused(t, s), resent*float64(len(habits())*secondMetrics()); n > most {
 				t.Errorf("%s refused %v samples; with %v seconds that were sent again it should be at most %v", s.name, n, resent, most)
 			}
@@ -77,7 +77,8 @@ func checkLogged(t *testing.T, s *server, j job, f field, rows []metriclog.Row, 
 	return checkRows(t, s, fmt.Sprintf(`%s{job=%q}[10m]`, f.metric, j.name), f, rows, end)
 }
 
-// checkRows compares what a range selector selects of a metric with rows of logs: of several, with their sum.
+// checkRows compares the samples that a range selector selects of a metric with rows of logs. With several logs it uses
+// the sum of their rows.
 func checkRows(t *testing.T, s *server, selector string, f field, rows []metriclog.Row, end int64) int {
 	t.Helper()
 	n, wrong := eventually(t, s, selector, end, func() values {
@@ -88,8 +89,8 @@ func checkRows(t *testing.T, s *server, selector string, f field, rows []metricl
 			}
 			want[row.Resource][row.Start.Unix()] += float64(f.of(row))
 		}
-		// The log has no row of an idle second. The page has a sample of it, which is zero, but not of the time when there was
-		// no process.
+		// The log has no row for an idle second. The page has a zero sample for it, but no sample for the time without
+		// a process.
 		for _, x := range s.query(t, selector) {
 			for _, v := range x.Values {
 				if seconds := want[x.Metric["resource"]]; seconds != nil && v.value == 0 && v.at/1000 < end {
@@ -105,7 +106,8 @@ func checkRows(t *testing.T, s *server, selector string, f field, rows []metricl
 	return n
 }
 
-// awaitLogged waits until the metric log has the second end, or a later one: then it has all before it. Something is called in each second.
+// awaitLogged waits until the metric log has the second end or a later one, and therefore everything before it. The
+// test makes a call in each second.
 func (c *child) awaitLogged(t *testing.T, end int64) {
 	t.Helper()
 	for deadline := time.Now().Add(catchUp); ; time.Sleep(50 * time.Millisecond) {
@@ -119,7 +121,7 @@ func (c *child) awaitLogged(t *testing.T, end int64) {
 	}
 }
 
-// logged is what the metric log has of the resources.
+// logged returns the rows of the resources in the metric log.
 func (c *child) logged() ([]metriclog.Row, error) {
 	files, err := filepath.Glob(filepath.Join(c.dir, "e2e-metrics.log.*"))
 	if err != nil {
@@ -128,7 +130,8 @@ func (c *child) logged() ([]metriclog.Row, error) {
 	return readLog(slices.DeleteFunc(files, func(path string) bool { return strings.HasSuffix(path, ".idx") }))
 }
 
-// rows is what the metric log has of the resources before a second: of so many seconds at least.
+// rows returns the rows of the resources in the metric log before a second. It requires at least the given number of
+// seconds.
 func (c *child) rows(t *testing.T, end int64, least int) []metriclog.Row {
 	t.Helper()
 	all, err := c.logged()
@@ -150,7 +153,7 @@ func (c *child) rows(t *testing.T, end int64, least int) []metriclog.Row {
 	return rows
 }
 
-// resent is how many seconds the process has sent again, to all readers.
+// resent returns the number of seconds that the process has sent again, to all scrapers.
 func (c *child) resent(t *testing.T) (sum float64) {
 	t.Helper()
 	r, err := http.Get("http://" + c.addr + metricsPath)

@@ -23,8 +23,8 @@ var (
 // debianLibraries is Debian's directory of shared libraries.
 var debianLibraries = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
 
-// TestRotation has logrotate rotate a log ten times that gets 1,000 lines a second, in each of its ways and in both by turns.
-// All lines that are anywhere in a file afterwards are counted, and with create these are all.
+// TestRotation has logrotate rotate a log that gets 1,000 lines a second ten times, in each of its ways and in both by
+// turns. All lines that are in any file afterwards are counted. With create, these are all lines of the log.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	binary, rotator, preload := buildWindowstat(t), logrotate.path(t), libpopt.path(t)
@@ -41,7 +41,7 @@ func TestRotation(t *testing.T) {
 				"--web.listen-address="+pages, path)
 			follower.Stdout = &printed
 			f := appendable(t, path)
-			startReady(t, follower, saysReady(pages)) // it reads from the end on
+			startReady(t, follower, saysReady(pages)) // the follower begins at the end of the log
 			written := 0
 			serve := func(lines int) {
 				for range lines {
@@ -52,8 +52,8 @@ func TestRotation(t *testing.T) {
 				}
 			}
 			truncated := 0
-			// noticed reports whether the follower has seen all rotations so far. Of a file that comes and goes while it stands still it would
-			// never know.
+			// noticed reports whether the follower has observed all rotations so far. A stopped follower would never
+			// detect a file that is created and removed during its pause.
 			noticed := func() bool {
 				now, err := os.Stat(path)
 				files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", follower.Process.Pid))
@@ -93,7 +93,7 @@ func TestRotation(t *testing.T) {
 						serve(1)
 					}
 				}
-				serve(20) // to the old file, where there is a new one
+				serve(20) // to the old file after create
 				if way == "create" {
 					f = appendable(t, path)
 				} else {
@@ -120,7 +120,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// replayCount is how much a replay has counted so far, whatever the labels.
+// replayCount returns the number of lines that a replay has counted so far, over all labels.
 func replayCount(t *testing.T, pages, metric string) (n int) {
 	t.Helper()
 	for series, value := range parsePage([]byte(body(t, "http://"+pages+metricsPath))) {

@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// rotating is a log that is rotated in one way, and what writes it.
+// rotating is a log with one kind of rotation, and its writer.
 type rotating struct {
 	dir    string
 	open   string // the path that the server writes to
@@ -28,7 +28,8 @@ type rotating struct {
 	errs   []error
 }
 
-// rotationWays are how logs are rotated. Each makes what is at first, and returns what rotates it.
+// rotationWays holds the kinds of log rotation. Each function creates the initial files, and returns a function that
+// rotates them.
 var rotationWays = []struct {
 	name  string
 	begin func(l *rotating) (follow string, rotate func())
@@ -56,7 +57,8 @@ var rotationWays = []struct {
 		return l.open, func() { l.pack(l.moveTo(filepath.Dir(l.open))); l.reopen() }
 	}},
 	{"container runtime", func(l *rotating) (string, func()) {
-		// The kubelet moves and packs the file to which the link leads; with each start of the container it leads to another one.
+		// The kubelet moves and compresses the file behind the symbolic link. Each start of the container points the
+		// link to another file.
 		link, pod := filepath.Join(l.dir, "shop.log"), filepath.Join(l.dir, "pods", "shop")
 		l.open, l.prefix = filepath.Join(pod, "0.log"), "2026-11-22T10:00:02.123456789Z stdout F "
 		l.do(os.MkdirAll(pod, 0o755), os.Symlink(l.open, link))
@@ -114,8 +116,8 @@ func (l *rotating) serve(lines int) {
 	}
 }
 
-// TestRotationMatrix rotates logs twice in each way while what follows them runs, is stopped, or was killed: all lines that were
-// written are counted, once.
+// TestRotationMatrix rotates logs twice in each way while their follower runs, is stopped, or was killed. All written
+// lines are counted, once.
 func TestRotationMatrix(t *testing.T) {
 	t.Parallel()
 	binary := buildWindowstat(t)
@@ -160,7 +162,7 @@ func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) 
 	}
 	process := start()
 	deadline := time.Now().Add(2 * catchUp)
-	for ready := saysReady(pages); ; time.Sleep(20 * time.Millisecond) { // it reads from the end on
+	for ready := saysReady(pages); ; time.Sleep(20 * time.Millisecond) { // the follower begins at the end
 		if err := ready(); err == nil {
 			break
 		} else if time.Now().After(deadline) {
@@ -195,7 +197,7 @@ func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) 
 	before := l.lines
 	rotate()
 	l.serve(300)
-	if state == "running" { // or it would know nothing of a file that came and went while it stood still
+	if state == "running" { // a stopped one misses short-lived files
 		await(before + 1)
 	}
 	rotate()
@@ -214,7 +216,7 @@ func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) 
 	return counted, l.lines, err
 }
 
-// begun reports whether a metric log has something: one that is followed goes on there.
+// begun reports whether a metric log has rows. A follower continues after them.
 func begun(logs string) bool {
 	files, _ := filepath.Glob(filepath.Join(logs, "*.log.*"))
 	return slices.ContainsFunc(files, func(f string) bool {

@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	ruleTargets = 4 // which are scraped at different moments
+	ruleTargets = 4 // scraped at different times
 	ruleSeconds = 95
-	ruleLeast   = 3 // values
+	ruleLeast   = 3 // minimum number of values
 )
 
-// TestRecordedPeaks has servers that scrape every 15 seconds evaluate the recording rule of the documentation. Each value that
-// it records is the busiest second of the fleet in a quarter of a minute, though the newest seconds have not arrived.
+// TestRecordedPeaks has servers that scrape every 15 seconds evaluate the recording rule of the documentation. Each
+// recorded value is the busiest second of the fleet in a quarter of a minute, although the newest seconds have not
+// arrived.
 func TestRecordedPeaks(t *testing.T) {
 	t.Parallel()
 	p := newPaced(t, time.Now(), []string{"checkout"}, collector.Options{})
-	p.calls = func(_ int, second int64) count { return count{pass: 1 + int(second*second*31%401)} } // no two quarters are alike
+	p.calls = func(_ int, second int64) count { return count{pass: 1 + int(second*second*31%401)} } // all quarters differ
 	fleet := func(second int64) float64 { return ruleTargets * float64(p.calls(0, second).pass) }
 	read := job{name: "fleet", path: secondsPath, interval: 15 * time.Second}
 	for range ruleTargets {
@@ -46,11 +47,12 @@ func TestRecordedPeaks(t *testing.T) {
 		s.start(t)
 		servers = append(servers, s)
 	}
-	begin := time.Now().Unix() // as late as the servers
+	begin := time.Now().Unix() // as delayed as the servers
 	p.second = begin
 	p.clock.set(middle(begin))
 	sealed := map[int64]time.Time{}
-	// recorded are the values of a server of which all seconds had arrived when they were recorded, and how many there are beside them.
+	// recorded returns the values of a server that were recorded after all their seconds had arrived, and the number of
+	// the other values.
 	recorded := func(s *server) (values map[int64]float64, early int) {
 		values = map[int64]float64{}
 		scrapes := s.scrapes(t, "fleet")
@@ -100,10 +102,10 @@ func TestRecordedPeaks(t *testing.T) {
 	}
 }
 
-// A scrape is one that succeeded.
+// A scrape is a successful scrape.
 type scrape struct{ begin, end time.Time }
 
-// scrapes are those of a job in the last five minutes, by target.
+// scrapes returns the scrapes of a job in the last five minutes, by target.
 func (s *server) scrapes(t *testing.T, job string) map[string][]scrape {
 	t.Helper()
 	took := map[string]map[int64]float64{}
@@ -127,8 +129,8 @@ func (s *server) scrapes(t *testing.T, job string) map[string][]scrape {
 	return all
 }
 
-// arrived reports whether each target was scraped after one moment and before another. A server notes a scrape as some milliseconds earlier
-// or later than it was, and stores it when it has ended.
+// arrived reports whether each target was scraped after one time and before another. A server records the time of a
+// scrape some milliseconds too early or too late, and stores the scrape at its end.
 func arrived(scrapes map[string][]scrape, targets []string, after, before time.Time) bool {
 	const near = 100 * time.Millisecond
 	return !slices.ContainsFunc(targets, func(target string) bool {

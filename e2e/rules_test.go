@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRules has both majors of Prometheus run the unit tests of the rules: a range at whole seconds has one sample more in the older
-// one.
+// TestRules has both majors of Prometheus run the unit tests of the rules. A range that begins at a whole second has
+// one more sample in the older one.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	const dir = "../dashboards/rules"
@@ -22,9 +22,9 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestOfLimit has promtool ask what the dashboard shows of a limit that is lowered just after a peak, below it, and raised just before a
-// higher one; /metrics is scraped every 15 seconds, and knows it later. Neither peak is above its limit: the first comes to 80%
-// of it, the second to 75%.
+// TestOfLimit evaluates the dashboard's expressions for a limit with promtool. The limit is lowered just after a peak,
+// to a value below the peak, and raised just before a higher peak. /metrics is scraped every 15 seconds, and shows the
+// change later. Neither peak exceeds its limit: the first reaches 80 % of it, the second 75 %.
 func TestOfLimit(t *testing.T) {
 	t.Parallel()
 	const labels = `{job="shop",instance="a",resource="checkout",cluster="",namespace=""}`

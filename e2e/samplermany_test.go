@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// childCrowd tells the test's executable that it is the process of TestSamplerTruthOfMany.
+// childCrowd marks the test's executable as the process of TestSamplerTruthOfMany.
 const childCrowd = "WINDOWSTAT_E2E_CROWD"
 
 // TestSamplerTruthOfMany is TestSamplerTruth with 50,000 further series, in a process that has one processor and a busy loop.

@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// knowing is a service that counts with client_golang, has every trouble that its metrics may have, and knows what it counted in
+// knowing is a service that counts with client_golang, has every kind of faulty metric, and keeps the true counts of
 // each second.
 type knowing struct {
 	now    func() time.Time
@@ -19,7 +19,7 @@ type knowing struct {
 	mu     sync.Mutex
 	truth  map[string]values // by metric
 	consts map[string]float64
-	shown  map[string]bool // of the constant metrics
+	shown  map[string]bool // state of the constant metrics
 
 	orders, hidden, slow *prometheus.CounterVec
 	durations            *prometheus.HistogramVec
@@ -56,7 +56,8 @@ func newKnowing(now func() time.Time, crowd int) *knowing {
 // Describe implements [prometheus.Collector].
 func (*knowing) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements [prometheus.Collector]. The metrics are constant: those called old are from an hour ago, the others do not say.
+// Collect implements [prometheus.Collector]. The metrics are constant. The old metrics have a creation time of an hour
+// ago, and the others have none.
 func (k *knowing) Collect(to chan<- prometheus.Metric) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,7 +75,7 @@ func (k *knowing) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// troubles are the seconds whose gathering of the third registry is none.
+// troubles holds the seconds in which gathering the third registry fails.
 var troubles = map[int64]string{8: "fails", 16: "is slow", 24: "takes more than a second", 30: "panics", 35: "is empty"}
 
 // troubled gathers the third registry.
@@ -99,7 +100,7 @@ func (k *knowing) gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{prometheus.Gatherers{k.registries[0], k.registries[1]}, prometheus.GathererFunc(k.troubled), k.registries[3]}
 }
 
-// is notes what was counted in a second.
+// is records the counts of a second.
 func (k *knowing) is(metric, resource string, second int64, n float64) float64 {
 	if k.truth[metric] == nil {
 		k.truth[metric] = values{}
@@ -111,7 +112,7 @@ func (k *knowing) is(metric, resource string, second int64, n float64) float64 {
 	return n
 }
 
-// live is what happens in a second, and, in one that takes long, what happens there again.
+// live makes the calls of a second. In a long second, it makes the calls again.
 func (k *knowing) live(second int64, again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -142,7 +143,7 @@ func (k *knowing) live(second int64, again bool) {
 		k.is("truth_seconds_count", fmt.Sprint("new ", i), second, 100)
 		k.is("truth_seconds_sum", fmt.Sprint("new ", i), second, 50)
 	}
-	if i%7 == 3 { // with more than it had, and with less
+	if i%7 == 3 { // with a higher value than before, and a lower one
 		k.orders.DeleteLabelValues("anew")
 		add(k.orders, "truth_orders_total", "anew", 1000*float64(i%2)+n)
 	} else {
@@ -153,7 +154,7 @@ func (k *knowing) live(second int64, again bool) {
 		k.registries[0].Unregister(k.hidden)
 		add(k.hidden, "truth_hidden_total", fmt.Sprint("new ", i), 400)
 	case 6:
-		_ = k.registries[0].Register(k.hidden) // it is there if the seconds before were skipped
+		_ = k.registries[0].Register(k.hidden) // already registered if the seconds before were skipped
 	}
 	add(k.hidden, "truth_hidden_total", "steady", n)
 
