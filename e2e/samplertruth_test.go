@@ -75,7 +75,7 @@ func (k *knowing) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// troubles holds the seconds in which gathering the third registry fails.
+// troubles holds the seconds in which the third registry misbehaves, and how.
 var troubles = map[int64]string{8: "fails", 16: "is slow", 24: "takes more than a second", 30: "panics", 35: "is empty"}
 
 // troubled gathers the third registry.

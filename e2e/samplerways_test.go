@@ -17,17 +17,18 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// A watch is how long a service that knows its truth is watched, and under what.
+// A watch configures a test with a service that keeps its true counts: its duration and its conditions.
 type watch struct {
 	seconds  int
-	crowd    int                   // series, beside the others
-	steps    map[int]time.Duration // of the clock, after so many seconds
+	crowd    int                   // number of additional series
+	steps    map[int]time.Duration // steps of the clock, by the second before each
 	programs []program
 	busy     bool // one processor, and a busy loop
 }
 
-// TestSamplerTruth has a service that knows its truth scraped, by the front door and by the one line, and push in both formats. Each
-// cell in each database is right, or absent and counted; none is made up.
+// TestSamplerTruth has servers scrape a service that keeps its true counts, through package exporter and through the
+// one-line setup. The service also pushes in both formats. Each cell in each database is right, or absent and counted;
+// no cell is invented.
 func TestSamplerTruth(t *testing.T) {
 	t.Parallel()
 	missed := watch{seconds: 42, programs: []program{prometheus3, prometheus2, victoria}}.run(t)
@@ -36,7 +37,8 @@ func TestSamplerTruth(t *testing.T) {
 	}
 }
 
-// TestSamplerTruthOfSteps is TestSamplerTruth under a clock that is set forward, and back: seconds are skipped, and one takes long.
+// TestSamplerTruthOfSteps is TestSamplerTruth with a clock that steps forward and back: seconds are skipped, and one
+// second is long.
 func TestSamplerTruthOfSteps(t *testing.T) {
 	t.Parallel()
 	watch{
@@ -45,17 +47,17 @@ func TestSamplerTruthOfSteps(t *testing.T) {
 	}.run(t)
 }
 
-// A samplerWay is how servers get what one Sampler has.
+// A samplerWay is a route from one Sampler to the servers.
 type samplerWay struct {
 	job  string
-	only *server // that has it; all if nil
+	only *server // the server that uses the route; all if nil
 	page http.Handler
-	self string // the path of the page that has its counters
+	self string // path of the page with its counters
 
-	missed, unplaced float64 // until the service had lived
+	missed, unplaced float64 // counts when the service ended
 }
 
-// count reads what the Sampler has counted.
+// count reads the counters of the Sampler.
 func (w *samplerWay) count() {
 	answer := httptest.NewRecorder()
 	w.page.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, w.self+"?metric=persecond_truth_length", nil))
@@ -64,7 +66,7 @@ func (w *samplerWay) count() {
 	w.unplaced = found["windowstat_sampler_unplaced_increases_total"]
 }
 
-// run returns how many seconds were missed on the way by the front door.
+// run returns the number of seconds that package exporter's Sampler missed.
 func (w watch) run(t *testing.T) (missed float64) {
 	t.Helper()
 	var step atomic.Int64
@@ -134,7 +136,7 @@ func (w watch) run(t *testing.T) (missed float64) {
 	return ways[0].missed
 }
 
-// occupy leaves the process one processor, which is busy four seconds of eight, until it relaxes.
+// occupy leaves the process one processor, which is busy four seconds of eight, until the load ends.
 func occupy() (relax func()) {
 	before := runtime.GOMAXPROCS(1)
 	var relaxed atomic.Bool
@@ -151,16 +153,16 @@ func occupy() (relax func()) {
 	}
 }
 
-// live has the service live, each time when more than half a second of its clock is over. It returns the second after the last one, and the
-// seconds of which it is not known whether the load was in them. A process that was busy lives on until a second was
-// sampled in whole.
+// live runs the service, each time after more than half of a second of its clock. It returns the second after the last
+// one, and the seconds that may or may not contain their load. After a busy time the process continues until a whole
+// second was sampled.
 func (w watch) live(k *knowing, c *collector.Collector, step *atomic.Int64, ways []*samplerWay) (end int64, disturbed map[int64]bool) {
 	open := func() int64 {
 		line := c.Timeline()
 		name, _ := line.WallTime(line.At(line.Now()).Index)
 		return name.Unix()
 	}
-	const begins, ends = 600 * time.Millisecond, 950 * time.Millisecond // in a second
+	const begins, ends = 600 * time.Millisecond, 950 * time.Millisecond // offsets in a second
 	into := func() time.Duration { return time.Duration(k.now().Nanosecond()) }
 	disturbed = map[int64]bool{}
 	wait := func() {
@@ -180,7 +182,7 @@ func (w watch) live(k *knowing, c *collector.Collector, step *atomic.Int64, ways
 	for n := 1; n <= w.seconds || w.busy && !whole && n < 2*w.seconds; n++ {
 		wait()
 		second := open()
-		for skipped := end; n > 1 && skipped < second; skipped++ { // a gauge stays what it is
+		for skipped := end; n > 1 && skipped < second; skipped++ { // a gauge keeps its value
 			k.is("truth_length", "", skipped, k.truth["truth_length"][""][end-1])
 		}
 		k.live(second, second < end)
@@ -204,15 +206,16 @@ func (w watch) live(k *knowing, c *collector.Collector, step *atomic.Int64, ways
 	return end, disturbed
 }
 
-// sources are the registries that the metrics are in. The first metric of each has a counter that counts in each second.
+// sources lists the registries with their metrics. The first metric of each registry has a counter that counts in each
+// second.
 var sources = [][]string{
 	{"truth_orders_total", "truth_hidden_total", "truth_seconds_count", "truth_seconds_sum", "truth_length"},
 	{"truth_sent_total", "truth_reset_total", "truth_backend_total", "truth_old_total"},
 	{"truth_slow_total"},
 }
 
-// check compares what a database has with the truth. What is absent is counted: the seconds in which a source has no increases, and
-// of other series an increase for each time that they are away, when they are back.
+// check compares a database with the truth. The Sampler must have counted all absent values: the seconds without
+// increases of a source, and, for other series, one increase per absence when the series returns.
 func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, disturbed map[int64]bool) {
 	t.Helper()
 	right, absent, wrong, missing, away := 0, 0, 0, 0, 0
@@ -251,7 +254,7 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 				}
 			}
 			for resource, counted := range want {
-				is, explained := false, false // away
+				is, explained := false, false // is: the series is absent
 				for second := k.begin; second < end; second++ {
 					if _, ok := seen[resource][second]; ok {
 						if is && !explained {
@@ -269,7 +272,7 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 			}
 		}
 		for second := range lost {
-			if troubles[second-k.begin] != "is empty" || metrics[0] != "truth_slow_total" { // then it is away
+			if troubles[second-k.begin] != "is empty" || metrics[0] != "truth_slow_total" { // an empty source counts as an absent series
 				missing++
 			}
 		}
@@ -280,7 +283,7 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 	}
 	t.Logf("%d cells are right, %d absent, %d wrong; %d seconds of %v missed, %d times away of %v increases unplaced, %d seconds of load late",
 		right, absent, wrong, missing, way.missed, away, way.unplaced, len(disturbed))
-	if float64(missing+away) > way.missed+way.unplaced { // the first second of a source that had nothing is unplaced
+	if float64(missing+away) > way.missed+way.unplaced { // the first second of a source without values is unplaced
 		t.Errorf("more is absent than was counted")
 	}
 	if right < 100 {
@@ -288,7 +291,7 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 	}
 }
 
-// checkCrowd has the database count the series by their values in each second.
+// checkCrowd has the database count the additional series by their values in each second.
 func (k *knowing) checkCrowd(t *testing.T, s *server, way *samplerWay, end int64, disturbed map[int64]bool) (right, missing, away, wrong int) {
 	t.Helper()
 	n := map[int64]int{}

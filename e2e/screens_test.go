@@ -17,21 +17,21 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// screensFor says how long [TestScreens] calls, if not for as long as its story takes once.
+// screensFor sets the duration of the calls of [TestScreens], if it differs from one run of its story.
 const (
 	screensFor   = "WINDOWSTAT_E2E_SCREENS"
 	screensStory = 75 * time.Second
 )
 
-// A did is what a resource, or the total, which has no name, did in a second.
+// A did holds the events of a second of a resource, or of the total, whose name is empty.
 type did struct {
 	pass, block, complete, exception int64
 	rts                              []time.Duration
 	spent                            time.Duration // by all calls in the second
-	inFlight                         int64         // in the end
+	inFlight                         int64         // at the end of the second
 }
 
-// A story is a service that is called under a clock of its own, and what it did.
+// A story is a service whose calls run under a separate clock, and the record of its events.
 type story struct {
 	*paced
 	begin int64
@@ -41,10 +41,10 @@ type story struct {
 	in    map[string]int64 // in flight
 	by    map[string]int64 // passes of order by origin
 	calls int
-	told  map[int64]time.Time // when a second was told, by the clock of the servers
+	told  map[int64]time.Time // when a second's calls were made, by the servers' clock
 }
 
-// A told is a call that is not over.
+// A told is a call in flight.
 type told struct {
 	*collector.Entry
 	name    string
@@ -62,7 +62,7 @@ func (s *story) at(name string, second int64) *did {
 	return s.did[name][second]
 }
 
-// each calls f for a resource, and for the total if it was called from outside.
+// each calls f for a resource, and also for the total if the call is inbound.
 func (s *story) each(name string, inbound bool, f func(name string, d *did)) {
 	now := s.clock.now().Unix()
 	f(name, s.at(name, now))
@@ -71,7 +71,7 @@ func (s *story) each(name string, inbound bool, f func(name string, d *did)) {
 	}
 }
 
-// enter begins a call, nil if it is refused.
+// enter begins a call, and returns nil if the call is refused.
 func (s *story) enter(ctx context.Context, name string, o ...collector.CallOption) (context.Context, *told) {
 	inbound := len(o) > 1 // with its origin
 	ctx, e, err := s.stats.Enter(ctx, name, o...)
@@ -108,8 +108,9 @@ func (s *story) exit(x *told, err error) {
 
 func (s *story) wait(d time.Duration) { s.clock.set(s.clock.now().Add(d)) }
 
-// tell tells a second of the story: calls with two below each, from three origins; once a minute a burst over the limit of calls in a
-// second; later many that fail, and slow ones; and a dependency that hangs, until the limit of calls in flight refuses.
+// tell makes the calls of a second of the story. Each call makes two further calls, and the callers are three origins.
+// Once a minute a burst exceeds the limit of calls in a second. Later, many calls fail or are slow, and a dependency
+// hangs until the limit of calls in flight refuses calls.
 func (s *story) tell() {
 	k := s.second - s.begin
 	within := func(from, to, fromLong, toLong int64) bool {
@@ -170,9 +171,9 @@ func (s *story) tell() {
 	s.exit(e, nil)
 }
 
-// TestScreens puts what a service knows of itself beside every view of it, second by second: the metric log, the live page, top, and the
-// expressions of the dashboards, asked of Prometheus and of VictoriaMetrics with their shipped configurations. What the alerts
-// said in that time is logged.
+// TestScreens compares the true events of a service with every view of it, second by second: the metric log, the live
+// page, top, and the expressions of the dashboards, evaluated by Prometheus and by VictoriaMetrics with their shipped
+// configurations. It logs the alerts of that time.
 func TestScreens(t *testing.T) {
 	t.Parallel()
 	length := screensStory
@@ -205,7 +206,7 @@ func TestScreens(t *testing.T) {
 	}
 	t.Logf("the service is at %s, %s at %s, %s at %s", l.Addr(), servers[0].name, servers[0].addr, servers[1].name, servers[1].addr)
 	binary := buildWindowstat(t)
-	s.begin = time.Now().Unix() + 1 // of the servers' clock, too
+	s.begin = time.Now().Unix() + 1 // the servers' clock agrees
 	sleepUntil(t.Context(), time.Unix(s.begin, 0))
 	s.second = s.begin
 	s.clock.set(middle(s.second))
@@ -219,7 +220,7 @@ func TestScreens(t *testing.T) {
 		s.told[s.second] = time.Now()
 		return s.second < s.begin+int64(length.Seconds())
 	})
-	end := s.second - 1 // its calls are known to all
+	end := s.second - 1 // all views have its calls
 	deadline := time.Now().Add(catchUp)
 	for _, server := range servers {
 		await(t, server, "windowstat_persecond_pass", end, deadline)
@@ -253,7 +254,7 @@ func TestScreens(t *testing.T) {
 	s.alerts(t, servers[0])
 }
 
-// series reads what the live page is sent of the total and of a resource.
+// series reads the values of the total and of a resource that the live page receives.
 func (v view) series(t *testing.T, page, resource string) {
 	t.Helper()
 	var m struct {
@@ -265,7 +266,7 @@ func (v view) series(t *testing.T, page, resource string) {
 	v.add(m.Columns, 0, resource, m.Resource)
 }
 
-// compare compares each view with what was done in each second.
+// compare compares each view with the events of each second.
 func (s *story) compare(t *testing.T, views map[string]view, end int64) {
 	t.Helper()
 	for name, v := range views {
@@ -312,13 +313,13 @@ func (d *did) average() float64 {
 	return sum.Seconds() / float64(len(d.rts))
 }
 
-// quantile is the response time that this share of the calls did not exceed.
+// quantile returns the response time that a share q of the calls did not exceed.
 func (d *did) quantile(q float64) float64 {
 	slices.Sort(d.rts)
 	return d.rts[max(0, int(math.Ceil(q*float64(len(d.rts))))-1)].Seconds()
 }
 
-// none is where there is nothing to show.
+// nothing is the value of a view without data.
 var nothing = math.NaN()
 
 func (d *did) share(n, of int64) float64 {
@@ -328,11 +329,11 @@ func (d *did) share(n, of int64) float64 {
 	return float64(n) / float64(of)
 }
 
-// A shown is a line of a panel and what it shows of a second, or of some seconds together.
+// A shown is a line of a panel, and its expected value for a second or for several seconds together.
 type shown struct {
 	where, legend string
 	of            func(*did) float64
-	near          float64 // relative
+	near          float64 // relative tolerance
 }
 
 var (
@@ -359,7 +360,7 @@ var (
 	failedShare  = func(d *did) float64 { return d.share(d.exception, d.complete) }
 )
 
-// inSeconds are the lines that are asked for each second.
+// inSeconds lists the lines that are queried for each second.
 var inSeconds = []shown{
 	{"overview, Peak second and average", "peak second", passes, 0},
 	{"overview, Refused: peak second and average", "peak second", refuses, 0},
@@ -385,7 +386,7 @@ var inSeconds = []shown{
 	{"resource, Busiest second by target", "{{instance}}", passes, 0},
 }
 
-// checkSeconds asks a server for each line of the dashboards in each second.
+// checkSeconds queries a server for each line of the dashboards in each second.
 func (s *story) checkSeconds(t *testing.T, server *server, end int64) {
 	t.Helper()
 	for _, x := range inSeconds {
@@ -394,7 +395,7 @@ func (s *story) checkSeconds(t *testing.T, server *server, end int64) {
 			for _, line := range server.queryRange(t, s.expression(t, x, resource), s.begin+1, end, 1) {
 				name := resource
 				if strings.HasPrefix(x.where, "overview") {
-					name = line.Metric["resource"] // none of the total
+					name = line.Metric["resource"] // the total has no resource
 				}
 				for _, v := range line.Values {
 					want := x.of(s.at(name, v.at/1000))
@@ -417,7 +418,7 @@ func (s *story) checkSeconds(t *testing.T, server *server, end int64) {
 	}
 }
 
-// expression is what a line asks, of a resource.
+// expression returns the expression of a line, for a resource.
 func (s *story) expression(t *testing.T, x shown, resource string) string {
 	t.Helper()
 	for _, target := range targetsOf(t)[x.where] {
@@ -429,8 +430,9 @@ func (s *story) expression(t *testing.T, x shown, resource string) string {
 	return ""
 }
 
-// counted is what the totals that a server has of the minute before a moment are of, from its first scrape in that minute to its last: the
-// last second, how many seconds, and how many of them pass in one of the server's. On a busy machine the story is told late.
+// counted describes the seconds that a server's totals of the minute before at cover, from its first scrape in that
+// minute to its last: the last second, the number of seconds, and the number of them per second of the server's clock.
+// On a busy machine the story is delayed.
 func (s *story) counted(t *testing.T, server *server, at int64) (last, n int64, pace float64) {
 	t.Helper()
 	first := int64(math.MaxInt64)
@@ -453,18 +455,18 @@ func (s *story) counted(t *testing.T, server *server, at int64) (last, n int64, 
 		}
 	}
 	took := end.Sub(begin).Seconds()
-	if n = last - first; took == 0 || math.Abs(float64(n)-took) < 1.5 { // it was told in time
+	if n = last - first; took == 0 || math.Abs(float64(n)-took) < 1.5 { // the story was not delayed
 		return last, n, 1
 	}
 	return last, n, float64(n) / took
 }
 
-// inRange are the figures of a minute. What comes of counters is of some scrapes, whose first and last are up to five seconds away from
-// its ends, or what the server says.
+// inRange lists the figures of a minute. Figures from counters cover several scrapes, whose first and last are up to
+// five seconds from the ends of the minute, or the scrapes that the server reports.
 var inRange = []struct {
 	shown
 	counters bool
-	most     bool // of the seconds, and not of all together
+	most     bool // the maximum of the seconds instead of their sum
 }{
 	{shown{"overview, Peak", "", passes, 0}, false, true},
 	{shown{"overview, Average", "", passes, .01}, true, false},
@@ -482,7 +484,7 @@ var inRange = []struct {
 	{shown{"resource, In flight, busiest", "", flight, 0}, false, true},
 }
 
-// together adds up seconds, which the last of them ends.
+// together adds up n seconds that end with last.
 func (s *story) together(name string, last, n int64) *did {
 	all := &did{}
 	for second := last - n + 1; second <= last; second++ {
@@ -494,7 +496,7 @@ func (s *story) together(name string, last, n int64) *did {
 	return all
 }
 
-// checkFigures asks for the figures of a minute, as of several moments.
+// checkFigures queries the figures of a minute at several times.
 func (s *story) checkFigures(t *testing.T, server *server, end int64) {
 	t.Helper()
 	for _, x := range inRange {
@@ -507,7 +509,7 @@ func (s *story) checkFigures(t *testing.T, server *server, end int64) {
 				}
 			}
 			for at := s.begin + 64; at <= end-5; at += 60 {
-				low, high, none := math.Inf(1), math.Inf(-1), false // none of what it is of
+				low, high, none := math.Inf(1), math.Inf(-1), false // none: a minute without such calls
 				to, n, pace := s.counted(t, server, at)
 				for last := min(at-7, to); last <= max(at, to); last++ {
 					for length := min(50, n); length <= max(65, n); length++ {

@@ -12,11 +12,11 @@ const (
 	loadSeconds = 80
 	stopAfter   = 20 * time.Second
 	downFor     = 40 * time.Second
-	// The jobs whose page has outages need that long to catch up.
+	// Jobs with outages need this time to catch up.
 	catchUp = time.Minute
 )
 
-// secondsJobs are the ways in which each server reads the per-second endpoint.
+// secondsJobs lists the jobs with which each server reads the per-second endpoint.
 func secondsJobs(target string) []job {
 	at := []string{target}
 	return []job{
@@ -37,21 +37,21 @@ func metricsJobs(target string) []job {
 	}
 }
 
-// sharedJob reads with a cursor that another server uses too, from another address.
+// sharedJob reads with a cursor that another server also uses, from another address.
 func sharedJob(target string) job {
 	return job{name: "shared-5s", path: secondsPath, targets: []string{target}, interval: 5 * time.Second, cursor: "shared"}
 }
 
-// A reader is a server of [TestSeconds] and what it reads.
+// A reader is a server of [TestSeconds], and its jobs.
 type reader struct {
 	*server
 	jobs []job
-	stop syscall.Signal // how it is stopped; 0 if it is not
+	stop syscall.Signal // signal that stops it; 0 if it is not stopped
 }
 
-// TestSeconds has five servers read one service at the same time: two of them are replicas that are down for a while,
-// and two use one name for their cursor. In the end each holds every second of every resource exactly once, and as it is
-// in the metric log.
+// TestSeconds has five servers read one service at the same time. Two of them are replicas that are down for a while,
+// and two use one name for their cursor. In the end each server has every second of every resource exactly once, with
+// the numbers of the metric log.
 func TestSeconds(t *testing.T) {
 	t.Parallel()
 	near, far := listenTwice(t)
@@ -63,7 +63,7 @@ func TestSeconds(t *testing.T) {
 		jobs := slices.Concat(seconds, more)
 		r := prepareServer(t, name, p, slices.Concat(metrics, jobs)...)
 		if r.isVictoria && stop != 0 {
-			r.args = append(r.args, "-dedup.minScrapeInterval=1ms") // of what is sent twice
+			r.args = append(r.args, "-dedup.minScrapeInterval=1ms") // for samples that are sent twice
 		}
 		r.start(t)
 		readers = append(readers, reader{r, jobs, stop})
@@ -72,7 +72,7 @@ func TestSeconds(t *testing.T) {
 	start("prometheus-2", prometheus2, 0)
 	start("victoria", victoria, 0, sharedJob(far.Addr().String()))
 	start("prometheus-3-stopped", prometheus3, syscall.SIGKILL)
-	// One that is killed loses what it has not written to its disk, which is up to five seconds old.
+	// A killed server loses the data that it has not written to its disk, up to five seconds.
 	start("victoria-stopped", victoria, syscall.SIGTERM)
 
 	loaded := make(chan error, 1)
@@ -109,7 +109,7 @@ func TestSeconds(t *testing.T) {
 			for _, j := range metrics {
 				reportRate(t, r.server, j, truths["burst"])
 			}
-			// A server that was stopped gets its last responses again, and refuses what it has.
+			// A stopped server gets its last responses again, and refuses the samples that it has.
 			again := r.counted(s.stats)["cursor_resent_seconds_total"]
 			if r.stop == 0 {
 				again = 0
@@ -121,7 +121,7 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// restart stops the servers that are to be stopped, in the middle of anything, and starts them again after a while.
+// restart stops the servers with a stop signal in the middle of their work, and starts them again after a while.
 func restart(t *testing.T, readers []reader) {
 	t.Helper()
 	for _, r := range readers {
@@ -139,7 +139,7 @@ func restart(t *testing.T, readers []reader) {
 	}
 }
 
-// checkLoad looks whether there is something to compare with.
+// checkLoad checks that the load produced data to compare.
 func checkLoad(t *testing.T, truths map[string]truth) {
 	t.Helper()
 	for _, f := range fields {
@@ -155,7 +155,7 @@ func checkLoad(t *testing.T, truths map[string]truth) {
 	}
 }
 
-// checkField compares a job's samples of one metric with the truth, and returns how many there are.
+// checkField compares a job's samples of one metric with the truth, and returns the number of samples.
 func checkField(t *testing.T, s *server, j job, f field, truths map[string]truth, end int64) int {
 	t.Helper()
 	want := values{}
@@ -165,7 +165,7 @@ func checkField(t *testing.T, s *server, j job, f field, truths map[string]truth
 	return checkSamples(t, s, fmt.Sprintf(`%s{job=%q}[10m]`, f.metric, j.name), want, end)
 }
 
-// checkPeak asks for what the page is made for: the second with the most calls.
+// checkPeak queries the second with the most calls, which is the purpose of the page.
 func checkPeak(t *testing.T, s *server, j job, burst truth) {
 	t.Helper()
 	if got, want := s.number(t, fmt.Sprintf(`max_over_time(windowstat_persecond_pass{job=%q,resource="burst"}[5m])`, j.name)), float64(burst.peak()); got != want {
@@ -173,7 +173,7 @@ func checkPeak(t *testing.T, s *server, j job, burst truth) {
 	}
 }
 
-// reportRate tells what can be seen of that second without the page.
+// reportRate logs the view of the same second without the page.
 func reportRate(t *testing.T, s *server, j job, burst truth) {
 	t.Helper()
 	for _, over := range []string{"30s", "1m"} {

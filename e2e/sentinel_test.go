@@ -188,9 +188,10 @@ func compareSentinel(t *testing.T, s *server, selector string, truth sentinelTru
 	return equal, wrong
 }
 
-// TestSentinel follows a log that the real sentinel-golang writes, and three in the format of Sentinel for Java: a
-// punctual one, one of a process that dies, and one that is flushed every twenty seconds. Each tenth response is broken
-// off, and the follower is restarted and killed. Every row of 600 seconds is in each server, once and with its numbers.
+// TestSentinel follows a log that the real sentinel-golang writes, and three logs in the format of Sentinel for Java:
+// of a punctual process, of a process that dies, and of a process that flushes every twenty seconds. Each tenth
+// response is broken off, and the follower is restarted and killed. Every row of 600 seconds is in each server, once
+// and with its numbers.
 func TestSentinel(t *testing.T) {
 	t.Parallel()
 	live, dir, windowstat := sentinelLive(t), t.TempDir(), buildWindowstat(t)

@@ -23,16 +23,16 @@ import (
 	"github.com/windowstat/windowstat/exporter/sentinellog"
 )
 
-// Variables that make the test's executable an application with sentinel-golang, or a follower of metric logs. They
-// have the directory of the logs.
+// Environment variables that turn the test's executable into an application with sentinel-golang, or into a follower of
+// metric logs. Their value is the directory of the logs.
 const (
 	sentinelAppDir   = "WINDOWSTAT_E2E_SENTINEL_APP"
 	sentinelDir      = "WINDOWSTAT_E2E_SENTINEL_LOGS"
 	sentinelStateDir = "WINDOWSTAT_E2E_SENTINEL_STATE"
 )
 
-// runSentinelApp is an application under load that uses sentinel-golang, which writes its metric log, until it is told
-// to end.
+// runSentinelApp runs an application under load that uses sentinel-golang, which writes its metric log. The application
+// ends on a signal.
 func runSentinelApp(dir string) error {
 	entity := config.NewDefaultConfig()
 	entity.Sentinel.App.Name = "go-app"
@@ -119,7 +119,7 @@ func (b *breaking) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// sentinelMain runs what the environment asks for, and reports whether it asks for something of this file.
+// sentinelMain runs the program that the environment selects, and reports whether it selects a program of this file.
 func sentinelMain() (run func() error) {
 	if dir := os.Getenv(sentinelAppDir); dir != "" {
 		return func() error { return runSentinelApp(dir) }

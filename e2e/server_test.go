@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// A job is how a server scrapes a page.
+// A job configures how a server scrapes a page.
 type job struct {
 	name     string
 	path     string
 	targets  []string // addresses of services
 	interval time.Duration
 	timeout  time.Duration // 4 s if zero
-	cursor   string        // if empty, one that no other job has
-	metrics  []string      // that are asked for; all if there are none
-	// "classic" or "native" for the histogram of response times; none if it is empty.
+	cursor   string        // a name that no other job has if empty
+	metrics  []string      // requested metrics; all if empty
+	// "classic" or "native" for the histogram of response times; without a histogram if empty.
 	histogram string
 }
 
@@ -37,17 +37,17 @@ type server struct {
 	isVictoria bool
 	dir        string
 	addr       string
-	ready      string    // the path that answers when it is; /-/ready if empty
-	queries    string    // what the paths of queries begin with
-	stores     []*server // that hold the data, if it is a cluster's
+	ready      string    // path that responds when the server is ready; /-/ready if empty
+	queries    string    // prefix of the paths of queries
+	stores     []*server // servers with the data, in a cluster
 	process    *exec.Cmd
-	ended      chan struct{} // closed when the process has
-	stopped    bool          // it was told to
-	settled    int64         // the second before which it has shown all, see await
-	comesUntil time.Time     // when it must have shown all, see eventually
+	ended      chan struct{} // closed at the end of the process
+	stopped    bool          // the test ended it
+	settled    int64         // the server has shown all seconds before this one, see await
+	comesUntil time.Time     // deadline for showing all, see eventually
 }
 
-// startServers starts one of each program.
+// startServers starts a server of each program.
 func startServers(t *testing.T, jobs ...job) []*server {
 	t.Helper()
 	return []*server{
@@ -65,7 +65,7 @@ func startServer(t *testing.T, name string, p program, jobs ...job) *server {
 	return s
 }
 
-// prepareServer makes a server with some jobs, whose flags may be added to before it is started.
+// prepareServer creates a server with some jobs. The caller may add to its flags before the start.
 func prepareServer(t *testing.T, name string, p program, jobs ...job) *server {
 	t.Helper()
 	s := newServer(t, name, p.path(t), p.name == victoria.name)
@@ -90,13 +90,13 @@ func (s *server) configure(t *testing.T, text string) {
 	if s.isVictoria {
 		s.args = []string{
 			"-promscrape.config=" + config, "-storageDataPath=" + data, "-httpListenAddr=" + s.addr,
-			"-enableTCP6",              // or it does not dial ::1
-			"-search.latencyOffset=0s", // a query is answered as of now, not as of half a minute ago
+			"-enableTCP6",              // needed to dial ::1
+			"-search.latencyOffset=0s", // evaluate queries now, not half a minute ago
 		}
 	}
 }
 
-// newServer makes a server that is to be started. What it holds is thrown away when the test ends.
+// newServer creates a server without starting it. The end of the test deletes its data.
 func newServer(t *testing.T, name, executable string, isVictoria bool) *server {
 	s := &server{name: name, executable: executable, isVictoria: isVictoria, dir: t.TempDir(), addr: freeAddress(t)}
 	t.Cleanup(func() {
@@ -120,7 +120,7 @@ func (s *server) writeConfig(t *testing.T, text string) (path string) {
 	return path
 }
 
-// config has every job read with a cursor; a page that has no cursors ignores it.
+// config returns a configuration in which every job reads with a cursor. A page without cursors ignores it.
 func (s *server) config(jobs []job) string {
 	var b strings.Builder
 	b.WriteString("scrape_configs:\n")
@@ -142,13 +142,13 @@ func (s *server) config(jobs []job) string {
 		}
 		b.WriteString("  honor_timestamps: true\n") // VictoriaMetrics does not by default
 		if s.isVictoria {
-			b.WriteString("  no_stale_markers: true\n") // they would meet the samples, of which they take the time
+			b.WriteString("  no_stale_markers: true\n") // they would have the times of samples
 		}
 	}
 	return b.String()
 }
 
-// start starts a process on what an earlier one left.
+// start starts a process with the data of earlier ones.
 func (s *server) start(t *testing.T) {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -162,13 +162,13 @@ func (s *server) start(t *testing.T) {
 		t.Fatalf("start %s: %v", s.name, err)
 	}
 	go func() {
-		_ = process.Wait() // it says that it was killed
+		_ = process.Wait() // the error reports the signal
 		close(ended)
 	}()
 	s.process, s.ended, s.stopped = process, ended, false
 	t.Cleanup(func() {
 		if s.process == process && s.hasEnded() && !s.stopped {
-			t.Errorf("%s has ended by itself", s.name) // another one may have answered at its address
+			t.Errorf("%s has ended by itself", s.name) // another process may have responded at its address
 		}
 	})
 	begin := time.Now()
@@ -184,7 +184,7 @@ func (s *server) start(t *testing.T) {
 	t.Logf("%s ready after %v", s.name, time.Since(begin).Round(10*time.Millisecond))
 }
 
-// command is one that does not outlive the tests, not even when they time out, after which no cleanup runs.
+// command returns a command whose process never outlives the tests, even if they time out and no cleanup runs.
 func command(t *testing.T, executable string, args ...string) *exec.Cmd {
 	ctx := context.Background()
 	if timeout, ok := t.Deadline(); ok {
@@ -208,7 +208,8 @@ func startReady(t *testing.T, c *exec.Cmd, ready func() error) {
 			t.Logf("%s is ready after %v", filepath.Base(c.Path), time.Since(begin).Round(time.Millisecond))
 			return
 		}
-		// Who started it waits for it, so it is looked at only: Z is a process that has ended.
+		// The goroutine that started the process waits for it, so only read its state: Z means that the process has
+		// ended.
 		if stat, _ := os.ReadFile(fmt.Sprint("/proc/", c.Process.Pid, "/stat")); strings.Contains(string(stat), ") Z ") {
 			t.Fatalf("%s has ended before it was ready", c.Path)
 		}
@@ -219,7 +220,7 @@ func startReady(t *testing.T, c *exec.Cmd, ready func() error) {
 	}
 }
 
-// listens returns what tells whether a process listens at an address.
+// listens returns a function that reports whether a process listens at an address.
 func listens(addr string) func() error {
 	return func() error {
 		c, err := net.Dial("tcp", addr)
@@ -230,7 +231,7 @@ func listens(addr string) func() error {
 	}
 }
 
-// saysReady returns what tells whether the pages of a windowstat say that it is ready.
+// saysReady returns a function that reports whether the pages of a windowstat show that it is ready.
 func saysReady(pages string) func() error {
 	return func() error {
 		r, err := http.Get("http://" + pages + "/-/ready")
@@ -244,7 +245,7 @@ func saysReady(pages string) func() error {
 	}
 }
 
-// end sends the process a signal, and waits until it is gone.
+// end sends the process a signal, and waits until it has ended.
 func (s *server) end(signal syscall.Signal) {
 	s.stopped = true
 	_ = s.process.Process.Signal(signal)

@@ -14,8 +14,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// A service is what the servers scrape: the SDK under load, its pages, and its metric log, which is the truth that the
-// servers' samples are compared with. Both come from the same sealed seconds by different ways out.
+// A service is the target of the servers: the SDK under load, its pages, and its metric log. The tests compare the
+// samples of the servers with the metric log, the truth. Both come from the same sealed seconds through different
+// exporters.
 type service struct {
 	out     *exporter.Exporter
 	stats   *collector.Collector
@@ -24,7 +25,7 @@ type service struct {
 	pages   http.Handler
 }
 
-// Paths of the service. The last two are the per-second endpoint too, with outages.
+// Paths of the service. The last two are also the per-second endpoint, with outages.
 const (
 	metricsPath = "/metrics"
 	livePath    = "/live/"
@@ -33,7 +34,7 @@ const (
 	tornPath    = "/torn/metrics/seconds"
 )
 
-// newService goes on with the metric log in a directory, and with the positions of the scrapers there.
+// newService continues the metric log in a directory, and the positions of the scrapers there.
 func newService(dir string, pushes []push.Options) (*service, error) {
 	x, err := exporter.New(exporter.Options{
 		App: "e2e", Log: metriclog.Options{Dir: dir}, Push: pushes, Logger: slog.New(slog.DiscardHandler),
@@ -52,8 +53,8 @@ func newService(dir string, pushes []push.Options) (*service, error) {
 	return s, nil
 }
 
-// startService starts one in the test's process, and with it the metric log. The function that is returned ends the log,
-// with its last second.
+// startService starts a service in the test's process, with its metric log. The returned function ends the log,
+// including its last second.
 func startService(t *testing.T, listeners ...net.Listener) (*service, func() error) {
 	t.Helper()
 	s, err := newService(t.TempDir(), nil)
@@ -68,7 +69,7 @@ func startService(t *testing.T, listeners ...net.Listener) (*service, func() err
 	return s, stop
 }
 
-// secondMetrics is how many metrics the per-second page has for each resource.
+// secondMetrics is the number of metrics that the per-second page has for each resource.
 func secondMetrics() (n int) {
 	for _, m := range exporter.Catalogue() {
 		if m.Seconds && m.Type == "gauge" {
@@ -78,7 +79,7 @@ func secondMetrics() (n int) {
 	return n
 }
 
-// serve serves a page until the test ends, or the server that it returns is closed. A page with cursors has a hook.
+// serve serves a page until the test ends or the returned server is closed. A page with cursors has a hook.
 func serve(t *testing.T, page http.Handler, l net.Listener, hook ...func(net.Conn, http.ConnState)) *http.Server {
 	t.Helper()
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second} // browsers connect ahead

@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// TestShortJob has a job of three seconds push what it did, the second included that is open when it ends. Nobody could
-// have scraped it in that time.
+// TestShortJob has a job of three seconds push its calls, including the second that is open at its end. No server could
+// scrape the job in three seconds.
 func TestShortJob(t *testing.T) {
 	t.Parallel()
 	servers := startServers(t)
@@ -74,7 +74,7 @@ func TestShortJob(t *testing.T) {
 	}
 }
 
-// work calls two resources for some time, and returns how often each.
+// work calls two resources for some time, and returns the number of calls of each.
 func work(c *collector.Collector, d time.Duration) map[string]int {
 	done := map[string]int{}
 	for begin := time.Now(); time.Since(begin) < d; time.Sleep(rand.N(3 * time.Millisecond)) {
@@ -88,8 +88,8 @@ func work(c *collector.Collector, d time.Duration) map[string]int {
 	return done
 }
 
-// logged is the calls that passed in each second that the metric log has, idle ones included, and the second after the
-// last.
+// logged returns the calls that passed in each second of the metric log, including idle seconds, and the second after
+// the last.
 func logged(t *testing.T, log *metriclog.Writer) (pass values, end int64) {
 	t.Helper()
 	files, err := log.Files()
@@ -113,9 +113,8 @@ func logged(t *testing.T, log *metriclog.Writer) (pass values, end int64) {
 	return pass, end
 }
 
-// TestSlot has runs of a job, one after the other, push to the series of one instance, which is the slot that they run in. A
-// run ends when the second has ended that was open, so each second is one run's: everything is there, and no run has made a series
-// of its own.
+// TestSlot has consecutive runs of a job push to the series of one instance, the slot of the runs. A run ends after the
+// end of its open second, so each second belongs to one run. Everything arrives, and no run creates separate series.
 func TestSlot(t *testing.T) {
 	t.Parallel()
 	servers := []*server{startServer(t, "prometheus-3", prometheus3), startServer(t, "victoria", victoria)}

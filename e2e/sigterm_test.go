@@ -21,8 +21,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// TestSIGTERM tells the service of docs/programs.md, word for word, to end in the middle of a load: what clients were
-// answered, what the log has, and what Prometheus was sent is the same number of calls.
+// TestSIGTERM sends SIGTERM to the service of docs/programs.md, unchanged, in the middle of a load. The responses to
+// clients, the log, and the samples sent to Prometheus have the same number of calls.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, "prometheus-3", prometheus3)
@@ -81,13 +81,14 @@ func TestSIGTERM(t *testing.T) {
 	}
 }
 
-// A clientLoad is how clients call: each one call after the other, that take up to some time, with pauses of up to some time.
+// A clientLoad configures clients. Each makes one call after the other, with random durations and pauses up to a
+// maximum.
 type clientLoad struct {
 	clients     int
 	call, pause time.Duration
 }
 
-// send calls until nobody answers any more, and returns how often it was answered.
+// send makes calls until the service no longer responds, and returns the number of responses.
 func (l clientLoad) send(ctx context.Context, addr string) (answered int64) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
@@ -113,15 +114,15 @@ func (l clientLoad) send(ctx context.Context, addr string) (answered int64) {
 	return answered
 }
 
-// A documentedService is that of docs/programs.md in a process of its own.
+// A documentedService is the service of docs/programs.md in a separate process.
 type documentedService struct {
 	addr, pages, dir string
 	process          *exec.Cmd
 	said             strings.Builder
 }
 
-// buildDocumented builds the program as the page has it, but for its addresses and files. What it has around it is a handler that
-// takes as long as it is told, and at the end says how often it ran.
+// buildDocumented builds the program of the page, with other addresses and files. It adds a handler that takes the
+// requested time, and at the end prints the number of its calls.
 func buildDocumented(t *testing.T, receiver string) *documentedService {
 	t.Helper()
 	page, err := os.ReadFile("../docs/programs.md")
@@ -204,7 +205,7 @@ func (p *documentedService) start(t *testing.T) {
 	startReady(t, p.process, saysReady(p.pages))
 }
 
-// end tells the program to end, and returns what it said.
+// end ends the program with SIGTERM, and returns its output.
 func (p *documentedService) end(t *testing.T) string {
 	t.Helper()
 	begin := time.Now()
