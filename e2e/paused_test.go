@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// pausedRun is the time for which the servers of [TestPaused] read, unless $WINDOWSTAT_E2E_PAUSED sets another one.
+// pausedRun is the duration of [TestPaused], unless $WINDOWSTAT_E2E_PAUSED sets another one.
 const pausedRun = 2 * time.Minute
 
 // TestPaused stops servers periodically, at arbitrary points of their work. Their scrapes may take as long as their

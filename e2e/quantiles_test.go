@@ -149,10 +149,10 @@ func checkBuckets(t *testing.T, s *server, begin, end int64) (bounds []float64) 
 	return bounds
 }
 
-// check evaluates the expression at the end of each second except the first two. The result must be right where the
-// expression claims so, and only there. The first second has no sample before it. In the second one, Prometheus assumes
-// that a bucket began at zero if it grew by more than its value. It then extrapolates the rate of this bucket less than
-// the rates of the other buckets, and a quantile of the rates is wrong.
+// check evaluates the expression at the end of each second except the first two. The result must be right on the
+// servers that the field right accepts, and only there. The first second has no sample before it. In the second one,
+// Prometheus assumes that a bucket began at zero if it grew by more than its value. It then extrapolates the rate of
+// this bucket less than the rates of the other buckets, and a quantile of the rates is wrong.
 func (q quantile) check(t *testing.T, s *server, bounds []float64, begin, end int64) {
 	t.Helper()
 	wrong := []string(nil)

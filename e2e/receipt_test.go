@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// receiptRun is the time for which the servers of [TestReceipts] read, unless $WINDOWSTAT_E2E_PAUSED sets another one.
+// receiptRun is the duration of [TestReceipts], unless $WINDOWSTAT_E2E_PAUSED sets another one.
 const receiptRun = 90 * time.Second
 
 // TestReceipts has servers scrape four targets of one job at one address, over TLS. The targets share connections, so a

@@ -136,7 +136,7 @@ func (w watch) run(t *testing.T) (missed float64) {
 	return ways[0].missed
 }
 
-// occupy leaves the process one processor, which is busy four seconds of eight, until the load ends.
+// occupy leaves the process one processor with a load of four seconds in eight, until relax is called.
 func occupy() (relax func()) {
 	before := runtime.GOMAXPROCS(1)
 	var relaxed atomic.Bool

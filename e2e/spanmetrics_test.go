@@ -28,8 +28,8 @@ service:
     metrics: {receivers: [spanmetrics], exporters: [otlphttp/sink]}
 `
 
-// TestSpanmetrics gives windowstat otlp and an OpenTelemetry Collector with spanmetrics the same: 30,000 spans a second that come 3, 8 and 13
-// seconds after they ended. It logs the table of docs/otlp.md.
+// TestSpanmetrics sends the same spans to windowstat otlp and to an OpenTelemetry Collector with spanmetrics: 30,000
+// spans a second that arrive 3, 8 and 13 seconds after their end. It logs the table of docs/otlp.md.
 func TestSpanmetrics(t *testing.T) {
 	load := func() *spanLoad {
 		return &spanLoad{rate: 30_000, seconds: 15, delays: []time.Duration{3 * time.Second, 8 * time.Second, 13 * time.Second}}
@@ -49,7 +49,7 @@ func TestSpanmetrics(t *testing.T) {
 	spanmetricsRow(t, "spanmetrics", pid, theirs, sink.seconds())
 }
 
-// TestSpansForwardedByACollector has the Collector forward by the configuration of the documentation.
+// TestSpansForwardedByACollector has the Collector forward spans with the configuration of the documentation.
 func TestSpansForwardedByACollector(t *testing.T) {
 	o := newOTLPReceiver(t)
 	o.start(t, buildWindowstat(t), "--service=shop")
@@ -83,7 +83,8 @@ func spanmetricsRow(t *testing.T, what string, pid int, l *spanLoad, got countsB
 	t.Logf("| %s | %.1f µs | %s | %.0f of %d | %d of %d |", what, float64(used.Microseconds())/float64(l.n), memory, counted, l.n, wrong, len(union(sent, found)))
 }
 
-// startSpanmetrics starts a Collector that counts spans, and forwards them by a configuration of exporters, if there is one.
+// startSpanmetrics starts a Collector that counts spans, and that forwards them with a configuration of exporters
+// unless the configuration is empty.
 func startSpanmetrics(t *testing.T, sink, exporters string) (addr string, pid int) {
 	t.Helper()
 	addr = freeAddress(t)
@@ -98,7 +99,7 @@ func startSpanmetrics(t *testing.T, sink, exporters string) (addr string, pid in
 	return addr, launch(t, addr, "", spanmetrics.path(t), "--config=file:"+path).Process.Pid
 }
 
-// metricsSink is a receiver of deltas, which it puts into the seconds in which they began.
+// metricsSink is a receiver of deltas. It adds each delta to the second of its start time.
 type metricsSink struct {
 	url string
 
@@ -123,7 +124,7 @@ func (s *metricsSink) seconds() countsBySecond {
 // ServeHTTP implements http.Handler.
 func (s *metricsSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var data metricspb.MetricsData // which has the fields of a request
+	var data metricspb.MetricsData // has the same fields as a request
 	if err := proto.Unmarshal(body, &data); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -21,7 +21,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// completeLine is a counter of calls at /metrics.
+// completeLine matches a counter of calls at /metrics.
 var completeLine = regexp.MustCompile(`(?m)^windowstat_complete_total\{(?:code="(\w*)",)?resource="(.*?)"(?:,code="(\w*)")?\} (\d+)$`)
 
 // completed returns the calls of each resource, by name and code.
@@ -89,7 +89,7 @@ func TestSpanNames(t *testing.T) {
 
 		"unmatched 404": "5",
 	}
-	for _, service := range []string{"http", "express", "fastify", "fastify-otel"} { // each calls itself by both names
+	for _, service := range []string{"http", "express", "fastify", "fastify-otel"} { // each service calls itself by both names
 		want[service+": localhost: GET 200"], want[service+": localhost: POST 200"] = "1", "1"
 		want[service+": localhost: GET 404"], want[service+": 127.0.0.1: GET 200"] = "1", "1"
 	}
@@ -110,7 +110,7 @@ func unionOfNames(a, b map[string]string) map[string]string {
 	return all
 }
 
-// nameGo serves with otelhttp behind a mux, and calls itself with otelhttp's transport.
+// nameGo serves a mux inside an otelhttp handler, and calls itself with otelhttp's transport.
 func nameGo(t *testing.T, address string) {
 	t.Helper()
 	to, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpoint(address), otlptracehttp.WithInsecure())

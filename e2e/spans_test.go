@@ -39,12 +39,12 @@ type otlpReceiver struct {
 	process           *exec.Cmd
 }
 
-// newOTLPReceiver finds addresses for one that is not started yet.
+// newOTLPReceiver finds addresses for a receiver, and does not start it yet.
 func newOTLPReceiver(t *testing.T) *otlpReceiver {
 	return &otlpReceiver{http: freeAddress(t), grpc: freeAddress(t), pages: freeAddress(t)}
 }
 
-// start starts it, and waits until it is ready.
+// start starts the receiver, and waits until it is ready.
 func (o *otlpReceiver) start(t *testing.T, binary string, args ...string) {
 	t.Helper()
 	o.process = command(t, binary, append([]string{"otlp", "--spans.http-listen-address=" + o.http, "--spans.grpc-listen-address=" + o.grpc, "--web.listen-address=" + o.pages}, args...)...)
@@ -52,7 +52,7 @@ func (o *otlpReceiver) start(t *testing.T, binary string, args ...string) {
 	startReady(t, o.process, saysReady(o.pages))
 }
 
-// countsBySecond are numbers by resource, column and second, those that are not zero.
+// countsBySecond holds nonzero counts by resource, column and second.
 type countsBySecond map[string]float64
 
 var perSecondLine = regexp.MustCompile(`(?m)^windowstat_persecond_(pass|complete|exception|in_flight)\{resource="(.*)"\} (\S+) (\d+)$`)
@@ -75,7 +75,7 @@ func readSeconds(t *testing.T, page string, columns ...string) countsBySecond {
 	return found
 }
 
-// page is what it shows of the last minutes.
+// page returns the receiver's page of the last minutes.
 func (o *otlpReceiver) page(t *testing.T) string {
 	t.Helper()
 	r, err := http.Get("http://" + o.pages + "/metrics/seconds?window=5m")
@@ -90,7 +90,7 @@ func (o *otlpReceiver) page(t *testing.T) string {
 	return string(b)
 }
 
-// sealed is the page when it has a second after the last of some: then all of them are sealed.
+// sealed returns the page once it has a second after the given ones, so that all of them are sealed.
 func (o *otlpReceiver) sealed(t *testing.T, counts countsBySecond) string {
 	t.Helper()
 	number := func(text string) int64 {
@@ -116,7 +116,7 @@ func (o *otlpReceiver) sealed(t *testing.T, counts countsBySecond) string {
 	return ""
 }
 
-// compareSeconds compares what two have counted.
+// compareSeconds compares two sets of counts.
 func compareSeconds(t *testing.T, what string, got, want countsBySecond) {
 	t.Helper()
 	wrong := 0
@@ -139,14 +139,15 @@ func union(a, b countsBySecond) countsBySecond {
 type spanSeconds struct {
 	mu     sync.Mutex
 	counts countsBySecond
-	edge   time.Duration // how near a time came to the edge of a second
+	edge   time.Duration // smallest distance of a time to the edge of a second
 
-	// around are the seconds in which requests came to the server and left it. They are those of the spans unless a second ended
-	// between a request and its span, or the other way round: then what counts between them may be on either side.
+	// around holds the seconds in which requests reached the server and left it. They equal the seconds of the spans,
+	// unless a second ended between a request and its span, or the reverse. Counters between the two may then use
+	// either second.
 	around countsBySecond
 }
 
-// handler counts requests around all else that counts them.
+// handler counts requests outside all other handlers that count them.
 func (s *spanSeconds) handler(next http.Handler) http.Handler {
 	count := func(column string) {
 		s.mu.Lock()
@@ -160,7 +161,8 @@ func (s *spanSeconds) handler(next http.Handler) http.Handler {
 	})
 }
 
-// torn says what keeps clocks that are read in turn from agreeing on the second of each call, empty if nothing does.
+// torn returns the reason why successive readings of clocks disagree on the second of a call, or an empty string if
+// they agree.
 func (s *spanSeconds) torn() string {
 	inside := countsBySecond{}
 	for key, n := range s.counts {
@@ -195,9 +197,9 @@ func (s *spanSeconds) OnEnd(span sdktrace.ReadOnlySpan) {
 	}
 }
 
-// TestSpans has one service counted in process, by httpstat, by otelstat, and by its SDK's own times, and by its spans through the SDK's
-// exporters, over HTTP and gRPC: equal second by second. One receiver comes up when the load has begun, so that the SDK repeats what it
-// sends.
+// TestSpans counts one service in several ways: in process, by httpstat, by otelstat and by the times of its SDK, and
+// by its spans through the SDK's exporters over HTTP and gRPC. All counts are equal second by second. One receiver
+// starts after the load has begun, so the SDK has to resend its spans.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	binary := buildWindowstat(t)
@@ -210,7 +212,7 @@ func TestSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The SDK repeats for as long as the receiver may take to come up; by itself it gives spans up after ten seconds.
+	// The SDK resends for as long as the receiver may take to start. By default it drops spans after ten seconds.
 	const repeats = 2 * catchUp
 	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"),
 		otlptracegrpc.WithTimeout(repeats), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{
@@ -236,7 +238,7 @@ func TestSpans(t *testing.T) {
 	route := func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
 	srv := httptest.NewServer(sent.handler(httpstat.Handler(byMiddleware, route, otelhttp.NewHandler(mux, "service", otelhttp.WithTracerProvider(provider)))))
 	defer srv.Close()
-	// Within a second, so that clocks that are read one after the other agree on which it is.
+	// In the middle of a second, where successive readings of clocks agree on the second.
 	const begin, end = 150 * time.Millisecond, 750 * time.Millisecond
 	var load sync.WaitGroup
 	until := time.Now().Add(12 * time.Second)
@@ -296,7 +298,7 @@ func TestSpans(t *testing.T) {
 		}
 		columns := []string{"pass", "complete", "exception", "in_flight"}
 		compareSeconds(t, name+" and httpstat", readSeconds(t, page, columns...), readSeconds(t, inProcess, columns...))
-		columns = []string{"complete", "exception"} // otelstat counts all of a call where it ends
+		columns = []string{"complete", "exception"} // otelstat counts a call entirely at its end
 		compareSeconds(t, name+" and otelstat", readSeconds(t, page, columns...), readSeconds(t, spans, columns...))
 	}
 	for name, o := range over {
@@ -318,7 +320,7 @@ func newCollector(t *testing.T) *collector.Collector {
 	return c
 }
 
-// pageOf is the page of seconds of a Collector.
+// pageOf returns the page of seconds of a Collector.
 func pageOf(t *testing.T, c *collector.Collector) string {
 	t.Helper()
 	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{})
@@ -330,8 +332,8 @@ func pageOf(t *testing.T, c *collector.Collector) string {
 	return w.Body.String()
 }
 
-// TestSpansFromNode has a service in JavaScript counted by itself and by its spans, which its SDK sends as JSON and as protobuf over
-// HTTP, and by gRPC.
+// TestSpansFromNode compares a JavaScript service's own counts with the counts of its spans. Its SDK sends the spans as
+// JSON and as protobuf over HTTP, and by gRPC.
 func TestSpansFromNode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -355,7 +357,7 @@ func TestSpansFromNode(t *testing.T) {
 		o.start(t, binary, "--service=shop")
 		over = append(over, o)
 	}
-	// The set-up of the documentation.
+	// The setup from the documentation.
 	var documented []string
 	for _, b := range blocks(t, "sh") {
 		if b.page == "otlp.md" && strings.Contains(b.text, "OTEL_SERVICE_NAME") {

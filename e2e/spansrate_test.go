@@ -17,21 +17,22 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// spanLoad is spans of ten attributes, some of each millisecond, as batches that come seconds after they ended.
+// spanLoad is a load of spans with ten attributes, spread over every millisecond. The spans arrive in batches, some
+// seconds after their end.
 type spanLoad struct {
 	rate    int // a second
 	seconds int
-	delays  []time.Duration // of batches, in turn
+	delays  []time.Duration // of the batches, in turn
 
 	mu   sync.Mutex
 	sent countsBySecond // in the columns pass and complete, by resource
 	n    int
 }
 
-// spansOfBatch is how many spans an SDK sends at most by default.
+// spansOfBatch is the default maximum number of spans that an SDK sends in a batch.
 const spansOfBatch = 512
 
-// spanAttributes are those of a server in Go, but for the route.
+// spanAttributes holds the attributes of a Go server's span, except the route.
 var spanAttributes = map[string]any{
 	"http.request.method": "GET", "http.response.status_code": 200, "url.scheme": "http", "url.path": "/users/12345", "server.address": "shop.example.com",
 	"server.port": 8080, "network.protocol.version": "1.1", "user_agent.original": "Mozilla/5.0 (X11; Linux x86_64)", "client.address": "10.0.0.7",
@@ -48,7 +49,7 @@ func putAttribute(b []byte, number protowire.Number, key string, v any) []byte {
 	return putBytes(b, number, putBytes(putBytes(nil, 1, []byte(key)), 2, value))
 }
 
-// batch encodes spans, the first of which ended at a time, and counts them.
+// batch encodes and counts spans. The first span ended at the given time.
 func (l *spanLoad) batch(first int, from time.Time) []byte {
 	var common []byte
 	for key, v := range spanAttributes {
@@ -77,7 +78,7 @@ func (l *spanLoad) batch(first int, from time.Time) []byte {
 	return putBytes(nil, 1, putBytes(of, 2, scope))
 }
 
-// run sends the spans of the seconds from now on, each batch a while after its end.
+// run sends the spans of the seconds from now on, each batch some time after its end.
 func (l *spanLoad) run(t *testing.T, url string) {
 	t.Helper()
 	l.sent = countsBySecond{}
@@ -113,7 +114,7 @@ func (l *spanLoad) run(t *testing.T, url string) {
 	t.Logf("%d spans in %v", l.n, time.Since(begin).Round(10*time.Millisecond))
 }
 
-// processorTime is what a process has used, and the most memory that it had.
+// processorTime returns the processor time and the peak memory of a process.
 func processorTime(t *testing.T, pid int) (used time.Duration, memory string) {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -137,7 +138,8 @@ func processorTime(t *testing.T, pid int) (used time.Duration, memory string) {
 	return used, strings.TrimSpace(memory)
 }
 
-// TestSpansRate sends 30,000 spans a second, 3, 8 and 13 seconds after they ended: none is lost, and each is in its second.
+// TestSpansRate sends 30,000 spans a second, 3, 8 and 13 seconds after their end. No span is lost, and each counts in
+// its second.
 func TestSpansRate(t *testing.T) {
 	t.Parallel()
 	o := newOTLPReceiver(t)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// suspendedFor is how long [TestSuspended] stops a service, unless $WINDOWSTAT_E2E_SUSPENDED says otherwise.
+// suspendedFor is the duration of each stop in [TestSuspended], unless $WINDOWSTAT_E2E_SUSPENDED sets another one.
 const suspendedFor = 8 * time.Second
 
 // TestSuspended stops a service under load with SIGSTOP, as a suspended machine does, twice. Its metric log and its pushes

@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A tab has a live page open, and notes everything that the browser complains about: errors of scripts and what they
-// write to the console, requests that fail, what the content security policy forbids, dialogs.
+// A tab has a live page open, and records all complaints of the browser: script errors and console output, failed
+// requests, violations of the content security policy, and dialogs.
 type tab struct {
 	ctx   context.Context
 	width int64 // of the window
@@ -27,8 +27,8 @@ type tab struct {
 	complaints []string
 }
 
-// openTab opens a page, until the end of the test. There must be no complaint then, but for what has one of some words in
-// it.
+// openTab opens a page until the end of the test. The test fails if the browser has complained then, except for
+// complaints with one of the given words.
 func openTab(t *testing.T, browser context.Context, url string, but ...string) *tab {
 	t.Helper()
 	x := &tab{width: windowWidth}
@@ -56,7 +56,7 @@ func (x *tab) listen(event any) {
 			x.complain("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
 		}
 	case *network.EventLoadingFailed:
-		if !e.Canceled { // by the page itself
+		if !e.Canceled { // canceled by the page itself
 			x.complain("request: %s %s", e.ErrorText, e.BlockedReason)
 		}
 	case *network.EventResponseReceived:
@@ -89,7 +89,7 @@ next:
 	}
 }
 
-// do does something that must succeed.
+// do runs an action that must succeed.
 func (x *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(x.ctx, actions...); err != nil {
@@ -97,7 +97,7 @@ func (x *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// tell is the value of an expression in the page.
+// The function tell returns the value of an expression in the page.
 func tell[T any](t *testing.T, x *tab, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(x.ctx, chromedp.Evaluate[T](expression))
@@ -113,7 +113,7 @@ func (x *tab) run(t *testing.T, script string) {
 	x.do(t, chromedp.Evaluate[chromedp.Void](script))
 }
 
-// call calls the browser.
+// call calls a method of the browser.
 func call[P, R any](t *testing.T, x *tab, command cdp.Command[P, R], params P) {
 	t.Helper()
 	if _, err := chromedp.Call(x.ctx, command, params); err != nil {
@@ -121,11 +121,11 @@ func call[P, R any](t *testing.T, x *tab, command cdp.Command[P, R], params P) {
 	}
 }
 
-// await waits until a condition holds in the page. A page that is being reloaded has none: the browser says then that the
-// script's context was destroyed, and what it had to say of the condition is lost.
+// await waits until a condition holds in the page. During a reload the page has no script context. The browser then
+// reports that the context was destroyed, and the result of the condition is lost.
 func (x *tab) await(t *testing.T, condition string) {
 	t.Helper()
-	const maxWait = 2 * catchUp // on a busy machine
+	const maxWait = 2 * catchUp // allows for a busy machine
 	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		holds, err := chromedp.Run(x.ctx, chromedp.Evaluate[bool](condition))
 		if err == nil && holds {
@@ -140,7 +140,7 @@ func (x *tab) await(t *testing.T, condition string) {
 	}
 }
 
-// keep keeps a picture of the whole page, which must not be wider than the window.
+// keep saves a picture of the whole page, which must not be wider than the window.
 func (x *tab) keep(t *testing.T, name string) {
 	t.Helper()
 	if width := tell[int64](t, x, `document.documentElement.scrollWidth`); width > x.width {
@@ -153,7 +153,7 @@ func (x *tab) keep(t *testing.T, name string) {
 	keepPicture(t, name, png)
 }
 
-// resize has the page be shown in a window of some size.
+// resize sets the size of the window.
 func (x *tab) resize(t *testing.T, width, height int64, phone bool) {
 	t.Helper()
 	x.width = width
@@ -166,7 +166,7 @@ func (x *tab) resize(t *testing.T, width, height int64, phone bool) {
 	})
 }
 
-// scheme has the page be light or dark.
+// scheme selects the light or dark color scheme of the page.
 func (x *tab) scheme(t *testing.T, name string) {
 	t.Helper()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}

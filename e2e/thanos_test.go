@@ -14,8 +14,9 @@ import (
 
 var thanos = program{"thanos-0.41.0", buildCopy("github.com/thanos-io/thanos@v0.41.0", asThanos, "./cmd/thanos")}
 
-// TestThanosReceive has Thanos receive what a service pushes, what it pushes while two of three requests fail before or after
-// they are stored, and what a Prometheus that scrapes forwards. Each second of each resource is there once.
+// TestThanosReceive has Thanos receive the pushes of one service, the pushes of another service whose requests fail two
+// times of three before or after they are stored, and the samples that a scraping Prometheus forwards. Each second of
+// each resource is there once.
 func TestThanosReceive(t *testing.T) {
 	t.Parallel()
 	p := newConsumed(t)
@@ -73,10 +74,11 @@ func TestThanosReceive(t *testing.T) {
 	}
 }
 
-// consumedSeconds is how long the services of these tests live, and how long the weather may be bad.
+// consumedSeconds is the time for which the services of these tests make calls, and the longest time for which requests
+// fail.
 const consumedSeconds = 45
 
-// newConsumed makes twenty resources, which do something else in each second.
+// newConsumed returns twenty resources with different calls in each second.
 func newConsumed(t *testing.T) *paced {
 	t.Helper()
 	var resources []string
@@ -91,8 +93,8 @@ func newConsumed(t *testing.T) *paced {
 	return p
 }
 
-// consume has it live for so long; then the weather clears, and it lives on until everything should have been taken. It returns
-// which seconds are to be compared.
+// consume runs the service for consumedSeconds. After that no requests fail, and the service continues until all
+// seconds should have been taken. It returns the seconds to compare.
 func (p *paced) consume(clear func()) (begin, end int64) {
 	begin = time.Now().Unix() + 1
 	end = begin + consumedSeconds

@@ -13,11 +13,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// timeoutRun is how long the service of [TestTimeout] does something.
+// timeoutRun is the time for which the service of [TestTimeout] makes calls.
 const timeoutRun = 70 * time.Second
 
-// TestTimeout has scrapes time out when the whole page has been sent but its end: the server has all samples in its hands,
-// and throws them away. They must be sent again.
+// TestTimeout has scrapes time out after the whole page except its end was sent. The server has received all samples,
+// and discards them. The service must send them again.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	p := newPaced(t, time.Now(), []string{"r0000", "r0050", "r0051"}, collector.Options{})
@@ -32,7 +32,7 @@ func TestTimeout(t *testing.T) {
 	servers := startServers(t, job{
 		name: "timeout", path: secondsPath, targets: []string{l.Addr().String()}, interval: 3 * time.Second, timeout: 2 * time.Second,
 	})
-	// Some seconds are sent again to each server, however few scrapes a busy machine comes to.
+	// The service resends some seconds to each server, even if a busy machine makes only a few scrapes.
 	again := func() bool {
 		return !slices.ContainsFunc(servers, func(s *server) bool { return s.counted(p.stats)["cursor_resent_seconds_total"] < 9 })
 	}
@@ -46,12 +46,12 @@ func TestTimeout(t *testing.T) {
 			made.check(t, s, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
 			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
 			checkResent(t, s, p.stats)
-			checkCounters(t, s) // nothing of what was sent again was there before
+			checkCounters(t, s) // the server had no resent second before
 		})
 	}
 }
 
-// checkResent looks at what the page says of a server, and the server of its scrapes.
+// checkResent compares the page's counters for a server with the server's record of its scrapes.
 func checkResent(t *testing.T, s *server, c *collector.Collector) {
 	t.Helper()
 	failed := 0
@@ -73,7 +73,7 @@ func checkResent(t *testing.T, s *server, c *collector.Collector) {
 	}
 }
 
-// counted is what a page says of a server whose name begins its cursors', added up.
+// counted returns the sum of a page's counters for the server whose name begins the names of its cursors.
 func (s *server) counted(c *collector.Collector) map[string]float64 {
 	return s.countedFor(c, s.name+":")
 }
@@ -91,7 +91,7 @@ func (s *server) countedFor(c *collector.Collector, prefix string) map[string]fl
 	return of
 }
 
-// late is a page of which every fifth answer to a reader does not end before its scrape has timed out.
+// late is a page that delays the end of every fifth response to a scraper until the scrape has timed out.
 type late struct {
 	page http.Handler
 

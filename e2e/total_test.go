@@ -15,11 +15,11 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// totalSeconds is how long requests are sent.
+// totalSeconds is the duration of the load.
 const totalSeconds = 30
 
-// TestTotal sends requests that each call a database, by context, and a cache, by a handle. What every view shows as the total of
-// a second is the number of requests that were sent in it.
+// TestTotal sends requests that each call a database, through the context, and a cache, through a handle. The total of
+// a second in every view equals the number of requests that were sent in this second.
 func TestTotal(t *testing.T) {
 	t.Parallel()
 	pages, shop := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
@@ -32,7 +32,7 @@ func TestTotal(t *testing.T) {
 
 	begin := time.Now().Unix() + 1
 	sent, inTop := map[int64]int64{}, map[int64]int64{}
-	ended := begin - 1 // the second in which the last request was sent
+	ended := begin - 1 // second of the last request
 	enough := func() bool {
 		for second := range inTop {
 			if sent[second] > 0 {
@@ -42,7 +42,7 @@ func TestTotal(t *testing.T) {
 		return false
 	}
 	end := begin
-	for ; end < begin+totalSeconds || !enough() && end < begin+4*totalSeconds; end++ { // of a busy machine fewer seconds are known
+	for ; end < begin+totalSeconds || !enough() && end < begin+4*totalSeconds; end++ { // a busy machine yields fewer seconds
 		end = max(end, time.Now().Unix())
 		second := end
 		n := (second*7)%40 + 1
@@ -56,7 +56,7 @@ func TestTotal(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 		before := ended
-		if ended = time.Now().Unix(); before < second && sending == second && ended == second { // or it is not known which are in which second
+		if ended = time.Now().Unix(); before < second && sending == second && ended == second { // otherwise the second of a request is uncertain
 			sent[second] = n
 		}
 		if second%5 == 0 {
@@ -112,7 +112,7 @@ func TestTotal(t *testing.T) {
 	if shown.Subject != "All inbound calls" || shown.State != "live" {
 		t.Errorf("the live page calls the total %q, and says %q", shown.Subject, shown.State)
 	}
-	check("the live page", live, len(sent)-1) // the browser may have come after the first
+	check("the live page", live, len(sent)-1) // the browser may have missed the first second
 	check("top", inTop, 1)
 	page.keep(t, "total")
 
@@ -136,7 +136,7 @@ func TestTotal(t *testing.T) {
 	check("the metric log", logged, len(sent))
 }
 
-// nesting answers requests, each with a call of db and one of cache.
+// nesting responds to requests, each with a call of db and a call of cache.
 func nesting(c *collector.Collector) *http.ServeMux {
 	mux, cache := http.NewServeMux(), c.Resource("cache")
 	mux.HandleFunc("GET /{$}", func(_ http.ResponseWriter, r *http.Request) {
@@ -146,7 +146,7 @@ func nesting(c *collector.Collector) *http.ServeMux {
 	return mux
 }
 
-// top is the last second that the first line of top has, and how many calls passed in it.
+// top returns the last second in the first line of top, and the passes of this second.
 func top(t *testing.T, binary, url string) (second, pass int64) {
 	t.Helper()
 	lines := strings.Split(shell(t, `"$1" top --once "$2"`, binary, url), "\n")
@@ -163,8 +163,8 @@ func top(t *testing.T, binary, url string) (second, pass int64) {
 	return second, pass
 }
 
-// expressionOf is the first expression of a panel, as Grafana sends it for five minutes and a point for each second, less one
-// millisecond: to Prometheus 2, a range of one second also has the one before.
+// expressionOf returns the first expression of a panel, as Grafana sends it for five minutes and one point per second,
+// minus one millisecond: in Prometheus 2, a range of one second also includes the second before.
 func expressionOf(t *testing.T, dashboard, title string) string {
 	t.Helper()
 	b, err := os.ReadFile("../dashboards/" + dashboard + ".json")

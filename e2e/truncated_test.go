@@ -15,8 +15,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// TestTruncatedImport breaks off requests to VictoriaMetrics at many places, as the death of a process does. What is stored of
-// them are whole lines; without the parameter that a push sends, the rest of a line is a sample of the present.
+// TestTruncatedImport breaks off requests to VictoriaMetrics at many positions, like the death of a process.
+// VictoriaMetrics stores only whole lines. Without the parameter that a push sends, it stores the rest of a line as a
+// sample with the current time.
 func TestTruncatedImport(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "victoria", victoria)
@@ -41,7 +42,7 @@ func TestTruncatedImport(t *testing.T) {
 	}
 }
 
-// pushedQuery is the query of the URL of what is pushed.
+// pushedQuery is the query of the URL of a push.
 func pushedQuery(t *testing.T) string {
 	t.Helper()
 	queries := make(chan string, 100)
@@ -72,13 +73,13 @@ func pushedQuery(t *testing.T) string {
 	return query
 }
 
-// truncated sends a line, whole and then without some bytes of its end, and closes the connection.
+// truncated sends a line, first whole and then without some bytes of its end, and closes the connection.
 func truncated(t *testing.T, s *server, query, line string, without int) {
 	t.Helper()
 	var body bytes.Buffer
 	z := gzip.NewWriter(&body)
 	_, _ = io.WriteString(z, strings.Repeat("whole 1 1000\n", 3)+line[:max(len(line)-without, 1)])
-	_ = z.Flush() // and nothing after it
+	_ = z.Flush() // without the end of the stream
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -87,5 +88,5 @@ func truncated(t *testing.T, s *server, query, line string, without int) {
 	fmt.Fprintf(conn, "POST /api/v1/import/prometheus?%s HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", query, body.Len()+1000, &body)
 	_ = conn.(*net.TCPConn).CloseWrite()
 	_ = conn.SetReadDeadline(time.Now().Add(catchUp))
-	_, _ = io.Copy(io.Discard, conn) // until it has been stored
+	_, _ = io.Copy(io.Discard, conn) // wait until the line is stored
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// A field is a metric that the metric log has too.
+// A field is a metric that the metric log also has.
 type field struct {
 	metric string
 	of     func(metriclog.Row) int64
@@ -25,19 +25,19 @@ var fields = []field{
 	{"windowstat_persecond_in_flight_max", func(r metriclog.Row) int64 { return r.Concurrency }},
 }
 
-// A truth is what one resource did, by Unix second: what the metric log has. A second without a row is idle.
+// A truth holds the rows of one resource in the metric log, by Unix second. A second without a row is idle.
 type truth struct {
-	since int64 // the second in which the resource began
+	since int64 // first second of the resource
 	rows  map[int64]metriclog.Row
 }
 
-// stillFor is how many seconds a resource is idle until it sends its passes alone.
+// stillFor is the number of idle seconds after which a resource sends only its passes.
 const stillFor = 60
 
-// sent reports whether a metric is sent of a second that is so many after one that was not idle.
+// sent reports whether a metric is sent for the second that follows an active second after the given number of seconds.
 func (f field) sent(idle int64) bool { return f.metric == fields[0].metric || idle <= stillFor }
 
-// values are those of a metric in all seconds before end, where it is sent.
+// values returns the values of a metric in all seconds before end for which the metric is sent.
 func (x truth) values(f field, end int64) map[int64]float64 {
 	all := map[int64]float64{}
 	last := x.since - 1
@@ -53,7 +53,7 @@ func (x truth) values(f field, end int64) map[int64]float64 {
 	return all
 }
 
-// peak is the most calls that passed in a second.
+// peak returns the highest number of passes in a second.
 func (x truth) peak() (most int64) {
 	for _, row := range x.rows {
 		most = max(most, row.Pass)
@@ -86,7 +86,7 @@ func (s *service) truths() (map[string]truth, error) {
 	return all, nil
 }
 
-// readLog reads the rows of resources in the files of a metric log: all but those of all inbound traffic.
+// readLog reads the rows of the resources in the files of a metric log, without the rows of all inbound traffic.
 func readLog(files []string) ([]metriclog.Row, error) {
 	rows, err := readRows(files)
 	return slices.DeleteFunc(rows, func(r metriclog.Row) bool { return r.Resource == collector.InboundTotal }), err
@@ -110,10 +110,10 @@ func readRows(files []string) (rows []metriclog.Row, err error) {
 	return rows, nil
 }
 
-// open is the second that is open now; all before it are sealed.
+// open returns the open second; all seconds before it are sealed.
 func (s *service) open() int64 { return s.name(s.stats.Seal().Open) }
 
-// name is the Unix second that a second of the timeline is named after.
+// name returns the Unix second that names a second of the timeline.
 func (s *service) name(index int64) int64 {
 	at, _ := s.stats.Timeline().WallTime(index)
 	return at.Unix()

@@ -23,7 +23,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// swallow is a proxy that answers pushes itself, with success, while it is told to.
+// swallow is a proxy that, while it is switched on, responds to pushes with success and discards them.
 func swallow(t *testing.T, to *server, now *atomic.Bool, swallowed *atomic.Int64) (address string) {
 	t.Helper()
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: to.addr})
@@ -39,8 +39,9 @@ func swallow(t *testing.T, to *server, now *atomic.Bool, swallowed *atomic.Int64
 	return s.URL
 }
 
-// TestVerify has databases lack seconds that nobody knows of: a proxy said that it had them, a server was killed with a response
-// in its hands, an administrator deleted some. The command names exactly those, writes them, and then finds nothing.
+// TestVerify has databases lack seconds without any record of the loss: a proxy confirmed them and discarded them, a
+// server was killed after it had received a response, and an administrator deleted some. The command names exactly
+// these seconds, writes them, and then finds nothing.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	command := buildWindowstat(t)
@@ -54,11 +55,12 @@ func TestVerify(t *testing.T) {
 	l := listen(t, "127.0.0.1:0")
 	serve(t, page, l, page.ConnState)
 
-	// A proxy between the scraper and the service hands on what it has read, unless the server is to be killed before.
+	// The proxy between the scraper and the service forwards each response after reading it, unless the server is about
+	// to be killed.
 	var kill, killed atomic.Bool
 	prometheus := newServer(t, "prometheus-3", prometheus3.path(t), false)
-	// Its connections are its own: any httptest.Server that is closed closes the idle ones of the default transport, and where a
-	// connection ends the page sends again what was read by it.
+	// The proxy has its own connections. Closing any httptest.Server closes the idle connections of the default
+	// transport, and after the end of a connection the page resends the seconds that it carried.
 	proxied := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(proxied.CloseIdleConnections)
 	handsOn := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +84,7 @@ func TestVerify(t *testing.T) {
 		documented(t, "verify.md", "out_of_order_time_window", ""))
 	prometheus.args = append(prometheus.args, "--web.enable-admin-api")
 	prometheus.start(t)
-	vm, older := startServer(t, "victoria", victoria), startServer(t, "prometheus-2", prometheus2) // which takes nothing out of order
+	vm, older := startServer(t, "victoria", victoria), startServer(t, "prometheus-2", prometheus2) // prometheus-2 accepts no samples out of order
 
 	var swallows atomic.Bool
 	var swallowed atomic.Int64
@@ -96,7 +98,7 @@ func TestVerify(t *testing.T) {
 		}
 		stops = append(stops, w.Start())
 	}
-	// until ticks for some seconds, and on until something has happened.
+	// until ticks for some seconds, and then until a condition holds.
 	until := func(seconds int64, what string, happened func() bool) {
 		t.Helper()
 		least, deadline := p.second+seconds, time.Now().Add(catchUp)
@@ -153,7 +155,8 @@ func TestVerify(t *testing.T) {
 		}
 		return report, string(out)
 	}
-	// lacks are the seconds of passes of a resource that the server lacks, seen without the command.
+	// lacks returns the seconds without a sample of the passes of a resource in the server, computed without the
+	// command.
 	lacks := func(t *testing.T, s *server, job, resource string, to int64) (seconds []int64) {
 		t.Helper()
 		held := map[int64]bool{}
@@ -170,7 +173,7 @@ func TestVerify(t *testing.T) {
 		slices.Sort(seconds)
 		return seconds
 	}
-	// names checks that the report names exactly these seconds as missing.
+	// names checks that the report lists exactly these seconds as missing.
 	names := func(t *testing.T, report verify.Report, resource string, want []int64) {
 		t.Helper()
 		var got []int64
@@ -236,8 +239,8 @@ func TestVerify(t *testing.T) {
 	}{
 		{vm, 0, "nothing is missing"}, {prometheus, 1, "does not show them"}, {older, 1, "The server refuses samples"},
 	} {
-		t.Run(of.name, func(t *testing.T) { // one after the other: a log is healed by one at a time
-			report, _ := verified(t, of.server, "pushed", end, 1, "--format", "json", "--all") // a whole resource is gone
+		t.Run(of.name, func(t *testing.T) { // sequential: only one heal of a log runs at a time
+			report, _ := verified(t, of.server, "pushed", end, 1, "--format", "json", "--all") // a whole resource is missing
 			names(t, report, "steady", lacks(t, of.server, "pushed", "steady", end))
 			_, text := verified(t, of.server, "pushed", end, of.status, "--heal", "--all")
 			if !strings.Contains(text, of.says) {
@@ -248,9 +251,9 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestHealOfAnotherInstance has a log that outlives the address of its process: the first process was pod-1 in the database, and the
-// second is pod-2; each has a hole, and a resource is not asked for. Every series gets what its instance counted, and nothing else,
-// also when two commands heal at once.
+// TestHealOfAnotherInstance has a log that survives a change of its process's address: the first process was pod-1 in
+// the database, and the second is pod-2. Each has a gap, and the command does not select one resource. Every series
+// gets the counts of its instance and nothing else, also when two commands heal concurrently.
 func TestHealOfAnotherInstance(t *testing.T) {
 	t.Parallel()
 	command := buildWindowstat(t)
@@ -320,7 +323,7 @@ func TestHealOfAnotherInstance(t *testing.T) {
 			t.Errorf("%s has %d runs", instance, n)
 		}
 	}
-	for _, instance := range []string{"pod-1", "pod-2"} { // what the other has is no fault
+	for _, instance := range []string{"pod-1", "pod-2"} { // samples of the other instance are no fault
 		if out, err := verified(instance, from, to); err != nil {
 			t.Errorf("%s: %v", out, err)
 		}

@@ -24,16 +24,16 @@ const (
 	weatherTimeout = 2 * time.Second // of a request
 )
 
-// weather is a proxy before a server that harms pushes; everything else passes.
+// weather is a proxy before a server that disturbs pushes; everything else passes.
 type weather struct {
 	*httputil.ReverseProxy
-	bad   func(n int64, w http.ResponseWriter, r *http.Request, forward func(http.ResponseWriter)) // does to the nth push what it wants
+	bad   func(n int64, w http.ResponseWriter, r *http.Request, forward func(http.ResponseWriter)) // handles the nth push
 	n     atomic.Int64
-	clear atomic.Bool            // all pushes pass, too
-	said  atomic.Pointer[string] // what the server said last with 400
+	clear atomic.Bool            // let all pushes pass, too
+	said  atomic.Pointer[string] // the server's last error text with status 400
 }
 
-// through makes a proxy before a server. What is returned is the server by way of the proxy.
+// through creates a proxy before a server. It returns the server with the address of the proxy.
 func through(t *testing.T, s *server, x *weather) *server {
 	t.Helper()
 	x.ReverseProxy = httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.addr})
@@ -60,7 +60,7 @@ func through(t *testing.T, s *server, x *weather) *server {
 	return &proxied
 }
 
-// stormy fails two times of three, before and after the server has stored a request, and never says no.
+// stormy fails two of three requests, before or after the server has stored them, and never refuses a request.
 func stormy(n int64, w http.ResponseWriter, r *http.Request, forward func(http.ResponseWriter)) {
 	aside := &discarded{http.Header{}}
 	if n%3 == 0 {
@@ -70,7 +70,7 @@ func stormy(n int64, w http.ResponseWriter, r *http.Request, forward func(http.R
 	switch (n - n/3) % 8 { // two of them in turn: 1 and 2, 3 and 4, 5 and 6, 7 and 0
 	case 1:
 		http.Error(w, "broken", http.StatusInternalServerError)
-	case 2: // half of it arrives
+	case 2: // half of the request arrives
 		r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, r.ContentLength/2), half{}))
 		forward(aside)
 		panic(http.ErrAbortHandler)
@@ -89,24 +89,24 @@ func stormy(n int64, w http.ResponseWriter, r *http.Request, forward func(http.R
 		panic(http.ErrAbortHandler)
 	case 0:
 		forward(aside)
-		<-r.Context().Done() // the pusher does not wait for ever
+		<-r.Context().Done() // the pusher has a timeout
 	}
 }
 
-// half is where a body ends before its end.
+// half ends a body prematurely.
 type half struct{}
 
 func (half) Read([]byte) (int, error) { return 0, errTorn }
 
-// discarded is a response that nobody gets.
+// discarded is a response that is not delivered.
 type discarded struct{ header http.Header }
 
 func (d *discarded) Header() http.Header         { return d.header }
 func (d *discarded) Write(b []byte) (int, error) { return len(b), nil }
 func (d *discarded) WriteHeader(int)             {}
 
-// TestPushWeather pushes for a minute through proxies that fail before and after the server has stored a request. In the end
-// every server has every second, and what is counted as accepted is there.
+// TestPushWeather pushes for a minute through proxies that fail before and after the server has stored a request. In
+// the end every server has every second, and all samples that are counted as accepted.
 func TestPushWeather(t *testing.T) {
 	t.Parallel()
 	c, err := collector.New(collector.Options{})
@@ -141,7 +141,7 @@ func TestPushWeather(t *testing.T) {
 			stops = append(stops, p.Start())
 		}
 	}
-	// All that harms has come to every push once.
+	// Every push has met every kind of disturbance once.
 	harmed := func() bool {
 		return !slices.ContainsFunc(proxies, func(x *weather) bool { return x.n.Load() < 12 })
 	}
@@ -158,14 +158,14 @@ func TestPushWeather(t *testing.T) {
 	back := time.Now()
 	for _, p := range pushes {
 		for p.numbers()["push_lag_seconds"] > 4 {
-			if time.Since(back) > 2*catchUp { // a failed attempt is followed by a pause of up to 45 s
+			if time.Since(back) > 2*catchUp { // after a failure the pusher pauses up to 45 s
 				t.Fatalf("%s to %s does not catch up", p.way, p.server.name)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
 	}
 	open := c.Seal().Open
-	numbers := make([]map[string]float64, len(pushes)) // a pusher that has ended has none
+	numbers := make([]map[string]float64, len(pushes)) // a pusher has no numbers after its end
 	for i, p := range pushes {
 		numbers[i] = p.numbers()
 	}
@@ -230,7 +230,7 @@ func checkWeather(t *testing.T, p pushed, x *weather, n map[string]float64, end 
 	}
 }
 
-// blocks is how many calls of a resource were refused in each second that is sealed.
+// blocks returns the blocks of a resource in each sealed second.
 func (p pushed) blocks(resource string) map[int64]float64 {
 	all, open := map[int64]float64{}, p.stats.Seal().Open
 	for _, second := range p.stats.Resource(resource).View().Node().AppendSeconds(nil, 0, open) {
@@ -239,8 +239,8 @@ func (p pushed) blocks(resource string) map[int64]float64 {
 	return all
 }
 
-// TestPushOfTwoWriters has a second process write to the same series, by mistake, and a proxy that is too busy at first: the
-// server refuses samples that it never had, in the words for those that it has.
+// TestPushOfTwoWriters has a second process write to the same series by mistake, through a proxy that is too busy at
+// first. The server refuses samples that it never had, with the same message as for samples that it has.
 func TestPushOfTwoWriters(t *testing.T) {
 	t.Parallel()
 	for name, program := range map[string]program{"prometheus-2": prometheus2, "prometheus-3": prometheus3} { // VictoriaMetrics takes everything

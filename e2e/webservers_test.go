@@ -15,11 +15,11 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A webServer stands in front of an upstream, and logs.
+// A webServer forwards requests to an upstream, and logs them.
 type webServer struct {
 	name   string
-	format string // as replay is told, empty if it guesses
-	end    bool   // its log has the ends of calls
+	format string // format flag of replay; replay guesses if it is empty
+	end    bool   // the times in the log are the ends of calls
 	start  func(t *testing.T, addr, upstream, dir, log string)
 }
 
@@ -79,7 +79,7 @@ func configure(t *testing.T, dir, config string) (path string) {
 	return path
 }
 
-// listenSyslog writes to a file what comes to the socket of syslog that it returns.
+// listenSyslog returns a syslog socket, and writes all messages to a file.
 func listenSyslog(t *testing.T, log string) (socket string) {
 	t.Helper()
 	socket = filepath.Join(filepath.Dir(log), "syslog")
@@ -94,7 +94,7 @@ func listenSyslog(t *testing.T, log string) (socket string) {
 		for {
 			n, _, err := l.ReadFrom(message)
 			if err != nil {
-				return // it is closed
+				return // the socket is closed
 			}
 			_, _ = fmt.Fprintln(f, strings.TrimSpace(string(message[:n])))
 		}
@@ -102,8 +102,8 @@ func listenSyslog(t *testing.T, log string) (socket string) {
 	return socket
 }
 
-// TestWebServers sends the same requests through web servers to one upstream. Of their logs replay counts the same: calls of each
-// resource, in each second as the upstream did, and statuses.
+// TestWebServers sends the same requests through web servers to one upstream. From each log, replay counts the same:
+// the calls of each resource in each second, as in the upstream, and the statuses.
 func TestWebServers(t *testing.T) {
 	t.Parallel()
 	binary := buildWindowstat(t)
@@ -128,10 +128,10 @@ func TestWebServers(t *testing.T) {
 		s.start(t, x.addr, upstream.Addr().String(), x.dir, x.log)
 		servers = append(servers, x)
 	}
-	// In the middle of seconds, so that a call begins and ends in one, which is the same at all servers.
+	// Send in the middle of seconds: each call then begins and ends in the same second, at all servers.
 	paths := []string{"/", "/cart", "/cart?item=7", "/cart/pay", "/caf%C3%A9", "/missing", "/down"}
 	passed, calls, sums := map[string]int{}, 0, false
-	for n := 0; n < 5 || calls < 5*len(paths); n++ { // a busy machine comes to few calls in a second
+	for n := 0; n < 5 || calls < 5*len(paths); n++ { // a busy machine makes few calls in a second
 		second := time.Now().Truncate(time.Second).Add(time.Second)
 		time.Sleep(time.Until(second.Add(100 * time.Millisecond)))
 		for i := 0; i < 40 && time.Since(second) < 600*time.Millisecond; i++ {
@@ -152,7 +152,7 @@ func TestWebServers(t *testing.T) {
 				if err != nil {
 					t.Fatal(s.name, err)
 				}
-				_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is used again
+				_, _ = io.Copy(io.Discard, resp.Body) // allows reuse of the connection
 				_ = resp.Body.Close()
 			}
 		}
@@ -161,7 +161,7 @@ func TestWebServers(t *testing.T) {
 			sums = true
 		}
 	}
-	for _, s := range servers { // they write when they are done
+	for _, s := range servers { // they write their logs at the end
 		for deadline := time.Now().Add(catchUp); ; time.Sleep(20 * time.Millisecond) {
 			if text, err := os.ReadFile(s.log); strings.Count(string(text), "\n") >= calls {
 				break
@@ -210,7 +210,7 @@ func TestWebServers(t *testing.T) {
 	t.Logf("%d resources in seconds, %d calls through each server", len(passed), calls)
 }
 
-// overSeconds adds up counts whose keys end with a time.
+// overSeconds adds up counts over keys that end with a time.
 func overSeconds(counts map[string]int) map[string]int {
 	sums := map[string]int{}
 	for key, n := range counts {
