@@ -20,9 +20,9 @@ import (
 // exchanges is the number of random exchanges. WINDOWSTAT_E2E_PROXIED sets a duration instead.
 const exchanges = 1000
 
-// TestProxyFuzzedBesideNginx passes random requests and responses through windowstat proxy and through nginx. The service and the
-// client see the same messages with both, except for the differences in the list and the table of docs/proxy.md, which
-// documentedNames contains.
+// TestProxyFuzzedBesideNginx passes random requests and responses through windowstat proxy and through nginx. The
+// service and the client see the same messages with both, except for the differences in the list and the table of
+// docs/proxy.md, which documentedNames contains.
 func TestProxyFuzzedBesideNginx(t *testing.T) {
 	t.Parallel()
 	var end time.Time

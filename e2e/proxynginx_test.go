@@ -133,8 +133,8 @@ const unseen = `location / {
       proxy_set_header X-Forwarded-Proto $scheme;
     }`
 
-// TestProxyBesideNginx sends the same messages through windowstat proxy and through nginx, which is configured to change as
-// little as possible. The results are equal; every difference is in the table of docs/proxy.md.
+// TestProxyBesideNginx sends the same messages through windowstat proxy and through nginx, which is configured to
+// change as little as possible. The results are equal; every difference is in the table of docs/proxy.md.
 func TestProxyBesideNginx(t *testing.T) {
 	t.Parallel()
 	up := newRecorder(t)

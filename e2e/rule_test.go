@@ -24,7 +24,8 @@ const (
 func TestRecordedPeaks(t *testing.T) {
 	t.Parallel()
 	p := newPaced(t, time.Now(), []string{"checkout"}, collector.Options{})
-	p.calls = func(_ int, second int64) count { return count{pass: 1 + int(second*second*31%401)} } // all quarters differ
+	// The values of all quarters of a minute differ.
+	p.calls = func(_ int, second int64) count { return count{pass: 1 + int(second*second*31%401)} }
 	fleet := func(second int64) float64 { return ruleTargets * float64(p.calls(0, second).pass) }
 	read := job{name: "fleet", path: secondsPath, interval: 15 * time.Second}
 	for range ruleTargets {

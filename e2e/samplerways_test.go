@@ -272,7 +272,8 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 			}
 		}
 		for second := range lost {
-			if troubles[second-k.begin] != "is empty" || metrics[0] != "truth_slow_total" { // an empty source counts as an absent series
+			// If the source is empty, its series are away instead of missing.
+			if troubles[second-k.begin] != "is empty" || metrics[0] != "truth_slow_total" {
 				missing++
 			}
 		}

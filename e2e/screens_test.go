@@ -44,7 +44,7 @@ type story struct {
 	told  map[int64]time.Time // when a second's calls were made, by the servers' clock
 }
 
-// A told is a call in flight.
+// A told holds a call in flight.
 type told struct {
 	*collector.Entry
 	name    string

@@ -89,7 +89,8 @@ func TestSpanNames(t *testing.T) {
 
 		"unmatched 404": "5",
 	}
-	for _, service := range []string{"http", "express", "fastify", "fastify-otel"} { // each service calls itself by both names
+	// Every service calls itself by both names.
+	for _, service := range []string{"http", "express", "fastify", "fastify-otel"} {
 		want[service+": localhost: GET 200"], want[service+": localhost: POST 200"] = "1", "1"
 		want[service+": localhost: GET 404"], want[service+": 127.0.0.1: GET 200"] = "1", "1"
 	}

@@ -14,8 +14,8 @@ import (
 
 var thanos = program{"thanos-0.41.0", buildCopy("github.com/thanos-io/thanos@v0.41.0", asThanos, "./cmd/thanos")}
 
-// TestThanosReceive has Thanos receive the pushes of one service, the pushes of another service whose requests fail two
-// times of three before or after they are stored, and the samples that a scraping Prometheus forwards. Each second of
+// TestThanosReceive has Thanos receive one service by three routes: ordinary pushes, pushes of which two of three
+// requests fail before or after they are stored, and the samples that a scraping Prometheus forwards. Each second of
 // each resource is there once.
 func TestThanosReceive(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestThanosReceive(t *testing.T) {
 	}
 }
 
-// consumedSeconds is the time for which the services of these tests make calls, and the longest time for which requests
+// consumedSeconds is the time in seconds during which the services of these tests run, and during which requests may
 // fail.
 const consumedSeconds = 45
 

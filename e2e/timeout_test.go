@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// timeoutRun is the time for which the service of [TestTimeout] makes calls.
+// timeoutRun is the duration of the calls in [TestTimeout].
 const timeoutRun = 70 * time.Second
 
 // TestTimeout has scrapes time out after the whole page except its end was sent. The server has received all samples,

@@ -42,7 +42,8 @@ func TestTotal(t *testing.T) {
 		return false
 	}
 	end := begin
-	for ; end < begin+totalSeconds || !enough() && end < begin+4*totalSeconds; end++ { // a busy machine yields fewer seconds
+	// Run longer on a busy machine, where fewer seconds are certain.
+	for ; end < begin+totalSeconds || !enough() && end < begin+4*totalSeconds; end++ {
 		end = max(end, time.Now().Unix())
 		second := end
 		n := (second*7)%40 + 1
@@ -56,7 +57,8 @@ func TestTotal(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 		before := ended
-		if ended = time.Now().Unix(); before < second && sending == second && ended == second { // otherwise the second of a request is uncertain
+		// Record the requests only if all of them belong to this second.
+		if ended = time.Now().Unix(); before < second && sending == second && ended == second {
 			sent[second] = n
 		}
 		if second%5 == 0 {

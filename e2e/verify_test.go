@@ -84,7 +84,8 @@ func TestVerify(t *testing.T) {
 		documented(t, "verify.md", "out_of_order_time_window", ""))
 	prometheus.args = append(prometheus.args, "--web.enable-admin-api")
 	prometheus.start(t)
-	vm, older := startServer(t, "victoria", victoria), startServer(t, "prometheus-2", prometheus2) // prometheus-2 accepts no samples out of order
+	// The server prometheus-2 accepts no samples out of order.
+	vm, older := startServer(t, "victoria", victoria), startServer(t, "prometheus-2", prometheus2)
 
 	var swallows atomic.Bool
 	var swallowed atomic.Int64
@@ -240,7 +241,8 @@ func TestVerify(t *testing.T) {
 		{vm, 0, "nothing is missing"}, {prometheus, 1, "does not show them"}, {older, 1, "The server refuses samples"},
 	} {
 		t.Run(of.name, func(t *testing.T) { // sequential: only one heal of a log runs at a time
-			report, _ := verified(t, of.server, "pushed", end, 1, "--format", "json", "--all") // a whole resource is missing
+			// The database lacks a whole resource, so use --all.
+			report, _ := verified(t, of.server, "pushed", end, 1, "--format", "json", "--all")
 			names(t, report, "steady", lacks(t, of.server, "pushed", "steady", end))
 			_, text := verified(t, of.server, "pushed", end, of.status, "--heal", "--all")
 			if !strings.Contains(text, of.says) {
@@ -252,8 +254,8 @@ func TestVerify(t *testing.T) {
 }
 
 // TestHealOfAnotherInstance has a log that survives a change of its process's address: the first process was pod-1 in
-// the database, and the second is pod-2. Each has a gap, and the command does not select one resource. Every series
-// gets the counts of its instance and nothing else, also when two commands heal concurrently.
+// the database, and the second is pod-2. Both instances have a gap, and the command selects only one of the resources.
+// Every series gets the counts of its instance and nothing else, also when two commands heal concurrently.
 func TestHealOfAnotherInstance(t *testing.T) {
 	t.Parallel()
 	command := buildWindowstat(t)

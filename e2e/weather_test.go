@@ -27,7 +27,8 @@ const (
 // weather is a proxy before a server that disturbs pushes; everything else passes.
 type weather struct {
 	*httputil.ReverseProxy
-	bad   func(n int64, w http.ResponseWriter, r *http.Request, forward func(http.ResponseWriter)) // handles the nth push
+	// bad handles the nth push.
+	bad   func(n int64, w http.ResponseWriter, r *http.Request, forward func(http.ResponseWriter))
 	n     atomic.Int64
 	clear atomic.Bool            // let all pushes pass, too
 	said  atomic.Pointer[string] // the server's last error text with status 400
@@ -243,7 +244,8 @@ func (p pushed) blocks(resource string) map[int64]float64 {
 // first. The server refuses samples that it never had, with the same message as for samples that it has.
 func TestPushOfTwoWriters(t *testing.T) {
 	t.Parallel()
-	for name, program := range map[string]program{"prometheus-2": prometheus2, "prometheus-3": prometheus3} { // VictoriaMetrics takes everything
+	// VictoriaMetrics is omitted because it accepts every sample.
+	for name, program := range map[string]program{"prometheus-2": prometheus2, "prometheus-3": prometheus3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startServer(t, name, program)
