@@ -10,7 +10,8 @@ import (
 // childCrowd marks the test's executable as the process of TestSamplerTruthOfMany.
 const childCrowd = "WINDOWSTAT_E2E_CROWD"
 
-// TestSamplerTruthOfMany is TestSamplerTruth with 50,000 further series, in a process that has one processor and a busy loop.
+// TestSamplerTruthOfMany is TestSamplerTruth with 50,000 further series, in a process that has one processor and a busy
+// loop.
 func TestSamplerTruthOfMany(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(childCrowd) == "" {

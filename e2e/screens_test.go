@@ -524,7 +524,8 @@ func (s *story) checkFigures(t *testing.T, server *server, end int64) {
 									v = w
 								}
 							}
-						case x.legend == "" && (strings.HasSuffix(x.where, "Average") || strings.Contains(x.where, "In flight")): // in a second
+						// An average of a second: divide by the number of seconds.
+						case x.legend == "" && (strings.HasSuffix(x.where, "Average") || strings.Contains(x.where, "In flight")):
 							v = x.of(all) / float64(length)
 							if !math.IsNaN(v) && x.counters {
 								low, high = min(low, v*pace), max(high, v*pace)

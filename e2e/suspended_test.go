@@ -11,8 +11,8 @@ import (
 // suspendedFor is the duration of each stop in [TestSuspended], unless $WINDOWSTAT_E2E_SUSPENDED sets another one.
 const suspendedFor = 8 * time.Second
 
-// TestSuspended stops a service under load with SIGSTOP, as a suspended machine does, twice. Its metric log and its pushes
-// continue within seconds, and every server has every row of the log.
+// TestSuspended stops a service under load with SIGSTOP, as a suspended machine does, twice. Its metric log and its
+// pushes continue within seconds, and every server has every row of the log.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	pause := suspendedFor

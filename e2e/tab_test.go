@@ -97,7 +97,7 @@ func (x *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// The function tell returns the value of an expression in the page.
+// tell returns the value of an expression in the page.
 func tell[T any](t *testing.T, x *tab, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(x.ctx, chromedp.Evaluate[T](expression))

@@ -19,7 +19,7 @@ import (
 type webServer struct {
 	name   string
 	format string // format flag of replay; replay guesses if it is empty
-	end    bool   // the times in the log are the ends of calls
+	end    bool   // the log records the ends of calls
 	start  func(t *testing.T, addr, upstream, dir, log string)
 }
 
