@@ -8,16 +8,16 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
-// runbookBase is what stands before the name of an alert in its runbook_url, in the rules and in the links of the table: a rule's
-// annotations are not in its series.
+// runbookBase is the URL before the name of an alert in its runbook_url. The links of the table repeat it, because the
+// annotations of a rule are not labels of its series.
 const runbookBase = "https://github.com/windowstat/windowstat/blob/main/dashboards/runbook.md#"
 
-// withRunbook adds the variable that the links of the alerts begin with.
+// withRunbook adds the variable for the first part of the runbook links.
 func (b *board) withRunbook() {
 	b.WithVariable(dashboard.NewConstantVariableBuilder("runbook_base").Value(dashboard.StringOrMap{String: cog.ToPtr(runbookBase)}))
 }
 
-// severities are those of the rules, and what to sort them by. The highest is that of the line that says that no rule is evaluated.
+// severities lists the severities of the rules in ascending order. The highest one marks the row noRules.
 var severities = []struct {
 	label, color string
 }{{"info", "blue"}, {"warning", "orange"}, {"critical", "red"}, {"unknown", "purple"}}
@@ -27,10 +27,11 @@ const (
 	noRules  = "No rules are evaluated"
 )
 
-// firing selects the alerts that fire, of what is chosen; those of a resource have no instance.
+// firing selects the firing alerts of the selected targets and resources. Alerts of a resource have no label instance.
 const firing = `ALERTS{alertstate="firing",alertname=~"Windowstat.+",alertname!="` + watchdog + `",` + place + "," + jobs + ",instance=~`(${instance:regex})?`" + many
 
-// alerts are those that fire, by severity and name, and a line that says so where the server evaluates no rules.
+// alerts returns the table of firing alerts by severity and name. It has the row noRules if the server evaluates no
+// rules.
 func alerts(id uint32) cog.Builder[dashboard.Panel] {
 	none := `label_replace(label_replace(absent(ALERTS{alertname="` + watchdog + `"}), "alertname", "` + noRules + `", "", ""), "severity", "unknown", "", "")`
 	rank, mappings := "", dashboard.ValueMap{Type: "value", Options: map[string]dashboard.ValueMappingResult{}}
@@ -48,7 +49,7 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 	}
 	return table.NewPanelBuilder().
 		Id(id).Title("Alerts").
-		Description("Alerts of rules/alerts.yaml that fire, the most severe first, and how many of each. A click leads to the runbook. They are read from the data source: where it has none of "+watchdog+", which always fires, it evaluates no rules or writes their results elsewhere.").
+		Description("Firing alerts of rules/alerts.yaml and their number, the most severe first. A click leads to the runbook. The table reads the data source. If "+watchdog+" is absent there, which always fires, the server evaluates no rules or writes their results elsewhere.").
 		Datasource(source).
 		Unit(number).
 		Thresholds(plain()).
@@ -65,7 +66,7 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 		OverrideByName("Severity", []dashboard.DynamicConfigValue{
 			{Id: "mappings", Value: []dashboard.ValueMap{mappings}},
 			{Id: "custom.cellOptions", Value: map[string]string{"type": "color-text"}},
-			{Id: "custom.width", Value: 84}, // of its widest word
+			{Id: "custom.width", Value: 84}, // of the widest severity
 		}).
 		OverrideByName("Firing", []dashboard.DynamicConfigValue{{Id: "custom.width", Value: 58}}).
 		OverrideByName("Alert", append(links("Runbook", "${runbook_base:raw}${__data.fields.Alert}", true),

@@ -8,26 +8,25 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// A board is a dashboard that is being made: its panels are laid out from left to right and from top to bottom.
+// A board builds a dashboard. It lays panels out from left to right and from top to bottom.
 type board struct {
 	*dashboard.DashboardBuilder
 	items []dashboard.PanelOrRowPanel
-	x, y  uint32 // where the next panel goes
-	line  uint32 // height of the line it is in
+	x, y  uint32 // position of the next panel
+	line  uint32 // height of the current line
 	rows  uint32
 	errs  []error
 }
 
-// A file is what Grafana reads from one.
-//
+// A file is a dashboard in the format of Grafana's provisioning.
 //lint:ignore SA1019 dashboards of the newer schema cannot be provisioned from files
 type file = dashboard.Dashboard
 
-// width is how many columns a Grafana dashboard has.
+// width is the number of columns of a Grafana dashboard.
 const width = 24
 
-// delay is how far behind the present the dashboards of seconds end: the newest seconds come with the next scrape, and
-// until every target was scraped their sum is too small.
+// delay is the distance between the current time and the end of dashboards of seconds. The newest seconds arrive with
+// the next scrape, and their sum is too small until every target was scraped.
 const delay = "20s"
 
 func newBoard(name, title, description string) *board {
@@ -52,7 +51,7 @@ func newBoard(name, title, description string) *board {
 	return &board{DashboardBuilder: b}
 }
 
-// row begins a row with a heading. Its id is above those of panels.
+// row begins a row with a heading. The ids of rows are higher than all panel ids.
 func (b *board) row(title string) {
 	b.newLine()
 	b.rows++
@@ -65,8 +64,9 @@ func (b *board) row(title string) {
 	b.y++
 }
 
-// closedRow begins a row that is closed until somebody opens it, and asks the server nothing: for what only some have. Grafana cannot
-// hide a row: one that is repeated for each value of a variable is there, too, when there is none.
+// closedRow begins a row for optional features. The row is collapsed, and sends no queries until a user opens it.
+// Grafana cannot hide a row: even a row that repeats for each value of a variable appears if the variable has no
+// values.
 func (b *board) closedRow(title string, w, h uint32, panels ...cog.Builder[dashboard.Panel]) {
 	b.row(title)
 	first, y := len(b.items), b.y
@@ -99,14 +99,14 @@ func (b *board) newLine() {
 	b.x, b.line = 0, 0
 }
 
-// build is the finished dashboard.
+// build returns the finished dashboard.
 func (b *board) build() (file, error) {
 	d, err := b.Build()
 	if err := errors.Join(append(b.errs, err)...); err != nil {
 		return d, fmt.Errorf("%s: %w", *d.Title, err)
 	}
 	d.Panels = b.items
-	// The SDK puts what is to be seen at the top behind a button.
+	// The SDK moves links, variables and annotations from the top of the dashboard into a menu; reset that.
 	for i := range d.Links {
 		d.Links[i].Placement = nil
 	}

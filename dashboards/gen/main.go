@@ -1,8 +1,9 @@
-// Command gen writes the dashboards as Grafana wants them, classic JSON, into the directory above it:
+// Command gen writes the dashboards as classic JSON, the format of Grafana's provisioning, to the parent directory:
 //
 //	go run . -out ..
 //
-// It is a module of its own, so that nobody else needs Grafana's SDK. The JSON is committed; a test compares.
+// It is a separate module, so windowstat does not depend on Grafana's SDK. The JSON is committed; a test checks that it
+// is current.
 package main
 
 import (

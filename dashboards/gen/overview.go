@@ -2,12 +2,13 @@ package main
 
 import "slices"
 
-// overview is about all resources: which of them to look at.
+// overview builds the dashboard of all resources. It shows which resource to check.
 func overview() (file, error) {
 	b := newBoard("overview", "windowstat / Overview",
-		"The whole service, by its inbound calls, and each resource: rate, errors, duration, concurrency, and the peak second beside the average. Where nothing is inbound, or some resources are chosen, the figures are sums over resources, in which nested calls count again. Ends 20 seconds ago, when every target was scraped.")
+		"The whole service, by its inbound calls, and each resource: rate, errors, duration, concurrency, and the peak second next to the average. Without inbound calls, or if some resources are selected, the figures are sums over resources, and nested calls count again. Ends 20 seconds ago, when every target was scraped.")
 	b.withVariables()
-	// It is not called resource: a link to the other dashboard would carry "All" there, which is no resource.
+	// The name differs from the variable resource of the other dashboard: a link would pass "All" to that dashboard as
+	// a resource.
 	b.WithVariable(labelValues("resources", "Resource", resources).Regex(quotable).Multi(true).IncludeAll(true).AllValue(".*").Current(all))
 	b.withRunbook()
 	b.withAnnotations()
@@ -22,7 +23,7 @@ func overview() (file, error) {
 	return b.build()
 }
 
-// rate and inSecond are those of the total.
+// rate and inSecond apply the methods of view to the total.
 func rate(v view, counter string) string {
 	return v.total(func(v view) string { return v.rate(counter) })
 }
@@ -42,13 +43,13 @@ func (b *board) overviewFigures(v view) {
 			peak(inSecond(v, "pass"), "$__range")).ColorScheme(fixed("blue")),
 		figure(head{6, "In flight", number, "Calls in flight, on average over the time shown, of all targets together."}, mean("in_flight_seconds_total")),
 	)
-	b.add(12, 6, alerts(24))       // whose names are long
-	b.x, b.y, b.line = 0, top+3, 0 // beside the alerts
+	b.add(12, 6, alerts(24))       // wide, because the names of alerts are long
+	b.x, b.y, b.line = 0, top+3, 0 // to the left of the alerts
 	b.add(
 		4, 3,
 		figure(head{3, "Refused", share, "Share of calls refused by a limit or by Block."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
-		figure(head{4, "Failed", share, "Share of the calls that ended, that ended with an error."},
+		figure(head{4, "Failed", share, "Share of completed calls with an error."},
 			ratio(mean("exception_total"), mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		p99(5, v, view.total),
 	)

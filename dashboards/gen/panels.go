@@ -9,7 +9,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// A head is what every panel has. The id is given by hand and never again to another panel: links and alerts refer to it.
+// A head holds the common properties of panels. The id is assigned by hand and never reused, because links and alerts
+// refer to it.
 type head struct {
 	id          uint32
 	title, unit string
@@ -26,7 +27,7 @@ const (
 	size          = "bytes"
 )
 
-// series is a graph of what /metrics has.
+// series returns a graph of metrics of /metrics.
 func series(h head, queries ...query) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
@@ -47,22 +48,22 @@ func series(h head, queries ...query) *timeseries.PanelBuilder {
 	return p
 }
 
-// seconds is a graph of what /metrics/seconds has: its points are a second apart if there is room for them. A second has the time
-// at which it begins, so its value lasts until the next one.
+// seconds returns a graph of metrics of /metrics/seconds. Its step is a second if the graph is wide enough. The
+// timestamp of a second is its beginning, so its value lasts until the next second.
 func seconds(h head, queries ...query) *timeseries.PanelBuilder {
 	return series(h, queries...).Interval("1s").LineInterpolation(common.LineInterpolationStepAfter)
 }
 
-// simple is a graph with few lines, which need no table.
+// simple shows the legend of a graph with few lines as a list instead of a table.
 func simple(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	return p.Legend(common.NewVizLegendOptionsBuilder().
 		ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{}))
 }
 
-// figure is one number.
+// figure returns a panel with a single number.
 func figure(h head, expr string) *stat.PanelBuilder { return figures(h, query{expr: expr}) }
 
-// figures are numbers, which have names where there are several.
+// figures returns a panel with a number for each query. Several numbers have names.
 func figures(h head, queries ...query) *stat.PanelBuilder {
 	p := stat.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
@@ -83,7 +84,7 @@ func figures(h head, queries ...query) *stat.PanelBuilder {
 	return p
 }
 
-// small are texts for what is too small to be read as a number, and is not nothing.
+// small maps positive values too small for the number format to a text such as "< 0.001".
 func small(unit string) []dashboard.ValueMapping {
 	below := map[string]struct {
 		limit float64
@@ -99,8 +100,8 @@ func small(unit string) []dashboard.ValueMapping {
 	}}}
 }
 
-// heat is a heat map of histograms, classic and native: it shows the native one where the server keeps it. Without any histogram,
-// one zero is left, for Grafana takes nothing at all for an error.
+// heat returns a heat map of histograms. It shows the native histogram if the server stores it, otherwise the classic
+// one. Without a histogram the query returns a zero, because Grafana reports an empty result as an error.
 func heat(h head, classic, native string) *heatmap.PanelBuilder {
 	return heatmap.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(perSecondUnit).Description(h.description).
@@ -110,7 +111,7 @@ func heat(h head, classic, native string) *heatmap.PanelBuilder {
 		WithTarget(query{"{{le}}", classic + " or on () vector(0)", false, true}.target(0)).
 		WithTarget(query{"", native, false, false}.target(1)).
 		Calculate(false).
-		// A scheme has no exponent, and shows a calm minute as nothing beside a burst.
+		// A color scheme has no exponent: next to a burst, a calm minute would be invisible.
 		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeOpacity).
 			Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.3).Steps(64).Min(0)).
 		YAxis(heatmap.NewYAxisConfigBuilder().Unit(h.unit).AxisPlacement(common.AxisPlacementLeft)).
@@ -121,21 +122,21 @@ func heat(h head, classic, native string) *heatmap.PanelBuilder {
 		ShowLegend()
 }
 
-// plain are thresholds that colour nothing: Grafana's own turn red above 80.
+// plain returns thresholds without a color. Grafana's default thresholds turn red above 80.
 func plain() *dashboard.ThresholdsConfigBuilder {
 	return dashboard.NewThresholdsConfigBuilder().
 		Mode(dashboard.ThresholdsModeAbsolute).
 		Steps([]dashboard.Threshold{{Color: "text"}})
 }
 
-// above are thresholds that colour what is higher than a limit.
+// above returns thresholds that color values higher than a limit.
 func above(limit float64, color string) *dashboard.ThresholdsConfigBuilder {
 	return dashboard.NewThresholdsConfigBuilder().
 		Mode(dashboard.ThresholdsModeAbsolute).
 		Steps([]dashboard.Threshold{{Color: "green"}, {Color: color, Value: &limit}})
 }
 
-// byThreshold colours by the thresholds.
+// byThreshold colors values by the thresholds.
 func byThreshold() *dashboard.FieldColorBuilder {
 	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)
 }
@@ -148,10 +149,10 @@ func last() *common.ReduceDataOptionsBuilder {
 	return common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Values(false)
 }
 
-// quiet is a graph of what should be zero. Without an upper end, Grafana's axis goes to 100.
+// quiet sets the upper end of a graph of errors, normally zero, to 1. Grafana's default axis ends at 100.
 func quiet(p *timeseries.PanelBuilder) *timeseries.PanelBuilder { return simple(p).AxisSoftMax(1) }
 
-// colored gives the lines of a name their color, in every graph the same.
+// colored assigns a fixed color to each named line, the same in every graph.
 func colored(p *timeseries.PanelBuilder, colors ...string) *timeseries.PanelBuilder {
 	p.FillOpacity(10)
 	for i := 0; i < len(colors); i += 2 {
@@ -162,7 +163,7 @@ func colored(p *timeseries.PanelBuilder, colors ...string) *timeseries.PanelBuil
 	return p
 }
 
-// limited draws the line of that name as what it is: a limit.
+// limited draws the named line as a limit: red and dashed.
 func limited(p *timeseries.PanelBuilder, name string) *timeseries.PanelBuilder {
 	return p.OverrideByName(name, []dashboard.DynamicConfigValue{
 		{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": "red"}},

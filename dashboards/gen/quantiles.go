@@ -7,25 +7,27 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
 )
 
-// quantile is a quantile of the response times over a time, to one bucket of 9%, from the native histograms of /metrics or those by
-// vmrange of /metrics/seconds, and between the fastest and the slowest call of that time. Where a server has neither there is none:
-// classic buckets are too wide to interpolate, see [view.atMost].
+// quantile returns a quantile of the response times over a time range, accurate to one bucket of 9%. It uses the native
+// histograms of /metrics or the vmrange histograms of /metrics/seconds, and limits the result to the fastest and the
+// slowest call in the range. It has no value if the server stores neither: classic buckets are too wide to interpolate,
+// see [view.atMost].
 func (v view) quantile(q float64, time string) string {
 	expr := v.fine(q, time)
 	capped := v.min(either(expr, v.slowest(time)))
 	return "(" + v.max(either(capped, v.fastest(time))) + ") and on (" + v.by + ") (" + expr + ")"
 }
 
-// fine is the quantile that the buckets give.
+// fine returns the quantile computed from the buckets.
 func (v view) fine(q float64, time string) string {
 	native := v.sum("rate(" + v.metric("rt_seconds") + "[" + time + "])")
-	// Of single seconds: a counter that appears with its bucket would lose what it begins with.
+	// The buckets count single seconds: the first value of a new cumulative counter would be lost.
 	ranges := v.with("vmrange").sum("sum_over_time(" + v.second("rt_distribution_seconds_bucket") + "[" + time + "])")
 	return fmt.Sprintf("(histogram_quantile(%g, %s) or histogram_quantile(%g, %s)) >= 0", q, native, q, ranges) // NaN without calls
 }
 
-// atLeast and atMost are the bounds of the classic bucket that a quantile is in, where a server has only those; the bucket without an
-// upper bound ends with the slowest call, and no bound is beyond the slowest and the fastest call.
+// atLeast and atMost return the bounds of the classic bucket that contains a quantile. They have no value if the server
+// stores finer histograms. The bucket without an upper bound ends at the slowest call. The bounds are never beyond the
+// slowest and the fastest call.
 func (v view) atLeast(q float64, time string) string {
 	low, _ := v.bounds(q, time)
 	return "(" + v.max(either(low, v.fastest(time))) + ") and on (" + v.by + ") (" + low + ")" + v.unlessFine(q, time)
@@ -40,8 +42,9 @@ func (v view) unlessFine(q float64, time string) string {
 	return " unless on (" + v.by + ") (" + v.fine(q, time) + ")"
 }
 
-// bounds are those of the bucket that a quantile is in. A histogram in which nothing but this bucket has something, 1, begins and ends
-// with them. Both are the highest bound where the bucket has no upper one.
+// bounds returns the bounds of the bucket that contains a quantile. It builds a histogram with the value 1 in this
+// bucket and 0 in all others; its quantiles are the bounds. If the bucket has no upper bound, both results are the
+// highest bound.
 func (v view) bounds(q float64, time string) (low, high string) {
 	buckets := v.with("le").sum("rate(" + v.metric("rt_seconds_bucket") + "[" + time + "])")
 	all := view{v.resources + `,le="+Inf"`, v.by, v.prefix}
@@ -50,7 +53,7 @@ func (v view) bounds(q float64, time string) (low, high string) {
 	return "histogram_quantile(1e-9, " + bucket + ")", "histogram_quantile(1, " + bucket + ")"
 }
 
-// slowest and fastest are the longest and the shortest response time.
+// slowest and fastest return the longest and the shortest response time.
 func (v view) slowest(time string) string {
 	return v.max("max_over_time(" + v.second("rt_max_seconds") + "[" + time + "])")
 }
@@ -59,21 +62,22 @@ func (v view) fastest(time string) string {
 	return v.min("min_over_time(" + v.second("rt_min_seconds") + "[" + time + "])")
 }
 
-// with keeps sums apart by one more label.
+// with returns a view that also groups sums by label.
 func (v view) with(label string) view {
 	v.by = strings.TrimPrefix(v.by+","+label, ",")
 	return v
 }
 
-// either has the values of both expressions, which have the same labels: something to take the highest or the lowest of.
+// either returns the values of both expressions, which must have the same labels, as the input of max or min.
 func either(a, b string) string {
 	return `label_replace(` + a + `, "of", "a", "", "") or label_replace(` + b + `, "of", "b", "", "")`
 }
 
-// A scope makes an expression for some of what a view has, such as [view.total].
+// A scope makes an expression for a part of a view; see [view.total].
 type scope func(v view, expr func(view) string) string
 
-// quantiles are the queries of a quantile for a graph: a line of its own says where it is a bound of a classic bucket.
+// quantiles returns the queries of a quantile for a graph. The bound of a classic bucket is a separate line with its
+// own legend.
 func (v view) quantiles(legend string, q float64, of scope) []query {
 	const time = "$__rate_interval"
 	return []query{
@@ -82,7 +86,7 @@ func (v view) quantiles(legend string, q float64, of scope) []query {
 	}
 }
 
-// p99 is the figure of a view.
+// p99 returns the panel with the 99% quantile of a view.
 func p99(id uint32, v view, of scope) *stat.PanelBuilder {
 	const time = "$__range"
 	return figures(head{id, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown, to 9%. Where the server has only classic histograms, the bounds that it is between."},

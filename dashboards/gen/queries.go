@@ -4,9 +4,10 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 )
 
-// Selectors. Values stand in raw strings, in which nothing but a backtick has a meaning: how Grafana escapes them for a string in
-// quotes differs with its version, and is wrong for quotes and backslashes. They are regular expressions even where there is
-// one value: VictoriaMetrics does not find the end of a raw string after a single backslash. All is not escaped.
+// Selectors. The values of variables are in raw strings, where only a backtick is special. Grafana's escaping for
+// quoted strings differs between versions, and is wrong for quotes and backslashes. The matchers are regular
+// expressions even for a single value, because VictoriaMetrics does not find the end of a raw string after a single
+// backslash. Grafana does not escape All.
 const (
 	place      = "cluster=~`${cluster:regex}`,namespace=~`${namespace:regex}`"
 	instance   = ",instance=~`${instance:regex}`"
@@ -19,25 +20,26 @@ const (
 
 // A view makes expressions for the resources of one dashboard.
 type view struct {
-	resources string // selects them; one of the above
-	by        string // in brackets, the label that sums are kept apart by; empty for none
-	prefix    string // of names: "inbound_" for those of all inbound traffic
+	resources string // their selector, one of the constants above
+	by        string // label that groups sums, or empty
+	prefix    string // of metric names: "inbound_" for all inbound traffic
 }
 
-// total makes an expression for all inbound traffic, and where there is none, as in a worker, or some resources are chosen,
-// for the sum of the resources. The choice of all resources also fits a series without that label.
+// total makes an expression for all inbound traffic. Without inbound traffic, as in a worker, or if some resources are
+// selected, the expression is the sum of the resources. The selector for all resources also matches a series without
+// the label resource.
 func (v view) total(expr func(view) string) string {
 	inbound := `count({__name__=~"windowstat_(inbound_pass_total|persecond_inbound_pass)",` + secondsJob + v.resources + "})"
 	return "(" + expr(view{v.resources, v.by, "inbound_"}) + " or (" + expr(v) + ") unless on () " + inbound + ")"
 }
 
-// sum adds up what there is of the targets, and keeps apart what the view keeps apart.
+// sum adds the values of the targets, grouped by v.by.
 func (v view) sum(expr string) string { return "sum" + v.grouping() + "(" + expr + ")" }
 
-// max is the highest of the targets.
+// max returns the highest value of the targets, grouped by v.by.
 func (v view) max(expr string) string { return "max" + v.grouping() + "(" + expr + ")" }
 
-// min is the lowest of the targets.
+// min returns the lowest value of the targets, grouped by v.by.
 func (v view) min(expr string) string { return "min" + v.grouping() + "(" + expr + ")" }
 
 func (v view) grouping() string {
@@ -57,39 +59,41 @@ func (v view) second(name string) string {
 	return "windowstat_persecond_" + v.prefix + name + "{" + secondsJob + v.resources + "}"
 }
 
-// rate is how fast a counter of /metrics grows. Its range follows the interval of the scrapes.
+// rate returns the growth per second of a counter of /metrics. Its range follows the scrape interval.
 func (v view) rate(counter string) string {
 	return v.sum("rate(" + v.metric(counter) + "[$__rate_interval])")
 }
 
-// mean is the same over all the time that is shown.
+// mean returns the growth per second over the whole time range of the dashboard.
 func (v view) mean(counter string) string { return v.sum("rate(" + v.metric(counter) + "[$__range])") }
 
-// inSecond is the sum over the targets in one second, and in no other: the range is shorter than a second, or a target
-// that has gone would count on with its last one for five minutes.
+// inSecond returns the sum over the targets in exactly one second. The range is shorter than a second; with the default
+// lookback, a target that disappeared would count with its last second for five minutes.
 func (v view) inSecond(name string) string {
 	return v.sum("last_over_time(" + v.second(name) + "[999ms])")
 }
 
-// added is what came to the buckets of a histogram of /metrics/seconds within the step of a graph. They are cumulative, and have
-// the times of the ends of their seconds, so the difference of two moments is exactly what was between them. That of an idle
-// resource stops, and begins again before what comes next: so the lowest value is that at the beginning of the step, whose own
-// moment is part of the range.
+// added returns the growth of the per-second histogram buckets within a step of a graph. The buckets are cumulative,
+// and their timestamps are the ends of their seconds, so the difference of two instants is exact. The series of an idle
+// resource pauses, and resumes before the next increase. The lowest value in the step is therefore the value at its
+// beginning; the range includes that instant.
 func (v view) added(buckets string) string {
 	b := v.second(buckets)
 	return v.sum("last_over_time(" + b + "[$__interval]) - min_over_time(" + b + "[${__interval}1ms])")
 }
 
-// peak is the highest second within a time, $__interval or $__range, of all targets together. It looks at every second,
-// however long the time, so a burst is as tall at a day as at five minutes. Prometheus before 3.0 includes both ends of the time,
-// and may show one in two points: Grafana has no variable for an interval less a millisecond.
+// peak returns the highest second, over all targets together, within a time range ($__interval or $__range). It reads
+// every second of any range, so a burst has the same height over a day as over five minutes. Prometheus before 3.0
+// includes both ends of a range, and may show a second in two points: Grafana has no variable for an interval less a
+// millisecond.
 func peak(inSecond, time string) string {
 	return "max_over_time((" + inSecond + ")[" + time + ":1s])"
 }
 
-// ofLimit is how much of its limit a target used, of the target that used most: its highest value of something in any second, by the
-// limit that was in force then. The limit is known at each scrape of /metrics, and the highest one around a second is taken,
-// so that one that was changed between two scrapes is not exceeded by what came before.
+// ofLimit returns the highest use of a limit, by the target that used most of it: the highest value of name in any
+// second, divided by the limit then in force. The limit is sampled at each scrape of /metrics. ofLimit takes the
+// highest limit around a second, so calls before a change never appear to exceed a limit that was lowered between two
+// scrapes.
 func (v view) ofLimit(name, limit string) string {
 	each := func(expr string) string { return "max by (instance, resource) (" + expr + ")" }
 	used := each("max_over_time(" + v.second(name) + "[15s])")
@@ -97,41 +101,42 @@ func (v view) ofLimit(name, limit string) string {
 	return v.max("max_over_time((" + used + " / on (instance, resource) (" + inForce + " > 0))[$__range:15s])")
 }
 
-// near is a limit, where what it limits comes to a quarter of it in the time that is shown: a limit far above would
-// make everything else a line at the bottom of the graph.
+// near returns the limit if the limited value reaches a quarter of it in the time range. A much higher limit would
+// flatten all other lines of the graph.
 func near(limit, highest string) string { return limit + " < 4 * " + highest }
 
-// named gives those without a value of a label one that can be read.
+// named sets the label to the text none in series without the label.
 func named(expr, label, none string) string {
 	return "label_replace(" + expr + `, "` + label + `", "` + none + `", "` + label + `", "")`
 }
 
-// ratio divides, and has no value where there is nothing to divide by: an idle resource has no share of errors.
+// ratio divides part by whole. It has no value if whole is 0: an idle resource has no error share.
 func ratio(part, whole string) string { return "(" + part + ") / ((" + whole + ") > 0)" }
 
-// busiest keeps the ten resources of which a counter grew most, over all the time that is shown: the same ones in the whole
-// graph.
+// busiest keeps the ten resources with the highest growth of a counter over the whole time range, so the graph shows
+// the same ten resources throughout.
 func (v view) busiest(expr, counter string) string {
 	return ten(expr, v.sum("rate("+v.metric(counter)+"[$__range] @ end())"))
 }
 
-// highest keeps the ten resources that had most of something in any second of any target.
+// highest keeps the ten resources with the highest value in any second of any target.
 func (v view) highest(expr, name string) string {
 	return ten(expr, v.max("max_over_time("+v.second(name)+"[$__range] @ end())"))
 }
 
-// ten keeps the resources that have most of something else.
+// ten keeps the ten resources with the highest values of most.
 func ten(expr, most string) string { return "(" + expr + ") and on (resource) topk(10, " + most + ")" }
 
 // query is an expression in a panel.
 type query struct {
 	legend, expr string
-	instant      bool // one value, at the end of the time that is shown
+	instant      bool // a single value, at the end of the time range
 	heatmap      bool
 }
 
-// target makes the query for a panel. It has no interval: Grafana since 10.3 takes that for the interval of the scrapes, and
-// $__rate_interval would be too short for them; Grafana 13 takes it for the step, however long the time. The panel has one.
+// target makes the query for a panel. The query has no interval; the panel has one. Grafana since 10.3 would use an
+// interval of the query as the scrape interval, and $__rate_interval would be too short. Grafana 13 would use it as the
+// step of any time range.
 func (q query) target(ref int) *prometheus.DataqueryBuilder {
 	t := prometheus.NewDataqueryBuilder().
 		RefId(string(rune('A' + ref))).

@@ -97,7 +97,7 @@ func (b *board) resourceTimes(v view) {
 		" or " + le.sum("last_over_time("+le.second("rt_seconds_bucket")+"[5m] @ end())") + ")"
 	b.add(
 		12, 10,
-		heat(head{14, "Response times", duration, "How many calls took how long. Of single seconds if the per-second endpoint is scraped with histogram=classic or native, otherwise from the histogram of /metrics. From native histograms where the server keeps them; in VictoriaMetrics from the classic buckets of /metrics, because no expression that Prometheus takes as well makes lines of vmrange."},
+		heat(head{14, "Response times", duration, "Calls by response time, of single seconds if the per-second endpoint is scraped with histogram=classic or native, otherwise from the histogram of /metrics. The source is the native histogram if the server stores it. In VictoriaMetrics it is the classic buckets of /metrics, because no expression valid in Prometheus, too, converts vmrange into lines."},
 			classic+gaps, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
 		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
 			query{legend: "slowest", expr: v.slowest("$__interval")},
@@ -105,13 +105,13 @@ func (b *board) resourceTimes(v view) {
 			query{legend: "mean", expr: ratio(v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"), v.sum("sum_over_time("+v.second("complete")+"[$__interval])"))},
 			query{legend: "fastest", expr: v.fastest("$__interval")},
 		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green").
-			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3). // seconds without calls part the line
-			// What is usual can be read beside calls that took a thousand times as long.
+			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3). // seconds without calls interrupt the line
+			// A log scale keeps usual response times readable next to calls that took a thousand times as long.
 			ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10)),
 	)
 }
 
-// perSecond makes of what came within a step what came in each of its seconds.
+// perSecond divides the events in a step by its seconds.
 const perSecond = " / ($__interval_ms / 1000)"
 
 func (b *board) resourceInFlight(v view) {
@@ -148,7 +148,7 @@ func (b *board) resourceTargets() {
 	)
 }
 
-// resourceOrigins is about who called, where /metrics tells origins apart.
+// resourceOrigins adds the panels of callers, for processes with origins in /metrics.
 func (b *board) resourceOrigins() {
 	const empty = "No origins: they need --metrics.by=origin, or the option By, on the page of counters."
 	const known = ` and on () count(windowstat_pass_total{` + job + `,origin!=""})` // of any resource
@@ -165,7 +165,7 @@ func (b *board) resourceOrigins() {
 	)
 }
 
-// gauges is what those have who scrape /metrics alone.
+// gauges returns the panel for servers that scrape only /metrics.
 func gauges() *timeseries.PanelBuilder {
 	v := view{resources: one}
 	queries := []query{{legend: "admitted, peak of a minute", expr: v.sum(v.metric("pass_qps_peak"))}}
@@ -174,6 +174,6 @@ func gauges() *timeseries.PanelBuilder {
 	} {
 		queries = append(queries, query{legend: g.legend, expr: v.sum(v.metric(g.name))})
 	}
-	return simple(series(head{21, "Without the per-second endpoint", calls, "What /metrics has of single seconds: the last one before each scrape, and the highest sliding second of the minute before, summed over the targets, and over origins if they are told apart, whose peaks need not be of one second."},
+	return simple(series(head{21, "Without the per-second endpoint", calls, "Single seconds in /metrics: the last second before each scrape, and the highest sliding second of the minute before. Sums over the targets, and over origins if /metrics has origins; their peaks may be from different seconds."},
 		queries...))
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// own selects a metric that windowstat has about itself.
+// own selects a self-metric.
 func own(name string) string { return "windowstat_" + name + "{" + job + "}" }
 
-// grew is how much a counter of windowstat's own grew over all the time that is shown.
+// grew returns the growth of a self-metric counter over the whole time range.
 func grew(name string) string { return "sum(increase(" + own(name) + "[$__range]))" }
 
-// pace is how fast a counter of windowstat's own grows, by some labels.
+// pace returns the growth per second of a self-metric counter, grouped by the labels by.
 func pace(name, by string) string {
 	return "sum by (" + by + ") (rate(" + own(name) + "[$__rate_interval]))"
 }
 
-// self is about windowstat itself: what it costs, and whether anything is lost.
+// self builds the dashboard of windowstat itself: its cost, and whether data is lost.
 func self() (file, error) {
 	b := newBoard("self", "windowstat itself",
 		"What windowstat costs, and whether every second arrives: scrapes, pushes, the metric log, overflow, the clock, the sampler; and what the process needs.")
@@ -74,7 +74,7 @@ func (b *board) selfPages() {
 	)
 }
 
-// selfWays is about scrapers and pushes, of which most have one.
+// selfWays adds the panels of scrapers and pushes. Most processes have one of the two.
 func (b *board) selfWays() {
 	const none = "no scrapers, no pushes"
 	by, scraper, push := "cursor, client, instance", "{{cursor}} {{client}} of {{instance}}", "{{way}} to {{target}} of {{instance}}"
@@ -148,10 +148,10 @@ func (b *board) selfDatabase() {
 	)
 }
 
-// sum is how fast a counter of windowstat's own grows, over all targets.
+// sum returns the growth per second of a self-metric counter, over all targets.
 func sum(name string) string { return "sum(rate(" + own(name) + "[$__rate_interval]))" }
 
-// trouble is a graph of what should be zero, the worst first.
+// trouble returns a graph of errors, normally zero. The first query gets the most severe color.
 func trouble(h head, queries ...query) *timeseries.PanelBuilder {
 	var colors []string
 	for i, q := range queries {

@@ -1,6 +1,6 @@
 package main
 
-// selfProcess shows what the process needs beside the calls that it has, from the Go client library's own metrics.
+// selfProcess shows the calls of the process and its resources from the metrics of client_golang.
 func (b *board) selfProcess() {
 	const none = "no metrics of the process"
 	of := func(metric string) string { return metric + "{" + job + "}" }
@@ -11,23 +11,24 @@ func (b *board) selfProcess() {
 			query{legend: "{{instance}}", expr: rate(view{by: "instance"}, "pass_total")}),
 		series(head{41, "CPU", number, "Processors that each target kept busy, on average."},
 			query{legend: "{{instance}}", expr: "sum by (instance) (rate(" + of("process_cpu_seconds_total") + "[$__rate_interval]))"}).NoValue(none),
-		series(head{42, "Goroutines", number, "Goroutines at the moments of the scrapes."},
+		series(head{42, "Goroutines", number, "Goroutines at the time of each scrape."},
 			query{legend: "{{instance}}", expr: of("go_goroutines")}).NoValue(none),
 		series(head{43, "Pauses for garbage collection", share, "Share of the time in which the garbage collector had stopped the process."},
 			query{legend: "{{instance}}", expr: "sum by (instance) (rate(" + of("go_gc_duration_seconds_sum") + "[$__rate_interval]))"}).NoValue(none),
 	)
 }
 
-// selfNames is about what takes memory: names that are kept apart, and what came when there were too many.
+// selfNames shows the names that use memory, and the calls counted under shared names because there were too many
+// names.
 func (b *board) selfNames() {
 	b.row("Names and limits")
 	b.add(
 		6, 8,
-		simple(series(head{27, "Kept apart", number, "Resources, entrances, and the combinations of them with origins, which are what takes memory; of the target that has most."},
+		simple(series(head{27, "Kept apart", number, "Resources, entrances, and their combinations with origins, the main users of memory. Of the target with the highest value."},
 			query{legend: "resources", expr: "max(" + own("resources") + ")"},
 			query{legend: "entrances", expr: "max(" + own("entrances") + ")"},
 			query{legend: "leaves", expr: "max(" + own("leaves") + ")"})),
-		quiet(series(head{28, "Overflow by kind", perSecondUnit, "Calls a second that were counted as _other, because there were too many names of a kind, or for unmatched, because their name was not earned, or that have no place in the call tree."},
+		quiet(series(head{28, "Overflow by kind", perSecondUnit, "Calls a second counted as _other because a kind had too many names, counted as unmatched because the name was not earned, or without a node in the call tree."},
 			query{legend: "resources", expr: sum("overflow_events_total")},
 			query{legend: "not earned", expr: sum("unearned_events_total")},
 			query{legend: "origins", expr: sum("origin_overflow_events_total")},
@@ -36,7 +37,7 @@ func (b *board) selfNames() {
 			query{legend: "call tree", expr: sum("tree_overflow_events_total")})),
 		quiet(series(head{29, "Retired resources", "none", "Resources a second that were retired because they were idle."},
 			query{legend: "{{instance}}", expr: pace("retired_resources_total", "instance")})),
-		simple(series(head{30, "Limits in force", number, "How many limits each target has."}, query{legend: "{{instance}}", expr: own("limits")})),
+		simple(series(head{30, "Limits in force", number, "Number of limits of each target."}, query{legend: "{{instance}}", expr: own("limits")})),
 	)
 	b.add(
 		24, 7,
@@ -47,13 +48,13 @@ func (b *board) selfNames() {
 	)
 }
 
-// selfClock is about the clock.
+// selfClock adds the panels of the clock and the version.
 func (b *board) selfClock() {
 	b.row("Clock and build")
 	b.add(
 		8, 7,
 		simple(series(head{33, "Offset of the clock", duration, "How far the wall clock is ahead of the names of the seconds."}, query{legend: "{{instance}}", expr: own("clock_offset_seconds")})),
-		trouble(head{34, "Trouble of the clock", "none", "Seconds, in a second, that the wall clock named twice: counted in totals, not handed out. And times that it was found a second or more away from where it should have been."},
+		trouble(head{34, "Trouble of the clock", "none", "Seconds, in a second, with a name that the wall clock used twice: counted in totals, not exported. And the number of times the wall clock was off by a second or more."},
 			query{legend: "repeated seconds", expr: sum("clock_repeated_seconds_total")},
 			query{legend: "steps", expr: sum("clock_steps_total")}),
 		simple(series(head{39, "Versions", number, "Targets of each version."},
@@ -61,7 +62,8 @@ func (b *board) selfClock() {
 	)
 }
 
-// selfOptional is closed: most have no file of limits, and do not sample other libraries' series.
+// selfOptional is a closed row, because most processes have no file of limits and do not sample series of other
+// libraries.
 func (b *board) selfOptional() {
 	const none = "no sampler"
 	b.closedRow(
@@ -74,7 +76,7 @@ func (b *board) selfOptional() {
 		quiet(series(head{36, "Sampled series", number, "Series of other libraries that are sampled each second, and those left out."},
 			query{legend: "sampled, {{instance}}", expr: own("sampler_series")},
 			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})).NoValue(none),
-		trouble(head{38, "Trouble of the sampler", "none", "In a second: seconds without increases, because a sampling or the one before failed or was late; samplings that failed, in part at least; those that were late; increases of single counters that belong to no second that is known."},
+		trouble(head{38, "Trouble of the sampler", "none", "In a second: seconds without increases, because a sampling or the one before failed or was late; samplings that failed, in part at least; those that were late; increases of single counters without a known second."},
 			query{legend: "seconds without", expr: sum("sampler_missed_seconds_total")},
 			query{legend: "failed", expr: sum("sampler_errors_total")},
 			query{legend: "late", expr: sum("sampler_late_total")},

@@ -53,12 +53,12 @@ func (b *board) overviewTable(v view) {
 
 // properties are how a column looks.
 func (c column) properties() []dashboard.DynamicConfigValue {
-	// Numbers have a width, and names get what is left: of a least width Grafana takes nothing from others, and the last column
-	// would not fit.
+	// Columns of numbers have a fixed width, and columns of names take the rest. With a minimum width instead, Grafana
+	// takes no space from other columns, and the last column does not fit.
 	wide := max(95, 10*len(c.title))
 	var bar []dashboard.DynamicConfigValue
 	switch {
-	case c.unit == share && c.color != "": // what is wrong is seen first
+	case c.unit == share && c.color != "": // errors stand out
 		bar = []dashboard.DynamicConfigValue{
 			{Id: "custom.cellOptions", Value: map[string]string{"type": "color-text"}},
 			{Id: "thresholds", Value: map[string]any{"mode": "absolute", "steps": []any{

@@ -7,14 +7,15 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 )
 
-// source is the data source of everything: the one that is chosen at the top. A name would only be right in one Grafana.
+// source is the data source of all panels: the value of the variable datasource. A fixed name would be valid in a
+// single Grafana only.
 var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
 
-// withVariables adds the data source, and what tells targets apart. Without the labels cluster and namespace nothing but All
-// is there to choose, which an empty label matches.
+// withVariables adds the variables for the data source and for the labels of targets. If targets have no labels cluster
+// and namespace, the only choice there is All, which matches an empty label.
 //
-// The per-second endpoint usually has a job of its own, shop-seconds beside shop. The expression removes the suffix, so that
-// both are one entry in the list; see [perSecond].
+// The per-second endpoint usually has a separate job, for example shop-seconds next to shop. The regular expression
+// removes the suffix, so both are one entry in the list; see [perSecond].
 func (b *board) withVariables() {
 	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus").Current(defaultSource))
 	b.WithVariable(labelValues("cluster", "Cluster", "label_values({"+present+"}, cluster)").
@@ -27,24 +28,24 @@ func (b *board) withVariables() {
 		Multi(true).IncludeAll(true).AllValue(".+").Current(all))
 }
 
-// present selects metrics that targets have at least one of.
+// present selects metrics; every target has at least one of them.
 const present = `__name__=~"windowstat_(pass_total|resources|persecond_pass)"`
 
-// resources are the values of a variable for resources.
+// resources is the query for the names of all resources.
 const resources = `label_values({__name__=~"windowstat_(pass_total|persecond_pass)",` + secondsJob + `}, resource)`
 
-// quotable selects the names that a selector can contain. A backtick would end its raw string, and the server would
-// reject all queries of the dashboard. Names with a backtick are still in the graphs of all resources.
+// quotable matches the names that a selector can contain. A backtick would end the raw string, and the server would
+// reject all queries of the dashboard. Names with a backtick appear only in the graphs of all resources.
 const quotable = "/^([^`]*)$/"
 
-// defaultSource is the choice of Grafana's default data source: without one it takes the first by name.
+// defaultSource selects Grafana's default data source. Without a selection Grafana takes the first data source by name.
 var defaultSource = dashboard.VariableOption{
 	Selected: cog.ToPtr(true),
 	Text:     dashboard.StringOrArrayOfString{String: cog.ToPtr("default")},
 	Value:    dashboard.StringOrArrayOfString{String: cog.ToPtr("default")},
 }
 
-// all is the choice of everything.
+// all selects every value.
 var all = dashboard.VariableOption{
 	Selected: cog.ToPtr(true),
 	Text:     dashboard.StringOrArrayOfString{ArrayOfString: []string{"All"}},
@@ -61,7 +62,7 @@ func labelValues(name, label, query string) *dashboard.QueryVariableBuilder {
 		Sort(dashboard.VariableSortAlphabeticalCaseInsensitiveAsc)
 }
 
-// withAnnotations marks the moments after which graphs look different: a process began, limits were changed.
+// withAnnotations marks the events that change graphs: the start of a process and a reload of limits.
 func (b *board) withAnnotations() {
 	for _, a := range []struct{ name, title, expr, color string }{
 		{"Starts", "{{instance}} started", `process_start_time_seconds{` + job + `} * 1000`, "blue"},
@@ -80,13 +81,14 @@ func (b *board) withAnnotations() {
 	}
 }
 
-// toResource is the URL of a resource's own dashboard. The word is Grafana's for the name.
+// toResource returns the URL of the dashboard of a resource. word is Grafana's variable for the name of the resource.
 func toResource(word string) string {
 	return "/d/windowstat-resource?${datasource:queryparam}&${cluster:queryparam}&${namespace:queryparam}&${job:queryparam}&${instance:queryparam}" +
 		"&var-resource=${" + word + ":percentencode}&${__url_time_range}"
 }
 
-// links makes cells of a table links. It is no [dashboard.DashboardLink], though Grafana's editor writes most of the same fields.
+// links turns the cells of a table column into links. Grafana's editor writes most fields of a
+// [dashboard.DashboardLink] here, but the type differs.
 func links(title, url string, elsewhere bool) []dashboard.DynamicConfigValue {
 	return []dashboard.DynamicConfigValue{{Id: "links", Value: []map[string]any{{"title": title, "url": url, "targetBlank": elsewhere}}}}
 }
