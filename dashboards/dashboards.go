@@ -14,14 +14,14 @@ import (
 //go:embed *.json *.libsonnet runbook.md README.md kustomization.yaml rules provisioning compose
 var files embed.FS
 
-// FS returns all files.
+// FS returns all files of the package.
 func FS() fs.FS { return files }
 
-// ErrChanged is the error of [Write] for each file that it would overwrite.
+// ErrChanged is the error of [Write] for each existing file that it would overwrite.
 var ErrChanged = errors.New("has other contents")
 
-// Write writes all files to a directory, which is made if needed. Unless overwrite is true, an existing file with other contents or
-// a dangling link is [ErrChanged], and nothing is written.
+// Write writes all files to a directory, and creates it if needed. If an existing file has other contents or is a
+// dangling link, and overwrite is false, Write returns [ErrChanged] and writes nothing.
 func Write(dir string, overwrite bool) error {
 	var changed []error
 	err := each(func(name string, text []byte) error {
@@ -54,7 +54,7 @@ func Write(dir string, overwrite bool) error {
 	})
 }
 
-// each calls f for every file, with the operating system's path separators.
+// each calls f for every file. The path has the separators of the operating system.
 func each(f func(name string, text []byte) error) error {
 	return fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -41,12 +41,12 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// home is where links of the pages lead that are not among the files, which somebody may have written anywhere.
+// home is the base of links to files outside the package, because Write may write the pages to any directory.
 const home = "https://github.com/windowstat/windowstat/blob/main/"
 
 var link = regexp.MustCompile(`\]\([^)\s]+\)`)
 
-// Every link of the pages that were written leads to one of the files, or to the repository, where it leads to a file of the tree.
+// Every link of the written pages leads to a written file, or to a file of the repository.
 func TestWrittenLinks(t *testing.T) {
 	dir := t.TempDir()
 	if err := Write(dir, false); err != nil {
@@ -123,8 +123,8 @@ func TestFilesCanBeRead(t *testing.T) {
 	}
 }
 
-// TestAlertsAreExplainedAndTested finds a heading of the runbook for every alert, which the links of the rule and of Overview lead to, and
-// a test that it fires and one that it does not.
+// TestAlertsAreExplainedAndTested checks that every alert has a heading in the runbook, the target of the links in the
+// rule and in Overview, a test that fires it, and a test that does not.
 func TestAlertsAreExplainedAndTested(t *testing.T) {
 	text := func(name string) string {
 		b, err := fs.ReadFile(FS(), name)
@@ -172,7 +172,7 @@ func TestAlertsAreExplainedAndTested(t *testing.T) {
 	}
 }
 
-// The panels and dashboards that the runbook and the README name, in italics, are there.
+// The runbook and the README name existing panels and dashboards, in italics.
 func TestNamedPanelsAreThere(t *testing.T) {
 	titles := map[string]bool{}
 	boards, err := fs.Glob(FS(), "*.json")
@@ -188,7 +188,7 @@ func TestNamedPanelsAreThere(t *testing.T) {
 			titles[string(m[1])] = true
 		}
 	}
-	// What Grafana has, words that are only stressed, and "windowstat / Overview" for short.
+	// Terms of Grafana, words with emphasis, and "windowstat / Overview" for short.
 	other := map[string]bool{"Dashboards, New, Import": true, "All": true, "Overview": true, "Scrape interval": true, "at least": true, "at most": true}
 	n := 0
 	for _, name := range []string{"runbook.md", "README.md"} {
@@ -209,7 +209,8 @@ func TestNamedPanelsAreThere(t *testing.T) {
 	}
 }
 
-// Rules on single seconds look back by half a minute, as the runbook says, but the one about seconds that do not arrive.
+// Rules on single seconds have an offset of half a minute, as the runbook documents, except the rule about seconds that
+// do not arrive.
 func TestRulesLookBack(t *testing.T) {
 	raw := regexp.MustCompile(`(^|[^:\w])windowstat_persecond_`)
 	n := 0
@@ -243,7 +244,7 @@ func TestRulesLookBack(t *testing.T) {
 	}
 }
 
-// runbookBase is what the links of the alerts of Overview begin with, before the name of the alert.
+// runbookBase is the first part of the alert links of Overview, before the name of the alert.
 func runbookBase(t *testing.T, overview string) string {
 	t.Helper()
 	if !strings.Contains(overview, `"url": "${runbook_base:raw}${__data.fields.Alert}"`) {
@@ -264,7 +265,7 @@ func runbookBase(t *testing.T, overview string) string {
 	return ""
 }
 
-// The alerts state the thresholds by which the live page finds trouble.
+// The alerts use the same thresholds as the live page.
 func TestThresholdsOfTrouble(t *testing.T) {
 	b, err := fs.ReadFile(FS(), "rules/alerts.yaml")
 	if err != nil {

@@ -19,6 +19,7 @@ type board struct {
 }
 
 // A file is a dashboard in the format of Grafana's provisioning.
+//
 //lint:ignore SA1019 dashboards of the newer schema cannot be provisioned from files
 type file = dashboard.Dashboard
 

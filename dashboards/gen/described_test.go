@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// described are all metrics of a service: those of the catalogue, and those that the parts of an Exporter have about themselves.
+// described returns all metrics of a service: the metrics of the catalogue and the self-metrics of an Exporter's parts.
 func described(t *testing.T) []exporter.Metric {
 	t.Helper()
 	dir := t.TempDir()

@@ -36,7 +36,7 @@ func TestCommittedFilesAreWhatTheProgramWrites(t *testing.T) {
 	}
 }
 
-// A shown dashboard is what the tests look at: what Grafana reads.
+// A shown dashboard holds the fields of a dashboard that the tests check.
 type shown struct {
 	UID, Title string
 	Panels     []shownPanel
@@ -71,7 +71,7 @@ type shownTarget struct {
 	Datasource            struct{ UID string }
 }
 
-// panels are all of a dashboard, those of collapsed rows and the rows themselves included.
+// panels returns all panels of a dashboard, including rows and the panels of collapsed rows.
 func panels(d shown) (all []shownPanel) {
 	for _, p := range d.Panels {
 		all = append(append(all, p), p.Panels...)
@@ -114,8 +114,8 @@ func TestIDsAreThere(t *testing.T) {
 	}
 }
 
-// TestIDsStay compares with the list of all ids that were ever given: links refer to a panel by its id. One that has gone keeps
-// its line, so that no other gets its id.
+// TestIDsStay compares the ids of panels with the list of all ids ever assigned, because links refer to a panel by its
+// id. A removed panel keeps its line, so no other panel gets its id.
 func TestIDsStay(t *testing.T) {
 	text, err := os.ReadFile("testdata/ids.txt")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestIDsStay(t *testing.T) {
 	}
 }
 
-// TestSelectorsFollowTheVariables finds what is chosen at the top in every selector.
+// TestSelectorsFollowTheVariables checks that every selector contains the selected values of the variables.
 func TestSelectorsFollowTheVariables(t *testing.T) {
 	for name, d := range read(t) {
 		for _, v := range []string{"datasource", "cluster", "namespace", "job", "instance"} {
@@ -207,7 +207,7 @@ func checkTarget(t *testing.T, name string, p shownPanel, q shownTarget) {
 	}
 }
 
-// What stands in the place of Grafana's times: no time that somebody would write.
+// Replacements for Grafana's time variables, with values that no query contains otherwise.
 const (
 	rateInterval = 61 * time.Second
 	shownRange   = 907 * time.Second
@@ -282,7 +282,7 @@ func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
 		})
 	}
 	for _, m := range catalogue(t) {
-		// What is shown of each resource need not all be shown of the total.
+		// A metric of resources on a dashboard covers the metric of the inbound total.
 		ofResources := strings.Replace(m, "inbound_", "", 1)
 		if _, ok := excused[m]; !used[m] && !ok && !(ofResources != m && used[ofResources]) {
 			t.Errorf("%s is in no dashboard, and not excused", m)
@@ -292,7 +292,7 @@ func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// What nobody reads or pushes has no series, and a sum with a part that has none is nothing.
+// Optional metrics have no series without a scraper or a push, and a sum with an absent part is empty.
 func TestSumsHaveAllTheirParts(t *testing.T) {
 	known, optional := selectable(t), map[string]bool{}
 	for _, m := range described(t) {
@@ -326,7 +326,8 @@ func TestSumsHaveAllTheirParts(t *testing.T) {
 	}
 }
 
-// metrics are those that an expression selects. It must parse, and select some with every selector.
+// metrics returns the metrics that an expression selects. The expression must parse, and every selector must match a
+// metric.
 func metrics(t *testing.T, where, expr string, known []string) (used []string) {
 	t.Helper()
 	for _, s := range nodes[*parser.VectorSelector](t, where, expr) {
@@ -339,7 +340,7 @@ func metrics(t *testing.T, where, expr string, known []string) (used []string) {
 	return used
 }
 
-// nodes are all of a kind in an expression. It must parse.
+// nodes returns all nodes of a type in an expression. The expression must parse.
 func nodes[T parser.Node](t *testing.T, where, expr string) (list []T) {
 	t.Helper()
 	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	scrapes    = 15 * time.Second // the interval of the data source in ../provisioning, and Grafana's own if there is none
+	scrapes    = 15 * time.Second // the interval of the data source in ../provisioning, and Grafana's default
 	safePoints = 11000            // Prometheus refuses more
 )
 
-// An asked is what a panel's query is made for.
+// An asked describes the conditions of a panel's query.
 type asked struct {
 	panel, target time.Duration // least intervals, 0 for none
-	span          time.Duration // the time that is shown
-	points        int64         // that the panel has room for
+	span          time.Duration // the time range
+	points        int64         // capacity of the panel
 }
 
-// A rule is how versions of Grafana compute $__interval, which is also the step, and $__rate_interval.
+// A rule describes how versions of Grafana compute $__interval, which equals the step, and $__rate_interval.
 type rule struct {
 	versions       string
 	step, interval func(asked) time.Duration
@@ -35,7 +35,8 @@ var rules = []rule{
 	}, overTarget},
 }
 
-// minStep is as long as a point is wide, or as the target, the panel or the data source wants it at least.
+// minStep returns the width of a point, or the minimum interval of the target, the panel or the data source if that is
+// longer.
 func minStep(a asked) time.Duration {
 	least := requested(a)
 	if a.target > 0 {
@@ -44,7 +45,7 @@ func minStep(a asked) time.Duration {
 	return max(nice(a.span/time.Duration(a.points)), least, nice(a.span/safePoints))
 }
 
-// requested is what the browser asks for, which knows nothing of the target's.
+// requested returns the interval that the browser requests. The browser ignores the interval of the target.
 func requested(a asked) time.Duration {
 	least := a.panel
 	if least == 0 {
@@ -53,7 +54,7 @@ func requested(a asked) time.Duration {
 	return max(nice(a.span/time.Duration(a.points)), least)
 }
 
-// overTarget takes the least interval of a target for that of the scrapes.
+// overTarget uses the minimum interval of a target as the scrape interval.
 func overTarget(a asked) time.Duration {
 	of := scrapes
 	if a.target > 0 {
@@ -62,7 +63,7 @@ func overTarget(a asked) time.Duration {
 	return max(requested(a)+of, 4*of)
 }
 
-// nice rounds to an interval that people use.
+// nice rounds to a usual interval.
 func nice(d time.Duration) time.Duration {
 	for _, to := range []struct{ below, is time.Duration }{
 		{1500 * time.Millisecond, time.Second},
@@ -87,7 +88,8 @@ func nice(d time.Duration) time.Duration {
 	return d.Round(time.Hour)
 }
 
-// TestRulesOfGrafana has what was seen in Grafana. An interval of the target is what no query may have.
+// TestRulesOfGrafana checks the rules against values observed in Grafana. Queries must not set an interval of the
+// target.
 func TestRulesOfGrafana(t *testing.T) {
 	for _, c := range []struct {
 		asked          asked
@@ -106,8 +108,8 @@ func TestRulesOfGrafana(t *testing.T) {
 	}
 }
 
-// TestIntervalsFitWhatIsAsked has every query of a graph in every version, from five minutes to a week: a rate has four scrapes,
-// and those between two points; seconds are shown one by one where there is room.
+// TestIntervalsFitWhatIsAsked checks every query of a graph in every version, from five minutes to a week. The range of
+// a rate covers four scrapes, and the scrapes between two points. Graphs show single seconds if they are wide enough.
 func TestIntervalsFitWhatIsAsked(t *testing.T) {
 	for name, d := range read(t) {
 		for _, p := range panels(d) {
@@ -135,7 +137,7 @@ func checkIntervals(t *testing.T, where, expr string, a asked) {
 		if strings.Contains(expr, "$__rate_interval") && (interval < 4*scrapes || interval < step) {
 			t.Errorf("%s, Grafana %s, %v: a rate over %v, every %v", where, r.versions, a, interval, step)
 		}
-		// What is of the time of a rate, such as its slowest call, has the step of the rate.
+		// Values over the range of a rate, such as its slowest call, have the step of the rate.
 		ofStep := strings.Contains(expr, "$__interval") || strings.Contains(expr, "[999ms]")
 		if ofStep && strings.Contains(expr, "windowstat_persecond_") && step != max(time.Second, nice(a.span/time.Duration(a.points))) {
 			t.Errorf("%s, Grafana %s, %v: seconds have a step of %v", where, r.versions, a, step)

@@ -9,25 +9,26 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// hostile are names of resources that have meant something to Grafana or PromQL.
+// hostile lists names of resources with a special meaning in Grafana or PromQL.
 var hostile = []string{
 	`SELECT * FROM "users"`, `load user's cart`, `C:\dir\new`, `ends with \`, `\"`, "two\nlines", `a|b`, `a`, `b`, `a,b`, `{}`, `GET /{$}`, `.*`,
 	`.+?()[]^$`, `größe 数 😀`, `All`, `None`, `[[job]]`, `{{instance}}`, `${__x}`, `50% & more=1#a`, `//`, `$1`, ` `, `-`,
 }
 
-// unreachable are names that the dashboards cannot select, as README.md says.
+// unreachable lists the names that the dashboards cannot select, as README.md documents.
 var unreachable = []string{"back`tick", "$__interval x", "every ${__rate_interval}", "$__range"}
 
 var variable = regexp.MustCompile(`\$\{(\w+):(\w+)\}`)
 
-// inGrafana is an expression as Grafana sends it: the browser puts in what is chosen, and the server its own variables.
+// inGrafana returns an expression as Grafana sends it: the browser inserts the selected values, and the server its
+// variables.
 func inGrafana(t *testing.T, expr string, chosen map[string][]string) string {
 	t.Helper()
 	expr = variable.ReplaceAllStringFunc(expr, func(v string) string {
 		m := variable.FindStringSubmatch(v)
 		values, ok := chosen[m[1]]
 		switch {
-		case !ok: // All is what the variable says, and is not escaped
+		case !ok: // All has the value of the variable, not escaped
 			return map[string]string{"job": ".+", "instance": ".+"}[m[1]] + map[string]string{"cluster": ".*", "namespace": ".*", "resources": ".*"}[m[1]]
 		case m[2] == "regex":
 			var escaped []string
@@ -46,7 +47,8 @@ func inGrafana(t *testing.T, expr string, chosen map[string][]string) string {
 		"$__range", "900s").Replace(expr)
 }
 
-// TestHostileNamesAreFound chooses each name, and then it with another one, and asks every selector for all names.
+// TestHostileNamesAreFound selects each name, alone and with another name, and matches every selector against all
+// names.
 func TestHostileNamesAreFound(t *testing.T) {
 	dashboardsWithNames(t, func(where, expr, label string) {
 		for i, name := range hostile {
@@ -84,7 +86,7 @@ func dashboardsWithNames(t *testing.T, f func(where, expr, variable string)) {
 	}
 }
 
-// finds checks that the selectors of an expression that know resources find some names and no others.
+// finds checks that the selectors of resources in an expression match the wanted names and no others.
 func finds(t *testing.T, where, expr string, names ...string) {
 	t.Helper()
 	for _, s := range nodes[*parser.VectorSelector](t, where, expr) {

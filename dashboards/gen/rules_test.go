@@ -11,7 +11,8 @@ import (
 	"github.com/windowstat/windowstat/dashboards"
 )
 
-// TestRulesUseMetricsOfTheCatalogue parses the rules, which use metrics and what other rules record.
+// TestRulesUseMetricsOfTheCatalogue parses the rules. They use only metrics of the catalogue and results of other
+// rules.
 func TestRulesUseMetricsOfTheCatalogue(t *testing.T) {
 	type rule struct {
 		Record, Alert, Expr string
@@ -30,7 +31,7 @@ func TestRulesUseMetricsOfTheCatalogue(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range regexp.MustCompile(`# - record: (\S+)`).FindAllStringSubmatch(string(text), -1) {
-			known = append(known, m[1]) // an example, for users to switch on
+			known = append(known, m[1]) // an example that users can enable
 		}
 		for _, g := range file.Groups {
 			for _, r := range g.Rules {
@@ -49,7 +50,7 @@ func TestRulesUseMetricsOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestRunbookNamesPanels finds every panel and dashboard that the runbook names.
+// TestRunbookNamesPanels finds every panel and dashboard named in the runbook.
 func TestRunbookNamesPanels(t *testing.T) {
 	text, err := fs.ReadFile(dashboards.FS(), "runbook.md")
 	if err != nil {

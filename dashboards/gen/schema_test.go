@@ -18,8 +18,9 @@ import (
 	"github.com/windowstat/windowstat/dashboards"
 )
 
-// TestFilesHaveGrafanasSchema decodes what Grafana reads, panels and queries of all kinds included, and takes no field that its
-// newest schema of dashboards for files does not have. Grafana 12 and 13 convert that to their own when they load it.
+// TestFilesHaveGrafanasSchema decodes the dashboards, including all panels and queries, and rejects fields outside
+// Grafana's newest schema of dashboards for files. Grafana 12 and 13 convert this schema to their own when they load a
+// file.
 func TestFilesHaveGrafanasSchema(t *testing.T) {
 	register()
 	for name := range boards {
@@ -38,7 +39,7 @@ func TestFilesHaveGrafanasSchema(t *testing.T) {
 				t.Errorf("%s: %s is not found", name, bad[1])
 			}
 		}
-		// Behind a button nobody finds them.
+		// Users do not find links and variables in a menu.
 		if strings.Contains(string(text), "inControlsMenu") {
 			t.Errorf("%s hides links or switches", name)
 		}
@@ -48,8 +49,8 @@ func TestFilesHaveGrafanasSchema(t *testing.T) {
 	}
 }
 
-// register has the kinds of panels and queries that the dashboards use decoded as what they are. The SDK can register all that it
-// knows, which takes long to compile.
+// register makes the SDK decode the panels and queries of the dashboards with their own types. Registering all types of
+// the SDK would take long to compile.
 func register() {
 	runtime := cog.NewRuntime()
 	runtime.RegisterPanelcfgVariant(heatmap.VariantConfig())
@@ -59,7 +60,7 @@ func register() {
 	runtime.RegisterDataqueryVariant(prometheus.VariantConfig())
 }
 
-// unregistered are the kinds of panels of a dashboard that are not registered: all of their fields would be taken.
+// unregistered returns the types of panels without a registered schema, for which the SDK accepts any field.
 func unregistered(t *testing.T, text []byte) (kinds []string) {
 	t.Helper()
 	var d file
@@ -82,7 +83,7 @@ func unregistered(t *testing.T, text []byte) (kinds []string) {
 	return kinds
 }
 
-// strictly is what is wrong with a dashboard.
+// strictly returns the errors of a dashboard.
 func strictly(text []byte) cog.BuildErrors {
 	var d file
 	err := d.UnmarshalJSONStrict(text)
