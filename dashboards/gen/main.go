@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 )
 
-// boards are all dashboards. The uid of a dashboard is windowstat- and the name of its file.
+// boards lists all dashboards. The uid of a dashboard is windowstat- and the name of its file.
 var boards = map[string]func() (file, error){
 	"overview": overview,
 	"resource": resource,
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// render is the text of a dashboard's file.
+// render returns the text of a dashboard's file.
 func render(build func() (file, error)) ([]byte, error) {
 	d, err := build()
 	if err != nil {

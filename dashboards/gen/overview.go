@@ -39,7 +39,7 @@ func (b *board) overviewFigures(v view) {
 	b.add(
 		4, 3,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
-		figure(head{2, "Peak", calls, "Calls admitted in the busiest second of the time shown, of all targets together. Far above the average, it is a burst that a rate does not show."},
+		figure(head{2, "Peak", calls, "Calls admitted in the busiest second of the time shown, of all targets together. A peak far above the average is a burst that a rate does not show."},
 			peak(inSecond(v, "pass"), "$__range")).ColorScheme(fixed("blue")),
 		figure(head{6, "In flight", number, "Calls in flight, on average over the time shown, of all targets together."}, mean("in_flight_seconds_total")),
 	)
@@ -65,9 +65,9 @@ func (b *board) overviewRate(everything, each view) {
 		colored(simple(seconds(head{12, "Refused: peak second and average", calls, "Calls refused in the worst second of each step; and on average by reason, of all resources, nested calls included."},
 			query{legend: "peak second", expr: peak(inSecond(everything, "block"), "$__interval")},
 			query{legend: "average, {{reason}}", expr: named(view{resources: many, by: "reason"}.rate("block_total"), "reason", "any reason")})), "peak second", "orange").AxisSoftMax(1),
-		seconds(head{13, "Peak second by resource", calls, "The highest second in each step, of the ten resources that have the highest ones."},
+		seconds(head{13, "Peak second by resource", calls, "The highest second in each step, of the ten resources with the highest peaks."},
 			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("pass"), "$__interval"), "pass")}),
-		series(head{14, "Average by resource", perSecondUnit, "Of the ten resources that have most calls. Bursts look small here."},
+		series(head{14, "Average by resource", perSecondUnit, "Average of the ten resources with the most calls. Bursts look small here."},
 			query{legend: "{{resource}}", expr: each.busiest(each.rate("pass_total"), "pass_total")}),
 	)
 }
@@ -76,9 +76,9 @@ func (b *board) overviewErrors(everything, each view) {
 	b.row("Errors")
 	b.add(
 		12, 9,
-		series(head{15, "Failed by resource", share, "Share of the calls that ended, that ended with an error; of the ten resources with most errors."},
+		series(head{15, "Failed by resource", share, "Share of completed calls with an error, of the ten resources with the most errors."},
 			query{legend: "{{resource}}", expr: each.busiest(ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total")}),
-		colored(simple(seconds(head{16, "Failed: worst second", calls, "Calls that ended with an error in the worst second in each step, beside all calls that ended in the busiest one."},
+		colored(simple(seconds(head{16, "Failed: worst second", calls, "Calls that ended with an error in the worst second of each step, next to all calls that ended in the busiest second."},
 			query{legend: "failed", expr: peak(inSecond(everything, "exception"), "$__interval")},
 			query{legend: "ended", expr: peak(inSecond(everything, "complete"), "$__interval")})), "failed", "red", "ended", "blue"),
 		series(head{17, "Failed by class", perSecondUnit, "Errors by class. One line if no classes are configured."},
@@ -93,11 +93,11 @@ func (b *board) overviewDuration(everything, each view) {
 	b.row("Duration")
 	b.add(
 		8, 10,
-		simple(series(head{18, "Response time", duration, "Quantiles over all resources, to 9%. At most: where the server has only classic histograms, the bound of the bucket that the quantile is in."},
+		simple(series(head{18, "Response time", duration, "Quantiles over all resources, to 9%. At most: the bound of the bucket with the quantile, if the server has only classic histograms."},
 			slices.Concat(everything.quantiles("p50", 0.5, view.total), everything.quantiles("p90", 0.9, view.total), everything.quantiles("p99", 0.99, view.total))...)),
-		series(head{19, "p99 by resource", duration, "Of the ten resources that have most calls, to 9%. At most: where the server has only classic histograms, the bound of the bucket that it is in."},
+		series(head{19, "p99 by resource", duration, "p99 of the ten resources with the most calls, to 9%. At most: the bound of the bucket with the p99, if the server has only classic histograms."},
 			each.quantiles("{{resource}}", 0.99, func(v view, expr func(view) string) string { return v.busiest(expr(v), "pass_total") })...),
-		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources that have the longest."},
+		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources with the longest."},
 			query{legend: "{{resource}}", expr: each.highest(each.slowest("$__interval"), "rt_max_seconds")}),
 	)
 }
@@ -106,11 +106,11 @@ func (b *board) overviewConcurrency(everything, each view) {
 	b.row("Concurrency")
 	b.add(
 		8, 10,
-		seconds(head{23, "In flight by resource", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together; of the ten resources that have most."},
+		seconds(head{23, "In flight by resource", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together; of the ten resources with the most calls in flight."},
 			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("in_flight_avg"), "$__interval"), "in_flight_avg")}),
-		series(head{46, "Oldest call in flight", duration, "Age of the oldest call in flight at any target, at the moments of the scrapes, where calls have a context; of the ten resources that have the oldest."},
+		series(head{46, "Oldest call in flight", duration, "Age of the oldest call in flight at any target, at the time of each scrape, among calls with a context. Of the ten resources with the oldest calls."},
 			query{legend: "{{resource}}", expr: "topk(10, " + each.max(each.metric("in_flight_oldest_seconds")) + ")"}),
-		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the average of the busiest second of each step, and the average of all the time."},
+		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "Calls in flight at the time of each scrape, next to the average over the busiest second of each step and the average over all seconds."},
 			query{legend: "busiest second", expr: peak(inSecond(everything, "in_flight_avg"), "$__interval")},
 			query{legend: "average", expr: rate(everything, "in_flight_seconds_total")},
 			query{legend: "at the scrape", expr: everything.total(func(v view) string { return v.sum(v.metric("in_flight")) })})), "busiest second", "blue", "average", "green", "at the scrape", "orange"),

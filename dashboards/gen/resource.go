@@ -5,12 +5,12 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// resource is about one resource, second by second.
+// resource builds the dashboard of one resource, second by second.
 func resource() (file, error) {
 	b := newBoard("resource", "windowstat / Resource",
-		"One resource second by second: bursts that a rate hides, response times, refusals, what was in flight. Ends 20 seconds ago, when every target was scraped.")
+		"One resource second by second: bursts that a rate hides, response times, refusals, calls in flight. Ends 20 seconds ago, when every target was scraped.")
 	b.withVariables()
-	// One resource: where several are added up, the peak is nobody's.
+	// The variable selects a single resource: the peak of a sum would not be the peak of any resource.
 	b.WithVariable(labelValues("resource", "Resource", resources).Regex(quotable))
 	b.withAnnotations()
 
@@ -31,22 +31,22 @@ func (b *board) resourceFigures(v view) {
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second, of all targets together."},
 			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
-		figure(head{3, "One target's peak", calls, "Most calls that one target admitted in any sliding second, which need not begin when a second of the clock does. It is at least the target's own busiest second, and may be below that of all targets together."},
+		figure(head{3, "One target's peak", calls, "Most calls that one target admitted in any sliding second, not aligned to the clock. It is at least the busiest second of the target, and may be below the busiest second of all targets together."},
 			v.max("max_over_time("+v.second("pass_peak")+"[$__range])")),
-		figure(head{27, "Of limit", share, "How much of its limit on QPS a target used in its highest sliding second, by the limit that was in force then; of the target that used most."},
+		figure(head{27, "Of limit", share, "Share of the QPS limit that a target used in its highest sliding second, by the limit in force at that time. Of the target with the highest share."},
 			v.ofLimit("pass_peak", "limit_qps")).NoValue("no limit"),
-		figure(head{4, "Refused", share, "Share of calls that were refused."},
+		figure(head{4, "Refused", share, "Share of refused calls."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
-		figure(head{5, "Failed", share, "Share of the calls that ended, that ended with an error."},
+		figure(head{5, "Failed", share, "Share of completed calls with an error."},
 			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		p99(6, v, func(v view, expr func(view) string) string { return expr(v) }),
 		figure(head{7, "Slowest call", duration, "Longest response time."}, v.slowest("$__range")),
 		figure(head{28, "In flight on average", number, "Calls in flight, on average over the time shown, of all targets together."}, v.mean("in_flight_seconds_total")),
 		figure(head{26, "In flight, busiest", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
 			peak(v.inSecond("in_flight_avg"), "$__range")),
-		figure(head{29, "In flight at once, at least", calls, "Calls in flight at once at one target in any second: surely so many, and there may have been more between two readings."},
+		figure(head{29, "In flight at once, at least", calls, "Calls in flight at once at one target in any second. This is a lower bound: there may have been more between two readings."},
 			v.max("max_over_time("+v.second("in_flight_max")+"[$__range])")),
-		figure(head{30, "Of limit on concurrency", share, "How much of its limit on concurrency a target surely used, by the limit that was in force then; of the target that used most."},
+		figure(head{30, "Of limit on concurrency", share, "Share of the concurrency limit that a target used at least, by the limit in force at that time. Of the target with the highest share."},
 			v.ofLimit("in_flight_max", "limit_concurrency")).NoValue("no limit"),
 	)
 }
@@ -55,20 +55,20 @@ func (b *board) resourceCalls(v view) {
 	b.row("Second by second")
 	b.add(
 		width, 10,
-		limited(colored(simple(seconds(head{9, "Every second, and what a rate shows of it", calls, "Calls admitted in the busiest second of each step, of all targets together, and the rate that the counters of the same calls have. The limit is the sum of those of the targets; no line where there is none, or where it is more than four times as high as the calls."},
+		limited(colored(simple(seconds(head{9, "Every second, and what a rate shows of it", calls, "Calls admitted in the busiest second of each step, of all targets together, and the rate from the counters of the same calls. The limit is the sum of the limits of the targets. The line is absent without a limit, or if the limit is more than four times as high as the calls."},
 			query{legend: "busiest second", expr: peak(v.inSecond("pass"), "$__interval")},
 			query{legend: "rate()", expr: v.rate("pass_total")},
 			query{legend: "limit", expr: near(v.sum(v.metric("limit_qps")), v.sum("max_over_time("+v.second("pass")+"[$__range] @ end())"))})), "busiest second", "blue", "rate()", "orange"), "limit"),
 	)
 	b.add(
 		12, 8,
-		colored(simple(seconds(head{10, "Admitted and refused", calls, "The busiest second of each step, and the second with most refusals. With a limit, the blue line ends at it, and the orange calls exceeded it. What dry runs would refuse is admitted."},
+		colored(simple(seconds(head{10, "Admitted and refused", calls, "The busiest second of each step, and the second with most refusals. With a limit, the blue line ends at it, and the orange calls exceeded it. Calls that dry runs would refuse are admitted."},
 			query{legend: "admitted", expr: peak(v.inSecond("pass"), "$__interval")},
 			query{legend: "refused", expr: peak(v.inSecond("block"), "$__interval")},
 			query{legend: "on borrowed quota", expr: peak(v.inSecond("occupied_pass"), "$__interval")},
 			query{legend: "a dry run would refuse", expr: peak(v.inSecond("dry_run_block"), "$__interval")},
 		)), "admitted", "blue", "refused", "orange", "on borrowed quota", "purple", "a dry run would refuse", "yellow"),
-		colored(simple(seconds(head{11, "Ended and failed", calls, "The second of each step in which most calls ended, and the one in which most failed."},
+		colored(simple(seconds(head{11, "Ended and failed", calls, "The second of each step with the most completed calls, and the second with the most failures."},
 			query{legend: "ended", expr: peak(v.inSecond("complete"), "$__interval")},
 			query{legend: "failed", expr: peak(v.inSecond("exception"), "$__interval")},
 		)), "ended", "blue", "failed", "red"),
@@ -81,7 +81,7 @@ func (b *board) resourceCalls(v view) {
 			query{legend: "on borrowed quota", expr: v.rate("occupied_pass_total")})),
 		simple(series(head{31, "Ended by code", perSecondUnit, "Calls that ended, by HTTP status or gRPC code, on average."},
 			query{legend: "{{code}}", expr: named(view{resources: one, by: "code"}.rate("complete_total"), "code", "no code")})),
-		colored(simple(seconds(head{13, "Worst second", share, "Share of refused calls in the second of each step where it was highest, and the same of failed ones."},
+		colored(simple(seconds(head{13, "Worst second", share, "Highest share of refused calls in a second of each step, and highest share of failed calls."},
 			query{legend: "refused", expr: peak(ratio(v.inSecond("block"), v.inSecond("pass")+" + "+v.inSecond("block")), "$__interval")},
 			query{legend: "failed", expr: peak(ratio(v.inSecond("exception"), v.inSecond("complete")), "$__interval")},
 		)), "refused", "orange", "failed", "red").AxisSoftMax(0.01),
@@ -92,14 +92,14 @@ func (b *board) resourceTimes(v view) {
 	b.row("Duration")
 	le := view{resources: one, by: "le"}
 	classic := le.added("rt_seconds_bucket") + perSecond + " or on () " + le.sum("rate("+le.metric("rt_seconds_bucket")+"[$__rate_interval])")
-	// Grafana lays the lines of the buckets on each other point by point, whatever their times are: none may have a gap.
+	// Grafana stacks the lines of the buckets point by point and ignores their times, so no line may have a gap.
 	gaps := " or 0 * (" + le.sum("last_over_time("+le.metric("rt_seconds_bucket")+"[$__range] @ end())") +
 		" or " + le.sum("last_over_time("+le.second("rt_seconds_bucket")+"[5m] @ end())") + ")"
 	b.add(
 		12, 10,
 		heat(head{14, "Response times", duration, "Calls by response time, of single seconds if the per-second endpoint is scraped with histogram=classic or native, otherwise from the histogram of /metrics. The source is the native histogram if the server stores it. In VictoriaMetrics it is the classic buckets of /metrics, because no expression valid in Prometheus, too, converts vmrange into lines."},
 			classic+gaps, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
-		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
+		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the highest p99 of a second and target in each step. The p99 exists only for seconds that were read within a minute."},
 			query{legend: "slowest", expr: v.slowest("$__interval")},
 			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
 			query{legend: "mean", expr: ratio(v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"), v.sum("sum_over_time("+v.second("complete")+"[$__interval])"))},
@@ -118,16 +118,16 @@ func (b *board) resourceInFlight(v view) {
 	b.row("Concurrency")
 	b.add(
 		8, 8,
-		limited(colored(simple(seconds(head{16, "In flight", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together, and the most when a second ended. The limit is that of all targets together; no line where it is more than four times as high."},
+		limited(colored(simple(seconds(head{16, "In flight", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together, and the maximum at the ends of seconds. The limit is the sum over all targets. The line is absent if the limit is more than four times as high."},
 			query{legend: "busiest second", expr: peak(v.inSecond("in_flight_avg"), "$__interval")},
 			query{legend: "when a second ended", expr: peak(v.inSecond("in_flight"), "$__interval")},
 			query{legend: "limit", expr: near(v.sum(v.metric("limit_concurrency")), v.sum("max_over_time("+v.second("in_flight_avg")+"[$__range] @ end())"))},
 		)), "busiest second", "blue", "when a second ended", "green"), "limit"),
-		simple(series(head{47, "Age of calls in flight", duration, "How long the calls in flight have been so, at the moments of the scrapes: the oldest call at any target, where calls have a context, and the average of all. A call that hangs is here long before it has a response time."},
+		simple(series(head{47, "Age of calls in flight", duration, "Age of the calls in flight at the time of each scrape: the oldest call at any target, among calls with a context, and the average of all calls. A hanging call appears here long before it has a response time."},
 			query{legend: "oldest", expr: v.max(v.metric("in_flight_oldest_seconds"))},
 			query{legend: "average", expr: ratio(v.sum(v.metric("in_flight_elapsed_seconds")), v.sum(v.metric("in_flight")))},
 		)),
-		seconds(head{17, "In flight at once by target, at least", calls, "Calls in flight at once at each target in any second of each step: surely so many, and there may have been more."},
+		seconds(head{17, "In flight at once by target, at least", calls, "Calls in flight at once at each target in any second of each step. This is a lower bound: there may have been more."},
 			query{legend: "{{instance}}", expr: view{resources: one, by: "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
 	)
 }
@@ -137,12 +137,12 @@ func (b *board) resourceTargets() {
 	b.row("By target")
 	b.add(
 		12, 8,
-		limited(seconds(head{18, "Busiest second by target", calls, "Calls that each target admitted in its busiest second of each step, and the limit that each has, unless it is more than four times as high."},
+		limited(seconds(head{18, "Busiest second by target", calls, "Calls that each target admitted in its busiest second of each step, and the limit of each target, unless it is more than four times as high."},
 			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass") + "[$__interval])")},
 			query{legend: "limit", expr: near("max("+v.metric("limit_qps")+")", "max(max_over_time("+v.second("pass")+"[$__range] @ end()))")}), "limit"),
-		seconds(head{19, "Highest sliding second by target", calls, "Most calls in any second that ended in the step; where a burst straddles two seconds of the clock, it is higher than both."},
+		seconds(head{19, "Highest sliding second by target", calls, "Most calls in any sliding second that ended in the step. If a burst straddles two seconds of the clock, the value is higher than both."},
 			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass_peak") + "[$__interval])")}),
-		simple(seconds(head{20, "Targets", number, "How many targets have this resource, in each second. A second that is missing here is missing in every sum."},
+		simple(seconds(head{20, "Targets", number, "Number of targets with this resource in each second. A second that is missing here is missing in every sum."},
 			query{legend: "targets", expr: "min_over_time((count(last_over_time(" + view{resources: one}.second("pass") + "[999ms])))[$__interval:1s])"})),
 		gauges(),
 	)
@@ -159,7 +159,7 @@ func (b *board) resourceOrigins() {
 	b.closedRow(
 		"By origin, with --metrics.by=origin", 8, 8,
 		series(head{23, "Admitted by origin", perSecondUnit, "Calls of each origin, on average."}, by(v.rate("pass_total"))).NoValue(empty),
-		series(head{24, "Peak by origin", calls, "Most calls of each origin in any sliding second of the minute before, of the target that had most."},
+		series(head{24, "Peak by origin", calls, "Most calls of each origin in any sliding second of the minute before, of the target with the highest peak."},
 			by(v.max(v.metric("pass_qps_peak")))).NoValue(empty),
 		series(head{25, "Refused by origin", perSecondUnit, "Calls of each origin that were refused, on average."}, by(v.rate("block_total"))).NoValue(empty).AxisSoftMax(1),
 	)

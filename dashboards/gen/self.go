@@ -20,7 +20,7 @@ func pace(name, by string) string {
 // self builds the dashboard of windowstat itself: its cost, and whether data is lost.
 func self() (file, error) {
 	b := newBoard("self", "windowstat itself",
-		"What windowstat costs, and whether every second arrives: scrapes, pushes, the metric log, overflow, the clock, the sampler; and what the process needs.")
+		"What windowstat costs, and whether every second arrives: scrapes, pushes, the metric log, overflow, the clock, the sampler; and the resource usage of the process.")
 	b.withVariables()
 	b.withAnnotations()
 	b.selfFigures()
@@ -37,7 +37,7 @@ func self() (file, error) {
 }
 
 func (b *board) selfFigures() {
-	// What nobody reads or pushes has no series, and a sum with nothing in it is nothing.
+	// Optional metrics have no series without a scraper or a push, and a sum with an absent part is empty.
 	var lost []string
 	for _, way := range []string{"cursor_", "metriclog_", "push_"} {
 		lost = append(lost, "("+grew(way+"lost_seconds_total")+" or 0 * count("+own("build_info")+"))")
@@ -48,15 +48,15 @@ func (b *board) selfFigures() {
 	}
 	b.add(
 		4, 4,
-		figure(head{1, "Targets", number, "Processes that show their metrics."}, "count("+own("build_info")+")"),
-		figure(head{2, "Lost", duration, "Seconds that were dropped before a scraper, a push or the metric log got them, over the time shown."}, strings.Join(lost, " + ")).
+		figure(head{1, "Targets", number, "Processes with metrics in the database."}, "count("+own("build_info")+")"),
+		figure(head{2, "Lost", duration, "Seconds that were dropped before a scraper, a push or the metric log received them, over the time shown."}, strings.Join(lost, " + ")).
 			Thresholds(above(0.5, "red")).ColorScheme(byThreshold()),
-		figure(head{3, "Overflow", number, "Calls that were counted as _other, or have no place in the call tree, because there were too many names."}, strings.Join(kinds, " + ")).
+		figure(head{3, "Overflow", number, "Calls counted as _other, or without a node in the call tree, because there were too many names."}, strings.Join(kinds, " + ")).
 			Thresholds(above(0.5, "orange")).ColorScheme(byThreshold()),
 		figure(head{4, "Scrape", duration, "Duration of the slowest of the last responses."}, "max("+own("scrape_duration_seconds")+")"),
-		figure(head{5, "Lag", duration, "Sealed seconds that the slowest scraper has not fetched yet. It gets them with the next scrape, so a scrape interval is normal."},
+		figure(head{5, "Lag", duration, "Sealed seconds that the slowest scraper has not fetched yet. It receives them with the next scrape, so a lag of one scrape interval is normal."},
 			"max("+own("cursor_lag_seconds")+")"),
-		figure(head{6, "Clock", duration, "How far the wall clock of a target is from the names of its seconds."}, "max(abs("+own("clock_offset_seconds")+"))").
+		figure(head{6, "Clock", duration, "Offset between the wall clock of a target and the names of its seconds."}, "max(abs("+own("clock_offset_seconds")+"))").
 			Thresholds(above(1, "orange")).ColorScheme(byThreshold()),
 	)
 }
@@ -88,7 +88,7 @@ func (b *board) selfWays() {
 		series(head{11, "Delivered", "none", "Seconds delivered to each scraper, or pushed, per second: one, or more while it catches up."},
 			query{legend: scraper, expr: pace("cursor_delivered_seconds_total", by)},
 			query{legend: push, expr: pace("push_seconds_total", "way, target, instance")}).NoValue(none),
-		trouble(head{12, "Trouble of scrapers", "none", "Seconds, in a second, that were dropped from the history before a scraper fetched them, were sent again because the connection broke, or whose receipt could not be confirmed; positions that could not be written to disk; cursors that made room for others; and readers that were disconnected because they were too slow. The metric log has what was lost."},
+		trouble(head{12, "Trouble of scrapers", "none", "Seconds, in a second, that were dropped from the history before a scraper fetched them, were sent again because the connection broke, or whose receipt could not be confirmed; positions that could not be written to disk; evicted cursors; and clients that were disconnected because they were too slow. The metric log has the lost seconds."},
 			query{legend: "lost", expr: sum("cursor_lost_seconds_total")},
 			query{legend: "sent again", expr: sum("cursor_resent_seconds_total")},
 			query{legend: "unconfirmed", expr: sum("cursor_unconfirmed_seconds_total")},
@@ -98,7 +98,7 @@ func (b *board) selfWays() {
 	)
 }
 
-// selfPush is closed: most have no pushes. Their lag is in [board.selfWays].
+// selfPush is a closed row, because most processes have no pushes. Their lag is in [board.selfWays].
 func (b *board) selfPush() {
 	const none = "no pushes"
 	b.closedRow(
@@ -107,7 +107,7 @@ func (b *board) selfPush() {
 			query{legend: "{{way}} to {{target}} of {{instance}}", expr: pace("push_samples_total", "way, target, instance")})).NoValue(none),
 		simple(series(head{18, "Size of pushes", "Bps", "Bytes that were pushed in a second, compressed."},
 			query{legend: "{{way}} to {{target}} of {{instance}}", expr: pace("push_bytes_total", "way, target, instance")})).NoValue(none),
-		trouble(head{20, "Trouble of pushes", "none", "Seconds, in a second, that were dropped from the history before they could be pushed; samples that the server refused for good, or that may not have arrived; and what was sent again, because it could not be reached or did not take it."},
+		trouble(head{20, "Trouble of pushes", "none", "Seconds, in a second, that were dropped from the history before they could be pushed; samples that the server refused permanently, or with an unknown result; and requests sent again because the server was unreachable or did not accept them."},
 			query{legend: "lost seconds", expr: sum("push_lost_seconds_total")},
 			query{legend: "refused samples", expr: sum("push_refused_samples_total")},
 			query{legend: "unconfirmed samples", expr: sum("push_unconfirmed_samples_total")},
@@ -121,27 +121,27 @@ func (b *board) selfLog() {
 	b.row("Metric log")
 	b.add(
 		8, 7,
-		simple(series(head{23, "Age of the last second", duration, "Time since the last second that has a row. A process that has nothing to do writes none."},
+		simple(series(head{23, "Age of the last second", duration, "Time since the last second with a row. A process without calls writes no rows."},
 			query{legend: "{{instance}}", expr: "time() - (" + own("metriclog_last_second_timestamp_seconds") + " > 0)"})).NoValue(none),
-		quiet(series(head{24, "Logged", "none", "Seconds that the log dealt with, a second: one; and rows that were written."},
+		quiet(series(head{24, "Logged", "none", "Seconds processed by the log, a second (normally one), and rows written."},
 			query{legend: "seconds, {{instance}}", expr: pace("metriclog_seconds_total", "instance")},
 			query{legend: "rows, {{instance}}", expr: pace("metriclog_rows_total", "instance")})),
-		trouble(head{26, "Trouble of the log", "none", "Seconds of which rows are missing, and attempts to write that failed, a second."},
+		trouble(head{26, "Trouble of the log", "none", "Seconds with missing rows, and failed attempts to write, a second."},
 			query{legend: "lost seconds", expr: sum("metriclog_lost_seconds_total")},
 			query{legend: "errors", expr: sum("metriclog_errors_total")}),
 	)
 }
 
-// selfDatabase is closed: a database is compared only where that was asked for.
+// selfDatabase is a closed row, because processes compare a database only if configured.
 func (b *board) selfDatabase() {
 	legend := "{{target}} {{selector}} of {{instance}}"
 	b.closedRow(
 		"Database, compared with the metric log", 12, 7,
-		trouble(head{44, "Trouble of the database", duration, "Seconds of the window of the last check that the database lacks, of which it has other values, or more than the metric log has."},
+		trouble(head{44, "Trouble of the database", duration, "Seconds in the window of the last check that are missing in the database, have other values there, or are missing in the metric log."},
 			query{legend: "missing", expr: "sum(" + own("database_missing_seconds") + ")"},
 			query{legend: "different", expr: "sum(" + own("database_different_seconds") + ")"},
 			query{legend: "too much", expr: "sum(" + own("database_extra_seconds") + ")"}),
-		quiet(series(head{45, "Checks", "none", "Seconds compared, a second; checks that failed, a second; and the time since the last one that succeeded."},
+		quiet(series(head{45, "Checks", "none", "Seconds compared, a second; failed checks, a second; and the time since the last successful check."},
 			query{legend: "seconds, " + legend, expr: pace("database_checked_seconds_total", "target, selector, instance")},
 			query{legend: "errors, " + legend, expr: pace("database_check_errors_total", "target, selector, instance")},
 			query{legend: "since the last, " + legend, expr: "time() - " + own("database_last_success_timestamp_seconds")})),

@@ -8,10 +8,11 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
-// A column of the table of resources. One with a color has bars; only one can, for all bars of a table have one scale.
+// A column of the table of resources. A column with a color has bars. Only one column can have bars, because all bars
+// of a table share a scale.
 type column struct{ title, unit, color, expr string }
 
-// overviewTable has a line for each resource.
+// overviewTable adds the table with a row for each resource.
 func (b *board) overviewTable(v view) {
 	columns := []column{
 		{"Peak second", calls, "blue", peak(v.inSecond("pass"), "$__range")},
@@ -51,7 +52,7 @@ func (b *board) overviewTable(v view) {
 	b.add(width, 12, p)
 }
 
-// properties are how a column looks.
+// properties returns the display options of a column.
 func (c column) properties() []dashboard.DynamicConfigValue {
 	// Columns of numbers have a fixed width, and columns of names take the rest. With a minimum width instead, Grafana
 	// takes no space from other columns, and the last column does not fit.
