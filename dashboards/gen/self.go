@@ -37,7 +37,7 @@ func self() (file, error) {
 }
 
 func (b *board) selfFigures() {
-	// Optional metrics have no series without a scraper or a push, and a sum with an absent part is empty.
+	// Optional metrics have no series without a scraper or a push, and a sum over no series is empty.
 	var lost []string
 	for _, way := range []string{"cursor_", "metriclog_", "push_"} {
 		lost = append(lost, "("+grew(way+"lost_seconds_total")+" or 0 * count("+own("build_info")+"))")
@@ -48,7 +48,7 @@ func (b *board) selfFigures() {
 	}
 	b.add(
 		4, 4,
-		figure(head{1, "Targets", number, "Processes with metrics in the database."}, "count("+own("build_info")+")"),
+		figure(head{1, "Targets", number, "Processes with metrics in the data source."}, "count("+own("build_info")+")"),
 		figure(head{2, "Lost", duration, "Seconds that were dropped before a scraper, a push or the metric log received them, over the time shown."}, strings.Join(lost, " + ")).
 			Thresholds(above(0.5, "red")).ColorScheme(byThreshold()),
 		figure(head{3, "Overflow", number, "Calls counted as _other, or without a node in the call tree, because there were too many names."}, strings.Join(kinds, " + ")).
