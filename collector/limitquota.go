@@ -130,8 +130,9 @@ func (s *quotas) leave(origin string) {
 }
 
 // checkConcurrency returns an error if a limit on concurrency refuses one more call of the origin, else nil. waiting
-// is 1 if the call was already counted as in flight while it waited, else 0. Calls that end concurrently can make the
-// reading too high, but never too low: calls that enter wait for the limiter's lock.
+// is 1 if the call was already counted as in flight while it waited, else 0. The number of calls in
+// flight that it checks can be too high, because calls end concurrently, but never too low, because calls enter only
+// under the limiter's lock.
 func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
 	for i := range s.concurrency { // by index, which copies no rule
 		x := &s.concurrency[i]

@@ -76,7 +76,8 @@ const spareLeaves = 4
 // reserved returns the sum of all reservations.
 func (c *Collector) reserved() int64 {
 	s, rules := &c.sizes, c.limits.Load()
-	// The spare leaves are in fixed, whether they exist or not. Names of limits may always be registered.
+	// The fixed part includes the spare leaves, whether they exist or not. Each name of a limit reserves a resource,
+	// because it can be registered even if the table is full.
 	return s.fixed + c.excess.Load() +
 		(c.registered.Load()+int64(len(rules.names)))*s.resource +
 		(c.leafCount.Load()-c.sparesInUse.Load()+int64(len(rules.origins))*spareLeaves)*s.leaf +

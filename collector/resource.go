@@ -166,8 +166,8 @@ func (r *Resource) Block(reason string) {
 // The next methods are shortcuts for the View of the resource: code that decides about calls reads PassQPS, Window and
 // InFlight; tests and logs read Snapshot.
 
-// PassQPS is [View.PassQPS] of the resource: the passes in the second window, per second. The window slides by one
-// bucket and ends with the open bucket.
+// PassQPS is [View.PassQPS] of the resource: the passes per second in the window of one second. The window
+// slides by one bucket and ends with the open bucket.
 func (r *Resource) PassQPS() float64 { return r.View().PassQPS() }
 
 // Window is [View.Window] of the resource.

@@ -124,7 +124,8 @@ func (h *Histogram) Add(o *Histogram) {
 	}
 }
 
-// reset empties h for counts in the given layout. [Histogram.addTotals] then sets the range of its cells.
+// reset empties h, and prepares it for counts in the layout l. The range of cells is empty until a caller calls
+// [Histogram.addTotals].
 func (h *Histogram) reset(l *layout) {
 	if cap(h.cells) < len(l.upper) {
 		h.cells = make([]int64, len(l.upper))
