@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/internal/fairshare"
@@ -48,7 +49,7 @@ type names struct {
 	most    int
 
 	// known caches the results by key; see of.
-	known map[string]*knownName
+	known timeline.Known[*knownName]
 	byKey map[resourceKey]*resource
 	// inUse has the resources by service.
 	inUse fairshare.Table[string, *resource]
@@ -76,8 +77,6 @@ type knownName struct {
 }
 
 const (
-	// maxKnown is the maximum number of known names. When it is reached, all are removed; those in use return.
-	maxKnown = 50_000
 	// maxKey is the maximum length of the text of a known name. Longer names are made for each span.
 	maxKey = 1 << 10
 	// A resource that has been idle for idleAfter seconds may be evicted. This time is a minute longer than the history
@@ -88,7 +87,7 @@ const (
 func newNames(service string, earned *httpstat.Names, most int) *names {
 	n := &names{
 		service: service, earned: earned, most: most,
-		known: map[string]*knownName{}, byKey: map[resourceKey]*resource{}, targets: newTargets(most),
+		known: timeline.Known[*knownName]{}, byKey: map[resourceKey]*resource{}, targets: newTargets(most),
 	}
 	n.inUse.Kept = math.MaxInt // evict the longest idle resource of all services
 	n.inUse.Used = func(r *resource) int64 { return r.used }
@@ -141,10 +140,7 @@ func (n *names) know(s *span, name *spanName, text []byte) *knownName {
 	}
 	k.plain = collector.CleanName(string(text))
 	if len(n.key) <= maxKey {
-		if len(n.known) >= maxKnown {
-			clear(n.known)
-		}
-		n.known[string(n.key)] = k
+		n.known.Add(n.key, k)
 	}
 	return k
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
@@ -448,10 +449,10 @@ func TestNamesTakeBoundedMemory(t *testing.T) {
 	if grown := int64(heap() - before); grown > 16<<20 {
 		t.Errorf("20 names of 1 MiB take %d MiB", grown>>20)
 	}
-	for i := range 2 * maxKnown {
+	for i := range 2 * timeline.MaxKnown {
 		r.names.of(&span{kind: kindServer, name: fmt.Append(nil, "GET /", i)})
 	}
-	if n := len(r.names.known); n > maxKnown {
-		t.Errorf("%d names are cached, want at most %d", n, maxKnown)
+	if n := len(r.names.known); n > timeline.MaxKnown {
+		t.Errorf("%d names are cached, want at most %d", n, timeline.MaxKnown)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
@@ -22,11 +23,11 @@ import (
 type names struct {
 	named   func(*http.Request) string // nil if method and path name a request
 	depth   int
-	earned  *httpstat.Names       // nil if names are not earned
-	present int64                 // current Unix time; later lines do not advance the clock of earned
-	latest  int64                 // Unix time of the latest line: the clock of earned
-	known   map[string]*knownName // by method, target without query, and where names may depend on it, host
-	seen    [1 << 12][]byte       // requests that occurred once
+	earned  *httpstat.Names            // nil if names are not earned
+	present int64                      // current Unix time; later lines do not advance the clock of earned
+	latest  int64                      // Unix time of the latest line: the clock of earned
+	known   timeline.Known[*knownName] // by method, target without query, and where names may depend on it, host
+	seen    [1 << 12][]byte            // requests that occurred once
 	seed    maphash.Seed
 	once    knownName        // of a request that is not cached
 	client  string           // client of the last line
@@ -44,18 +45,15 @@ type knownName struct {
 	id    int32
 }
 
-// Bounds of the caches.
-const (
-	maxTargets = 50_000
-	maxNames   = 100_000
-)
+// maxNames bounds the names of a replay whose names are earned.
+const maxNames = 100_000
 
 // newNames returns the names of a replay. The options decide whether names are earned, and how many there may be.
 func newNames(o *Options) (*names, error) {
 	n := &names{
 		named: o.Name,
 		depth: o.PathDepth,
-		known: map[string]*knownName{},
+		known: timeline.Known[*knownName]{},
 		seed:  maphash.MakeSeed(),
 		ids:   map[string]int32{},
 		most:  o.MaxResources,
@@ -124,11 +122,8 @@ func (n *names) request(rec *accesslog.Record) *knownName {
 	*k = knownName{}
 	seen := &n.seen[maphash.Bytes(n.seed, n.key)%uint64(len(n.seen))]
 	if string(*seen) == string(n.key) {
-		if len(n.known) >= maxTargets {
-			clear(n.known)
-		}
 		k = &knownName{memo: new(httpstat.NameCache)}
-		n.known[string(n.key)] = k
+		n.known.Add(n.key, k)
 	}
 	*seen = append((*seen)[:0], n.key...)
 	k.plain = n.plain(rec, target)
