@@ -1,6 +1,6 @@
 // Package timeline assigns calls to the seconds of their starts, although their sources report them when they end:
 // lines of a log, or spans. A [Timeline] sorts the calls and replays them in their own time. A [Counter], such as
-// [Collected], counts them.
+// [Collected], counts them. [Known] caches their names.
 //
 // A line of an access log is written when its call ends. A call of ten seconds is therefore behind thousands of calls
 // that started after it. A service that counts by itself sees that call first. The timeline restores this order: it
