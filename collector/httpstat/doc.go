@@ -27,7 +27,7 @@
 // block, not a completion, and has no code.
 //
 // If the client hangs up before the response begins, the status is [StatusClientClosedRequest], 499 as in the log of
-// nginx. The status that the handler writes afterwards is ignored. The package recognizes a hang-up by the context of
+// nginx. The status that the handler writes afterwards is ignored. httpstat recognizes a hang-up by the context of
 // the request, because net/http cancels it without a cause. If the response has begun before the hang-up, the request
 // keeps the status of the response. On HTTP/1, the response to a request with a body begins when its header is sent.
 // net/http delays the header until two kilobytes are written, until a flush, or until the handler returns. A service
