@@ -46,8 +46,8 @@ func (m MetricNode) InFlightAvg() float64 { return m.InFlightTime.Seconds() }
 type Column struct {
 	// Name is the name of the column, in lower case with underscores and without a unit, such as "pass" or "rt_sum".
 	Name string
-	// Help describes the number. A phrase such as "in this second" can be appended to Help, or inserted before the comma
-	// if Help contains one.
+	// Help describes the number. A phrase such as "in this second" can be appended to Help, or inserted before the
+	// comma if Help contains one.
 	Help string
 	// Kind states the unit of the number, and whether it adds up over seconds and views.
 	Kind Kind
