@@ -14,7 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// stages are those of the Containerfile, as a builder reads it.
+// stages returns the stages of the Containerfile, as a builder parses them.
 func stages(t *testing.T) []instructions.Stage {
 	t.Helper()
 	text, err := os.ReadFile("Containerfile")
@@ -35,7 +35,7 @@ func stages(t *testing.T) []instructions.Stage {
 	return list
 }
 
-// The image has the binary and certificates, and a user who is nobody; the pods of the example run as the same.
+// The image has the binary, certificates, and an unprivileged user. The pods of the example run as the same user.
 func TestImageHasNothingBesides(t *testing.T) {
 	list := stages(t)
 	last := list[len(list)-1]
@@ -67,7 +67,7 @@ func TestImageHasNothingBesides(t *testing.T) {
 	}
 }
 
-// The image is built and run where there is a builder that can.
+// The image is built and run if a builder is available.
 func TestImageIsBuilt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads an image with Go")

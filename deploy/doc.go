@@ -1,3 +1,4 @@
-// Package deploy has no code, only tests of the examples in this directory: that they are what Kubernetes, the Prometheus
-// operator, systemd and builders of images read. It is a module of its own, so that nobody else gets what that needs.
+// Package deploy has no code. Its tests read the examples in this directory with the types and tools of Kubernetes, the
+// Prometheus operator, systemd and image builders. It is a separate module, so that other modules do not need these
+// dependencies.
 package deploy

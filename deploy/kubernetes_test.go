@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write kubernetes/rules.yaml again instead of comparing it")
 
-// An object is one of Kubernetes, read by its own type.
+// object is an object of Kubernetes, parsed as its own type.
 type object interface {
 	GetName() string
 	GetLabels() map[string]string
@@ -84,7 +84,7 @@ func of[T object](list []object) (found []T) {
 	return found
 }
 
-// kubectl apply -k applies what fits together, with the dashboards as they are in the tree.
+// kubectl apply -k applies objects that match each other, with the dashboards of the tree.
 func TestKustomization(t *testing.T) {
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "kubernetes")
 	if err != nil {
@@ -109,7 +109,7 @@ func TestKustomization(t *testing.T) {
 			if m.Labels["grafana_dashboard"] == "" {
 				t.Errorf("%s has no label for Grafana", m.Name)
 			}
-			// kubectl keeps what was applied in an annotation, of which there are at most 256 KiB.
+			// kubectl stores the applied object in an annotation of at most 256 KiB.
 			if len(text) > 200<<10 {
 				t.Errorf("%s has %d bytes, too many for kubectl apply", name, len(text))
 			}
@@ -123,7 +123,7 @@ func TestKustomization(t *testing.T) {
 	}
 }
 
-// What the monitors select, and the ports that they name, are those of the Deployment and its Service.
+// The monitors select the Deployment and its Service, and name their ports.
 func TestMonitorsFindThePods(t *testing.T) {
 	service := read(t, "deployment.yaml")
 	pods := of[*appsv1.Deployment](service)[0].Spec.Template
@@ -241,7 +241,7 @@ func scraped(t *testing.T, path, port string, ports []string, honor *bool, param
 	return path
 }
 
-// The rules are those of dashboards/rules.
+// The rules equal dashboards/rules.
 func TestRules(t *testing.T) {
 	const path = "kubernetes/rules.yaml"
 	want := "# The rules of dashboards/rules, written by go test -update in deploy. Put the limits of your service into the first group of alerts.\n" +
@@ -276,7 +276,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A field that there is not is a mistake, which kubectl would tell, too.
+// An unknown field is an error, as in kubectl.
 func TestUnknownFieldsAreFound(t *testing.T) {
 	text, err := os.ReadFile("kubernetes/deployment.yaml")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/dashboards"
 )
 
-// rules are those of a file of Prometheus's.
+// rules is the content of a rules file of Prometheus.
 type rules struct{ Groups []monitoringv1.RuleGroup }
 
 // mixin evaluates the mixin with a configuration.
@@ -36,7 +36,7 @@ func mixin(t *testing.T, config string) (m struct {
 	return m
 }
 
-// The mixin has the dashboards, the recording rules and the alerts as they are in the tree.
+// The mixin has the dashboards, recording rules and alerts of the tree.
 func TestMixin(t *testing.T) {
 	m := mixin(t, "{}")
 	for name, got := range map[string]rules{"recording.yaml": m.Rules, "alerts.yaml": m.Alerts} {
@@ -102,7 +102,7 @@ func TestMixinIsConfigured(t *testing.T) {
 	}
 }
 
-// Every alert says what it is, in one line and in more words, and where to read on, as those of kube-prometheus do.
+// Every alert has a summary, a description, and a link to the runbook, as in kube-prometheus.
 func TestAnnotations(t *testing.T) {
 	for _, g := range mixin(t, "{}").Alerts.Groups {
 		for _, r := range g.Rules {

@@ -168,7 +168,7 @@ func TestFiguresOfDocumentation(t *testing.T) {
 			fmt.Sprintf("a busy resource takes some %.0f KB", busy),
 			fmt.Sprintf("reserves some %.0f KB at its first call", reservedByResource(t)),
 		},
-		"collector/enter.go": {fmt.Sprintf("Enter and Exit cost about %s as much as those of a [Resource], "+
+		"collector/enter.go": {fmt.Sprintf("Enter and Exit cost about %s as much as [Resource.Enter] and Exit, "+
 			"plus %s allocation for the context.", dearer, context)},
 	} {
 		b, err := os.ReadFile("../../" + path)
