@@ -51,7 +51,7 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 		{200, 20 * ms, 13568},
 	} {
 		r := newRig(t, node.Options{})
-		if m := r.Memory(); m.Sum() != 256 {
+		if m := r.Memory(); m.Seconds+m.Histograms != 0 || m.Statistic < 200 || m.Statistic > 256 { // 256 on 64 bits
 			t.Errorf("an unused statistic takes %+v", m)
 		}
 		r.traffic(tc.perSecond, tc.median, 660)
