@@ -72,7 +72,7 @@ func TestHealOfAReplica(t *testing.T) {
 				t.Error(said)
 			}
 			for _, replica := range []string{"a", "b"} {
-				if said := verified(replica, begin, end); seconds(replica) != 2*life || !strings.Contains(said, "nothing is missing") {
+				if said := verified(replica, begin, end); seconds(replica) != 2*life || !strings.Contains(said, "no sample is missing") {
 					t.Errorf("%s has %d seconds, want %d: %s", replica, seconds(replica), 2*life, said)
 				}
 			}

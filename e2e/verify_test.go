@@ -238,7 +238,7 @@ func TestVerify(t *testing.T) {
 		status int
 		says   string
 	}{
-		{vm, 0, "nothing is missing"}, {prometheus, 1, "does not show them"}, {older, 1, "The server refuses samples"},
+		{vm, 0, "no sample is missing"}, {prometheus, 1, "does not return them"}, {older, 1, "The server refused samples"},
 	} {
 		t.Run(of.name, func(t *testing.T) { // sequential: only one heal of a log runs at a time
 			// The database lacks a whole resource, so use --all.
