@@ -27,16 +27,17 @@ type constRow struct {
 
 // constValues maps the metrics of a resource to their values in a snapshot.
 var constValues = map[string]func(*node.Snapshot) float64{
-	"pass_total":              func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
-	"exception_total":         func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
-	"occupied_pass_total":     func(s *node.Snapshot) float64 { return float64(s.Total.OccupiedPass) },
-	"in_flight":               func(s *node.Snapshot) float64 { return float64(s.InFlight) },
-	"in_flight_seconds_total": func(s *node.Snapshot) float64 { return s.InFlightSeconds },
-	"pass_qps":                func(s *node.Snapshot) float64 { return float64(s.Last.Pass) },
-	"block_qps":               func(s *node.Snapshot) float64 { return float64(s.Last.Block) },
-	"complete_qps":            func(s *node.Snapshot) float64 { return float64(s.Last.Complete) },
-	"exception_qps":           func(s *node.Snapshot) float64 { return float64(s.Last.Exception) },
-	"pass_qps_peak":           func(s *node.Snapshot) float64 { return float64(s.Peak) },
+	"pass_total":                func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
+	"exception_total":           func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
+	"occupied_pass_total":       func(s *node.Snapshot) float64 { return float64(s.Total.OccupiedPass) },
+	"in_flight":                 func(s *node.Snapshot) float64 { return float64(s.InFlight) },
+	"in_flight_seconds_total":   func(s *node.Snapshot) float64 { return s.InFlightSeconds },
+	"in_flight_elapsed_seconds": func(s *node.Snapshot) float64 { return s.InFlightElapsed },
+	"pass_qps":                  func(s *node.Snapshot) float64 { return float64(s.Last.Pass) },
+	"block_qps":                 func(s *node.Snapshot) float64 { return float64(s.Last.Block) },
+	"complete_qps":              func(s *node.Snapshot) float64 { return float64(s.Last.Complete) },
+	"exception_qps":             func(s *node.Snapshot) float64 { return float64(s.Last.Exception) },
+	"pass_qps_peak":             func(s *node.Snapshot) float64 { return float64(s.Peak) },
 }
 
 func newConstMetrics(c *collector.Collector) *constMetrics {
