@@ -394,7 +394,7 @@ func TestServe(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	for _, target := range []string{"/a", "/b"} { // each push has its own series
-		line := `windowstat_push_lag_seconds{target="` + receiver.URL + target + `",way="remote_write"} `
+		line := `windowstat_push_lag_seconds{format="remote_write",target="` + receiver.URL + target + `"} `
 		if !strings.Contains(string(page), line) {
 			t.Errorf("no %s", line)
 		}

@@ -77,7 +77,7 @@ func (b *board) selfPages() {
 // selfWays adds the panels of scrapers and pushes. Most processes have one of the two.
 func (b *board) selfWays() {
 	const none = "no scrapers, no pushes"
-	by, scraper, push := "cursor, client, instance", "{{cursor}} {{client}} of {{instance}}", "{{way}} to {{target}} of {{instance}}"
+	by, scraper, push := "cursor, client, instance", "{{cursor}} {{client}} of {{instance}}", "{{format}} to {{target}} of {{instance}}"
 	b.row("Scrapers of the per-second endpoint, and pushes")
 	b.add(
 		8, 8,
@@ -87,7 +87,7 @@ func (b *board) selfWays() {
 			query{legend: "since the last push, " + push, expr: "time() - (" + own("push_last_success_timestamp_seconds") + " > 0)"}).NoValue(none),
 		series(head{11, "Delivered", "none", "Seconds delivered to each scraper, or pushed, per second: one, or more while it catches up."},
 			query{legend: scraper, expr: pace("cursor_delivered_seconds_total", by)},
-			query{legend: push, expr: pace("push_seconds_total", "way, target, instance")}).NoValue(none),
+			query{legend: push, expr: pace("push_seconds_total", "format, target, instance")}).NoValue(none),
 		trouble(head{12, "Trouble of scrapers", "none", "Seconds, in a second, that were dropped from the history before a scraper fetched them, were sent again because the connection broke, or whose receipt could not be confirmed; positions that could not be written to disk; evicted cursors; and clients that were disconnected because they were too slow. The metric log has the lost seconds."},
 			query{legend: "lost", expr: sum("cursor_lost_seconds_total")},
 			query{legend: "sent again", expr: sum("cursor_resent_seconds_total")},
@@ -104,9 +104,9 @@ func (b *board) selfPush() {
 	b.closedRow(
 		"Pushes, where there are some", 8, 7,
 		simple(series(head{17, "Pushed samples", number, "Samples that were pushed, a second."},
-			query{legend: "{{way}} to {{target}} of {{instance}}", expr: pace("push_samples_total", "way, target, instance")})).NoValue(none),
+			query{legend: "{{format}} to {{target}} of {{instance}}", expr: pace("push_samples_total", "format, target, instance")})).NoValue(none),
 		simple(series(head{18, "Size of pushes", "Bps", "Bytes that were pushed in a second, compressed."},
-			query{legend: "{{way}} to {{target}} of {{instance}}", expr: pace("push_bytes_total", "way, target, instance")})).NoValue(none),
+			query{legend: "{{format}} to {{target}} of {{instance}}", expr: pace("push_bytes_total", "format, target, instance")})).NoValue(none),
 		trouble(head{20, "Trouble of pushes", "none", "Seconds, in a second, that were dropped from the history before they could be pushed; samples that the server refused permanently, or with an unknown result; and requests sent again because the server was unreachable or did not accept them."},
 			query{legend: "lost seconds", expr: sum("push_lost_seconds_total")},
 			query{legend: "refused samples", expr: sum("push_refused_samples_total")},

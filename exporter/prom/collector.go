@@ -13,8 +13,9 @@ type Options struct {
 	// Namespace is the prefix of all metric names. The default is windowstat.
 	Namespace string
 	// By adds the label "origin" or "entrance" to all metrics of resources. A resource then has one series for each
-	// origin or entrance, and the label is empty for calls without an origin. Blocks are then counted by this label
-	// instead of by reason. The response time histogram, about 17 series, remains one for each resource.
+	// origin or entrance, and the label is empty for calls without an origin. Two metrics do not change:
+	// windowstat_block_total counts by reason, and the response time histogram, about 17 series, remains one for each
+	// resource. windowstat_block_by_origin_total or windowstat_block_by_entrance_total counts blocks by the new label.
 	By By
 }
 

@@ -451,14 +451,16 @@ func TestBy(t *testing.T) {
 		{prom.Options{By: prom.ByOrigin}, `
 			pass_total{origin="",resource="a"} 1
 			pass_total{origin="web",resource="a"} 2
-			block_total{origin="",resource="a"} 0
-			block_total{origin="web",resource="a"} 5
+			block_total{reason="busy",resource="a"} 5
+			block_by_origin_total{origin="",resource="a"} 0
+			block_by_origin_total{origin="web",resource="a"} 5
 			rt_seconds_count{resource="a"} 3`},
 		{prom.Options{By: prom.ByEntrance}, `
 			pass_total{entrance="cron",resource="a"} 0
 			pass_total{entrance="http",resource="a"} 3
-			block_total{entrance="cron",resource="a"} 5
-			block_total{entrance="http",resource="a"} 0
+			block_total{reason="busy",resource="a"} 5
+			block_by_entrance_total{entrance="cron",resource="a"} 5
+			block_by_entrance_total{entrance="http",resource="a"} 0
 			rt_seconds_count{resource="a"} 3`},
 	} {
 		h, err := prom.Handler(c, tc.o)
@@ -469,7 +471,7 @@ func TestBy(t *testing.T) {
 		h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
 		got := ""
 		for line := range strings.Lines(rec.Body.String()) {
-			for _, name := range []string{"pass_total{", "block_total{", "rt_seconds_count{"} {
+			for _, name := range []string{"pass_total{", "block_total{", "block_by_", "rt_seconds_count{"} {
 				if strings.HasPrefix(line, "windowstat_"+name) {
 					got += strings.TrimPrefix(line, "windowstat_")
 				}

@@ -181,7 +181,7 @@ func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 	running.Go(func() { _ = s.Run(ctx) })
 	first, second := newScraper(t, c, prom.SecondsOptions{Sampler: s}), newScraper(t, c, prom.SecondsOptions{})
 
-	label := fmt.Sprintf(`{target="%s/write",way="remote_write"}`, server.URL)
+	label := fmt.Sprintf(`{format="remote_write",target="%s/write"}`, server.URL)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * ms) {
 		first.get("cursor=x")
 		page := read()["vm as text/plain"]

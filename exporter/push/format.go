@@ -17,7 +17,7 @@ import (
 // Format is a protocol with its encoding: [RemoteWrite], [RemoteWrite2], [RemoteWrite2Delta], [VictoriaMetrics], [OTLP]
 // or [OTLPDelta]. Only this package implements it, with one file for each format.
 type Format interface {
-	// name returns the value of the label way in the self-metrics. It is also part of the name of the position file.
+	// name returns the value of the label format in the self-metrics. It is also part of the name of the position file.
 	name() string
 	// prepare sets the headers and parameters of a request.
 	prepare(*http.Request)

@@ -10,12 +10,12 @@ import (
 func (p *Pusher) metrics() []collector.Metric {
 	metric := func(name, unit, help string, value func(*totals) float64) collector.Metric {
 		return collector.Metric{
-			Name: name, Unit: unit, Help: help, Labels: []string{"target", "way"},
+			Name: name, Unit: unit, Help: help, Labels: []string{"format", "target"},
 			Read: func(yield func(float64, ...string)) {
 				p.mu.Lock()
 				v := value(&p.total)
 				p.mu.Unlock()
-				yield(v, target(p.opts.URL), p.opts.Format.name())
+				yield(v, p.opts.Format.name(), target(p.opts.URL))
 			},
 		}
 	}

@@ -24,7 +24,8 @@ import (
 type Options struct {
 	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
-	// By adds the label "origin" or "entrance" to all metrics of resources but the histogram; none if empty.
+	// By adds the label "origin" or "entrance" to the metrics of resources, except to the histogram and to
+	// windowstat_block_total; see the field By of prom.Options. Empty means no label.
 	By By
 }
 

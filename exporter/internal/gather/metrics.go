@@ -95,10 +95,14 @@ func New(c *collector.Collector, o Options) *Metrics {
 		}
 	}
 	for _, m := range table.Metrics() {
-		if o.By != "" {
-			m = labelled(m, string(o.By))
+		if o.By == "" {
+			add(&p.list, m)
+			continue
 		}
-		add(&p.list, m)
+		add(&p.list, labelled(m, string(o.By)))
+		if m.Name == table.Blocks {
+			add(&p.list, blocksBy(string(o.By)))
+		}
 	}
 	for _, m := range table.Inbound() {
 		add(&p.inbound, m)
@@ -106,15 +110,20 @@ func New(c *collector.Collector, o Options) *Metrics {
 	return p
 }
 
-// labelled adds a label to a metric of resources. It leaves histograms unchanged.
+// labelled adds a label to a metric of resources. It leaves histograms unchanged, and metrics whose other label, such as
+// the reason of blocks, is known for the whole resource only.
 func labelled(m table.Metric, by string) table.Metric {
-	switch {
-	case m.Name == table.Blocks: // reasons are counted for the resource only
-		m.Each = nil
-		m.Value = func(r *table.Reading) float64 { return float64(r.Total.Block) }
-		m.Labels = []string{"resource", by}
-	case m.Value != nil || m.ByCode:
+	if m.Value != nil || m.ByCode {
 		m.Labels = append(slices.Clone(m.Labels), by)
 	}
 	return m
+}
+
+// blocksBy returns the metric that counts blocks by origin or by entrance, beside the blocks by reason.
+func blocksBy(by string) table.Metric {
+	return table.Metric{
+		Name: "block_by_" + by + "_total", Type: table.Counter, Labels: []string{"resource", by},
+		Help:  "Calls refused, by " + by + ".",
+		Value: func(r *table.Reading) float64 { return float64(r.Total.Block) },
+	}
 }
