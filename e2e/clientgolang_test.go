@@ -31,8 +31,12 @@ func bursts(k int64) bool { return k%35 == 6 }
 func TestClientGolang(t *testing.T) {
 	t.Parallel()
 	orders := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."})
+	depth := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "shop.depth", Help: "Depth.", ConstLabels: prometheus.Labels{"k8s.pod": "a"},
+	})
+	depth.Set(7)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(orders)
+	registry.MustRegister(orders, depth)
 	mux := http.NewServeMux()
 	mux.Handle(metricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	sleepUntil(t.Context(), middle(time.Now().Unix()+1).Add(-400*time.Millisecond)) // early in a second
@@ -66,7 +70,7 @@ func TestClientGolang(t *testing.T) {
 		}
 		late += inMiddle(t, second, func() { orders.Add(n) })
 		want[""][second] = n
-		whole = whole || strings.Contains(sampled(mux, "?window=60s"), fmt.Sprintf("\npersecond_shop_orders_total %d ", ordersBurst))
+		whole = whole || strings.Contains(sampled(mux, "?window=60s"), fmt.Sprintf("\npersecond_shop_orders_total_increase %d ", ordersBurst))
 	}
 	if n := undisturbed(k, late, mux); n < leastUndisturbed {
 		t.Errorf("only %d seconds of %d were not disturbed", n, k)
@@ -75,10 +79,15 @@ func TestClientGolang(t *testing.T) {
 	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
-			await(t, s, "persecond_shop_orders_total", opened+k, deadline)
-			checkSampled(t, s, "persecond_shop_orders_total[5m]", want, opened+k, late)
-			if peak := s.number(t, "max_over_time(persecond_shop_orders_total[5m])"); peak != ordersBurst {
+			await(t, s, "persecond_shop_orders_total_increase", opened+k, deadline)
+			checkSampled(t, s, "persecond_shop_orders_total_increase[5m]", want, opened+k, late)
+			if peak := s.number(t, "max_over_time(persecond_shop_orders_total_increase[5m])"); peak != ordersBurst {
 				t.Errorf("the busiest second of %s has %v orders; it should have %d", s.name, peak, ordersBurst)
+			}
+			// A server that accepts every name has the name of the gauge; others have the escaped form.
+			const named = `last_over_time({__name__=~"persecond_shop[.]depth|U__persecond__shop_2e_depth"}[5m])`
+			if depth := s.number(t, named); depth != 7 {
+				t.Errorf("the gauge shop.depth is %v, want 7", depth)
 			}
 			rate := s.number(t, "max_over_time(rate(shop_orders_total[30s])[5m:1s])")
 			t.Logf("rate over 30s has a peak of %.1f orders a second: too low by a factor of %.1f", rate, ordersBurst/rate)
@@ -193,11 +202,11 @@ func TestNewLabelValues(t *testing.T) {
 	deadline := time.Now().Add(shopEvery*time.Second + catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
-			for _, metric := range []string{"persecond_shop_orders_total", "persecond_shop_order_seconds_count"} {
+			for _, metric := range []string{"persecond_shop_orders_total_increase", "persecond_shop_order_seconds_count_increase"} {
 				await(t, s, metric, end, deadline)
 				checkSampled(t, s, metric+"[5m]", want, end, late)
 			}
-			if n := s.number(t, `count(last_over_time({__name__=~"persecond_go_memstats_alloc_bytes(_total)?"}[5m]))`); n != 2 {
+			if n := s.number(t, `count(last_over_time({__name__=~"persecond_go_memstats_alloc_bytes(_total_increase)?"}[5m]))`); n != 2 {
 				t.Errorf("%s has %v series of the Go runtime's allocations; there are 2", s.name, n)
 			}
 			checkCounters(t, s)

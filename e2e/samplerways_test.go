@@ -127,7 +127,7 @@ func (w watch) run(t *testing.T) (missed float64) {
 				continue
 			}
 			t.Run(server.name+"/"+way.job, func(t *testing.T) {
-				await(t, server, fmt.Sprintf("persecond_truth_orders_total{job=%q}", way.job), end, deadline)
+				await(t, server, fmt.Sprintf("persecond_truth_orders_total_increase{job=%q}", way.job), end, deadline)
 				k.check(t, server, way, end, disturbed)
 			})
 		}
@@ -296,7 +296,7 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 func (k *knowing) checkCrowd(t *testing.T, s *server, way *samplerWay, end int64, disturbed map[int64]bool) (right, missing, away, wrong int) {
 	t.Helper()
 	n := map[int64]int{}
-	expression := fmt.Sprintf(`count_values("value", last_over_time(persecond_truth_crowd_total{job=%q}[900ms]))`, way.job)
+	expression := fmt.Sprintf(`count_values("value", last_over_time(persecond_truth_crowd_total_increase{job=%q}[900ms]))`, way.job)
 	for _, x := range s.queryRange(t, expression, k.begin, end-1, 1) {
 		for _, v := range x.Values {
 			second := v.at / 1000

@@ -402,7 +402,7 @@ func TestProxyLimits(t *testing.T) {
 	metrics := settled(t, page)
 	for _, line := range []string{
 		fmt.Sprintf(`windowstat_pass_total{origin="bot",resource="GET /a"} %d`, got["bot200"]),
-		fmt.Sprintf(`windowstat_block_total{origin="bot",resource="GET /a"} %d`, got["bot429"]),
+		fmt.Sprintf(`windowstat_block_by_origin_total{origin="bot",resource="GET /a"} %d`, got["bot429"]),
 		`windowstat_pass_total{origin="human",resource="GET /a"} 50`,
 		`windowstat_limits 1`,
 		fmt.Sprintf(`windowstat_rt_seconds_count{resource="GET /a"} %d`, 50+got["bot200"]),

@@ -38,11 +38,11 @@ func ExampleServeSeconds() {
 		}
 		page, _ := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if strings.Contains(string(page), "\npersecond_requests_total ") {
-			fmt.Println("the page has persecond_requests_total, each sample with the time of its second")
+		if strings.Contains(string(page), "\npersecond_requests_total_increase ") {
+			fmt.Println("the page has persecond_requests_total_increase, each sample with the time of its second")
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	// Output: the page has persecond_requests_total, each sample with the time of its second
+	// Output: the page has persecond_requests_total_increase, each sample with the time of its second
 }

@@ -95,26 +95,26 @@ func TestSampler(t *testing.T) {
 length 3 46000
 length -1.5 47000
 length -1.5 48000
-requests_total{code="200"} 5 46000
-requests_total{code="200"} 2 47000
-requests_total{code="200"} 1 48000
-requests_total{code="a\n\"b"} 1000 47000
-rt_seconds_count 0 45000
-rt_seconds_count 1 46000
-rt_seconds_count 0 47000
-rt_seconds_count 0 48000
-rt_seconds_sum 0 45000
-rt_seconds_sum 0.5 46000
-rt_seconds_sum 0 47000
-rt_seconds_sum 0 48000
-size_bytes_count 0 45000
-size_bytes_count 0 46000
-size_bytes_count 2 47000
-size_bytes_count 0 48000
-size_bytes_sum 0 45000
-size_bytes_sum 0 46000
-size_bytes_sum 12 47000
-size_bytes_sum 0 48000
+requests_total_increase{code="200"} 5 46000
+requests_total_increase{code="200"} 2 47000
+requests_total_increase{code="200"} 1 48000
+requests_total_increase{code="a\n\"b"} 1000 47000
+rt_seconds_count_increase 0 45000
+rt_seconds_count_increase 1 46000
+rt_seconds_count_increase 0 47000
+rt_seconds_count_increase 0 48000
+rt_seconds_sum_increase 0 45000
+rt_seconds_sum_increase 0.5 46000
+rt_seconds_sum_increase 0 47000
+rt_seconds_sum_increase 0 48000
+size_bytes_count_increase 0 45000
+size_bytes_count_increase 0 46000
+size_bytes_count_increase 2 47000
+size_bytes_count_increase 0 48000
+size_bytes_sum_increase 0 45000
+size_bytes_sum_increase 0 46000
+size_bytes_sum_increase 12 47000
+size_bytes_sum_increase 0 48000
 `
 	if got := s.lines(""); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -141,7 +141,7 @@ func TestSamplerMatchesOracle(t *testing.T) {
 	got, want := map[string]float64{}, map[string]float64{}
 	collect := func() {
 		for line := range strings.Lines(s.get("cursor=a").Body.String()) {
-			if rest, ok := strings.CutPrefix(line, "persecond_x_total "); ok {
+			if rest, ok := strings.CutPrefix(line, "persecond_x_total_increase "); ok {
 				var v float64
 				var at int64
 				if _, err := fmt.Sscan(rest, &v, &at); err != nil {
@@ -243,12 +243,12 @@ func TestSamplerWithGathererErrors(t *testing.T) {
 		})
 		var got, want []string
 		for line := range strings.Lines(read.get("").Body.String()) {
-			if strings.HasPrefix(line, "persecond_x_total") {
+			if strings.HasPrefix(line, "persecond_x_total_increase") {
 				got = append(got, line)
 			}
 		}
 		for _, i := range []int64{0, 5, 8, 9} {
-			want = append(want, fmt.Sprintf("persecond_x_total 1 %d000\n", began+i))
+			want = append(want, fmt.Sprintf("persecond_x_total_increase 1 %d000\n", began+i))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -293,27 +293,25 @@ func TestSamplerWithABlockedGatherer(t *testing.T) {
 	})
 }
 
-// The Sampler omits and counts names that some servers reject, and series beyond the limit.
+// The Sampler omits and counts series beyond the limit.
 func TestSamplerOmitsSeries(t *testing.T) {
 	s := newSampling(t, nil, sampler.Options{MaxSeries: 4})
 	s.MustRegister(
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}),
 		prometheus.NewGauge(prometheus.GaugeOpts{Name: "x", Help: "x"}),
-		prometheus.NewGauge(prometheus.GaugeOpts{Name: "with.dots", Help: "x"}),
-		prometheus.NewGauge(prometheus.GaugeOpts{Name: "y", Help: "x", ConstLabels: prometheus.Labels{"a.b": "c"}}),
 		prometheus.NewGauge(prometheus.GaugeOpts{Name: "z1", Help: "new\nline"}),
 		prometheus.NewGauge(prometheus.GaugeOpts{Name: "z2", Help: "x"}),
 		prometheus.NewGauge(prometheus.GaugeOpts{Name: "z3", Help: "x"}),
 	)
 	s.second()
-	if got, want := s.lines(""), "x 0 45000\nx_total 0 45000\nz1 0 45000\nz2 0 45000\n"; got != want {
+	if got, want := s.lines(""), "x 0 45000\nx_total_increase 0 45000\nz1 0 45000\nz2 0 45000\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	n := map[string]float64{}
 	for _, m := range s.stats.Metrics() {
 		m.Each(func(v float64, _ ...string) { n[m.Name] = v })
 	}
-	if n["sampler_left_out_series"] != 3 || n["sampler_series"] != 4 {
+	if n["sampler_left_out_series"] != 1 || n["sampler_series"] != 4 {
 		t.Errorf("%v", n)
 	}
 	c, _ := service(t, collector.Options{})
@@ -344,7 +342,7 @@ func TestSamplerHasNoFalsePeaks(t *testing.T) {
 			x.Add(5)
 			s.second()
 		}
-		if got, want := s.lines(""), "x_total 5 46000\n"; got != want {
+		if got, want := s.lines(""), "x_total_increase 5 46000\n"; got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
 	})
@@ -361,7 +359,7 @@ func TestSamplerHasNoFalsePeaks(t *testing.T) {
 		g.do = prometheus.Gatherers{registry, more}.Gather
 		s.second()
 		s.second()
-		if got := s.lines("metric=persecond_b_total"); got != "b_total 0 47000\n" {
+		if got := s.lines("metric=persecond_b_total_increase"); got != "b_total_increase 0 47000\n" {
 			t.Errorf("got %s", got)
 		}
 	})
@@ -374,7 +372,7 @@ func TestSamplerHasNoFalsePeaks(t *testing.T) {
 		for range 700 {
 			s.second()
 		}
-		if got := s.lines("window=10m"); strings.Contains(got, "1000000") || !strings.Contains(got, "b_total 0 ") {
+		if got := s.lines("window=10m"); strings.Contains(got, "1000000") || !strings.Contains(got, "b_total_increase 0 ") {
 			t.Errorf("got %.200s", got)
 		}
 	})
@@ -390,8 +388,8 @@ func TestSamplerOfNegativeObservations(t *testing.T) {
 		h.Observe(v)
 		s.second()
 	}
-	const want = "h_sum 10 45000\nh_sum -3 46000\nh_sum -20 47000\n"
-	if got := s.lines("metric=persecond_h_sum"); got != want {
+	const want = "h_sum_increase 10 45000\nh_sum_increase -3 46000\nh_sum_increase -20 47000\n"
+	if got := s.lines("metric=persecond_h_sum_increase"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
@@ -421,7 +419,7 @@ func TestSamplerSamplesTheLastSecond(t *testing.T) {
 		}
 		sum := 0.0
 		for line := range strings.Lines(read.get("").Body.String()) {
-			if rest, ok := strings.CutPrefix(line, "persecond_x_total "); ok {
+			if rest, ok := strings.CutPrefix(line, "persecond_x_total_increase "); ok {
 				var v, at float64
 				if _, err := fmt.Sscan(rest, &v, &at); err != nil {
 					t.Fatal(err)
@@ -506,7 +504,7 @@ func TestServeSecondsSelfMetrics(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v:\n%s", err, body)
 			}
-			if _, ok := families["persecond_orders_total"]; ok != seconds {
+			if _, ok := families["persecond_orders_total_increase"]; ok != seconds {
 				t.Errorf("new seconds: %t, want %t\n%s", ok, seconds, body)
 			}
 			for _, name := range []string{
@@ -524,7 +522,7 @@ func TestServeSecondsSelfMetrics(t *testing.T) {
 				"windowstat_sampler_missed_seconds_total": 0,
 			}
 			if seconds {
-				delivered = len(families["persecond_orders_total"].Metric)
+				delivered = len(families["persecond_orders_total_increase"].Metric)
 			} else {
 				want["windowstat_cursor_delivered_seconds_total"] = float64(delivered)
 				want["windowstat_cursor_lag_seconds"] = 0
@@ -541,7 +539,7 @@ func TestServeSecondsSelfMetrics(t *testing.T) {
 			}
 			body = get("application/openmetrics-text;version=1.0.0")
 			checkOpenMetrics(t, body)
-			if strings.Contains(body, "\npersecond_orders_total ") != seconds ||
+			if strings.Contains(body, "\npersecond_orders_total_increase ") != seconds ||
 				!strings.Contains(body, "\nwindowstat_sampler_series ") {
 				t.Errorf("OpenMetrics:\n%s", body)
 			}

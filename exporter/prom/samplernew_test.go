@@ -70,10 +70,10 @@ func TestFirstSecondOfANewLabelValue(t *testing.T) {
 			registry.MustRegister(requests, durations, sizes)
 			requests.WithLabelValues("/", "200").Add(7)
 			s.second()
-			want := []string{`requests_total{code="200",path="/"} 7 45000`}
+			want := []string{`requests_total_increase{code="200",path="/"} 7 45000`}
 			sent.names = append(sent.names, "mails")
 			if name != "with a collector that always fails" {
-				want = append(want, `sent_total{queue="mails"} 30 46000`)
+				want = append(want, `sent_total_increase{queue="mails"} 30 46000`)
 			}
 			for i := range 10 {
 				path := fmt.Sprint("/", i)
@@ -82,25 +82,18 @@ func TestFirstSecondOfANewLabelValue(t *testing.T) {
 					durations.WithLabelValues(path).Observe(0.5)
 					sizes.WithLabelValues(path).Observe(2)
 				}
-				want = append(
-					want,
-					fmt.Sprintf(`requests_total{code="200",path="%s"} 100 46000`, path),
-					fmt.Sprintf(
-						`duration_seconds_count{path="%s"} 100 46000`,
-						path,
-					),
-					fmt.Sprintf(`duration_seconds_sum{path="%s"} 50 46000`, path),
-					fmt.Sprintf(
-						`size_bytes_count{path="%s"} 100 46000`,
-						path,
-					),
-					fmt.Sprintf(`size_bytes_sum{path="%s"} 200 46000`, path),
+				want = append(want,
+					fmt.Sprintf(`requests_total_increase{code="200",path="%s"} 100 46000`, path),
+					fmt.Sprintf(`duration_seconds_count_increase{path="%s"} 100 46000`, path),
+					fmt.Sprintf(`duration_seconds_sum_increase{path="%s"} 50 46000`, path),
+					fmt.Sprintf(`size_bytes_count_increase{path="%s"} 100 46000`, path),
+					fmt.Sprintf(`size_bytes_sum_increase{path="%s"} 200 46000`, path),
 				)
 			}
 			s.second()
 			requests.WithLabelValues("/", "500").Add(40)
 			s.second()
-			want = append(want, `requests_total{code="500",path="/"} 40 47000`)
+			want = append(want, `requests_total_increase{code="500",path="/"} 40 47000`)
 			got := strings.Split(s.lines(""), "\n")
 			for _, line := range want {
 				if !slices.Contains(got, line) {
@@ -108,7 +101,7 @@ func TestFirstSecondOfANewLabelValue(t *testing.T) {
 				}
 			}
 			if t.Failed() {
-				t.Log(s.lines("metric=persecond_requests_total"))
+				t.Log(s.lines("metric=persecond_requests_total_increase"))
 			}
 			if left := s.own("sampler_left_out_series"); left != more.left {
 				t.Errorf("%v omitted series, want %v", left, more.left)
@@ -117,8 +110,8 @@ func TestFirstSecondOfANewLabelValue(t *testing.T) {
 				return
 			}
 			for _, metric := range []string{
-				"go_memstats_alloc_bytes", "go_memstats_alloc_bytes_total",
-				"process_cpu_seconds_total",
+				"go_memstats_alloc_bytes", "go_memstats_alloc_bytes_total_increase",
+				"process_cpu_seconds_total_increase",
 			} {
 				if rec := s.get("metric=persecond_" + metric); rec.Code != http.StatusOK ||
 					!strings.Contains(rec.Body.String(), "\npersecond_"+metric+" ") {
@@ -170,28 +163,28 @@ func TestIncreasesBeforeTheFirstSample(t *testing.T) {
 	}{
 		"the second before was missed": {
 			before: func(s sampling, g *fakeGatherer) { *s.now = s.now.Add(1e9) },
-			want:   "x_total 0 47000\n",
+			want:   "x_total_increase 0 47000\n",
 		},
 		"the second before failed": {
 			before: func(s sampling, g *fakeGatherer) {
 				g.do = func() ([]*dto.MetricFamily, error) { return nil, partly }
 				s.second()
 			},
-			want: "x_total 5 46000\nx_total 0 47000\n", // the counter was created after the failure
+			want: "x_total_increase 5 46000\nx_total 0 47000\n", // the counter was created after the failure
 		},
 		"the second before failed in part": {
 			before: func(s sampling, g *fakeGatherer) {
 				g.do = func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{counters("y_total")}, partly }
 				s.second()
 			},
-			want: "x_total 5 46000\nx_total 0 47000\n",
+			want: "x_total_increase 5 46000\nx_total 0 47000\n",
 		},
 		"the counter was created, and its collector failed": {
 			after: func(s sampling, g *fakeGatherer) {
 				g.do = func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{counters("y_total")}, partly }
 				s.second()
 			},
-			want: "x_total 0 47000\n",
+			want: "x_total_increase 0 47000\n",
 		},
 		"the name was a gauge before": {
 			before: func(s sampling, g *fakeGatherer) {
@@ -202,7 +195,7 @@ func TestIncreasesBeforeTheFirstSample(t *testing.T) {
 				g.do = func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{gauge}, nil }
 				s.second()
 			},
-			want: "x_total 1 45000\n", // until the gauge has left the history
+			want: "x_total_increase 1 45000\n", // until the gauge has left the history
 		},
 	}
 	for name, step := range steps {
@@ -222,7 +215,7 @@ func TestIncreasesBeforeTheFirstSample(t *testing.T) {
 			}
 			s.second()
 			s.second()
-			if got := s.lines("metric=persecond_x_total"); got != step.want {
+			if got := s.lines("metric=persecond_x_total_increase"); got != step.want {
 				t.Errorf("got\n%swant\n%s", got, step.want)
 			}
 		})
@@ -278,11 +271,11 @@ func TestLabelValueReturns(t *testing.T) {
 	hidden.Add(9)
 	s.second()
 	s.second()
-	const want = `hidden_total 3 45000
-hidden_total 0 48000
-removed_total{l="a"} 3 45000
-removed_total{l="a"} 9 47000
-removed_total{l="a"} 0 48000
+	const want = `hidden_total_increase 3 45000
+hidden_total_increase 0 48000
+removed_total_increase{l="a"} 3 45000
+removed_total_increase{l="a"} 9 47000
+removed_total_increase{l="a"} 0 48000
 `
 	if got := s.lines(""); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -7,6 +7,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
@@ -28,22 +29,31 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 		}
 	}
 	zip := gzipped.Accepted(r)
-	if q.native() {
-		page := protobufPage{families: map[*table.Family]*dto.MetricFamily{}}
-		emit(&page)
-		return s.out.render(expfmt.NewFormat(expfmt.TypeProtoDelim), zip, nil, page.all()), to
-	}
 	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	// Names of a Sampler may need quotes or escaping. Other schemes of escaping than "values" can make two names equal.
+	quotes, scheme := format.ToEscapingScheme() == model.NoEscaping, model.ValueEncodingEscaping
+	if quotes {
+		scheme = model.NoEscaping
+	}
+	if q.native() {
+		page := protobufPage{families: map[*table.Family]*dto.MetricFamily{}, quotes: quotes}
+		emit(&page)
+		return s.out.render(expfmt.NewFormat(expfmt.TypeProtoDelim).WithEscapingScheme(scheme), zip, nil, page.all()), to
+	}
 	kind, plain := dialect(format)
-	if q.ranges {
-		kind = text.VictoriaMetrics
+	if q.ranges { // VictoriaMetrics accepts quoted names
+		kind, quotes, scheme = text.VictoriaMetrics, true, model.NoEscaping
 	}
 	if q.ranges || !plain {
 		format = expfmt.NewFormat(expfmt.TypeTextPlain)
 	}
+	format = format.WithEscapingScheme(scheme)
 	var page *text.Page
 	for {
 		page = s.out.pages.Get(kind)
+		if quotes {
+			page.QuoteNames()
+		}
 		if s.self != nil {
 			s.self.SelfMetrics(page)
 		}
@@ -67,6 +77,7 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 
 // protobufPage is a per-second page in protobuf, the only format with native histograms.
 type protobufPage struct {
+	quotes   bool // the client accepts all names
 	families map[*table.Family]*dto.MetricFamily
 	order    []*dto.MetricFamily
 	current  *dto.MetricFamily
@@ -76,6 +87,11 @@ type protobufPage struct {
 // Series implements seconds.Sink.
 func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	s.pairs = pairs(names, values)
+	for _, l := range s.pairs {
+		if !s.quotes && !model.LegacyValidation.IsValidLabelName(l.GetName()) { // expfmt would keep colons
+			l.Name = proto.String(text.EscapeLabel(l.GetName()))
+		}
+	}
 	// A stream emits a family once for each resource, but a page must have each family once.
 	if s.current = s.families[f]; s.current == nil {
 		kind := dto.MetricType_GAUGE

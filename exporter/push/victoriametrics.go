@@ -33,7 +33,9 @@ func (victoriaMetrics) prepare(r *http.Request) {
 func (victoriaMetrics) group(*table.Family) group { return values }
 
 func (victoriaMetrics) encoder() encoder {
-	return &textEncoder{Page: new(text.Pages).Get(text.VictoriaMetrics)}
+	e := &textEncoder{Page: new(text.Pages).Get(text.VictoriaMetrics)}
+	e.QuoteNames()
+	return e
 }
 
 // textEncoder encodes a request as text.

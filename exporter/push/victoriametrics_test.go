@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
 // A short job sends everything that it counted, and the histogram if selected.
@@ -79,5 +81,21 @@ func TestVictoriaMetrics(t *testing.T) {
 	}
 	if passed != calls || ended != calls {
 		t.Errorf("%d calls passed, and %d are in the histograms; want %d", passed, ended, calls)
+	}
+}
+
+// A series of a Sampler may have any name in UTF-8. VictoriaMetrics gets it unchanged, in quotes.
+func TestVictoriaMetricsNames(t *testing.T) {
+	e := VictoriaMetrics.encoder()
+	f := &table.Family{Name: "queue.length", Type: table.Gauge, Help: "x"}
+	e.Series(f, []string{"k8s.pod"}, []string{"a"})
+	e.Value(1, 2)
+	z, err := gzip.NewReader(bytes.NewReader(e.Body()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if want := "{\"queue.length\",\"k8s.pod\"=\"a\"} 2 1000\n"; err != nil || !strings.HasSuffix(string(b), want) {
+		t.Errorf("%v, the body is\n%swant\n%s", err, b, want)
 	}
 }

@@ -32,9 +32,10 @@ type cells struct {
 	series map[int64]float64
 }
 
-// Series implements [seconds.Sink].
+// Series implements [seconds.Sink]. Keys are the names that the Gatherer gave: without the prefix, and without the ending
+// of increases, which [TestNames] checks.
 func (c *cells) Series(f *table.Family, names, values []string) {
-	key := strings.TrimPrefix(f.Name, "persecond_")
+	key := strings.TrimSuffix(strings.TrimPrefix(f.Name, "persecond_"), "_increase")
 	for i := range names {
 		key += fmt.Sprintf(" %s=%q", names[i], values[i])
 	}

@@ -65,12 +65,17 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Sampler gathers metrics once a second. A second is sealed when it was gathered. Names get a prefix and are otherwise
-// unchanged, so two names never become one:
+// Sampler gathers metrics once a second. A second is sealed when it was gathered. Names get a prefix, and increases the
+// ending _increase:
 //
-//	http_requests_total, a counter       persecond_http_requests_total: its increase in this second
+//	http_requests_total, a counter       persecond_http_requests_total_increase: its increase in this second
 //	queue_length, a gauge                persecond_queue_length: its value at the end of the second
-//	rt_seconds, a histogram or summary   persecond_rt_seconds_count and _sum: their increase
+//	rt_seconds, a histogram or summary   persecond_rt_seconds_count_increase and _sum_increase: their increase
+//
+// Names are UTF-8. Pushes have them unchanged. The per-second endpoint writes names with characters other than letters,
+// digits, _ and : in quotes for clients that accept them, such as Prometheus 3, and otherwise in the escaped form of
+// Prometheus, which begins with U__ and shows other characters by their code: persecond_queue.length becomes
+// U__persecond__queue_2e_length. Two names therefore never become one. Prometheus 2 drops pushed series with such names.
 //
 // An increase is the difference of two known totals: the total at the end of the second, and the total at its start.
 // The total at the start is known in three cases. In all other cases the second has no sample:
@@ -97,10 +102,11 @@ type Options struct {
 //
 //   - gauge histograms;
 //   - metrics with their own timestamp, because their value belongs to another second;
-//   - names and label names with characters other than letters, digits and _, and label values that are not UTF-8;
+//   - names, and names and values of labels, that are not UTF-8;
+//   - label names that begin with __, which are reserved for servers;
 //   - metrics that a Gatherer returns twice;
-//   - metrics that another Gatherer already has, and metrics that change their type, until the old ones have left the
-//     history.
+//   - metrics that another Gatherer already has, until the old ones have left the history;
+//   - metrics whose name with the ending already belongs to another metric: the gauge x_increase, if x is a counter.
 //
 // A gauge that is NaN has no sample, nor has an increase that is not a finite number. A label with an empty value
 // counts as absent, as it does for servers.
@@ -266,9 +272,11 @@ func (s *Sampler) miss(second int64) {
 	}
 }
 
-// validName reports whether a name of a metric or a label is valid without quoting. Names of UTF-8 are not: older
-// servers and many queries cannot use them.
+// validName reports whether every server accepts a name of a metric or a label without quotes.
 func validName(name string) bool { return model.LegacyValidation.IsValidLabelName(name) }
+
+// validUTF8 reports whether a name of a metric or a label is valid in quotes.
+func validUTF8(name string) bool { return model.UTF8Validation.IsValidLabelName(name) }
 
 // never is a second before all others.
 const never = math.MinInt64 / 2
@@ -276,7 +284,8 @@ const never = math.MinInt64 / 2
 // family is a metric as it is exported.
 type family struct {
 	table.Family
-	series int // number of its series in Sampler.series
+	metric string // name that the Gatherers give it
+	series int    // number of its series in Sampler.series
 }
 
 // metrics returns the metrics that a Sampler publishes about itself.

@@ -487,7 +487,23 @@ func TestDuplicateSeries(t *testing.T) {
 	})
 }
 
-// Labels that only some servers accept are omitted, even if other series look similar.
+// The ending of increases never makes two metrics one, not even if their labels differ.
+func TestSharedNames(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	x := prometheus.NewCounter(prometheus.CounterOpts{Name: "x"})
+	registry.MustRegister(x, prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "x_increase", ConstLabels: prometheus.Labels{"a": "1"},
+	}))
+	run(t, registry, sampler.Options{}, func(s *scenario) {
+		s.second()
+		s.second(x.Inc)
+		s.pass(1)
+		s.want("x", 0, "0 1 0")
+		s.counted(map[string]float64{"series": 1, "left_out_series": 1})
+	})
+}
+
+// Labels that no server accepts are omitted, even if other series look similar. Names of UTF-8 are sampled.
 func TestOmittedLabels(t *testing.T) {
 	total := 1.0
 	metric := func(labels ...string) *dto.Metric {
@@ -510,12 +526,12 @@ func TestOmittedLabels(t *testing.T) {
 		s.pass(1)
 		for _, key := range []string{
 			`x_total a="1" b="2"`, `x_total a="1\x00b\x002"`, `x_total a="4" b="3"`,
-			`x_total a="5"`,
+			`x_total a="5"`, `x_total a.b="1"`, `with.dots`,
 		} {
 			s.want(key, 0, "1 0")
 		}
-		s.counted(map[string]float64{"series": 4, "left_out_series": 6})
-		if len(s.all) != 4 {
+		s.counted(map[string]float64{"series": 6, "left_out_series": 4})
+		if len(s.all) != 6 {
 			s.Errorf("%v", s.all)
 		}
 	})

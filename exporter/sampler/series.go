@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
 // series holds the values of a series in the last seconds.
@@ -21,6 +22,7 @@ type series struct {
 	source  *source
 	state   *familyState
 	counter bool
+	escape  int // additional bytes of the names on a page, if they are quoted or escaped
 	values  ring
 
 	second  int64   // last second that was gathered; never for a new series
@@ -30,6 +32,9 @@ type series struct {
 
 // separator separates the parts of a key. It does not occur in UTF-8.
 const separator = "\xff"
+
+// increase ends the name of an increase, which is a gauge. The end _total would show a counter to readers and to tools.
+const increase = "_increase"
 
 // gathered is the context of recording the gathering of one source for one second.
 type gathered struct {
@@ -47,7 +52,7 @@ type gathered struct {
 // record stores the families of a gathering. mu must be held.
 func (s *Sampler) record(g *gathered, families []*dto.MetricFamily) {
 	for _, f := range families {
-		if name := f.GetName(); !validName(name) || f.GetType() == dto.MetricType_GAUGE_HISTOGRAM {
+		if name := f.GetName(); !validUTF8(name) || f.GetType() == dto.MetricType_GAUGE_HISTOGRAM {
 			s.omitted += int64(len(f.Metric))
 			continue
 		}
@@ -99,12 +104,12 @@ func (s *Sampler) omit(g *gathered) {
 	g.state.forgot = true
 }
 
-// labels returns the labels of a metric, sorted and without empty ones. It returns false for labels that some servers
-// do not accept. It does not check their names, see [validLabels].
+// labels returns the labels of a metric, sorted and without empty ones. It returns false for labels that no server
+// accepts. It does not check their names, see [validLabels].
 func labels(m *dto.Metric) (all []*dto.LabelPair, ok bool) {
 	sorted := true
 	for i, l := range m.Label {
-		if !utf8.ValidString(l.GetName()) || !utf8.ValidString(l.GetValue()) {
+		if !utf8.ValidString(l.GetValue()) {
 			return nil, false
 		}
 		sorted = sorted && l.GetValue() != "" && (i == 0 || m.Label[i-1].GetName() < l.GetName())
@@ -122,11 +127,11 @@ func labels(m *dto.Metric) (all []*dto.LabelPair, ok bool) {
 	return all, true
 }
 
-// validLabels reports whether all servers accept the names of the labels. Names that begin with __ are reserved for
+// validLabels reports whether servers accept the names of the labels. Names that begin with __ are reserved for
 // servers.
 func validLabels(all []*dto.LabelPair) bool {
 	return !slices.ContainsFunc(all, func(l *dto.LabelPair) bool {
-		return !validName(l.GetName()) || strings.HasPrefix(l.GetName(), "__")
+		return !validUTF8(l.GetName()) || strings.HasPrefix(l.GetName(), "__")
 	})
 }
 
@@ -139,9 +144,17 @@ func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 		s.key = append(append(append(append(s.key, separator...), l.GetName()...), separator...), l.GetValue()...)
 	}
 	// The order of the cases matters. An existing series stays, even at the limit of series. A name that two sources
-	// share belongs to the first source; otherwise its increases would be differences of two counters.
+	// share belongs to the first source; otherwise its increases would be differences of two counters. A name that two
+	// metrics share belongs to the first metric.
 	x := s.series[string(s.key)]
+	var f *family
+	if x != nil {
+		f = x.family
+	} else {
+		f = s.families[string(s.key[:full])]
+	}
 	switch {
+	case f != nil && f.metric != g.family.GetName():
 	case x == nil && !validLabels(g.labels):
 		s.omitted++
 		return nil
@@ -153,7 +166,7 @@ func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 		}
 	case x == nil:
 		return s.open(g, string(s.key), full, counter)
-	case x.source != g.source, x.counter != counter:
+	case x.source != g.source:
 	case x.second == g.second: // the gathering has it twice, and the right value is unknown
 		x.total = math.NaN()
 		if x.values.end > g.second {
@@ -177,14 +190,29 @@ func (s *Sampler) open(g *gathered, key string, name int, counter bool) *series 
 			help = "Added in this second: "
 		}
 		help += strings.ToValidUTF8(g.family.GetHelp(), "\uFFFD")
-		f = &family{Family: table.Family{Name: key[:name], Type: table.Gauge, Help: help}}
+		f = &family{
+			Family: table.Family{Name: key[:name], Type: table.Gauge, Help: help},
+			metric: g.family.GetName(),
+		}
 		s.families[f.Name] = f
 	}
 	x := &series{key: key, family: f, source: g.source, state: g.state, counter: counter, second: never}
+	x.escape = escapeBytes(f.Name)
+	for _, l := range g.labels {
+		x.escape += escapeBytes(l.GetName())
+	}
 	f.series++
 	g.state.series++
 	s.series[key], s.order, s.sorted = x, append(s.order, x), false
 	return x
+}
+
+// escapeBytes returns how many bytes more than a name its longest form on a page has.
+func escapeBytes(name string) int {
+	if validName(name) {
+		return 0
+	}
+	return max(len(text.EscapeLabel(name))-len(name), len(`,""`)+strings.Count(name, `"`)+strings.Count(name, `\`))
 }
 
 // gauge stores the value of a gauge. mu must be held.
@@ -197,7 +225,7 @@ func (s *Sampler) gauge(g *gathered, v float64) {
 
 // count stores the increase of a counter. mu must be held.
 func (s *Sampler) count(g *gathered, total float64, at *timestamppb.Timestamp) {
-	if x := s.find(g, g.family.GetName(), "", true); x != nil {
+	if x := s.find(g, g.family.GetName(), increase, true); x != nil {
 		s.add(x, g.second, total, x.since(g, total, created(at)))
 	}
 }
@@ -208,11 +236,11 @@ func (s *Sampler) observations(g *gathered, count, sum float64, at *timestamppb.
 	// The count decreases only if the process that counts was restarted. The sum may also decrease because of negative
 	// observations, so it cannot show a restart.
 	from := unattributed
-	if x := s.find(g, g.family.GetName(), "_count", true); x != nil {
+	if x := s.find(g, g.family.GetName(), "_count"+increase, true); x != nil {
 		from = x.since(g, count, created(at))
 		s.add(x, g.second, count, from)
 	}
-	if x := s.find(g, g.family.GetName(), "_sum", true); x != nil {
+	if x := s.find(g, g.family.GetName(), "_sum"+increase, true); x != nil {
 		if from == previous && x.second != g.second-1 {
 			from = unattributed
 		}

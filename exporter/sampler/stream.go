@@ -44,7 +44,8 @@ func (s stream) Size(sel *seconds.Selection, _ int64) (all seconds.Size) {
 	for _, x := range s.order {
 		if x.selected(sel) {
 			const rest = len(`{=""} 123456789 1700000000000`) + 1
-			all = all.Add(seconds.Size{Samples: 1, Bytes: len(x.key) + strings.Count(x.key, separator) + rest})
+			length := len(x.key) + strings.Count(x.key, separator) + x.escape + rest
+			all = all.Add(seconds.Size{Samples: 1, Bytes: length})
 		}
 	}
 	return all

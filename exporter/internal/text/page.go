@@ -35,6 +35,7 @@ const (
 // several goroutines may write a complete page concurrently.
 type Page struct {
 	format   Format
+	quotes   bool // see QuoteNames
 	byFamily map[*table.Family]*column
 	columns  []*column // in the order of the page
 	used     int       // columns in use
@@ -103,6 +104,7 @@ func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 	if page.format != f {
 		page.format, page.bounds = f, nil
 	}
+	page.quotes = false
 	page.Reset()
 	for _, family := range families {
 		page.open(family)
@@ -117,11 +119,9 @@ func (p *Pages) allocate() *Page {
 	defer p.mu.Unlock()
 	for _, n := range p.capacities {
 		page.columns = append(page.columns, &column{
-			series: make(
-				[]series,
-				0,
-				n.series+n.series/16,
-			), samples: make([]sample, 0, n.samples+n.samples/16), counts: make([]int64, 0, n.counts+n.counts/16),
+			series:  make([]series, 0, n.series+n.series/16),
+			samples: make([]sample, 0, n.samples+n.samples/16),
+			counts:  make([]int64, 0, n.counts+n.counts/16),
 		})
 	}
 	return page
@@ -184,7 +184,7 @@ func (p *Page) Labels(names, values []string, _ time.Time) {
 	p.last = append(append(p.last[:0], names...), values...)
 	p.from = len(p.labels)
 	for i, name := range names {
-		p.labels = append(append(append(p.labels, "{,"[min(i, 1)]), name...), `="`...)
+		p.labels = append(p.appendLabel(append(p.labels, "{,"[min(i, 1)]), name), `="`...)
 		p.labels = append(appendEscaped(p.labels, values[i]), '"')
 	}
 	if n > 0 {

@@ -68,7 +68,7 @@ func (p *printer) values(c *column) {
 	at, om := 0, p.format == OpenMetrics
 	out := p.out
 	for _, s := range c.series {
-		p.line = append(append(p.line[:0], c.family.Name...), p.labels[s.labels:s.labelsEnd]...)
+		p.line = p.appendSeries(p.line[:0], c.family.Name, p.labels[s.labels:s.labelsEnd])
 		for ; at < int(s.end); at++ {
 			x := &c.samples[at]
 			out = append(number(append(out, p.line...), x.v, om), p.stamp(x.unix)...)
@@ -199,7 +199,8 @@ func (p *printer) metadata(f *table.Family) {
 	if p.format == OpenMetrics {
 		help = escaper
 	}
-	p.out = fmt.Appendf(p.out, "# HELP %s %s\n# TYPE %s %s\n", name, help.Replace(f.Help), name, f.Type)
+	shown := p.appendMetric(nil, name)
+	p.out = fmt.Appendf(p.out, "# HELP %s %s\n# TYPE %s %s\n", shown, help.Replace(f.Help), shown, f.Type)
 	if p.format == OpenMetrics && f.Unit != "" && strings.HasSuffix(name, "_"+f.Unit) {
 		p.out = fmt.Appendf(p.out, "# UNIT %s %s\n", name, f.Unit)
 	}
