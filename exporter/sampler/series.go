@@ -59,8 +59,11 @@ func (s *Sampler) record(g *gathered, families []*dto.MetricFamily) {
 		// The counters of a new family are of unknown age, because the family may have failed in the seconds before.
 		g.family, g.state = f, g.source.families[f.GetName()]
 		if g.state == nil {
-			g.state = &familyState{lastComplete: never, forgot: g.source.forgot}
+			g.state = &familyState{kind: f.GetType(), lastComplete: never, forgot: g.source.forgot}
 			g.source.families[f.GetName()] = g.state
+		}
+		if g.state.kind != f.GetType() { // a gauge of this name says nothing about the age of counters
+			g.state.kind, g.state.forgot = f.GetType(), true
 		}
 		for _, m := range f.Metric {
 			s.metric(g, m)

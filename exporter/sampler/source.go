@@ -30,6 +30,7 @@ type source struct {
 
 // familyState is the state of a family of a source.
 type familyState struct {
+	kind         dto.MetricType
 	lastSeen     int64 // last second whose gathering had the family
 	lastComplete int64 // last second whose gathering had the family and no error
 	series       int   // number of its series in Sampler.series
