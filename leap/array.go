@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Limits of the span of a ring and of the length of a bucket.
+// The span of a ring must be from MinSpan to MaxSpan. A bucket must be at least MinLength long.
 const (
 	MinSpan   = 10 * time.Millisecond
 	MaxSpan   = time.Hour
@@ -17,12 +17,12 @@ const (
 
 // Array is a ring of n buckets of equal length that together cover a span of time.
 //
-// Times are durations since an epoch that the owner chooses; [Timeline] uses 1970. The ring only moves forward: for a
-// time before its newest bucket, Open returns the newest bucket. The first Open allocates the buckets, so an unused
-// ring takes a few words.
+// Times are durations since an epoch that the owner chooses; [Timeline] uses 1970. The ring only moves forward: a write
+// at a time before the newest bucket goes to the newest bucket. The first Open allocates the buckets, so an unused ring
+// takes a few words.
 //
 // The zero value is not usable; create an Array with [NewArray]. An Array is not safe for concurrent use. Open and At
-// cost one division. An iteration costs one comparison for each slot.
+// cost one division. An iteration over a window costs one comparison for each bucket of the window.
 type Array[B any] struct {
 	length time.Duration
 	n      int
@@ -30,17 +30,18 @@ type Array[B any] struct {
 	newest int64 // index of the newest bucket; undefined while slots is nil
 }
 
-// slot stores a bucket and its index, which change together.
+// slot holds a bucket and its index. The two always change together.
 type slot[B any] struct {
 	index  int64
 	bucket B
 }
 
-// vacant is the index of an unused slot. No time has this index.
+// vacant is the index of an unused slot. No time has this index, so lookups skip unused slots.
 const vacant = math.MinInt64
 
 // NewArray returns a ring of n buckets that cover span. The span must be from [MinSpan] to [MaxSpan]. The number n must
-// be at least 1 and divide span into buckets of at least [MinLength]. The error names every invalid argument.
+// be at least 1 and divide span evenly, and each bucket must be at least [MinLength] long. The error names every
+// invalid argument.
 func NewArray[B any](span time.Duration, n int) (Array[B], error) {
 	var errs []error
 	if span < MinSpan || span > MaxSpan {
@@ -75,8 +76,9 @@ func (a *Array[B]) Start(t time.Duration) time.Duration {
 	return time.Duration(a.Index(t)) * a.length
 }
 
-// Open returns the bucket that covers t. If that bucket is newer than the ring's newest one, the ring moves on to it:
-// Open clears the slot and returns an empty bucket. For a t before the newest bucket, Open returns the newest bucket.
+// Open returns the bucket that covers t. If that bucket is newer than all others, Open clears the slot that it needs
+// and returns an empty bucket, which is the newest one from then on. If t is before the newest bucket, Open returns the
+// newest bucket.
 func (a *Array[B]) Open(t time.Duration) *B {
 	index := a.Index(t)
 	if a.slots == nil {
@@ -94,10 +96,10 @@ func (a *Array[B]) Open(t time.Duration) *B {
 	return &s.bucket
 }
 
-// At returns the bucket that covers t if it is in the ring. A bucket stays in its slot until a newer one needs the
-// slot, so At may return a bucket that is older than a span. It returns nil for a bucket that was never opened. If the
-// owner writes only to buckets that it has opened, nil means that nothing was written, and the owner may treat nil as
-// an empty bucket.
+// At returns the bucket that covers t, or nil if the ring does not contain it. The ring does not contain a bucket that
+// was never opened, or whose slot was taken by a newer bucket. A bucket whose slot is not needed stays in the ring, so
+// At may return a bucket that is older than a span. Within the span, nil means that the bucket was never opened. The
+// owner may then treat nil as an empty bucket, because it writes only to buckets that it has opened.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil
@@ -109,10 +111,10 @@ func (a *Array[B]) At(t time.Duration) *B {
 	return nil
 }
 
-// Window iterates over the buckets of the window of the given span that ends with the bucket of now, oldest first. The
-// window is half open: it contains the opened buckets that start in (Start(now) - span, Start(now)]. The bucket that
-// starts exactly one span before the bucket of now is not part of it. If span is longer than the ring, the window is
-// the whole ring.
+// Window iterates over the buckets of a window, oldest first. It yields the start of each bucket and the bucket. The
+// window ends with the bucket that covers now, and is span long. It contains the opened buckets that start in
+// (Start(now) - span, Start(now)]. This interval is half open: a bucket that starts exactly one span before the bucket
+// of now is not in the window. If span is longer than the ring, the window has all n buckets of the ring.
 //
 //	length 0.5 s, span 1 s, now = 1.2 s
 //
@@ -154,7 +156,7 @@ func (a *Array[B]) slotIndex(index int64) int {
 	return int(i)
 }
 
-// floorDiv returns a / b, rounded down. Go's division rounds negative numbers up.
+// floorDiv returns a / b, rounded down; b must be positive. Go's division rounds negative quotients up.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -84,7 +84,8 @@ func window(a *leap.Array[int], now, span time.Duration) (starts []time.Duration
 	return starts, sum
 }
 
-// Sentinel's validity test is "older than the interval", so the bucket exactly one span old is still counted.
+// Sentinel drops a bucket when it is older than the interval, and therefore counts a bucket that is exactly one span
+// old. Window leaves it out.
 func TestWindowIsHalfOpen(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(0) += 5
@@ -119,7 +120,7 @@ func TestWindowIsOldestFirstAndSkipsTheFuture(t *testing.T) {
 	}
 }
 
-// Sentinel discards writes at a time before the newest bucket.
+// A write at a time before the newest bucket goes to the newest bucket. Sentinel discards it.
 func TestOpenBeforeTheNewestReturnsTheNewest(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(10 * time.Second) += 1

@@ -2,9 +2,9 @@ package leap
 
 import "time"
 
-// Reading is a value of a Timeline's monotonic clock, from [Timeline.Now]. The separate type prevents confusion with
-// durations. Readings of one Timeline can be compared and subtracted with [Reading.Sub]. The zero Reading is the start
-// of the clock.
+// Reading is a value of a Timeline's monotonic clock, from [Timeline.Now]. It has a separate type so that it is not
+// confused with a duration. Only readings of the same Timeline can be compared or subtracted, see [Reading.Sub]. The
+// zero Reading is the start of the clock.
 type Reading time.Duration
 
 // Sub returns the time from the reading o to r. It is negative if r is earlier than o.
@@ -16,17 +16,18 @@ func (r Reading) Add(d time.Duration) Reading { return r + Reading(d) }
 // String formats the time since the start of the clock.
 func (r Reading) String() string { return time.Duration(r).String() }
 
-// Clock holds the clocks that a Timeline reads.
+// Clock holds the clocks that a Timeline reads. If Mono and Wall are both nil, the Timeline reads the machine's clocks.
 type Clock struct {
 	// Mono returns the monotonic clock, as the time since an arbitrary start. The value must never go back.
 	Mono func() time.Duration
 	// Wall returns the wall clock, which may jump in either direction.
 	Wall func() time.Time
-	// StartAfter is a wall-clock second, or the zero Time. The names of all exported seconds are later than StartAfter.
+	// StartAfter is a wall-clock second, for example the last one that an earlier process has exported. The names of
+	// all exported seconds are later than StartAfter. The zero Time sets no limit.
 	StartAfter time.Time
 }
 
-// Now reads the monotonic clock. It costs half as much as time.Now, which reads two clocks.
+// Now reads the monotonic clock. It costs half as much as time.Now, which reads both clocks.
 func (t *Timeline) Now() Reading {
 	if t.clock.Mono != nil {
 		return Reading(t.clock.Mono())
@@ -34,10 +35,11 @@ func (t *Timeline) Now() Reading {
 	return Reading(time.Since(t.anchor))
 }
 
-// readClocks reads both clocks at nearly the same instant. One call of time.Now reads both clocks of the machine. The
-// functions of a Clock need two calls, and a pause of the process between them would look like a step of the wall
-// clock. readClocks therefore reads the monotonic clock before and after the wall clock. It makes up to three attempts,
-// until the two monotonic readings are at most a millisecond apart.
+// readClocks reads both clocks at nearly the same instant. The machine's clocks need one call of time.Now. The two
+// functions of a Clock are called one after the other. If the process pauses between these two calls, the wall clock
+// seems to have jumped by the length of the pause. readClocks therefore reads the monotonic clock before and after the
+// wall clock. If these two readings are more than a millisecond apart, it tries again, and uses the result of the third
+// attempt in any case.
 func (t *Timeline) readClocks() (mono Reading, wall time.Time) {
 	if t.clock.Mono != nil {
 		mono = t.Now()

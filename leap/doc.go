@@ -1,9 +1,10 @@
-// Package leap provides the time base of windowstat: rings of time buckets, and the timeline of seconds that they run
-// on.
+// Package leap provides the time base of windowstat: rings of time buckets, and a timeline that numbers and names
+// seconds.
 //
-// An [Array] is Sentinel's LeapArray: a ring of n buckets of equal length. The bucket of a time t has the index
-// floor(t / length), and is stored in the slot with the number index mod n, together with its index. If the index in
-// the slot differs from the index of t, the slot holds an old bucket. No goroutine has to clear old buckets:
+// An [Array] is Sentinel's LeapArray: a ring of n buckets of equal length. The bucket that covers a time t has the
+// index floor(t / length). The ring stores it, together with its index, in the slot with the number index mod n. A
+// bucket stays in its slot until a newer bucket needs the slot. A lookup therefore compares the index in the slot with
+// the index of t: if they differ, the slot holds another bucket. No goroutine has to clear old buckets:
 //
 //	          t = 3.7 s, length 0.5 s, n = 4          index 7 = floor(3.7 / 0.5), slot 3 = 7 mod 4
 //
@@ -15,8 +16,9 @@
 //
 //	at 4.0 s the index becomes 8: slot 0 is cleared and gets index 8 before the first write
 //
-// A [Timeline] provides these times. It numbers seconds by the monotonic clock, which never goes back, and names each
-// second after the wall clock, which may jump:
+// A [Timeline] provides the times. It counts seconds on the monotonic clock, which never goes back. The number of a
+// second is its index. Each second also has a name: the wall-clock second that it represents. The wall clock may jump,
+// and then the names jump, too:
 //
 //	monotonic clock   |---- 1 s ----|---- 1 s ----|---- 1 s ----|--- 0.99 s --|     Reading
 //	index                   100           101           102           103
@@ -26,14 +28,19 @@
 //	                            names skip                       seconds are up to 1 % shorter
 //
 // A [Reading] is a value of the monotonic clock. Only a Timeline reads clocks. All other code takes the time as an
-// argument. A Timeline never opens a second that its clock has not reached, even if a caller passes a later reading. A
-// position on the timeline is called line time: a time.Duration since 1970, with seconds of equal length.
+// argument. A Timeline never opens a second that its clock has not reached, even if a caller passes a later reading.
 //
-// Users of package collector need only [Reading], [Clock], [Second] and the reading methods of [Timeline]. An Array,
-// and everything that creates or moves a Timeline, is exported for packages node and collector and may change.
+// Line time is a position on the timeline. It is a time.Duration since 1970: the index of a second, plus the elapsed
+// fraction of that second. In the middle of second 100, the line time is 100.5 s, whatever the true length of the
+// second.
+//
+// Users of package collector need only [Reading], [Clock], [Second], and the methods of [Timeline] that return times,
+// seconds and names. An Array, and everything that creates or moves a Timeline, is exported for packages node and
+// collector and may change.
 //
 // # Caveats
 //
 // An Array has no lock; its owner must provide one. Times are exact to the nanosecond from 1833 to 2106. A Timeline
-// outside of this range numbers its seconds from the nearer end of the range; the names of its seconds are correct.
+// that starts outside of this range takes the nearer end of the range as its first index. The names of its seconds are
+// correct.
 package leap

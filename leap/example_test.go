@@ -7,7 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Requests of the last second, in two buckets of half a second. After a second, a bucket is cleared and used again.
+// The ring counts the requests of the last second in two buckets of half a second. When a bucket is a second old, the
+// ring clears it and uses it again.
 func Example() {
 	requests, err := leap.NewArray[int](time.Second, 2)
 	if err != nil {

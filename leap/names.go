@@ -2,20 +2,21 @@ package leap
 
 import "time"
 
-// A run is a sequence of seconds with consecutive names. The names of a run convert to indexes and back by addition:
+// A run is a sequence of seconds with consecutive names. Within a run, the name of a second minus its index is always
+// the same number, so one addition converts an index to a name or back:
 //
 //	index     100    101    102       103    104        105    106
 //	name      1005   1006   1007      1037   1038       439    440
 //	runs      |----- run 1 ----|      |- run 2 -|       |- run 3, floor 1038 ...
 //	                    wall clock + 29 s       wall clock - 10 min
 //
-// The floor of a run is the latest name before it. The names of seconds 105 and 106 (439 and 440) are not later than
-// the floor of run 3 (1038). These seconds are repeats: they have no valid name.
+// The floor of a run is the latest name of all seconds before it. Run 3 starts with the names 439 and 440, which are
+// not later than its floor, 1038. Its seconds are repeats, and have no valid name, until a name is later than 1038.
 
-// WallTime returns the name of the second with this index: the wall-clock second that it represents, in UTC. It returns
-// false for a second that is marked [Second.Repeat]: totals include its events, but its record must not be exported. It
-// also returns false for a second before the first one. For a second more than two hours ago, it may return false,
-// because the timeline may have forgotten the name.
+// WallTime returns the name of the second with this index, in UTC: the wall-clock second that it represents. It returns
+// false if the second is marked [Second.Repeat]. Totals include the events of such a second, but its record must not be
+// exported. WallTime also returns false for a second before the first one. It may return false for a second more than
+// two hours ago, because the timeline may have forgotten the name.
 func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	r := t.runOf(index)
 	name := r.name + index - r.index
@@ -26,18 +27,20 @@ func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 }
 
 // WallTimeAtOrAfter returns the name of the second with this index. If that second has no valid name, it returns the
-// name of the first later second with a valid name. It is the inverse of [Timeline.IndexAtOrAfter]. A future second
-// gets the name that it will have if the clock does not step.
+// name of the first later second with a valid name. [Timeline.IndexAtOrAfter] is the inverse function. A future second
+// gets the name that it will have if the wall clock does not step until then.
 //
-// When the clock steps, the timeline forgets names that are more than two hours old. For a second without a remembered
-// name, and for a second before the first one, WallTimeAtOrAfter returns the oldest name that the timeline remembers.
+// When the wall clock steps, the timeline forgets names that are more than two hours old. For a second whose name is
+// forgotten, and for a second before the first one, WallTimeAtOrAfter returns the oldest name that the timeline
+// remembers.
 func (t *Timeline) WallTimeAtOrAfter(index int64) time.Time {
 	r := t.runOf(index)
 	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
 }
 
-// runOf returns the run of the second with this index. For a second whose run was dropped it returns the oldest run,
-// which begins after that second. The search starts with the newest run, because most callers ask for recent seconds.
+// runOf returns the run that contains the second with this index. If that run was dropped, runOf returns the oldest run
+// that is left, which begins after the second. The search starts with the newest run, because most callers ask for
+// recent seconds.
 func (t *Timeline) runOf(index int64) run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,10 +51,10 @@ func (t *Timeline) runOf(index int64) run {
 	return t.runs[i]
 }
 
-// IndexAtOrAfter returns the index of the first second whose name is not before the wall-clock time at. It skips
-// seconds without a valid name. For a future time it returns the index that the second will have if the clock does not
-// step. For a time before all names that the timeline remembers, it returns the index of the oldest second with a valid
-// name. [Timeline.WallTimeAtOrAfter] documents how long names are remembered.
+// IndexAtOrAfter returns the index of the first second whose name is not before at, a wall-clock time. It skips seconds
+// without a valid name. For a future time it returns the index that the second will have if the wall clock does not
+// step until then. If at is before all names that the timeline remembers, IndexAtOrAfter returns the index of the
+// oldest second with a valid name. [Timeline.WallTimeAtOrAfter] documents how long names are remembered.
 func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
 	name := min(max(at.Unix(), -1<<60), 1<<60) // keeps all sums within an int64
 	if at.Nanosecond() > 0 {
@@ -69,7 +72,7 @@ func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
 	return 0 // unreachable: the last run returns
 }
 
-// LineTime returns the line time at the reading now: s.Index seconds plus the elapsed fraction of s. For a reading
+// LineTime returns the line time at the reading now: s.Index seconds, plus the elapsed fraction of s. For a reading
 // before s it returns the start of s, and for a reading after s the last instant of s. The result is a time.Duration
 // and not a Reading, because an [Array] takes times since an epoch.
 func (s Second) LineTime(now Reading) time.Duration {
@@ -78,8 +81,9 @@ func (s Second) LineTime(now Reading) time.Duration {
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// ReadingAt returns the first reading of the given line time, which must not be before s. For a line time after the end
-// of s, the result is an estimate that assumes seconds of the usual length.
+// ReadingAt is the inverse of LineTime: it returns the first reading at which LineTime returns the given line time.
+// That time must not be before s. For a line time after the end of s, the result is an estimate. It assumes that the
+// seconds after s have the usual length.
 func (s Second) ReadingAt(line time.Duration) Reading {
 	length := s.End.Sub(s.Start)
 	part := line - time.Duration(s.Index)*time.Second

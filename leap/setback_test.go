@@ -24,7 +24,8 @@ func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 	}
 }
 
-// The seconds of an idle gap have names, too. A clock that is set back into the gap repeats them.
+// In an idle gap no goroutine calls At. The seconds of the gap have names, too. If the wall clock is set back into the
+// gap, seconds that follow repeat these names.
 func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	c := &clocks{mono: time.Hour}
 	l := newLine(c)
@@ -40,13 +41,13 @@ func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	if name, ok := l.WallTime(last.Index); !ok || last.Repeat || name.Unix() != last.Name {
 		t.Errorf("%+v has the name %v, %v", last, name, ok)
 	}
-	// 401 names between the step and the end of the gap were used before.
+	// The clock was set back by 400 s. The seconds that follow have about 401 names of the gap.
 	if h := l.Health(); h.Repeated < 390 || h.Repeated > 402 {
 		t.Errorf("%d seconds are repeated", h.Repeated)
 	}
 }
 
-// No name belongs to two seconds, whatever the wall clock does and however long nobody reads the line.
+// No two seconds have the same name, whatever the wall clock does and however long no goroutine calls At.
 func TestNamesAscendAtRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -73,7 +74,8 @@ func TestNamesAscendAtRandom(t *testing.T) {
 	}
 }
 
-// A goroutine that is suspended after it has read the clock does not sleep for as long as it was suspended.
+// Current returns at most MaxSecond, even if the goroutine is suspended after it has read the clock. A caller that
+// sleeps for the result therefore wakes up in time.
 func TestCurrentAfterASuspension(t *testing.T) {
 	for name, jump := range map[string]func(*clocks, time.Duration){
 		"both clocks":     (*clocks).pass,

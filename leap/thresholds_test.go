@@ -7,12 +7,13 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// The thresholds of a Timeline, to the nanosecond: what it does on either side of each.
+// The test puts the wall clock on either side of each threshold, one nanosecond apart, and checks what the Timeline
+// does.
 func TestThresholdsOfTheWallClock(t *testing.T) {
 	for name, tc := range map[string]struct {
-		diff   time.Duration // by which the wall clock leads
-		skip   int64         // names that are left out, or given again if negative
-		length time.Duration // of the next second
+		diff   time.Duration // lead of the wall clock over the name
+		skip   int64         // number of skipped names; negative if the name goes back
+		length time.Duration // length of the next second
 		steps  int64
 	}{
 		"in the dead band, ahead":    {time.Millisecond, 0, time.Second, 0},
@@ -45,7 +46,7 @@ func TestThresholdsOfTheWallClock(t *testing.T) {
 	}
 }
 
-// A pause of the process between its readings of the two clocks is not a step of the wall clock.
+// If the process pauses between its readings of the two clocks, the Timeline must not count a step.
 func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 	c := &clocks{wall: start}
 	pauses := 0
@@ -72,8 +73,8 @@ func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 	}
 }
 
-// The names of seconds that nobody asked for are given, too: after a step back of the wall clock they are not given
-// again.
+// Idle seconds, in which no goroutine calls At, use up names. After a step back of the wall clock, no other second gets
+// these names.
 func TestNamesOfIdleSecondsAreNotRepeated(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -93,7 +94,7 @@ func TestNamesOfIdleSecondsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// Names are kept for two hours of seconds and, once the wall clock steps again, no longer.
+// The Timeline keeps names for at least two hours. It drops older names when the wall clock steps again.
 func TestNamesAreKeptForTwoHours(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -111,7 +112,7 @@ func TestNamesAreKeptForTwoHours(t *testing.T) {
 	}
 }
 
-// A timeline that continues the names of another process may lead the wall clock by five minutes, and no more.
+// A Timeline with StartAfter may lead the wall clock by five minutes at the start, but not by more.
 func TestLargestLeadAtStart(t *testing.T) {
 	full := start.Truncate(time.Second)
 	for ahead, want := range map[time.Duration]int64{5 * time.Minute: 300, 5*time.Minute + time.Second: 0} {

@@ -6,17 +6,19 @@ import (
 	"time"
 )
 
-// Parameters of the clock discipline, see [Timeline].
+// Parameters of the clock discipline: the rules by which names follow the wall clock. See [Timeline].
 const (
-	// stepThreshold is the smallest difference that is treated as a step of the wall clock and not as drift.
+	// stepThreshold is the smallest difference that is treated as a step of the wall clock. Smaller differences are
+	// drift.
 	stepThreshold = time.Second
-	// maxSlew is the largest change of the length of a second.
+	// maxSlew is the largest time by which slewing shortens or lengthens a second.
 	maxSlew = 10 * time.Millisecond
-	// deadband is the largest difference that is ignored.
+	// deadband is the largest difference that is ignored. It is also the longest pause that readClocks tolerates
+	// between two readings.
 	deadband = time.Millisecond
-	// maxLead is the largest lead of names over the wall clock: half the lead at which Prometheus rejects samples.
+	// maxLead is the largest lead of names over the wall clock. Prometheus rejects samples at twice this lead.
 	maxLead = 5 * time.Minute
-	// keptNames is the time in seconds after which names of an ended run may be dropped; see startRun.
+	// keptNames is the shortest time, in seconds, for which the names of an ended run are kept; see startRun.
 	keptNames = 2 * 3600
 	// lastReading, firstIndex and lastIndex bound times, so that sums of times do not overflow an int64 of nanoseconds.
 	lastReading = Reading(1) << 62
@@ -24,23 +26,29 @@ const (
 	firstIndex  = -lastIndex
 )
 
-// Timeline is the sequence of seconds that all rings of a process run on.
+// Timeline divides time into seconds, and gives each second an index and a name. All rings of a process run on the same
+// Timeline.
 //
-// The monotonic clock numbers and times the seconds, so time on the line only moves forward and seconds keep their
-// length. Each second has a name: the second of the wall clock that it represents. A second gets its name when it
-// opens, and the name never changes. The first name is aligned with the wall clock. Whenever a second opens, the
-// Timeline compares the name of the second with the wall clock:
+// Seconds are measured by the monotonic clock. A jump of the wall clock therefore changes neither the order of seconds
+// nor their length. Each second has a name: the wall-clock second that it represents. A second gets its name when it
+// opens, and the name never changes. At the start, seconds begin together with the seconds of the wall clock. Whenever
+// a second opens, the Timeline compares its name with the wall clock:
 //
-//   - It ignores a difference of up to a millisecond. It slews a difference below a second: seconds are up to 1 %
-//     shorter or longer until the difference is gone.
-//   - If the wall clock leads by a second or more, it was stepped or the machine was suspended. Names jump to the wall
-//     clock; the skipped names belong to no second.
-//   - If the wall clock lags by a second or more, it was stepped back. Names continue without a gap, and slewing
-//     reduces the difference. Prometheus rejects samples that are ten minutes ahead. If names would lead by more than
-//     five minutes, the Timeline therefore takes names from the wall clock again. It marks seconds as [Second.Repeat]
-//     until their names pass the latest earlier name, because exported names must ascend and be unique.
+//   - A difference of up to a millisecond is ignored.
 //
-// Actions by the difference between the wall clock and the name:
+//   - A difference of less than a second is slewed: seconds are up to 1 % shorter or longer until the difference is
+//     gone.
+//
+//   - If the wall clock leads by a second or more, it was stepped forward, or the machine was suspended. The name jumps
+//     to the wall clock. The names between are skipped: no second has them.
+//
+//   - If the wall clock lags by a second or more, it was stepped back. Names continue without a gap and lead the wall
+//     clock. Slewing reduces the lead. Prometheus rejects samples that are ten minutes ahead, so the lead must stay
+//     small: if it exceeds five minutes, the Timeline takes the name from the wall clock again. Such a name was
+//     probably used before. Exported names must ascend and be unique. The Timeline therefore marks seconds as
+//     [Second.Repeat] until a name is later than all earlier names.
+//
+// The actions, by the difference between the wall clock and the name:
 //
 //	   wall clock behind                              wall clock ahead
 //	<------------|----------------|---------|----|----|---------|------------->
@@ -51,62 +59,64 @@ const (
 // Timeline is safe for concurrent use. Within a second, At costs one atomic load. Once a second, one caller reads the
 // wall clock under a lock.
 //
-// Limitations: a difference of several minutes takes hours to correct by slewing. No record is exported for a skipped
-// name or a repeated second. [Health] counts steps and repeated seconds.
+// Limitations: slewing corrects a difference of several minutes in hours. A skipped name has no record, and the record
+// of a repeated second is not exported. [Health] counts steps and repeated seconds.
 type Timeline struct {
-	anchor time.Time // start of the machine's monotonic clock; unused if clock has functions
+	anchor time.Time // when the Timeline was created: its readings start here; unused if clock has functions
 	clock  Clock
 
-	open atomic.Pointer[Second] // changes under mu
+	open atomic.Pointer[Second] // the open second; replaced under mu
 
 	mu         sync.Mutex // guards the fields below
-	runs       []run      // ascending; the last one continues
+	runs       []run      // in ascending order; the open second is in the last one
 	latestName int64      // latest name so far, or Clock.StartAfter if that is later
 	health     Health
 }
 
 // Second is a second of a Timeline.
 type Second struct {
-	// Index numbers the second on the line. The next second has Index+1, independent of the wall clock.
+	// Index numbers the second on the timeline. The next second has Index+1, whatever the wall clock shows.
 	Index int64
 	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
-	// Repeat reports that Name must not be exported: an earlier second had the same or a later name, because the wall
-	// clock was set back, or Name is not later than Clock.StartAfter.
+	// Repeat reports that Name must not be exported. Either an earlier second had the same or a later name, because the
+	// wall clock was set back, or Name is not later than Clock.StartAfter.
 	Repeat bool
-	// Start and End are readings of the monotonic clock. The second is open in [Start, End).
+	// Start and End are readings of the monotonic clock. The second contains the readings in [Start, End).
 	Start, End Reading
 }
 
 // Health reports how a Timeline follows the wall clock.
 type Health struct {
-	// Steps counts the steps of the wall clock. A step changes the difference between the wall clock and the names by a
-	// second or more from one comparison to the next.
+	// Steps counts the steps of the wall clock. Whenever a second opens, the Timeline compares its name with the wall
+	// clock. If the difference has changed by a second or more since the previous comparison, the wall clock has
+	// stepped.
 	Steps int64
 	// Repeated counts the seconds that are marked [Second.Repeat].
 	Repeated int64
 	// Offset is the difference between the wall clock and the names when the last second opened. It is positive if the
-	// wall clock leads. Differences that a skip or a repeat has corrected are not included.
+	// wall clock leads. If the Timeline took the name of this second from the wall clock, Offset is what is left after
+	// that, less than a second.
 	Offset time.Duration
 }
 
-// run is a sequence of seconds with consecutive names. A new run begins where names skip or repeat. If the wall clock
-// is never stepped, the timeline has a single run.
+// run is a sequence of seconds with consecutive names; names.go has a drawing. A new run begins when the Timeline takes
+// a name from the wall clock. If the wall clock is never stepped, the timeline has a single run.
 type run struct {
-	index, name int64 // of the first second
-	floor       int64 // latest name before the run: seconds up to this name are repeats
+	index, name int64 // index and name of the first second
+	floor       int64 // latest name before the run; seconds of the run up to this name are repeats
 }
 
-// NewTimeline returns a line that starts in the current second. If the current second is not later than
-// Clock.StartAfter, the line starts with the second after Clock.StartAfter, and its names lead the wall clock. If
-// StartAfter is more than five minutes ahead, the line starts with the current second, and seconds are marked
-// [Second.Repeat] until StartAfter has passed. If clock has no functions, the line reads the machine's clocks;
-// otherwise clock needs both functions.
+// NewTimeline returns a Timeline that starts in the current second of the wall clock. If that second is not later than
+// Clock.StartAfter, the Timeline starts with the second after StartAfter instead, and its names lead the wall clock. If
+// the lead would be more than five minutes, the Timeline starts with the current second after all. Its seconds are then
+// marked [Second.Repeat] until StartAfter has passed. The clock has either both functions or none; without functions,
+// the Timeline reads the machine's clocks.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.readClocks()
 	name, start := wall.Unix(), mono.Add(-time.Duration(wall.Nanosecond()))
-	floor := name - 1 // the latest name that must not be used
+	floor := name - 1 // names up to floor must not be exported
 	if !clock.StartAfter.IsZero() && clock.StartAfter.Unix() >= name {
 		floor = clock.StartAfter.Unix()
 		if ahead := time.Unix(floor+1, 0).Sub(wall); ahead <= maxLead {
@@ -127,9 +137,9 @@ func NewTimeline(clock Clock) *Timeline {
 	return t
 }
 
-// At returns the second that is open at the reading now. It opens the second if necessary. For a reading before the
-// open second, At returns the open second, because time only moves forward. For a reading that the clock has not
-// reached, At returns the current second, because a caller must not open a second before its time.
+// At returns the second that contains the reading now, and opens it if necessary. It has two exceptions. For a reading
+// before the open second, At returns the open second, because the timeline never goes back. For a reading that the
+// clock has not reached, At returns the current second, because no caller may open a second before its time.
 func (t *Timeline) At(now Reading) Second {
 	if s := t.open.Load(); now < s.End {
 		return *s
@@ -137,21 +147,21 @@ func (t *Timeline) At(now Reading) Second {
 	return t.advance(now)
 }
 
-// MaxSecond is the length of the longest second: a second plus the largest slew.
+// MaxSecond is the length of the longest possible second: a second plus the largest slew.
 const MaxSecond = time.Second + maxSlew
 
-// Current returns the open second and the time until it ends, which is positive and at most [MaxSecond].
+// Current returns the open second and the time left until its end, which is positive and at most [MaxSecond].
 //
-// Use this time to sleep until the next second, and not the difference between a call of [Timeline.Now] and the end of
-// the second that [Timeline.At] returns. If the goroutine is suspended between the two calls, another goroutine may
-// have opened a later second, and the difference is as long as the suspension.
+// To sleep until the next second, sleep for this time. Do not compute the time from [Timeline.Now] and [Timeline.At]:
+// if the goroutine is suspended between the two calls, another goroutine may have opened a later second. The end of
+// that second minus the reading is as long as the suspension.
 func (t *Timeline) Current() (s Second, left time.Duration) {
 	now := t.Now()
 	s = t.At(now)
 	return s, min(s.End.Sub(now), MaxSecond)
 }
 
-// advance opens the second of the reading now, unless another goroutine has opened it.
+// advance opens the second that contains the reading now, unless another goroutine has already opened it.
 func (t *Timeline) advance(now Reading) Second {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,9 +174,10 @@ func (t *Timeline) advance(now Reading) Second {
 	return s
 }
 
-// next returns the second that contains the reading now; s is the open second and must end at now or earlier. The
-// seconds between the two, in which no goroutine called At, are skipped and have the usual length. Slewing may shorten
-// the new second so that it ends before now. advance then calls next again.
+// next returns the second to open after s, the open one, which must have ended at the reading now. Usually the result
+// contains now. If no goroutine called At for some seconds after s, next skips these seconds: they have indexes, names
+// and the usual length, but are never open. If slewing shortens the result so much that it ends before now, advance
+// calls next again.
 func (t *Timeline) next(s Second, now Reading) Second {
 	idle := int64(now.Sub(s.End) / time.Second)
 	next := Second{
@@ -179,9 +190,9 @@ func (t *Timeline) next(s Second, now Reading) Second {
 	return next
 }
 
-// discipline compares the wall clock with the name of the second s that is about to open, and sets the length of s. If
-// the wall clock leads by a second or more, or lags by more than five minutes, discipline takes the name from the wall
-// clock.
+// discipline compares the name of s, the second that is about to open, with the wall clock, and sets the length of s.
+// If the wall clock leads by a second or more, or lags by more than five minutes, discipline replaces the name with the
+// second of the wall clock.
 func (t *Timeline) discipline(s *Second) {
 	mono, wall := t.readClocks()
 	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono.Sub(s.Start)))
@@ -206,7 +217,7 @@ func (t *Timeline) discipline(s *Second) {
 	}
 }
 
-// startRun appends a run, and drops runs that ended more than two hours ago.
+// startRun appends a run. It drops runs that ended more than two hours before the first second of r.
 func (t *Timeline) startRun(r run) {
 	t.runs = append(t.runs, r)
 	for len(t.runs) > 1 && t.runs[1].index < r.index-keptNames {
@@ -214,7 +225,7 @@ func (t *Timeline) startRun(r run) {
 	}
 }
 
-// Health reports how the line follows the wall clock.
+// Health returns how the timeline follows the wall clock.
 func (t *Timeline) Health() Health {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -80,8 +80,8 @@ func TestOlderReadingsGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// A reading from the future opened its second. Until the clock got there, this second stayed open and got the events of
-// all seconds before it.
+// Earlier, a reading ahead of the clock opened its second. Until the clock reached that second, it stayed open and got
+// the events of all seconds before it.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -180,7 +180,7 @@ func TestStepForwardSkipsNames(t *testing.T) {
 	}
 }
 
-// After a small step back, names lead the clock, and return by a hundredth of a second per second.
+// After a small step back, names continue and lead the wall clock. Slewing reduces the lead by 10 ms in each second.
 func TestSmallStepBackIsNotFollowed(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -228,7 +228,7 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 	}
 }
 
-// The same without readings in between.
+// Like TestLargeStepBackRepeatsNames, but the 600 repeated seconds pass without a call of At.
 func TestLargeStepBackWhileIdle(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -245,7 +245,7 @@ func TestLargeStepBackWhileIdle(t *testing.T) {
 	}
 }
 
-// WallTime and IndexAtOrAfter are inverse, across steps of both kinds.
+// WallTime and IndexAtOrAfter are inverse functions, also after steps of both kinds.
 func TestIndexOfAName(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -257,7 +257,7 @@ func TestIndexOfAName(t *testing.T) {
 		case 300:
 			c.step(time.Hour)
 		case 600:
-			c.step(-10 * time.Minute) // names are taken from the clock again, and some repeat
+			c.step(-10 * time.Minute) // names come from the wall clock again, and some repeat
 		case 1500:
 			c.step(40 * time.Second)
 		}
@@ -304,8 +304,8 @@ func TestIndexOfAName(t *testing.T) {
 	}
 }
 
-// A second that is shortened when it opens may already be over. A reading must never get a second that does not contain
-// it.
+// Slewing may shorten a second so much that it ends before the reading that opens it. At must then return a later
+// second, the one that contains the reading.
 func TestASecondHoldsItsReading(t *testing.T) {
 	for _, gap := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Minute} {
 		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
@@ -321,7 +321,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 	}
 }
 
-// A thousand steps must not lead to wrong names.
+// After a thousand steps, each second keeps the name with which it opened.
 func TestManySteps(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -342,7 +342,7 @@ func TestManySteps(t *testing.T) {
 	}
 }
 
-// LineTime and ReadingAt are inverse, for seconds of every length.
+// LineTime and ReadingAt are inverse functions, for seconds of every length.
 func TestLineTimeAndReadingAt(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, 990 * ms, 1010 * ms, 1003*ms + 7} {
 		s := leap.Second{Index: 1_800_000_000, Start: 12345, End: leap.Reading(12345).Add(length)}
@@ -362,11 +362,11 @@ func TestLineTimeAndReadingAt(t *testing.T) {
 	}
 }
 
-// A line with Clock.StartAfter exports no second with this name or an earlier one, whatever the clock shows.
+// A Timeline exports only seconds with names later than Clock.StartAfter, whatever the wall clock shows.
 func TestAfter(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
-		after        time.Duration // from the current second
+		after        time.Duration // StartAfter, relative to the current second
 		first, later int64         // names at the start and a minute later
 		repeated     int64         // seconds that are not exported in this minute
 	}{
@@ -406,7 +406,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// Steps of the wall clock do not lead to exported names before StartAfter.
+// After steps of the wall clock, too, all exported names are later than StartAfter.
 func TestAfterAndSteps(t *testing.T) {
 	c := &clocks{wall: start}
 	after := start.Add(time.Hour)
