@@ -2,44 +2,72 @@
 //
 // # Reading
 //
-// A [MetricNode] is the record of one sealed second; [Columns] lists its numbers, for code that shows or writes whole
-// records. A [Window] holds the counts of the last second or minute. A [Snapshot] holds the totals and the calls in
-// flight. A [Histogram] is a distribution of response times. [Codes] holds completions by code. Each is a plain value
-// or a copy. [Options] configure statistics. A [View] reads one or several statistics by readings and indexes of a
-// [leap.Timeline]; collector.View reads by the wall clock.
+// A [View] reads one or several statistics by readings and second indexes of a [leap.Timeline]; collector.View reads by
+// the wall clock. Its methods return copies, which later calls do not change:
+//
+//   - A [MetricNode] is the record of one sealed second. [Columns] lists its numbers, for code that shows or writes
+//     whole records.
+//   - A [Window] holds the counts of the last second or minute.
+//   - A [Snapshot] holds the totals and the calls in flight.
+//   - A [Histogram] is a distribution of response times, and [Codes] holds completions by code.
 //
 // # Recording
 //
 // A [Statistic] is Sentinel's StatisticNode: it counts the calls that passed, were blocked, completed and failed, and
 // measures their response times and the calls in flight. It keeps a window of a second (the second window), a window of
-// a minute (the minute window), and totals. A [Call] is a call in flight. A [Loan] is a call that waits for a later
-// bucket. A [Quota] holds the number of calls that may pass in a second. A [Config] holds the settings that all
-// statistics of a process share. Package collector drives these types. Their exported methods exist for package
-// collector and may change. To count calls, use package collector.
+// a minute (the minute window), and totals. All statistics of a process share a [Config], which is made from [Options].
 //
-// Time is an argument: a [leap.Reading] of the timeline. A reading that the clock has not reached is replaced with the
-// current reading. Only [Call.End] reads the clock. The position of a bucket on the timeline is a time.Duration since
-// 1970, called line time.
+// A [Call] is a call in flight. A [Loan] is a call that waits for a later bucket. A [Quota] holds the number of calls
+// that may pass in a second. Package collector drives these types. Their exported methods exist for package collector
+// and may change. To count calls, use package collector.
+//
+// The caller reads the clock and passes the time as a [leap.Reading]; only [Call.End] reads the clock for its caller. A
+// reading that is ahead of the clock opens no bucket: its event counts in the bucket that is open at the time of
+// recording. The position of a bucket on the timeline is a time.Duration since 1970, called line time.
+//
+// # Terms
+//
+// The comments of this package use these terms:
+//
+//   - A leaf is one Statistic: it counts the calls that one origin makes to one resource in one context. A view reads
+//     one or several leaves as one.
+//   - An admitted call is a pass, and a refused call is a block. A call is in flight from its entry to its exit. The
+//     exit is a completion. A batch is one call in flight that counts as n passes and n completions.
+//   - The stamp of an event is the reading with which it is recorded. A stamp is late if it is before the bucket in
+//     which the event counts.
+//   - The open bucket is the one to which writers add, and the open second contains it. To turn is to close the open
+//     bucket and to open a later one. A statistic turns when it is written or read, never by itself.
+//   - A second is sealed when the statistic turns past it. Its record then never changes. A statistic that is not used
+//     for some seconds turns past all of them together; it skips the seconds between.
+//   - Call-seconds are time in flight, summed over calls. Two calls of half a second each spend one call-second.
+//   - A slide is the number of passes in a window of one second that ends with a bucket. The peak of a second is the
+//     highest slide of its buckets.
+//   - A cell is a range of response times. Histograms count response times by cell.
+//   - The counters of a statistic are integers outside of it that follow its calls in flight, for limits on
+//     concurrency; see [Statistic.SetCounters].
+//   - While the timeline slews, it corrects a difference to the wall clock by seconds that are up to 1 % shorter or
+//     longer; see [leap.Timeline].
 //
 // # Promises
 //
 // One stamp: each event is recorded with one reading, in one bucket. All windows, totals and histograms are derived
-// from this bucket. A single change records the completion of a call; no reader sees half of it.
+// from this bucket. A completion, its response time, its error and its code are recorded in a single change, so no
+// reader sees half of it.
 //
 // Conservation: at any time, the sealed seconds and the open second add up to the totals, and the totals equal the
 // number of recorded calls.
 //
-// Finality: a second is sealed when the statistic has moved past it. Its record then never changes. If a caller reads
-// the clock before a boundary and records an event after the boundary, the event counts in the second that is open at
-// the time of recording.
+// Finality: the record of a sealed second never changes. If a caller reads the clock before a boundary and records an
+// event after the boundary, the event counts in the second that is open at the time of recording.
 //
 // Idle is zero: an idle window has no calls, an average of 0 and no minimum. It never has an invented value.
 //
 // # Protocol
 //
 // Sentinel's LeapArray keeps the counters of each bucket in atomic variables, and resets a bucket when its slot is
-// needed again. Events get lost when a writer adds to a bucket during the reset. A Statistic separates the open bucket,
-// where writers add, from the ring of past buckets, where nothing is ever added late:
+// needed again. An event gets lost if a writer adds it to a bucket during the reset. A Statistic therefore stores the
+// open bucket separately from the ring of past buckets. Writers add to the open bucket only, and nothing is added to a
+// past bucket:
 //
 //	      writers                    the goroutine that turns the bucket            readers
 //	         |                                      |                                  |
@@ -51,9 +79,9 @@
 //	   open bucket                             2 seconds                     up to an hour
 //	   mutable                                 past buckets                  packed, final
 //
-// The open bucket is divided into stripes with a lock each. All stripes are always in the same bucket. A count is
-// therefore either in an open stripe or in the history, never in both and never in neither. The life of one call across
-// a boundary:
+// The open bucket is divided into stripes. Each stripe has a lock, and counts the calls that entered by it. All stripes
+// change to the next bucket together. A count is therefore either in a stripe or in the history, never in both and
+// never in neither. The drawing follows one call that is in flight when the bucket ends at 10.0 s:
 //
 //	call                                stripe                        the first goroutine after the boundary
 //	----                                ------                        ------------------------------------
@@ -73,9 +101,9 @@
 //	       count the completion ----->  tally: 1 completion           in second 10
 //	       unlock
 //
-// A call enters with one atomic addition and without a lock. Its exit counts in the stripe of its entry, under the lock
-// of that stripe. If a writer holds a stripe and finds that the bucket has ended, it releases the stripe, turns the
-// statistic, and locks the stripe again.
+// A call enters with one atomic addition and without a lock. Its exit counts in the stripe by which it entered, under
+// the lock of that stripe. If a writer has locked a stripe and finds that the bucket has ended, it unlocks the stripe,
+// turns the statistic, and locks the stripe again.
 //
 // # The end mark
 //
@@ -95,12 +123,13 @@
 //	turned    closedMark             past            wait for mu or the lock   the end of the turn
 //	retired   closedMark             MaxInt64        get the zero Call         never
 //
-// A goroutine changes end marks only while it holds mu and the locks of all stripes. The following functions change
+// End marks change only while the goroutine holds Statistic.mu and the locks of all stripes. These functions change
 // them: advance (open to turned), openBucket (turned to open), [Statistic.SetCounters] (open with another S),
 // [Statistic.Retire] (open to retired, or back to open if a call has entered), and grow (a new stripe gets the end mark
-// of the first one). [Statistic.Init] sets the first end mark before the statistic is shared.
+// of the first one). [Statistic.Init] sets the first end mark before other goroutines can see the statistic.
 //
-// The writer without a lock and the goroutine that changes the end mark access the two words in opposite order:
+// A call that enters without a lock, and a goroutine that changes the end mark, both use two atomic words: the end mark
+// and the call word, which the next section describes. They use them in opposite order:
 //
 //	Enter                                  turn, SetCounters, Retire
 //	-----                                  -------------------------
@@ -108,14 +137,16 @@
 //	2. add to the word                     2. load the word
 //	3. load the end mark                   3. decide by the word
 //
-// All goroutines see atomic operations in the same order. Either the goroutine on the right sees the addition in its
-// step 2, or the writer on the left sees the new end mark in its step 3 and calls reconcileEnter. With the locks held,
-// reconcileEnter decides: the call counts in the next bucket, is reported to the counters, or is taken back.
+// All goroutines see atomic operations in the same order, so at least one of two things happens. In step 2, the
+// goroutine on the right sees the addition. Or in step 3, Enter sees the new end mark, and calls reconcileEnter. That
+// function waits for the locks. If the statistic is retired, it takes the call back. Otherwise the call stays counted:
+// in the bucket that has ended if the turn has seen the addition, and else in the next one. The counters get the call,
+// too.
 //
 // # The call word
 //
-// An entering call changes two sums with one addition: the number of entries, and the sum of their stamps. The word
-// that it adds to therefore has two parts:
+// An entering call changes two sums with one atomic addition: the number of entries, and the sum of their stamps. The
+// word to which it adds, the call word, therefore has two parts:
 //
 //	 63                                                   26 25                            0
 //	+------------------------------------------------------+-------------------------------+
@@ -125,24 +156,29 @@
 //
 //	n calls with the stamps t1 ... tn spend  n * end - (t1 + ... + tn)  until the end of the bucket
 //
-// The difference of two values of the word is exact if fewer than 67 million calls enter by a stripe in a bucket. The
-// sum of stamps wraps. The call-seconds that follow from it are exact nevertheless, because they differ by less than
-// six days from the call-seconds of the calls that were in flight when the bucket began. An exit knows the exact stamp
-// of its entry, and corrects the rounding.
+// Both parts wrap, so only differences of two values of the word are used. The number of entries is exact if fewer than
+// 67 million calls enter by a stripe in a bucket. The sum of stamps gives the call-seconds of the bucket modulo 13
+// days. They are exact if they differ by less than six days from the call-seconds of the calls that were in flight when
+// the bucket began. Even a million calls that all enter at the beginning of a bucket of half a second add less than six
+// days.
+//
+// The stamps in the word are rounded. An exit has the exact stamp of its entry, and corrects the rounding.
 //
 // # Call-seconds
 //
-// A call spends time from the stamp of its entry to the stamp of its exit, exactly, also if buckets turn in between.
-// Little's law holds: over all seconds, the call-seconds equal the sum of the response times. While a call is in
-// flight, its share is rounded by up to 4.1 µs.
+// A call spends the time from the stamp of its entry to the stamp of its exit, exactly, also if buckets turn in
+// between. Over all seconds, the call-seconds therefore equal the sum of the response times (Little's law); a batch
+// counts once. While a call is in flight, the time counted for it is rounded by up to 4.1 µs.
 //
-// Sealed seconds are final, so a late stamp corrects the open second. A late entry adds the time that the call spent
-// before the open second. A late exit subtracts the time that was counted after the call had ended. If the correction
-// would make a second negative, the second reports 0 and the remainder carries over into the next one.
+// Sealed seconds are final, so an event with a late stamp corrects the open second. A late entry adds the time that the
+// call spent before the open second. A late exit subtracts the time that sealed seconds counted after the call had
+// ended. For example, a call with the exit stamp 9.9 s is recorded at 10.2 s. Second 9 has 0.1 s too much, and second
+// 10 gets 0.1 s less. If second 10 would become negative, it reports 0, and the next second gets the rest of the
+// correction.
 //
-// In each second that the statistic skips, every call in flight spends exactly one second. If skipped seconds were
-// slewed, the next recorded second contains the difference. The call-seconds of calls that borrowed from a skipped
-// bucket are off by this difference.
+// In each skipped second, every call in flight spends exactly one second. If a skipped second was slewed, it was really
+// up to 1 % longer or shorter. The next recorded second contains this difference, except for calls that borrowed from a
+// skipped bucket: their call-seconds stay off by it.
 //
 // # Maximum in flight
 //
@@ -153,26 +189,32 @@
 //
 // # Locks
 //
-// The order is: View.mu, Statistic.mu, the first stripe, the other stripes in the order of their list, the lock of the
-// timeline. A writer holds the lock of one stripe and nothing else. The fields after Statistic.mu change only while mu
-// and the locks of all stripes are held. To read them, mu or the lock of one stripe is enough. There are two
-// exceptions, which mu alone guards: the position of lookups in the store of records, and the cached peak. A reader of
-// records therefore needs mu. Readers of sealed seconds take mu and delay no writer. Readers of the open bucket take
-// all locks.
+// Locks are taken in this order: View.mu, Statistic.mu, the first stripe, the other stripes in the order of their list,
+// the lock of the timeline. Enter, Exit, Hold and Backdate lock one stripe and nothing else, unless they have to turn.
+// Loans and Resume take Statistic.mu first.
 //
-// Consistency: a sealed second is exact. A reading of the open bucket contains each completion as a whole, and for each
-// stripe the passes and the calls in flight of one instant. Calls that enter through different stripes during the
-// reading may be seen in another order: a reading may contain a call and miss an earlier one.
+// The fields after Statistic.mu change only while mu and the locks of all stripes are held. To read them, mu or the
+// lock of one stripe is enough. Two fields are exceptions, because mu alone guards them: the position of lookups in the
+// store of records, and the cached peak. A lookup changes the position. Readers of sealed seconds therefore take mu,
+// and delay no writer. Readers of the open bucket take all locks.
+//
+// Consistency: a sealed second is exact. A reading of the open bucket contains each completion as a whole. For each
+// stripe, it contains the passes and the calls in flight of one instant. Different stripes are read at slightly
+// different instants, so a reading may contain a call and miss an earlier one that entered by another stripe.
 //
 // # Costs
 //
-// A call costs one atomic addition to enter, and one lock, almost never contended, to leave. A statistic begins with
-// one stripe. It gets more, up to twice the number of processors and at most sixteen, if goroutines find a stripe
-// locked in more than one of 256 calls. A reading of a window holds the locks of all stripes for a short sum. A turn
-// costs less than a microsecond for each second with events, two or three microseconds with all stripes, more with many
-// buckets, and nothing for idle seconds. A statistic turns when it is written or read, never by itself. A statistic
-// takes some 300 bytes until something is counted. Each further stripe takes 192 bytes. The response times of one
-// second take as much memory as their cells need.
+// A call costs one atomic addition to enter, and one lock, almost never contended, to leave. A reading of a window
+// holds the locks of all stripes for a short sum.
+//
+// A statistic begins with one stripe. If goroutines find a stripe locked in more than one of 256 calls, the statistic
+// gets more stripes: up to twice the number of processors, and at most sixteen.
+//
+// A turn costs less than a microsecond for each second with events, and nothing for idle seconds. It costs two or three
+// microseconds with all stripes, and more with many buckets in a second.
+//
+// A statistic takes 256 bytes on 64-bit platforms until something is counted. Each further stripe takes 192 bytes. The
+// response times of the open second take a page of 64 bytes for each group of 32 neighboring cells with counts.
 //
 // # Caveats
 //
@@ -186,6 +228,6 @@
 // flight. If a goroutine loses its processor twice within Enter, for a second each time, this average may exceed the
 // truth.
 //
-// Up to 67 million calls can be in flight at a stripe, or enter by it in one bucket. The call-seconds of a bucket of a
-// stripe must differ by less than six days from the call-seconds of the calls in flight at its start.
+// A stripe can have up to 67 million calls in flight, and as many entries in one bucket. The call-seconds of a bucket
+// of a stripe must differ by less than six days from the call-seconds of the calls in flight at its start.
 package node
