@@ -5,23 +5,23 @@ import (
 	"unsafe"
 )
 
-// stripeSet holds the stripes that a contended statistic has in addition to its first one, and the seed that
-// distributes goroutines over them. A set is never changed, only replaced. While a statistic has a set and no counters,
-// new calls do not use the first stripe, because the first stripe shares its cache lines with fields that every writer
-// reads. Calls that entered by the first stripe also leave by it.
+// stripeSet holds the stripes of a contended statistic except its first one. It also holds the seed of the hash that
+// distributes goroutines over these stripes. A set is never changed, only replaced. While a statistic has a set and no
+// counters, new calls do not use the first stripe, because it shares cache lines with fields that every writer reads. A
+// call that entered by the first stripe also leaves by it.
 //
-// Every call reads the set. It fills three cache lines, so the allocator places it at the start of a line and puts
-// nothing else there. If it shared a line with memory that other goroutines write to, reading it would often miss the
+// Every call reads the set. The struct fills three cache lines, so the allocator places it at the start of a line and
+// puts nothing else there. In a line with memory to which other goroutines write, reading it would often miss the
 // cache.
 type stripeSet struct {
 	mask  uint64 // number of stripes minus one; the number is a power of two
-	seed  uint64 // odd; another seed is likely to separate two goroutines that share a stripe
-	tries int    // number of seeds that these stripes had before
+	seed  uint64 // odd; two goroutines that share a stripe probably get different ones with another seed
+	tries int    // number of earlier seeds of these stripes, at most maxTries
 	slots [stripeLimit]*stripe
 	_     [40]byte
 }
 
-// list returns the stripes of the set; a nil set is empty.
+// list returns the stripes of the set. A nil set has no stripes.
 func (m *stripeSet) list() []*stripe {
 	if m == nil {
 		return nil
@@ -29,26 +29,28 @@ func (m *stripeSet) list() []*stripe {
 	return m.slots[:m.mask+1]
 }
 
-// The stripes are rebalanced if, within one bucket, goroutines found the lock of a stripe taken at least minContended
-// times, and in more than one of callsPerContended calls. Two processors that do nothing but share a stripe find it
-// locked in every fifth call. If one call in a thousand waits, waiting costs less than more stripes would.
+// A stripe counts how often goroutines find its lock taken. The stripes are rebalanced (get another seed, or more
+// stripes) if this happens at least minContended times within one bucket, and in more than one of callsPerContended
+// calls. Two processors that do nothing but share a stripe find it locked in every fifth call. If one call in a
+// thousand waits, waiting costs less than more stripes would.
 const (
 	minContended      = 32
 	callsPerContended = 256
 	maxBackoff        = 10 // largest number of times that minContended is doubled
 )
 
-// maxTries is the number of new seeds that are tried before stripes are added. Two goroutines that share one of two
-// stripes need another seed, not more stripes.
+// maxTries is the number of new seeds that are tried before stripes are added. If two goroutines share one of two
+// stripes, they need another seed and not more stripes.
 const maxTries = 2
 
 // stripeLimit is the largest number of stripes of a statistic, however many processors there are. More stripes have
-// costs and little use: a turn locks all stripes, each stripe takes memory, and on many processors each goroutine does
-// other work most of the time.
+// costs: a turn locks all stripes, and each stripe takes memory. They have little use, because on many processors each
+// goroutine does other work most of the time.
 const stripeLimit = 16
 
 // maxStripes returns the largest number of stripes on this machine: twice the number of processors, rounded up to a
-// power of two. Goroutines choose a stripe by hashing, and two processors should rarely choose the same one.
+// power of two, and at most stripeLimit. Goroutines choose a stripe by a hash. With twice as many stripes as
+// processors, two processors rarely choose the same one.
 func maxStripes() int {
 	n := 2
 	for n < 2*runtime.GOMAXPROCS(0) && n < stripeLimit {
@@ -57,10 +59,10 @@ func maxStripes() int {
 	return n
 }
 
-// pick returns a stripe for the calling goroutine. The stacks of two goroutines are at least 2 KiB apart, so their
-// addresses distinguish goroutines. With a single stripe the maximum in flight is exact; with several it is a lower
-// bound. No other number depends on the choice. A statistic with counters uses only its first stripe, because a limit
-// on concurrency serializes entries anyway.
+// pick returns a stripe for the calling goroutine. It hashes an address on the stack, because the stacks of two
+// goroutines are at least 2 KiB apart. With a single stripe the maximum in flight is exact; with several it is a lower
+// bound. No other number depends on the choice. With counters, pick returns the first stripe except during a turn: a
+// limit on concurrency admits calls one by one anyway, so several stripes would not help.
 func (s *Statistic) pick() *stripe {
 	more := s.extra.Load()
 	if more == nil || s.first.hasCounters() {
@@ -71,8 +73,8 @@ func (s *Statistic) pick() *stripe {
 	return more.slots[hash>>32&more.mask%stripeLimit]
 }
 
-// noteContention increments the number of times that a goroutine found mu locked. At the threshold, it decides whether
-// the stripes need rebalancing; if not, it starts the count from 0. mu must be held.
+// noteContention counts that a goroutine found mu locked. When the count reaches the threshold, noteContention decides
+// whether the stripes need rebalancing. If they do not, the count starts from 0 again. mu must be held.
 func (st *stripe) noteContention() {
 	st.contended++
 	if st.contended < minContended<<st.backoff {
@@ -83,12 +85,12 @@ func (st *stripe) noteContention() {
 	}
 }
 
-// resetContention starts the count of contention from 0. mu must be held.
+// resetContention sets the count of contention to 0. mu must be held.
 func (st *stripe) resetContention() {
 	st.contended, st.needsRebalance, st.contendedFrom = 0, false, st.exited
 }
 
-// rebalance adds stripes, or changes the seed, if st is contended.
+// rebalance adds stripes or changes the seed, unless another goroutine has already done so for the contention of st.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
 	often := st.needsRebalance
@@ -97,7 +99,7 @@ func (s *Statistic) rebalance(st *stripe) {
 	if often {
 		st.resetContention()
 		if all && st.backoff < maxBackoff {
-			st.backoff++ // with more goroutines than stripes, no seed helps
+			st.backoff++ // seeds do not help if there are more goroutines than stripes
 		}
 	}
 	st.mu.Unlock()
@@ -112,8 +114,9 @@ func (s *Statistic) rebalance(st *stripe) {
 	}
 }
 
-// grow doubles the number of stripes, at first from one to two, unless another goroutine has replaced the set that the
-// caller has seen. Old stripes keep their counts and their calls in flight. New stripes begin in the open bucket.
+// grow doubles the number of stripes in the set; the first set has two. It does nothing if another goroutine has
+// replaced the set that the caller has seen. Old stripes keep their counts and their calls in flight. New stripes begin
+// in the open bucket.
 func (s *Statistic) grow(seen *stripeSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,10 +5,11 @@ import (
 	"math/bits"
 )
 
-// bitWriter appends numbers to b, bit by bit, the lowest bit first. Passing it by value lets b live on the stack.
+// bitWriter appends numbers to b, bit by bit, the lowest bit first. Its methods take and return it by value, so that b
+// can be on the stack.
 type bitWriter struct {
 	b    []byte
-	bits uint64 // bits that are not in b yet
+	bits uint64 // bits that are not yet in b
 	n    uint   // number of these bits, less than 64
 }
 
@@ -23,7 +24,7 @@ func (w bitWriter) put(v uint64, n uint) bitWriter {
 	return w
 }
 
-// end writes the remaining bits and returns all bytes.
+// end appends the bits that are not yet in b, and returns all bytes.
 func (w bitWriter) end() []byte {
 	for ready, n := w.bits, int(w.n); n > 0; n -= 8 {
 		w.b = append(w.b, byte(ready))
@@ -32,8 +33,8 @@ func (w bitWriter) end() []byte {
 	return w.b
 }
 
-// spare is the minimum number of bytes after the end of the data. It allows the reader to load eight bytes at any
-// position.
+// spare is the number of bytes that must be readable after the end of the data. bitReader loads eight bytes at any
+// position, also at the last one.
 const spare = 8
 
 // bitReader reads numbers that a bitWriter wrote. Numbers read after the end of the data are undefined.
@@ -42,11 +43,11 @@ type bitReader struct {
 	at uint // number of bits that were read
 }
 
-// readBits returns a bitReader of b. The reader may load bytes between the length and the capacity of b; their values
-// do not matter.
+// readBits returns a bitReader of b. The reader may load bytes between the length and the capacity of b. It ignores
+// their values.
 func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
 
-// next returns at least the next 57 bits.
+// next returns at least the next 57 bits, and does not move.
 func (r *bitReader) next() uint64 { return binary.LittleEndian.Uint64(r.b[r.at/8:]) >> (r.at % 8) }
 
 // take reads n bits, at most 64.
@@ -59,10 +60,11 @@ func (r *bitReader) take(n uint) uint64 {
 	return v
 }
 
-// Numbers are written in Rice code with the parameter k: the quotient v>>k in unary (as many ones, and a zero), then
-// the k low bits. Quotients of 4 and more switch to Elias gamma code, which keeps unexpectedly large numbers short:
+// Numbers are written in Rice code with a parameter k. The code of v has two parts. The first is the quotient v>>k in
+// unary: as many ones, and a zero. The second is the k low bits of v. A quotient of 4 or more is written in Elias gamma
+// code instead, so that even unexpectedly large numbers have short codes:
 //
-//	quotient   code (k low bits follow)
+//	quotient   first part of the code
 //	0          0
 //	1          10
 //	2          110
@@ -77,8 +79,8 @@ const (
 	maxLowBits = 16 // largest k
 )
 
-// code writes v in Rice code. The parameter k is at most 16. The code is short if the k lowest bits of v are random and
-// the bits above them are usually 0.
+// code writes v in Rice code. The parameter k is at most 16. The code is short if the bits of v above the k lowest ones
+// are usually 0. With a smaller k it would be longer, with a larger k it would store zeros.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < unaryLimit {
@@ -105,7 +107,8 @@ func (r *bitReader) code(k uint) uint64 {
 	return r.longCode(ones, next, k)
 }
 
-// longCode reads the rest of a number whose code starts with at least unaryLimit ones; next holds the bits after them.
+// longCode reads the rest of a number whose code starts with at least unaryLimit ones. The parameter ones is the number
+// of these ones, and next has the bits that follow the ones and the zero.
 func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	if ones >= escapeOnes {
 		r.at += escapeOnes
@@ -117,10 +120,12 @@ func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// pairs is a table for decoding two numbers at a time. Both must have been written with the parameter kMost. The index
-// of an entry is the next ten bits of the input. If the field bits of the entry is 0, one of the two numbers is large,
-// and they must be read one by one. Most numbers of a record are written with kMost. Without the table, reading a
-// minute of records takes a quarter longer.
+// pairs decodes two numbers at a time, if both were written with the parameter kMost. The next ten bits of the input
+// are the index of an entry. The entry holds the two numbers, and the length of both codes in bits. If this length is
+// 0, one of the numbers is large, and both must be read one by one.
+//
+// Most numbers of a record are written with kMost. Without the table, reading a minute of records takes a quarter
+// longer.
 var pairs = func() (all [1 << (2 * (unaryLimit + kMost))]struct{ first, second, bits uint8 }) {
 	for i := range all {
 		r := bitReader{b: binary.LittleEndian.AppendUint64(make([]byte, 0, 8+spare), uint64(i))[:8+spare]}
@@ -149,17 +154,18 @@ func (r *bitReader) readEight() (list [8]uint64) {
 	return list
 }
 
-// packCounts writes counts for addCounts. After a 0, it writes the number of zeros that follow, and skips them.
+// packCounts writes counts for addCounts. After a count of 0, it writes the number of zeros that follow. For example,
+// it writes the counts 7, 0, 0, 0, 2 as 7, 0, 2, 2.
 //
-// The common case of code is inlined by hand here and in addCounts, with the pending bits in local variables. This
-// saves a quarter of the time to pack a second and to read its histogram.
+// In packCounts and addCounts, the common case of code is inlined by hand, and the pending bits are in local variables.
+// This saves a quarter of the time to pack a second and to read its histogram.
 func (w bitWriter) packCounts(counts []int64, k uint) bitWriter {
 	k &= 63
 	b, ready, n := w.b, w.bits, w.n
 	for i := 0; i < len(counts); i++ {
 		v := uint64(counts[i])
 		part := v >> k
-		if v > 0 && part < unaryLimit { // the common case of code
+		if v > 0 && part < unaryLimit { // the common case
 			if n >= 32 {
 				b = binary.LittleEndian.AppendUint32(b, uint32(ready))
 				ready, n = ready>>32, n-32
@@ -182,7 +188,7 @@ func (w bitWriter) packCounts(counts []int64, k uint) bitWriter {
 	return bitWriter{b, ready, n}
 }
 
-// addCounts reads counts that were written with the same k and adds them to sums.
+// addCounts reads len(sums) counts that packCounts wrote with the same k, and adds them to sums.
 func (r *bitReader) addCounts(sums []int64, k uint) {
 	k &= 63
 	mask := uint64(1)<<k - 1
@@ -201,7 +207,7 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 		at += used
 		if ones >= unaryLimit {
 			r.at = at - used
-			n = r.code(k) // read it again as a long code
+			n = r.code(k) // read the number again, as a long code
 			at, left = r.at, 0
 		}
 		if n == 0 {
@@ -215,7 +221,8 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 	r.at = at
 }
 
-// putRemainder writes v without its highest bit, which is always 1. v must have n bits.
+// putRemainder writes v without its highest bit, which is always 1. The number of bits of v must be n. The reader must
+// get n from somewhere else.
 func (w bitWriter) putRemainder(v uint64, n int) bitWriter {
 	if n < 2 {
 		return w
@@ -231,7 +238,7 @@ func (r *bitReader) readRemainder(n int) uint64 {
 	return 1<<(n-1) | r.take(uint(n-1))
 }
 
-// zigzag maps numbers near 0 to small unsigned numbers: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4.
+// zigzag maps numbers near 0 to small unsigned numbers: 0, -1, 1, -2 and 2 become 0, 1, 2, 3 and 4.
 func zigzag(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) }
 
 // unzigzag is the inverse of zigzag.

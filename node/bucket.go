@@ -6,17 +6,17 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Bucket is the open bucket of a statistic, held by [Statistic.Hold] while a limit decides about a call. The bucket
-// cannot end in the meantime. The caller must call exactly one of Enter, Record and Release. Until then it must not use
-// the statistic in any other way.
+// Bucket is the open bucket of a statistic, which [Statistic.Hold] keeps open while a limit decides about a call. The
+// caller must call exactly one of Enter, Record and Release. Until then the bucket cannot end, and the caller must not
+// use the statistic in any other way.
 type Bucket struct {
 	st  *stripe
 	now leap.Reading
 }
 
-// Hold returns the bucket for a call at the reading now, and holds the lock of one of its stripes. A reading before the
-// open bucket counts in the open bucket, because sealed seconds do not change. If s is retired, Hold returns the zero
-// Bucket and holds nothing.
+// Hold returns the open bucket for a call at the reading now, and holds the lock of one of its stripes. If the bucket
+// has ended at now, Hold first turns s. If now is before the bucket, the call counts in the bucket anyway, because
+// sealed seconds do not change. If s is retired, Hold returns the zero Bucket and holds nothing.
 func (s *Statistic) Hold(now leap.Reading) Bucket {
 	st := s.pick()
 	st.lock()
@@ -30,13 +30,13 @@ func (s *Statistic) Hold(now leap.Reading) Bucket {
 	return Bucket{st, now}
 }
 
-// IsZero reports whether b is the zero Bucket, which Hold returns if the statistic is retired.
+// IsZero reports whether b is the zero Bucket, which Hold returns for a retired statistic.
 func (b Bucket) IsZero() bool { return b.st == nil }
 
 // At returns the start of the bucket, in line time.
 func (b Bucket) At() time.Duration { return b.st.owner.start }
 
-// Enter records the held call like [Statistic.Enter], and releases the bucket.
+// Enter records the call in the bucket like [Statistic.Enter], and releases the bucket.
 func (b Bucket) Enter(n int64) Call {
 	st := b.st
 	n = clampBatch(n)
@@ -49,15 +49,15 @@ func (b Bucket) Enter(n int64) Call {
 	return Call{st: st, entered: b.now, batch: batch{n: uint32(n)}}
 }
 
-// Record counts a call that has already ended, as one change: n passes, and n completions of the response time rt,
-// failed or not, with a code (0 for none). The call was never in flight. Record raises n to 1 and rt to 0 if they are
-// smaller. It releases the bucket.
+// Record counts a call that has already ended, and was never in flight. It counts n passes and n completions with the
+// response time rt as one change. The parameter failed reports whether the call failed, and code is its code (0 for
+// none). An n below 1 counts as 1, and a negative rt as 0. Record releases the bucket.
 func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	st := b.st
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
 	st.complete(rt, st.config.layout.cell(rt), n, failed, code)
-	st.rtExcess += rt * time.Duration(n) // response times without call-seconds
+	st.rtExcess += rt * time.Duration(n) // the call spends no call-seconds
 	st.unlock()
 }
 

@@ -7,15 +7,15 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// This file has the end mark of the open bucket and the turn to the next one. The package comment describes the states
-// of the end mark, and the order in which writers and turns access it.
+// This file contains the end mark of the open bucket and the turn to the next bucket. The package comment describes the
+// states of the end mark, and the order in which calls and turns access it.
 
-// slowPathBit is the bit of an end mark that makes calls enter under the lock of the stripe. Statistics with counters
-// set it, and closedMark contains it.
+// slowPathBit is the lowest bit of an end mark. If it is set, calls enter under the lock of the stripe. It is set while
+// a statistic has counters, and in closedMark.
 const slowPathBit = 1
 
-// closedMark is the end mark of all stripes during a turn, and of a retired statistic. Every reading is later than it,
-// so every writer takes a lock.
+// closedMark is the end mark of all stripes during a turn, and of a retired statistic. As an end, it is before every
+// reading, so every writer finds that the bucket has ended, and takes a lock.
 const closedMark = math.MinInt64 | slowPathBit
 
 // endMark returns the end mark for the open bucket: twice the reading of its end, plus slowPathBit if s has counters.
@@ -27,27 +27,29 @@ func (s *Statistic) endMark() int64 {
 	return m
 }
 
-// endOf returns the reading of an end mark.
+// endOf returns the end that an end mark contains.
 func endOf(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
 
 // bucketEnd returns the end of the open bucket.
 func (st *stripe) bucketEnd() leap.Reading { return endOf(st.end.Load()) }
 
-// hasCounters reports whether the statistic has counters.
+// hasCounters reports whether the statistic has counters. During a turn, and once the statistic is retired, it returns
+// false.
 func (st *stripe) hasCounters() bool {
 	mark := st.end.Load()
 	return mark&slowPathBit != 0 && mark != closedMark
 }
 
-// canEnterLockFree reports whether a call with the stamp now may enter without the lock: the end mark has no
-// slowPathBit, and now lies in the open bucket.
+// canEnterLockFree reports whether a call with the stamp now may enter without the lock. Its two conditions are that
+// the end mark has no slowPathBit, and that now lies in the open bucket.
 func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 	return mark&slowPathBit == 0 && uint64(endOf(mark)-now-1) < uint64(st.length.Load())
 }
 
 // reconcileEnter finishes a call that entered by st without the lock while the end mark changed. If s was retired,
-// reconcileEnter takes the call back and returns true. Otherwise the call stays, in the bucket that is open now;
-// reconcileEnter records a late stamp and reports the call to the counters.
+// reconcileEnter takes the call back and returns true. Otherwise the call stays counted: in the bucket that has ended
+// if the turn has seen it, and else in the next one. reconcileEnter then notes the time by which its stamp is late, and
+// reports it to the counters.
 func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,23 +72,24 @@ func (st *stripe) turn(now leap.Reading) {
 	st.mu.Lock()
 }
 
-// Seal turns s to the reading now. All seconds before the second of now then have their records. If there is nothing to
-// do, Seal costs a lock and a comparison.
+// Seal turns s to the reading now, so that all seconds before the second of now are sealed. If there is nothing to do,
+// Seal costs a lock and a comparison.
 func (s *Statistic) Seal(now leap.Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
 }
 
-// advance turns s to the reading now, unless s has already reached it. It moves the open bucket into the window, seals
-// the seconds that have ended, and opens the bucket of now:
+// advance turns s to the reading now, unless s has already reached it. It moves the open bucket into the window (fold),
+// seals the seconds that have ended (skipTo), and opens the bucket of now (openBucket). If calls have borrowed passes
+// from a skipped bucket, advance stops there and counts the passes:
 //
 //	bucket k            skipped buckets                  bucket of now
 //	|--- fold --->|--- skipTo (calls in flight only) --->|--- openBucket
 //	              ^ loans from skipped buckets are applied in their own bucket
 //
-// If the clock has not reached now, advance uses the current reading of the clock, because a caller must not open a
-// bucket before its time. A retired statistic does not move. mu must be held.
+// If now is ahead of the clock, advance turns only to the current reading of the clock, because no caller may open a
+// bucket before its time. A retired statistic does not turn. mu must be held.
 func (s *Statistic) advance(now leap.Reading) {
 	if now < s.end || s.retired() {
 		return
@@ -97,13 +100,13 @@ func (s *Statistic) advance(now leap.Reading) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	for st := range s.stripes {
-		st.end.Store(closedMark) // calls that enter from here on without a lock may count in the next bucket
+		st.end.Store(closedMark) // a call that enters without a lock from here on may count in the next bucket
 	}
 	s.fold()
 	next := s.first.config.line.At(now)
 	at := s.first.config.second.Start(next.LineTime(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
-		// The bucket of this loan has already ended. The passes count in that bucket anyway.
+		// The bucket of this loan has already ended, unseen. The passes count in it anyway.
 		s.skipTo(loan.at)
 		s.applyLoan(loan)
 		s.fold()
@@ -115,9 +118,9 @@ func (s *Statistic) advance(now leap.Reading) {
 	}
 }
 
-// openBucket opens the bucket of the reading now, which must be in the given second. skipTo has counted the skipped
-// time with seconds of the usual length. If slewing moved the start of the bucket, openBucket corrects the call-seconds
-// of the calls in flight by the difference. mu and all stripe locks must be held, except during Init.
+// openBucket opens the bucket of the reading now, which must be in the given second. skipTo has counted the time before
+// the bucket as if all seconds had the usual length. If slewing moved the start of the bucket, openBucket corrects the
+// call-seconds of the calls in flight by the difference. mu and all stripe locks must be held, except during Init.
 func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	window := &s.first.config.second
 	s.second = second.Index
@@ -140,9 +143,9 @@ func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	}
 }
 
-// skipTo moves s from the bucket that was folded to the bucket that starts at the line time at, and seals the open
-// second if at is in a later one. The calls in flight stay in flight for the whole skipped time. skipTo adds their
-// call-seconds to the seconds in which they were spent. mu and all stripe locks must be held.
+// skipTo moves s from the open bucket, which must be folded, to the bucket that starts at the line time at. If that
+// bucket is in a later second, skipTo seals the open second. The calls in flight stay in flight for the whole skipped
+// time. skipTo adds their call-seconds to the seconds in which they were spent. mu and all stripe locks must be held.
 func (s *Statistic) skipTo(at time.Duration) {
 	length := s.first.config.second.Length()
 	from, index := s.start+length, secondIndex(at)
@@ -165,11 +168,12 @@ func (s *Statistic) skipTo(at time.Duration) {
 	}
 }
 
-// fold moves the counts of the open bucket from the stripes into the window. If there is nothing to move, fold opens no
+// fold moves the counts of the open bucket from the stripes into the window. If the counts are all 0, fold opens no
 // bucket in the window, so that idle statistics stay small.
 //
-// In a second that slewing has lengthened, each call in flight spends up to 1 % more than a second. fold adds the
-// excess to lateEntry, so that the excess does not raise the average in flight. mu and all stripe locks must be held.
+// In a second that slewing has lengthened, each call in flight spends up to 1 % more than one call-second. fold adds
+// this excess to lateEntry. minConcurrency subtracts lateEntry, so the excess does not raise the average in flight. mu
+// and all stripe locks must be held.
 func (s *Statistic) fold() {
 	var sum Counts
 	slewed := time.Duration(s.first.length.Load()) > s.first.config.second.Length()+1

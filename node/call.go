@@ -7,7 +7,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. Exit counts in the stripe in which the call entered,
+// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. Exit counts in the stripe by which the call entered,
 // so no stripe has a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and
 // ending it has no effect.
 type Call struct {
@@ -43,13 +43,14 @@ func (c *Call) IsZero() bool { return c.st == nil }
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	st := s.pick()
 	mark := st.end.Load()
-	if n > 1 || !st.canEnterLockFree(mark, now) { // a batch, counters, or a stamp outside of the open bucket
+	// A batch, a statistic with counters, and a stamp outside of the open bucket need the lock.
+	if n > 1 || !st.canEnterLockFree(mark, now) {
 		if b := s.Hold(now); !b.IsZero() {
 			return b.Enter(n)
 		}
 		return Call{}
 	}
-	// If another goroutine turns the bucket here, the call counts in the next bucket, like all calls with late stamps.
+	// If another goroutine turns the bucket here, the call counts in the next bucket, with a late stamp.
 	st.entered.Add(entryWord(now))
 	if st.end.Load() != mark && s.reconcileEnter(st, now) {
 		return Call{}
@@ -57,9 +58,9 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	return Call{st: st, entered: now, batch: batch{n: 1}}
 }
 
-// Resume records the start of a call that was admitted in another process, which has counted its n passes. The call is
-// in flight from the reading now, and adds no pass. Resume clamps n to [1, 2^32-1]. If the statistic is retired, Resume
-// records nothing and returns the zero Call.
+// Resume records the entry of a call that was admitted in another process. That process has counted the n passes, so
+// Resume counts none. The call is in flight from the reading now, and counts n completions when it ends. Resume clamps
+// n to [1, 2^32-1]. If the statistic is retired, Resume records nothing and returns the zero Call.
 func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +72,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	}
 	s.ensureHistory() // without a history, no record would show the call in flight
 	s.first.addInFlight(1, s.first.effectiveEntry(now))
-	s.first.open.inFlightTime -= tickRemainder(now) // Exit adds it
+	s.first.open.inFlightTime -= tickRemainder(now) // Exit adds it again
 	s.first.updateCounters()
 	return Call{st: &s.first, entered: now, batch: batch{n: uint32(clampBatch(n))}}
 }
@@ -87,14 +88,14 @@ func (c *Call) End(failed bool, code Code) int64 {
 // SetNote stores a note of the caller in c. The caller must be the only goroutine that uses c.
 func (c *Call) SetNote(n uint32) { c.batch.note = n }
 
-// Note returns the note of SetNote, or 0.
+// Note returns the note that SetNote stored, or 0.
 func (c *Call) Note() uint32 { return c.batch.note }
 
-// Entered returns the start of the response time.
+// Entered returns the reading at which the response time begins.
 func (c *Call) Entered() leap.Reading { return c.entered }
 
-// Backdate moves the start of the response time to an earlier reading. It has no effect on a call that has ended. The
-// numbers of calls in flight of past seconds do not change.
+// Backdate moves the beginning of the response time to an earlier reading. It has no effect on a call that has ended.
+// It changes neither numbers of calls in flight nor call-seconds.
 func (c *Call) Backdate(to leap.Reading) {
 	st := c.st
 	if st == nil || to >= c.entered {
@@ -110,10 +111,10 @@ func (c *Call) Backdate(to leap.Reading) {
 	c.entered = to
 }
 
-// Exit records the end of the call at the reading now as one change: n completions, their response time, n exceptions
-// if failed, the code (0 for none), and one call fewer in flight. Only the first Exit of a Call counts, even if several
-// goroutines call Exit. Exit returns the number of completions that it recorded, which is 0 for a call that has already
-// ended. If now is before the entry, the response time is 0.
+// Exit records the end of the call at the reading now as one change. It counts n completions with their response time,
+// n exceptions if failed, the code (0 for none), and one call in flight less. Only the first Exit of a Call counts,
+// even if several goroutines call Exit. Exit returns the number of completions that it recorded: 0 if the call has
+// already ended. If now is before the entry, the response time is 0.
 func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {

@@ -2,8 +2,8 @@ package node
 
 import "time"
 
-// callTime is a sum of call durations. An int64 of nanoseconds would overflow after a hundred days with a thousand
-// calls in flight.
+// callTime is a number of call-seconds. It has two fields because an int64 of nanoseconds would overflow after a
+// hundred days with a thousand calls in flight.
 type callTime struct {
 	seconds int64
 	nanos   time.Duration // at least 0, less than a second
@@ -24,8 +24,8 @@ func (t callTime) less(o callTime) bool {
 // Seconds returns t in seconds.
 func (t callTime) Seconds() float64 { return float64(t.seconds) + t.nanos.Seconds() }
 
-// inFlightTimeNow returns the call-seconds of all calls since s began, up to the current reading, or to the end of the
-// open bucket if that is earlier. mu and all stripe locks must be held.
+// inFlightTimeNow returns the call-seconds of all calls since s began. They end at the current reading of the clock, or
+// at the end of the open bucket if that is earlier. mu and all stripe locks must be held.
 func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	sum.add(callTime{nanos: s.inFlightTime})
 	sum.add(s.history.inFlightTime)
@@ -46,10 +46,13 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	return sum
 }
 
-// inFlightAge returns the sum of the ages of the calls in flight. The parameter spent is the call-seconds of all calls;
-// the result is spent minus the response times of the calls that have ended. The age of a call that was backdated, or
-// that waited for a loan, exceeds its call-seconds; rtExcess holds the difference, and inFlightAge adds it. Without
-// calls in flight, the result is the rounding error of past calls. mu and all stripe locks must be held.
+// inFlightAge returns the sum of the ages of the calls in flight. The parameter spent has the call-seconds of all
+// calls, ended or not. Each ended call spent its response time. inFlightAge subtracts these response times, and the
+// ages of the calls in flight are left.
+//
+// The response time of some calls differs from their call-seconds, for example if a call was backdated or waited for a
+// loan. rtExcess holds the sum of these differences, and inFlightAge adds it. Without calls in flight, the result is
+// the rounding error of past calls. mu and all stripe locks must be held.
 func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.history.rtSum // wraps together with rtSum
 	for st := range s.stripes {
@@ -58,23 +61,27 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 	return max(age, 0)
 }
 
-// minConcurrency returns a lower bound of the maximum in flight in a second. The bound is the highest of these numbers:
-// the highest maximum of one stripe or leaf (most), the calls in flight at the start (began) and at the end (ended) of
-// the second, and the average in flight, rounded up.
+// minConcurrency returns a lower bound of the maximum in flight in a second. The bound is the highest of four numbers:
 //
-// The average follows from the call-seconds of the second (spent). They may include time before the second: the time of
-// late entries (late), and less than a tick for each call that was in flight at the start. minConcurrency subtracts
-// both, because time before the second must not raise the average.
+//   - most: the highest maximum of one stripe or leaf,
+//   - began: the calls in flight at the start of the second,
+//   - ended: the calls in flight at its end,
+//   - the average in flight, rounded up.
+//
+// The average follows from spent, the call-seconds of the second. They may include time that must not raise the
+// average, so minConcurrency subtracts two times. The first is late: late entries spent it before the second, or
+// slewing added it. The second is one tick for each call that was in flight at the start, because its stamp was rounded
+// by less than a tick.
 func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
 	average := spent - late - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
 }
 
-// concurrencyBound combines, over several leaves, the inputs of minConcurrency that a [MetricNode] does not have.
+// concurrencyBound holds the inputs of minConcurrency that a [MetricNode] lacks, combined over several leaves.
 type concurrencyBound struct {
 	maxInFlight     int64         // highest maximum of one leaf
 	inFlightAtStart int64         // calls in flight at the start of the second, summed over the leaves
-	lateEntry       time.Duration // summed over the leaves
+	lateEntry       time.Duration // upper bound of the call-seconds before the second, summed over the leaves
 }
 
 // add adds the record of one leaf to m and to t.

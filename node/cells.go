@@ -8,33 +8,34 @@ import (
 // pageCells is the number of cells of a page.
 const pageCells = 32
 
-// completions holds the counts of a stripe by response time and by code. A stripe stores nothing else about calls that
-// have ended, except the tally.
+// completions holds the counts of a stripe by response time and by code. With the tally, they are all that a stripe
+// stores about calls that have ended.
 type completions struct {
-	cells[uint16]       // of the open second
-	byCode        codes // since the stripe began
+	cells[uint16]       // response times of the open second
+	byCode        codes // completions by code since the stripe began
 }
 
-// cells counts response times by cell of a layout, on pages of small counters. The response times of a resource lie
-// close together, so a few pages are enough:
+// cells counts response times by cell of a layout. A page is an array of small counters for 32 neighboring cells. Only
+// pages with counts exist. The response times of a resource usually lie close together, so a few pages are enough:
 //
 //	layout   | cells 0 - 31 | 32 - 63 | 64 - 95 | 96 - 127 | ...
 //	have     |      0       |    1    |    0    |     1    | ...      a bit for each page
 //	pages                     pages[0]            pages[1]            32 counters each
 //	spill                     (cell 40: 65,536 calls) -> (cell 99: ...) -> nil
 //
-// A counter that would overflow moves its value to a list of spilled counts and starts from 0. The zero value is empty.
+// If a count does not fit into its counter, its value moves to a list of spilled counts, and the counter starts again
+// from 0. The zero value is empty.
 type cells[N uint16 | uint32] struct {
 	have  uint64    // a bit for each page; a layout has fewer than 64 pages
 	pages []page[N] // the existing pages, ascending
 	spill *spill    // list of spilled counts
 }
 
-// page holds the counters of neighboring cells. A page of uint16 is a cache line.
+// page holds the counters of 32 neighboring cells. A page of uint16 fills a cache line.
 type page[N uint16 | uint32] [pageCells]N
 
-// spill holds the part of a cell's count that does not fit into its page. The count of a cell is its counter in the
-// page plus its spill.
+// spill is an element of the list of spilled counts. The count of a cell is the counter in its page plus the n of its
+// spill.
 type spill struct {
 	cell int
 	n    int64
@@ -44,7 +45,7 @@ type spill struct {
 // count adds n to the count of a cell.
 func (p *cells[N]) count(cell int, n int64) { p.countIn(p.ensurePage(cell/pageCells), cell, n) }
 
-// countIn is count for a cell whose page the caller has found.
+// countIn is like count, for a caller that has found the page of the cell.
 func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	at := &q[cell%pageCells]
 	if sum := int64(*at) + n; sum >= 0 && sum <= int64(^N(0)) {
@@ -68,7 +69,8 @@ func (p *cells[N]) overflow(at *N, cell int, n int64) {
 	*at = 0
 }
 
-// ensurePage returns a page, and creates it if necessary. The pointer is valid until another page is created.
+// ensurePage returns the page with the number no, and creates it if necessary. The pointer is valid until the next page
+// is created.
 func (p *cells[N]) ensurePage(no int) *page[N] {
 	i := p.pagesBefore(no)
 	if p.have>>no&1 == 0 {
@@ -83,8 +85,8 @@ func (p *cells[N]) ensurePage(no int) *page[N] {
 // pagesBefore returns the number of existing pages before page no.
 func (p *cells[N]) pagesBefore(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
 
-// complete counts n calls of the response time rt, which lies in the given cell; failed reports whether they failed,
-// and code is their code (0 for none). mu must be held.
+// complete counts n calls of the response time rt, which lies in the given cell. The parameter failed reports whether
+// they failed, and code is their code (0 for none). st.mu must be held.
 func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, code Code) {
 	st.open.complete(rt, n, failed)
 	if no := int16(cell / pageCells); st.page == nil || no != st.pageNo {
@@ -96,7 +98,7 @@ func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, cod
 	}
 }
 
-// usePage selects the page that complete uses without a search.
+// usePage makes the page with the number no the one that complete uses without a search.
 func (st *stripe) usePage(no int16) {
 	if st.completions == nil {
 		st.completions = new(completions)
@@ -110,13 +112,13 @@ func (p *cells[N]) reset() {
 	p.spill = nil
 }
 
-// addTo adds all counts to a slice that begins with the count of the cell from.
+// addTo adds all counts to a slice. Its first element belongs to the cell with the number from.
 func (p *cells[N]) addTo(counts []int64, from int) {
 	p.each(func(cell int, n int64) { counts[cell-from] = saturate(counts[cell-from], n) })
 }
 
-// each calls f for every cell that is not empty. For a cell with a spill it may call f twice, each time with a part of
-// the count.
+// each calls f for every cell with a count. If a cell has a spill, each may call f twice for it, each time with a part
+// of the count.
 func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
 		no := bits.TrailingZeros64(rest)
@@ -131,12 +133,13 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 	}
 }
 
-// The histogram of a second is stored next to its record. It holds the count of each cell, from the cell of the
-// shortest response time to the cell of the longest one. The counts are in Rice code, which is short if they are about
-// equal. A count of 0 is followed by the number of further zeros.
+// The histogram of a second is stored next to its record. It consists of the counts of all cells from the cell of the
+// shortest response time to the cell of the longest one. They are written by packCounts, in a Rice code that is short
+// if the counts are about equal.
 
-// packCells packs the response times of the second of rec, and moves them from the stripes to the totals. RTMin and
-// RTMax of rec determine the first and the last cell. mu and all stripe locks must be held.
+// packCells appends the packed response times of a second to b, and moves them from the stripes to the totals. The
+// record of the second, rec, determines the first and the last cell by its RTMin and RTMax. mu and all stripe locks
+// must be held.
 func (s *Statistic) packCells(b []byte, rec *record) []byte {
 	first, last, k := s.first.config.layout.cellRange(rec)
 	var scratch [8 * pageCells]int64
@@ -155,7 +158,8 @@ func (s *Statistic) packCells(b []byte, rec *record) []byte {
 	return bitWriter{b: b}.packCounts(counts, k).end()
 }
 
-// addCells adds a packed histogram to counts by cell. If b is empty, no histogram was kept, and addCells adds nothing.
+// addCells adds the packed histogram b of a second with the record rec to counts by cell. If b is empty, no histogram
+// was kept, and addCells adds nothing.
 func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 	if len(b) == 0 {
 		return
@@ -165,8 +169,8 @@ func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 	in.addCounts(counts[first:last+1], k)
 }
 
-// cellRange returns the first and the last cell with counts in the second of rec, which must have completions, and the
-// Rice parameter k for these counts: about the number of bits of their average.
+// cellRange returns the first and the last cell with counts in the second of rec, which must have completions. It also
+// returns the Rice parameter k for these counts, about the number of bits of their average.
 func (l *layout) cellRange(rec *record) (first, last int, k uint) {
 	first, last = l.cell(rec.RTMin), l.cell(rec.RTMax)
 	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), maxLowBits))

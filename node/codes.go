@@ -6,14 +6,16 @@ import (
 	"slices"
 )
 
-// Code is the outcome of a call, in a numbering of the caller's choice. 0 means no code. A service should use few
-// different codes, because a statistic searches them one by one.
+// Code is the outcome of a call, in a numbering of the caller's choice. The code 0 means that a call has no code. A
+// service should use few different codes, because a statistic searches them one by one.
 type Code uint16
 
-// codes counts completions by code, in the order of first use. The zero value is empty. Codes are counted under the
-// lock of the stripe, together with the completion, so a reader that holds all stripe locks sees each completion with
-// its code. Unlike the counts of a second, counts by code are never moved to the history. They stay in the stripes,
-// even after the statistic is retired. A call without a code costs a comparison.
+// codes counts completions by code, in the order of first use. The zero value is empty. A code is counted together with
+// its completion, under the lock of the stripe. A reader that holds all stripe locks therefore sees each completion
+// with its code. A call without a code costs a comparison.
+//
+// Counts by code are never moved to the history, unlike the other counts. They stay in the stripes, even after the
+// statistic is retired.
 type codes []codeCount
 
 type codeCount struct {
@@ -21,7 +23,7 @@ type codeCount struct {
 	n    int64
 }
 
-// add counts n calls. Inlining is disabled, because calls without a code must not pay for add.
+// add counts n calls with a code. Inlining is disabled, because calls without a code must not pay for add.
 //
 //go:noinline
 func (c *codes) add(code Code, n int64) {
@@ -32,12 +34,12 @@ func (c *codes) add(code Code, n int64) {
 		}
 	}
 	if *c == nil {
-		*c = make(codes, 0, 4) // a whole cache line, not shared with another stripe
+		*c = make(codes, 0, 4) // four entries fill a cache line, which no other stripe shares
 	}
 	*c = append(*c, codeCount{code, n})
 }
 
-// addCodes adds the completions by code since s began. All stripe locks must be held.
+// addCodes adds the completions by code of all stripes since s began. All stripe locks must be held.
 func (s *Statistic) addCodes(to *codes) {
 	for st := range s.stripes {
 		if st.completions != nil {
@@ -48,12 +50,13 @@ func (s *Statistic) addCodes(to *codes) {
 	}
 }
 
-// Codes holds the number of completions by code. The zero value is empty. Codes is a copy that later calls do not
-// change. [View.SnapshotByCode] reuses the memory of the Codes that it sets. Concurrent use is not safe.
+// Codes holds the number of completions by code. The zero value is empty. A Codes is a copy, so later calls do not
+// change it. [View.SnapshotByCode] fills a Codes and reuses its memory. Concurrent use is not safe.
 type Codes struct{ list codes }
 
-// All iterates over the codes, ascending. The first code is always 0, for calls that ended without a code. The sum is
-// [Counts].Complete of the [Snapshot] that was read at the same time.
+// All iterates over the codes in ascending order, with the completions of each. The first code is always 0, for calls
+// that ended without a code. All counts together equal Total.Complete of the [Snapshot] that [View.SnapshotByCode]
+// returned when it filled c.
 func (c *Codes) All() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		for _, x := range c.list {
@@ -64,12 +67,12 @@ func (c *Codes) All() iter.Seq2[Code, int64] {
 	}
 }
 
-// complete adds the entry for code 0 (calls without a code), and sorts the entries by code. all is the number of
-// completions.
+// complete adds the entry for code 0, which has all completions without a code, and sorts the entries. The parameter
+// all is the number of all completions.
 func (c *Codes) complete(all int64) {
 	for _, x := range c.list {
 		all -= x.n
 	}
-	c.list = append(c.list, codeCount{n: max(all, 0)}) // negative only if Complete has reached its maximum
+	c.list = append(c.list, codeCount{n: max(all, 0)}) // negative only if all stopped at the largest int64
 	slices.SortFunc(c.list, func(a, b codeCount) int { return cmp.Compare(a.code, b.code) })
 }

@@ -5,18 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// SetCounters makes counters follow the number of calls in flight and waiting, so that a limit on concurrency reads one
-// number instead of many statistics. Each counter gets the current number, and changes with each later entry and exit.
-// One counter may follow several statistics. Counters of an earlier SetCounters that are not in the list lose the share
-// of s. Without counters, calls pay nothing. SetCounters does nothing if s is retired.
+// SetCounters makes the counters in list follow s: each counter contains the calls of s that are in flight or waiting.
+// It gets the current number now, and changes with each later entry and exit. A limit on concurrency then reads one
+// counter instead of many statistics. One counter may follow several statistics, and contains the sum of their shares.
+//
+// A counter that was set before and is not in list loses the share of s. With an empty list, s has no counters, and
+// calls pay nothing. SetCounters does nothing if s is retired.
 //
 //	stripe 1   3 in flight, 2 loans waiting   reported 5   \
 //	stripe 2   1 in flight                    reported 1   / counter: 6, and the share of other statistics
 //
-// Each entry and exit reports, under the lock of its stripe, the change since the last report of the stripe. While
-// counters are set, the end marks of all stripes make calls enter under the lock, so an entry is reported before it
-// returns. The entry and the exit of a call change a counter with one addition each, so a reader of the counter sees
-// each call from its entry to its exit.
+// Each entry and exit compares the calls in flight of its stripe with the number that the stripe has reported, and
+// reports the difference. It does so under the lock of the stripe. While counters are set, the end marks of all stripes
+// make calls enter under the lock, so an entry is reported before it returns. The entry and the exit of a call change a
+// counter with one addition each. A reader of the counter therefore sees each call from its entry to its exit.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,8 +31,8 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
-	// Take back the share of s from the earlier counters. The loop at the end reports it to the new ones, so a counter
-	// in both lists loses and regains its share while all stripe locks are held.
+	// Take back the share of s from the earlier counters. The loop at the end reports it to the new ones. A counter in
+	// both lists loses its share and regains it while all stripe locks are held.
 	var counted int64
 	for st := range s.stripes {
 		counted += int64(int32(st.reported))
@@ -49,14 +51,15 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	}
 }
 
-// updateCounters adds the change of the calls in flight since the last report of st to all counters. mu must be held.
+// updateCounters adds the change of the calls in flight of st since its last report to all counters. st.mu must be
+// held.
 func (st *stripe) updateCounters() {
 	s := st.owner
 	if s.counters == nil {
 		return
 	}
 	inFlight := uint32(st.inFlightNow())
-	// Waiting calls count as in flight. The first stripe reports them for the whole statistic.
+	// Waiting calls count as in flight. They belong to no stripe, so the first stripe reports them.
 	if st == &s.first {
 		inFlight += s.borrowers
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Counts holds the events of a span of time. Values are plain and comparable. [Counts.Add] adds the counts of two spans
-// or of two statistics. The zero value is an idle span.
+// Counts holds the events of a span of time. Values can be copied and compared. [Counts.Add] adds the counts of two
+// spans or of two statistics. The zero value is a span without events.
 type Counts struct {
 	// Pass counts the admitted calls, in the second of their entry.
 	Pass int64
@@ -24,7 +24,7 @@ type Counts struct {
 	RTMin, RTMax time.Duration
 }
 
-// Add returns the sum of c and o. Sums stop at the largest int64.
+// Add returns the sum of c and o. Each count and sum stops at the largest int64.
 func (c Counts) Add(o Counts) Counts {
 	c.add(&o)
 	return c
@@ -43,15 +43,16 @@ func (c *Counts) add(o *Counts) {
 	c.RTSum = time.Duration(saturate(int64(c.RTSum), int64(o.RTSum)))
 }
 
-// sub subtracts o, a part of c. If a total of c stopped at the largest int64, the difference could be negative; sub
-// then sets it to 0. RTMin and RTMax do not change.
+// sub subtracts o, whose events are a part of the events of c. If a total of c stopped at the largest int64, the
+// difference could be negative; sub then sets it to 0. RTMin and RTMax do not change.
 func (c *Counts) sub(o *Counts) {
 	c.Pass, c.Block = max(c.Pass-o.Pass, 0), max(c.Block-o.Block, 0)
 	c.Complete, c.Exception = max(c.Complete-o.Complete, 0), max(c.Exception-o.Exception, 0)
 	c.OccupiedPass, c.RTSum = max(c.OccupiedPass-o.OccupiedPass, 0), max(c.RTSum-o.RTSum, 0)
 }
 
-// rt extends the range of response times to lo and hi. The caller must raise Complete afterwards.
+// rt extends the range of response times to lo and hi. While Complete is 0, the range is empty, so the caller must
+// raise Complete afterwards.
 func (c *Counts) rt(lo, hi time.Duration) {
 	if c.Complete == 0 || lo < c.RTMin {
 		c.RTMin = lo
@@ -61,7 +62,7 @@ func (c *Counts) rt(lo, hi time.Duration) {
 	}
 }
 
-// AvgRT returns the average response time, RTSum / Complete, or 0 for an idle span.
+// AvgRT returns the average response time, RTSum / Complete, or 0 without completions.
 func (c Counts) AvgRT() time.Duration {
 	if c.Complete == 0 {
 		return 0
@@ -72,11 +73,10 @@ func (c Counts) AvgRT() time.Duration {
 // MinRT returns the shortest response time. It returns false for a span without completions.
 func (c Counts) MinRT() (time.Duration, bool) { return c.RTMin, c.Complete > 0 }
 
-// ExceptionRatio returns the share of failed calls among the calls that ended, from 0 to 1. It returns 0 for an idle
-// span.
+// ExceptionRatio returns the share of failed calls among the calls that ended, from 0 to 1, or 0 without completions.
 func (c Counts) ExceptionRatio() float64 { return ratio(c.Exception, c.Complete) }
 
-// BlockRatio returns the share of refused calls among all calls, from 0 to 1. It returns 0 for an idle span.
+// BlockRatio returns the share of refused calls among all calls, from 0 to 1, or 0 without calls.
 func (c Counts) BlockRatio() float64 { return ratio(c.Block, c.Total()) }
 
 func ratio(part, whole int64) float64 {
@@ -86,7 +86,7 @@ func ratio(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-// Total returns the number of calls, admitted or not: Pass + Block.
+// Total returns the number of calls, admitted or refused: Pass + Block.
 func (c Counts) Total() int64 { return saturate(c.Pass, c.Block) }
 
 // Idle reports whether the span has no events.

@@ -7,9 +7,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Histogram sets h to the histogram of the response times in the sealed seconds [from, to). If a second is not sealed,
-// or its histogram is no longer kept (see [Options].Histograms), Histogram returns false, and h contains the other
-// seconds.
+// Histogram sets h to the histogram of the response times in the sealed seconds with indexes in [from, to), and returns
+// true. Histogram returns false if one of these seconds is not sealed, or if its histogram is no longer kept (see
+// [Options].Histograms). In this case h contains the other seconds.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.config.layout)
 	open := v.config.openSecond()
@@ -18,10 +18,10 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	return to <= open.Index && (from >= to || whole)
 }
 
-// Histograms sets hs to the histograms of single sealed seconds. hs[0] is for the second with the index from, hs[1] for
-// the next one. Histograms returns the index of the first second, at from or later, from which on no leaf has dropped a
-// histogram. The histograms of earlier seconds are left empty. One call of Histograms costs less than a call of
-// [View.Histogram] for each second.
+// Histograms sets each element of hs to the histogram of one sealed second. hs[0] is for the second with the index
+// from, hs[1] for the next one. Leaves drop old histograms. Histograms returns known, the index of the first second
+// from which on every leaf still has all its histograms; known is not before from. The elements of hs for earlier
+// seconds are left empty. One call of Histograms costs less than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -34,12 +34,12 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	return max(known, from)
 }
 
-// addHistograms adds the response times of each second in [from, to) to the histogram of(second); open is the open
-// second.
+// addHistograms adds the response times of each second in [from, to) to the histogram of(second). The parameter open is
+// the open second.
 //
-// It returns known, the index of the first second from which on no leaf has dropped a histogram. It also returns kept,
-// which reports whether the second from is in the view and not older than [Options].Histograms. Histograms may exist
-// for longer.
+// addHistograms returns known, the index of the first second since which no leaf has dropped a histogram. It also
+// returns kept, which reports whether the second from is in the view and not older than [Options].Histograms.
+// Histograms may exist for longer than that.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -53,7 +53,7 @@ func (v *View) addHistograms(
 	return known, kept
 }
 
-// addHistograms adds the histograms of one leaf.
+// addHistograms adds the histograms of one leaf, with the same results for this leaf.
 func (s *Statistic) addHistograms(
 	from, to int64, open leap.Reading, of func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -69,22 +69,23 @@ func (s *Statistic) addHistograms(
 	return known, max(from, s.since) >= s.second-int64(s.first.config.opts.Histograms/time.Second)
 }
 
-// addCells adds the response times of a second with the record rec to counts by cell, if its histogram is kept.
+// addCells adds the response times of the second with this index and the record rec to counts by cell. If the histogram
+// of the second is not kept, addCells adds nothing.
 func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
 	if second, b := s.history.histograms.before(index + 1); second == index {
 		s.first.config.layout.addCells(counts, rec, b)
 	}
 }
 
-// CountsBefore returns the cumulative counts at the start of the second index. The second must be sealed or open. RTMin
-// and RTMax are 0. CountsBefore returns false if the records since that second are no longer kept. It costs a lock of
-// each leaf, and a scan of the later records.
+// CountsBefore returns the counts of the view from its beginning to the start of the second with this index. The second
+// must be sealed or open. RTMin and RTMax of the result are 0. CountsBefore returns false if the records since that
+// second are no longer kept. It costs a lock of each leaf, and a scan of the later records.
 func (v *View) CountsBefore(index int64) (sum Counts, known bool) {
 	return v.before(index, nil, nil)
 }
 
 // HistogramBefore sets h to the histogram of the response times that [View.CountsBefore] counts. It returns false if a
-// histogram since that second is no longer kept: histograms are kept for a shorter time than records.
+// histogram since that second is no longer kept. Histograms are kept for a shorter time than records.
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	h.reset(v.config.layout)
 	later := make([]int64, len(h.cells))
@@ -100,8 +101,8 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	return known
 }
 
-// before implements CountsBefore. If cells is not nil, before also adds response times. It adds all response times to
-// cells, and the response times in the sealed seconds from index on to later.
+// before implements CountsBefore. If cells is not nil, before also adds response times: those up to now to cells, and
+// those in the sealed seconds from index on to later. The caller subtracts later from cells.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -121,14 +122,14 @@ func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool
 }
 
 // addBefore adds the counts that one leaf has before the second index. It computes them backwards: totals, minus the
-// open second, minus the records from index on. open is the start of the open second. addBefore reports whether all of
-// these records are kept.
+// open second, minus the records from index on. The parameter open is the start of the open second. addBefore reports
+// whether all of these records are kept.
 func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells, later []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
 	r := s.history
-	before := r.total // includes buckets of the open second
+	before := r.total // includes the buckets of the open second that have ended
 	for _, b := range r.window.Window(s.start, s.start-secondStart(s.second)+s.first.config.second.Length()) {
 		before.sub(b)
 	}

@@ -184,8 +184,10 @@
 //
 // With one stripe the maximum is exact. Between two exits the number of calls in flight only grows. It is therefore
 // enough to compare the number with the maximum before each exit and at the end of the second. The maxima of several
-// stripes belong to different instants. In that case the record has a lower bound, see minConcurrency. While a
-// statistic has counters, all calls enter by the first stripe, and the maximum is exact.
+// stripes belong to different instants. In that case the record has a lower bound, see minConcurrency.
+//
+// While a statistic has counters, calls enter by the first stripe, and the maximum is exact. A call that enters during
+// a turn is an exception, because it cannot see the counters. It may enter by another stripe.
 //
 // # Locks
 //
@@ -224,9 +226,9 @@
 // One goroutine turns a bucket for all other goroutines, twice a second by default. If the machine preempts this
 // goroutine during the turn, writers of the resource wait for it.
 //
-// The maximum in flight over several stripes or leaves is a lower bound. One part of the bound is the average in
-// flight. If a goroutine loses its processor twice within Enter, for a second each time, this average may exceed the
-// truth.
+// The maximum in flight over several stripes or leaves is a lower bound, with one exception. A part of the bound is the
+// average in flight. If a goroutine loses its processor twice within Enter, for a second each time, this average may be
+// above the true maximum.
 //
 // A stripe can have up to 67 million calls in flight, and as many entries in one bucket. The call-seconds of a bucket
 // of a stripe must differ by less than six days from the call-seconds of the calls in flight at its start.

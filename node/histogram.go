@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Histogram is a distribution of response times, readable as a Prometheus native histogram and as a classic one, both
-// exact. The zero value is empty. A Histogram is a copy that only its owner changes. Reading into the same Histogram
-// again reuses its memory, some 4 KiB. Concurrent use is not safe.
+// Histogram is a distribution of response times. It can be read as a Prometheus native histogram and as a classic one,
+// both exact. The zero value is empty. A Histogram is a copy, so later calls do not change it. A method that fills a
+// Histogram reuses its memory, some 4 KiB. Concurrent use is not safe.
 //
-// The cells are cut at every bound of both histograms (see layout), so each bucket of either one is a sum of whole
-// cells and no count is estimated:
+// Counts are stored by cell. A cell ends at every bound of either histogram (see layout). Each bucket is therefore a
+// sum of whole cells, and no count is estimated:
 //
 //	cells     | 3 | 1 | 0 | 4 | 2 | 0 | …
 //	native    |   4   | 0 |   6   | …       bounds by powers of 2^(1/8)
@@ -40,8 +40,8 @@ func (h *Histogram) Zero() int64 {
 	return h.cells[0]
 }
 
-// Native iterates over the non-empty buckets of the native histogram, ascending. It yields the index of each bucket in
-// schema 3, and the count of the bucket alone.
+// Native iterates over the non-empty buckets of the native histogram in ascending order. It yields the index of each
+// bucket in schema 3, and the count of this bucket, which does not include the buckets before it.
 func (h *Histogram) Native() iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
 		for c := max(h.from, 1); c < h.to; {
@@ -56,8 +56,9 @@ func (h *Histogram) Native() iter.Seq2[int, int64] {
 	}
 }
 
-// Classic iterates over the buckets of the classic histogram, ascending. It yields the upper bound of each bucket, and
-// the number of response times up to this bound. The count of the bucket without a bound is [Histogram.Count].
+// Classic iterates over the buckets of the classic histogram in ascending order. It yields the upper bound of each
+// bucket, and the number of all response times up to this bound. It leaves out the last bucket, which has no bound:
+// that bucket contains all response times, so its count is [Histogram.Count].
 func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	return func(yield func(time.Duration, int64) bool) {
 		if h.layout == nil {
@@ -76,9 +77,10 @@ func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 }
 
 // Quantile estimates the q-quantile: the smallest response time such that at least q*Count response times do not exceed
-// it. The estimate lies in the same native bucket as the true value, so it is off by less than the width of a bucket,
-// 9.05 %. Within a bucket, Quantile assumes evenly spread response times. For q <= 0, Quantile returns the shortest
-// response time, and for q >= 1 the longest one, both exact. For an empty histogram, or if q is NaN, it returns 0.
+// it. For example, the 0.9-quantile of ten response times is the ninth shortest. The estimate lies in the same native
+// bucket as the true value, so it is off by less than the width of a bucket, 9.05 %. Within a bucket, Quantile assumes
+// evenly spread response times. For q <= 0, Quantile returns the shortest response time, and for q >= 1 the longest
+// one, both exact. For an empty histogram, or if q is NaN, it returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	switch {
 	case h.count == 0 || math.IsNaN(q):
@@ -118,13 +120,14 @@ func (h *Histogram) Add(o *Histogram) {
 	}
 	from, to := min(h.from, o.from), max(h.to, o.to)
 	h.addTotals(&Counts{Complete: o.count, RTSum: o.sum, RTMin: o.min, RTMax: o.max})
-	h.from, h.to = from, to // a histogram of View.HistogramBefore has no min and max to derive them
+	// addTotals derives this range from min and max, which a histogram of View.HistogramBefore does not have.
+	h.from, h.to = from, to
 	for c := o.from; c < o.to; c++ {
 		h.cells[c] = saturate(h.cells[c], o.cells[c])
 	}
 }
 
-// reset empties h, and prepares it for counts in the layout l. The range of cells is empty until a caller calls
+// reset empties h, and prepares it for counts in the layout l. The range of cells with counts is empty until the next
 // [Histogram.addTotals].
 func (h *Histogram) reset(l *layout) {
 	if cap(h.cells) < len(l.upper) {
@@ -136,8 +139,8 @@ func (h *Histogram) reset(l *layout) {
 	*h = Histogram{layout: l, cells: h.cells}
 }
 
-// addTotals adds the totals of calls, and extends the range of the cells that may have counts. The caller adds the
-// counts of the cells.
+// addTotals adds the totals of c, and extends the range of the cells that may have counts. The caller adds the counts
+// of the cells.
 func (h *Histogram) addTotals(c *Counts) {
 	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
 	all.add(c)

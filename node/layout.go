@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Native buckets follow Prometheus's schema 3: bucket i holds the response times in (2^((i-1)/8), 2^(i/8)] seconds.
-// There are eight buckets for each doubling, each 9.05 % wide.
+// Native buckets follow Prometheus's schema 3: bucket i holds the response times in (2^((i-1)/8), 2^(i/8)] seconds. A
+// doubling of the response time spans eight buckets, each 9.05 % wide.
 const (
 	NativeSchema = 3
 	perDoubling  = 1 << NativeSchema
@@ -18,10 +18,10 @@ const (
 	nativeMax    = 265  // holds the longest time.Duration
 )
 
-// maxBounds limits the classic buckets: each one is a series for each resource.
+// maxBounds is the largest number of classic bounds. Each bound is one more series for each resource.
 const maxBounds = 64
 
-// DefaultBounds returns the default classic bounds: client_golang's, and three below them.
+// DefaultBounds returns the default classic bounds: the bounds of client_golang, and three shorter ones.
 func DefaultBounds() []time.Duration {
 	return []time.Duration{
 		500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond,
@@ -31,32 +31,33 @@ func DefaultBounds() []time.Duration {
 	}
 }
 
-// layout divides response times into cells at every bound of the native and of the classic histogram. A response time
-// is counted once, in its cell. Both histograms are sums of cells, and exact:
+// layout divides the range of response times into cells. A cell ends at every bound of the native histogram and at
+// every bound of the classic one. A response time is counted once, in its cell. Each bucket of either histogram
+// consists of whole cells, so its count is an exact sum:
 //
 //	native bucket   |------- 30 -------|------- 31 -------|------- 32 -------|
 //	classic bound                 |                                   |
 //	cell            |    57       | 58 |       59         |    60     |  61  |
 //
-// Cell 0 holds only response times of 0: Prometheus's zero bucket.
+// Cell 0 holds only response times of 0, like Prometheus's zero bucket.
 //
-// A layout never changes and is safe for concurrent use. A process has one, of some 14 KiB.
+// A layout never changes and is safe for concurrent use. A process has one layout, of some 14 KiB.
 type layout struct {
 	bounds []time.Duration
 	upper  []int64  // upper[c] is the longest response time of cell c, in ns
 	native []int16  // native[c] is the native bucket that contains cell c
-	first  []uint16 // by octave and step of a response time: its cell, or one of the cells before; see layout.cell
+	first  []uint16 // where layout.cell starts to search, by octave and step of a response time
 }
 
-// layout.cell looks up a response time in layout.first by its octave (power of two) and by one of 32 steps within it. A
-// step is at most 3.1 % wide, so at most one native bound falls into it.
+// layout.cell finds a cell by the octave of the response time (its power of two, in nanoseconds), and by one of 32
+// equal steps within the octave. A step is at most 3.1 % wide, so at most one native bound falls into it.
 const (
 	steps    = 32
 	stepBits = 5
 )
 
-// newLayout returns the layout for the given classic bounds, which must be positive and ascending, at most 64. The
-// error names every invalid bound.
+// newLayout returns the layout for the given classic bounds. There may be at most 64, which must be positive and
+// ascending. The error names every invalid bound.
 func newLayout(bounds []time.Duration) (*layout, error) {
 	var errs []error
 	if len(bounds) > maxBounds {
@@ -99,14 +100,14 @@ func newLayout(bounds []time.Duration) (*layout, error) {
 	return l, nil
 }
 
-// add appends a cell.
+// add appends a cell that ends at upper nanoseconds and lies in the given native bucket.
 func (l *layout) add(upper int64, native int) {
 	l.upper = append(l.upper, upper)
 	l.native = append(l.native, int16(native))
 }
 
-// nativeUpper returns the longest response time, in ns, that Prometheus counts in native bucket i. The comparison uses
-// float64 seconds, like an observation.
+// nativeUpper returns the longest response time, in nanoseconds, that Prometheus counts in native bucket i. Prometheus
+// observes a response time as float64 seconds, so nativeUpper compares float64 seconds, too.
 func nativeUpper(i int) int64 {
 	bound := NativeBound(i)
 	ns := bound * 1e9
@@ -125,7 +126,7 @@ func nativeUpper(i int) int64 {
 
 // NativeBound returns the upper bound of native bucket i in seconds: 2^(i/8).
 func NativeBound(i int) float64 {
-	// 2^(k/8 - 1), equal to client_golang's values to the last bit.
+	// The values 2^(k/8 - 1) for k from 0 to 7, equal to client_golang's to the last bit.
 	fractions := [perDoubling]float64{
 		0.5, 0.5452538663326288, 0.5946035575013605, 0.6484197773255048,
 		0.7071067811865475, 0.7711054127039704, 0.8408964152537144, 0.9170040432046711,
@@ -142,8 +143,9 @@ func (l *layout) cell(rt time.Duration) int {
 	octave := bits.Len64(uint64(ns)) - 1
 	step := uint64(ns) << (63 - octave) >> (63 - stepBits) & (steps - 1)
 	c := int(l.first[octave*steps+int(step)])
-	// Compare without a branch, because the result is unpredictable. The loop handles classic bounds close to a native
-	// one, and almost never runs.
+	// The cell is c, or the next one if a bound falls into the step. The processor could not predict this branch, so
+	// the comparison adds its result to c. The loop handles a classic bound in the same step as a native one, and
+	// almost never runs.
 	c += int(uint64(l.upper[c]-ns) >> 63)
 	for ns > l.upper[c] {
 		c++

@@ -8,11 +8,11 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// OccupyTimeout is the longest time that a call may wait for its borrowed passes: Sentinel's value.
+// OccupyTimeout is the longest time that a call may wait for the bucket of its borrowed passes. It is Sentinel's value.
 const OccupyTimeout = 500 * time.Millisecond
 
-// Loan is a call that has borrowed its passes from a later bucket with [Statistic.Occupy], and waits for this bucket.
-// End each Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
+// Loan is a call that waits for a later bucket, from which it has borrowed its passes by [Statistic.Occupy]. End each
+// Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
 type Loan struct {
 	stat *Statistic
 	at   time.Duration // start of the bucket, in line time
@@ -27,20 +27,20 @@ type Loan struct {
 //	                          or Cancel: nothing was     End
 //	                          counted, the loan is gone
 //
-// The goroutine that turns into the bucket counts the pass. The waiting goroutine does not, because it may wake up
-// late, and the pass must be in its own bucket in every view. Until the turn, the statistic keeps one loan for each
-// bucket, with sums over its calls.
+// The pass must be in its own bucket in every view. The waiting goroutine may wake up late, so it does not count the
+// pass; the goroutine that turns to the bucket does. Until then, the statistic has one loan struct for each bucket,
+// with the sums over all calls that wait for this bucket.
 
-// loan sums the passes borrowed from one bucket. A statistic has one loan for each bucket with borrowed passes.
+// loan holds the sums of all calls that have borrowed passes from one bucket.
 type loan struct {
 	at            time.Duration // start of the bucket, in line time
 	calls, passes int64
 }
 
-// Occupy borrows n passes for one call from a later bucket; the parameter bucket is its start in line time. When that
-// bucket begins, the passes count in it and the call is in flight, however late the statistic turns. Every view thus
-// shows the pass in its own second, and no other second changes. Occupy returns false if the bucket has begun at the
-// reading now, or if s is retired.
+// Occupy borrows n passes for one call from a later bucket. The parameter bucket is the start of that bucket in line
+// time. When the bucket begins, the passes count in it and the call is in flight, even if the statistic turns much
+// later. Every view therefore shows the passes in the second of the bucket. Occupy returns false if the bucket has
+// begun at the reading now, or if s is retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
 	n = clampBatch(n)
 	s.mu.Lock()
@@ -65,9 +65,9 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	return Loan{stat: s, at: bucket, n: n}, true
 }
 
-// Call turns the statistic to the reading now. If the bucket has begun, the borrowed passes have been counted, and Call
-// returns the call; its response time begins at the reading entered. Otherwise Call returns false, and the loan
-// continues.
+// Call turns the statistic to the reading now. If the bucket has begun, the borrowed passes are counted, and Call
+// returns the call. Its response time begins at the reading entered, when the call began to wait. If the bucket has not
+// begun, Call returns false, and the call continues to wait.
 func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s := l.stat
 	if s == nil {
@@ -80,7 +80,7 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 		return Call{}, false
 	}
 	n := l.n
-	// If the bucket has already ended and its second was slewed, began is off by the slewed time.
+	// If the bucket has already ended, and slewing changed the length of its second, began is off by that change.
 	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
@@ -90,8 +90,8 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
 
-// Cancel gives the borrowed passes back. If the bucket has begun at the reading now, the passes have been counted:
-// Cancel returns false, and the caller must end the loan with [Loan.Call].
+// Cancel gives the borrowed passes back and returns true. If the bucket has begun at the reading now, the passes are
+// already counted. Cancel then returns false, and the caller must end the loan with [Loan.Call].
 func (l *Loan) Cancel(now leap.Reading) bool {
 	s := l.stat
 	if s == nil {
@@ -118,7 +118,7 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 	return true
 }
 
-// waiting returns the calls that wait for later buckets at the reading now, and their passes.
+// waiting returns the number of calls that wait for later buckets at the reading now, and the sum of their passes.
 func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,13 +129,13 @@ func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	return calls, passes
 }
 
-// findLoan returns the index of the loan of a bucket. If the bucket has no loan, it returns the index at which to
-// insert one, and false.
+// findLoan returns the index of the loan for a bucket. If there is none, it returns the index at which to insert one,
+// and false.
 func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }
 
-// nextLoan removes and returns the earliest loan, if its bucket does not start after the line time latest. All locks
+// nextLoan removes the earliest loan and returns it, unless its bucket starts after the line time latest. All locks
 // must be held.
 func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
 	if len(s.history.loans) == 0 || s.history.loans[0].at > latest {
@@ -150,7 +150,7 @@ func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
 // be held.
 func (s *Statistic) applyLoan(l loan) {
 	st := &s.first
-	s.borrowers -= uint32(l.calls) // the counters do not change: waiting calls become calls in flight
+	s.borrowers -= uint32(l.calls) // counters include both waiting calls and calls in flight
 	st.addInFlight(l.calls, st.bucketEnd().Add(-time.Duration(st.length.Load())))
 	st.open.Pass = saturate(st.open.Pass, l.passes)
 	s.history.occupied = saturate(s.history.occupied, l.passes)

@@ -8,10 +8,11 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Memory holds the bytes of heap that a [Statistic] takes, by part. It includes the rounding of sizes by the
-// allocator.
+// Memory holds the bytes of heap that a [Statistic] takes, by part. The allocator rounds sizes up, and the bytes
+// include this rounding.
 type Memory struct {
-	// Statistic is the memory without records and histograms: counters, stripes, the second window, and totals.
+	// Statistic is the memory of everything but records and histograms: counters, stripes, the second window, and
+	// totals.
 	Statistic int64
 	// Seconds is the memory of the records of sealed seconds, and Histograms the memory of their histograms.
 	Seconds, Histograms int64
@@ -20,15 +21,16 @@ type Memory struct {
 // Sum returns the sum of all parts.
 func (m Memory) Sum() int64 { return m.Statistic + m.Seconds + m.Histograms }
 
-// The memory of a busy statistic, for [Config.Reservation]. With response times around 20 ms, a second takes 14 bytes
-// with 5 calls, 18 with 100, and 22 with 500. The histogram of a second with 100 calls takes 16 bytes.
+// Assumptions of [Config.Reservation]: the bytes of a record, the bytes of a histogram, and the number of pages. They
+// were measured with response times around 20 ms. The record of a second takes 14 bytes with 5 calls, 18 with 100, and
+// 22 with 500. The histogram of a second with 100 calls takes 16 bytes.
 const (
 	reservedSecond    = 22
 	reservedHistogram = 24
 	reservedPages     = 3 // response times that vary by a factor of 8 lie in three pages
 )
 
-// Sizes of the parts that are allocated as a whole.
+// Bytes of heap of the structs that are allocated on their own.
 var (
 	historyBytes     = allocSize(unsafe.Sizeof(history{}))
 	completionsBytes = allocSize(unsafe.Sizeof(completions{}))
@@ -47,9 +49,9 @@ func ringBytes[B any](r *leap.Array[B]) int64 {
 	return int64(r.Span()/r.Length()) * int64(8+unsafe.Sizeof(b))
 }
 
-// Reservation returns the bytes that a busy statistic takes once its history is full. It suffices for some hundred
-// calls a second. Busier statistics, statistics with several stripes, and statistics whose response times vary widely
-// may take more; see [Statistic.Memory].
+// Reservation returns the bytes that a busy statistic takes once its history is full. They are enough for some hundred
+// calls a second. A statistic may take more if it is busier, has several stripes, or has response times that vary
+// widely; see [Statistic.Memory].
 func (c *Config) Reservation() int64 {
 	seconds := int64(c.opts.History/time.Second) + 2
 	histograms := int64(c.opts.Histograms/time.Second) + 2
@@ -85,7 +87,7 @@ func (s *Statistic) Memory() (m Memory) {
 	return m
 }
 
-// bytes returns the memory that p takes in addition to its struct.
+// bytes returns the memory of the pages and spills of p.
 func (p *cells[N]) bytes() (n int64) {
 	for s := p.spill; s != nil; s = s.next {
 		n += int64(unsafe.Sizeof(*s))
@@ -106,7 +108,8 @@ func (v *View) Memory() int64 {
 	return n
 }
 
-// QuotaMemory returns the memory of a [Quota] with its passes. A quota of [Quota.With] adds only a few words.
+// QuotaMemory returns the memory of a [Quota] with its ring of passes. A quota that [Quota.With] creates shares this
+// ring, and takes only a few words.
 func (c *Config) QuotaMemory() int64 {
 	p := newPasses(c.second.Length())
 	return int64(unsafe.Sizeof(Quota{})+unsafe.Sizeof(p)) + ringBytes(&p.ring)

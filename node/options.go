@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// maxSampleCount limits the buckets of the second window. Every resource has twice this number of buckets.
+// maxSampleCount is the largest SampleCount. Every resource has twice as many buckets, see NewConfig.
 const maxSampleCount = 500
 
 // Minute is the span of the minute window: the open second and the 59 before it.
@@ -20,37 +20,37 @@ const Minute = 60 * time.Second
 // Options configure a [Statistic]. The zero value has Sentinel's defaults: a second in 2 buckets, a minute in 60.
 type Options struct {
 	// SampleCount is the number of buckets in the second window; 2 if zero. The number must divide one second, and be
-	// at most 500. More buckets measure sliding peaks more precisely, and cost memory: 72 bytes for each bucket in two
-	// seconds.
+	// at most 500. More buckets measure sliding peaks more precisely, and cost memory: a statistic has the buckets of
+	// two seconds, 72 bytes each.
 	SampleCount int
-	// History is the largest age of readable sealed seconds, in whole seconds from [Minute] to an hour; ten minutes if
-	// zero. A second with events takes some 20 bytes, an idle one nothing. One more second is kept for readers whose
-	// clock reading is a second old.
+	// History is the time for which the records of sealed seconds can be read, in whole seconds from [Minute] to an
+	// hour; ten minutes if zero. A second with events takes some 20 bytes, and an idle second nothing. One more second
+	// is kept, for readers whose clock reading is a second old.
 	History time.Duration
-	// Histograms is the largest age of readable histograms of sealed seconds, in whole seconds from [Minute] to
-	// History; Minute if zero. A histogram takes three or four bits for each bucket with counts in its second: some 15
-	// bytes for a hundred calls around 20 ms.
+	// Histograms is the time for which the histograms of sealed seconds can be read, in whole seconds from [Minute] to
+	// History; Minute if zero. A histogram takes three or four bits for each bucket with counts in its second, which is
+	// some 15 bytes for a hundred calls around 20 ms.
 	Histograms time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration
 }
 
-// Config is a timeline with validated Options, shared by all statistics of a process. The zero value is not usable.
+// Config holds a timeline and validated Options. All statistics of a process share it. The zero value is not usable.
 type Config struct {
 	opts   Options // with defaults applied
 	line   *leap.Timeline
 	second leap.Array[Counts] // empty ring, copied for each history
-	perSec int64              // buckets of the second window in one second
+	perSec int64              // number of buckets in one second
 	layout *layout
 }
 
 // Options returns the options with defaults applied. The caller must not modify Bounds.
 func (c *Config) Options() Options { return c.opts }
 
-// openSecond returns the second that was opened last.
+// openSecond returns the second that was opened last. It does not read the clock.
 func (c *Config) openSecond() leap.Second { return c.line.At(math.MinInt64) }
 
-// NewConfig validates the options of statistics that run on line. The error names every invalid option.
+// NewConfig returns a Config for statistics that run on line. The error names every invalid option.
 func NewConfig(line *leap.Timeline, o Options) (*Config, error) {
 	o.SampleCount = cmp.Or(o.SampleCount, 2)
 	o.History = cmp.Or(o.History, 10*time.Minute)
@@ -66,7 +66,8 @@ func NewConfig(line *leap.Timeline, o Options) (*Config, error) {
 		errs = append(errs, fmt.Errorf(
 			"node: second window: %d buckets do not divide one second, or are not from 1 to %d", n, maxSampleCount))
 	} else {
-		// Two seconds of buckets, because sliding windows that end in a second reach back into the previous one.
+		// The ring has the buckets of two seconds, because a sliding window that ends in a second begins in the second
+		// before.
 		c.perSec = int64(n)
 		c.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
 		errs = append(errs, err)

@@ -6,9 +6,10 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Quota holds the number of calls that may pass in a second, and the ring of passes that decides about the next call:
-// past buckets, and later buckets with borrowed passes. All times are starts of buckets in line time, from [Bucket.At],
-// and must not go back. The buckets of a Quota are as long as the buckets of the second window.
+// Quota holds the number of calls that may pass in a second, the count. It decides about the next call by its ring of
+// passes. The ring has past buckets, and later buckets from which calls have borrowed passes. All times are starts of
+// buckets in line time, from [Bucket.At], and must not go back. The buckets of a Quota are as long as the buckets of
+// the second window.
 //
 //	2 buckets in a second, count 10
 //
@@ -17,38 +18,40 @@ import (
 //	                  |--- window ----|                4 + 5 = 9: one more call may pass
 //	         |----- strict window ----|                3 + 4 + 5 = 12: a strict quota refuses the next call
 //
-// A window of one second that starts together with a bucket never contains more passes than the count. Any other second
-// can contain up to twice the count, because calls may pass at both of its ends. A span that is one bucket shorter than
-// a second never contains more passes than the count, wherever it starts. More buckets are therefore stricter.
+// The window is one second long and ends with the current bucket. It never contains more passes than the count. A
+// second that begins within a bucket can contain up to twice the count. For example, with 2 buckets in a second and a
+// count of 10, ten calls may pass at 9.4 s, and ten more at 10.0 s. A span that is one bucket shorter than a second
+// never contains more passes than the count, wherever it begins. More buckets in a second are therefore stricter.
 //
-// The window of a strict quota also includes the bucket that is just leaving the window. No second at all then contains
-// more passes than the count. Under constant overload, a steady stream gets n/(n+1) of the count with n buckets.
+// The window of a strict quota also includes the bucket before the window, so it is one bucket longer than a second. No
+// second at all then contains more passes than the count. With n buckets in a second, a steady stream under constant
+// overload gets n/(n+1) of the count.
 //
-// All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, they may be up to 1
-// % shorter or longer.
+// All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, they are up to 1 %
+// shorter or longer.
 //
-// Quotas can share their passes, see [Quota.With]. Several rules for the same calls then count each call once.
+// Quotas can share their ring of passes, see [Quota.With]. Several rules for the same calls then count each call once.
 //
-// Create a Quota with [NewQuota]. Concurrent use is not safe. CanPass costs two comparisons. The first call of a method
-// in a bucket also scans all buckets.
+// Create a Quota with [NewQuota]. Concurrent use is not safe. CanPass costs two comparisons. The first method call in a
+// bucket also scans all buckets.
 type Quota struct {
 	*passes
 	count  int64
-	strict int // 1 if the bucket that is just leaving the window is included, otherwise 0
+	strict int // number of buckets before the window that are included: 1 in a strict quota, otherwise 0
 }
 
-// passes is the ring of passes of one or several quotas. The ring covers the two windows that end with the current
-// bucket, and the later buckets that calls may borrow from.
+// passes is the ring of passes of one or several quotas. The ring covers the strict window, which contains the other
+// window, and the later buckets from which calls may borrow.
 type passes struct {
 	ring     leap.Array[int64]
 	ahead    time.Duration // time from the current bucket to the newest one
 	at       time.Duration // start of the current bucket
 	open     *int64        // passes of the current bucket
 	sums     [2]int64      // passes of the window that ends with the current bucket, and of the strict window
-	borrowed int64         // passes of later buckets
+	borrowed int64         // passes borrowed from later buckets
 }
 
-// NewQuota returns a quota of count passes per second, at least 0, for statistics of this config.
+// NewQuota returns a quota of count passes per second for statistics of this config. A negative count counts as 0.
 func NewQuota(config *Config, count int64, strict bool) *Quota {
 	p := newPasses(config.second.Length())
 	return (&Quota{passes: &p}).With(count, strict)
@@ -65,7 +68,7 @@ func newPasses(length time.Duration) passes {
 	return passes{ring: ring, ahead: ahead, at: beforeAll}
 }
 
-// With returns a quota with another count that shares the passes of q.
+// With returns a quota that shares the passes of q, and has its own count and strictness.
 func (q *Quota) With(count int64, strict bool) *Quota {
 	x := &Quota{passes: q.passes, count: max(count, 0)}
 	if strict {
@@ -74,7 +77,7 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 	return x
 }
 
-// Add adds the passes of o to q, the borrowed ones included. The quota of a new rule thus starts with calls that
+// Add adds the passes of o to q, including borrowed ones. The quota of a new rule can thus start with calls that
 // another quota has counted.
 func (q *Quota) Add(o *Quota) {
 	q.advanceTo(o.at)
@@ -84,14 +87,14 @@ func (q *Quota) Add(o *Quota) {
 	q.sumWindows()
 }
 
-// addTo adds n passes to a bucket, if the ring has it.
+// addTo adds n passes to a bucket if the ring contains it.
 func (q *passes) addTo(at time.Duration, n int64) {
 	if b := q.ring.At(at); b != nil {
 		*b = saturate(*b, n)
 	}
 }
 
-// newest returns the last bucket that calls may borrow from.
+// newest returns the last bucket from which calls may borrow.
 func (q *passes) newest() time.Duration { return q.at + q.ahead }
 
 // span returns the length of the window of q.
@@ -112,7 +115,8 @@ func (q *Quota) Waiting(bucket time.Duration) int64 {
 	return q.borrowed
 }
 
-// CanPass reports whether the quota allows n more passes in the given bucket.
+// CanPass reports whether the quota allows n more passes in the given bucket. Passes that were borrowed from later
+// buckets count, too: CanPass checks every window that contains the given bucket.
 func (q *Quota) CanPass(bucket time.Duration, n int64) bool {
 	q.advanceTo(bucket)
 	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(bucket, n))
@@ -125,11 +129,13 @@ func (q *Quota) Pass(bucket time.Duration, n int64) {
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the first bucket after current that starts at earliest or later and can lend n passes. A bucket
-// can lend n passes if no window that contains the bucket has more passes than the count afterwards. TryOccupyNext
-// returns false if no such bucket begins within [OccupyTimeout]. The bucket that follows current may lend passes even
-// if buckets are longer than OccupyTimeout. The formula is Sentinel's (StatisticNode.tryOccupyNext), applied also to
-// the windows that end after the bucket.
+// TryOccupyNext returns the first bucket that can lend n passes. The bucket must be after current, and start at
+// earliest or later. It can lend the passes if afterwards no window that contains the bucket has more passes than the
+// count.
+//
+// TryOccupyNext returns false if no such bucket begins within [OccupyTimeout]. If buckets are longer than
+// OccupyTimeout, it still tries the bucket that follows current. The formula is Sentinel's
+// (StatisticNode.tryOccupyNext), applied also to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(current)
 	length := q.ring.Length()
@@ -141,8 +147,8 @@ func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket 
 	return 0, false
 }
 
-// Fill sets the passes of q to the passes of the leaves of a view at the reading now, the borrowed ones included. A
-// rule that is added while calls are running starts with these passes.
+// Fill sets the passes of q to the passes of all leaves of a view at the reading now, including borrowed ones. A rule
+// that is added while calls are running starts with these passes.
 func (q *Quota) Fill(v *View, now leap.Reading) {
 	v.readInOneBucket(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
 		q.advanceTo(s.start)
@@ -158,7 +164,7 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 	q.sumWindows()
 }
 
-// Borrow counts n passes in a later bucket, which TryOccupyNext has returned for this quota or for another one. The
+// Borrow counts n passes in a later bucket, which TryOccupyNext of this quota or of another one has returned. The
 // parameter current is the current bucket.
 func (q *Quota) Borrow(current, bucket time.Duration, n int64) {
 	q.advanceTo(current)
@@ -166,7 +172,7 @@ func (q *Quota) Borrow(current, bucket time.Duration, n int64) {
 	q.borrowed = saturate(q.borrowed, n)
 }
 
-// GiveBack takes back n passes that Borrow counted in a bucket.
+// GiveBack removes n passes that Borrow has counted in a bucket.
 func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = max(*b-n, 0)
@@ -185,8 +191,8 @@ func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	return true
 }
 
-// window returns the passes of the buckets of a span that ends with the bucket end. A bucket that has not begun
-// contains the passes that were borrowed from it.
+// window returns the passes in a window that ends with the bucket end and is span long. The passes of a bucket that has
+// not begun are the borrowed ones.
 func (q *passes) window(end, span time.Duration) (sum int64) {
 	for _, b := range q.ring.Window(end, span) {
 		sum = saturate(sum, *b)
@@ -201,7 +207,7 @@ func (q *passes) advanceTo(bucket time.Duration) {
 	}
 }
 
-// turnTo makes the given bucket the current one, and opens the buckets up to the newest one.
+// turnTo makes the given bucket the current one, and opens the buckets that are new in the ring, up to the newest one.
 func (q *passes) turnTo(bucket time.Duration) {
 	length := q.ring.Length()
 	next := q.newest() + length
@@ -213,8 +219,8 @@ func (q *passes) turnTo(bucket time.Duration) {
 	q.sumWindows()
 }
 
-// sumWindows computes the sums of the windows and the borrowed passes, so that further calls in the same bucket need no
-// scan. All functions that change the ring call it, except Pass and Borrow, which update the sums themselves.
+// sumWindows computes the sums of the windows and the borrowed passes, so that further method calls in the same bucket
+// need no scan. Pass and Borrow update the sums themselves. All other functions that change the ring call sumWindows.
 func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
 	q.borrowed = q.window(q.newest(), q.ahead)

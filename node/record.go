@@ -6,17 +6,18 @@ import (
 )
 
 // record is the record of a sealed second in a statistic. It is stored together with the slides of the second. A slide
-// is the number of passes in a window of one second that ended with a bucket of this second; the last slide equals
-// Pass. Slides of several statistics can be added up; peaks cannot.
+// is the number of passes in a window of one second that ended with a bucket of this second. The window of the last
+// slide is the second itself, so the last slide equals Pass. The slides of several statistics can be added up, and
+// peaks cannot.
 type record struct {
 	Counts
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
 	maxInFlight               int64         // maximum in flight; with several stripes a lower bound, see minConcurrency
 	inFlightTime              time.Duration // call-seconds
-	lateEntry                 time.Duration // upper bound of the part of inFlightTime that was spent before the second
+	lateEntry                 time.Duration // upper bound of the time in inFlightTime that late entries and slewing added
 }
 
-// append packs the slides except the last one, and the record:
+// append appends the packed slides and the packed record to b. It leaves out the last slide, which equals Pass:
 //
 //	Pass | slides | Complete, in flight, maximum, mask of rare fields | lengths of the times | rare fields | times
 //	kPass  kSlide                 four numbers with kMost               four with kMost       kMost         bits
@@ -67,7 +68,7 @@ func (r *record) append(b []byte, slides []int64) []byte {
 	return w.end()
 }
 
-// unpack reads a record with the given number of slides. It adds the slides to sums unless sums is nil.
+// unpack reads a record with the given number of slides. If sums is not nil, unpack adds the slides to it.
 func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	in := readBits(b)
 	r.Pass = int64(in.code(kPass))
@@ -106,28 +107,33 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	r.inFlightTime = r.RTSum + time.Duration(unzigzag(spans[3]))
 }
 
-// Rice parameters: about the number of random low bits of passes (kPass) and of most other numbers (kMost). kSlide
-// returns the parameter for slides.
+// Rice parameters (see bits.go): about the number of random low bits of Pass (kPass) and of most other numbers (kMost).
+// kSlide returns the parameter for slides.
 const (
 	kPass = 5
 	kMost = 1
 )
 
-// kSlide returns the Rice parameter for the slides of a second: the more passes, the more the slides differ from them.
+// kSlide returns the Rice parameter for the slides of a second with the given passes. A slide is coded as its
+// difference from the passes. The more passes, the larger the differences.
 func kSlide(pass int64) uint { return uint(min(bits.Len64(uint64(pass))/3, maxLowBits)) }
 
-// expectedInFlight returns the calls in flight at the end of the second, if every pass and every completion belongs to
-// a separate call.
+// expectedInFlight predicts the calls in flight at the end of the second. It expects one pass and one completion for
+// every call, so batches make it wrong.
 func (r *record) expectedInFlight() int64 { return r.inFlightAtStart + r.Pass - r.Complete }
 
-// minRTSum returns the smallest possible sum of response times: one call took RTMax, and all others took RTMin.
+// minRTSum returns the smallest possible sum of response times: one call took RTMax, and all other calls took RTMin.
 func (r *record) minRTSum() uint64 {
 	return uint64(times(int64(r.RTMin), max(r.Complete-1, 0))) + uint64(r.RTMax)
 }
 
-// expectedBits predicts the number of bits of the i-th time of a record; n has the bits of the times before it. It
-// expects that the shortest response time takes milliseconds, and that the longest one is 16 times as long. It expects
-// that call-seconds and response times differ by about a response time, because calls spend time in other seconds.
+// expectedBits predicts the number of bits of the i-th time of a record. The four times are RTMin, RTMax - RTMin, RTSum
+// - minRTSum, and the difference of the call-seconds and RTSum. The parameter n has the numbers of bits of the times
+// before.
+//
+// The shortest response time is expected to take milliseconds, and the longest one 16 times as long. Call-seconds and
+// response times are expected to differ by about one response time, because calls spend a part of their time in other
+// seconds.
 func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
 	case i == 3 && r.inFlightAtStart == 0 && r.inFlight == 0:
@@ -146,8 +152,8 @@ func (r *record) expectedBits(i int, n *[4]int) int {
 	return 0
 }
 
-// onlySlides reports whether a packed record has slides but no events: its second was idle, and the second before it
-// was not.
+// onlySlides reports whether a packed record has slides but no events. The second of such a record was idle, and only
+// its sliding windows reach passes of the second before.
 func onlySlides(b []byte, slides int64) bool {
 	in := readBits(b)
 	if in.code(kPass) > 0 {

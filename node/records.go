@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// records stores the packed records of seconds in ascending order. An entry consists of the record's length, its
-// distance from the previous entry if that is not 1, and the record:
+// records stores the packed records of seconds in ascending order. An entry consists of the length of the record, the
+// distance in seconds from the previous entry if it is not 1, and the record:
 //
 //	buf   | dropped | length | record of 7 | length, distance 3 | record of 10 | length | record of 11 | spare
 //	                  ^ oldest               ^ found                             ^ newest
 //
 // The lowest bit of the length is set if a distance follows. Idle seconds take no space. Old entries are dropped from
-// the front. A lookup scans forward from the previous lookup, the newest entry or the oldest one. Sequential reads and
-// reads of the newest record are therefore fast.
+// the front. A lookup scans forward from one of three entries: the newest one, the one that the previous lookup found,
+// or the oldest one. Sequential reads and reads of the newest record are therefore fast.
 type records struct {
 	buf         []byte
 	oldest      int   // offset of the oldest entry in buf
@@ -24,7 +24,7 @@ type records struct {
 	lastSecond  int64 // second of the newest entry; math.MinInt64 if there never was one
 	dropped     int64 // latest second whose record was dropped, or math.MinInt64
 	foundSecond int64 // second of the entry where the previous lookup ended
-	found       int   // offset of the entry of foundSecond; less than oldest once the entry is dropped
+	found       int   // offset of that entry; less than oldest once the entry is dropped
 }
 
 // noRecords returns an empty store.
@@ -51,9 +51,9 @@ func (h *records) add(index int64, record []byte) {
 	h.buf = append(append(h.buf, b...), record...)
 }
 
-// reserve makes space for need more bytes. If the array has no space at its end, reserve moves the kept entries over
-// the dropped ones. If they then do not fit into the array, or would take less than half of a large array, reserve
-// moves them to a new array instead.
+// reserve makes space for need more bytes at the end of buf. If the array of buf is full, reserve moves the kept
+// entries to its start, over the dropped ones. Two cases need a new array: the entries do not fit, or they would take
+// less than half of a large array.
 func (h *records) reserve(need int) {
 	if len(h.buf)+need <= cap(h.buf) {
 		return
@@ -61,18 +61,18 @@ func (h *records) reserve(need int) {
 	kept := h.buf[h.oldest:]
 	to := h.buf[:0]
 	if size := len(kept) + need; size > cap(h.buf) || size < cap(h.buf)/2 && cap(h.buf) > minShrink {
-		// With more free space, the entries are moved less often. Grow usually returns more, because it gets the
-		// whole size class of the allocator.
+		// The extra 1/256 makes moves less frequent. Grow usually returns even more, because it gets a whole size class
+		// of the allocator.
 		to = slices.Grow([]byte(nil), size+size/256)
 	}
 	h.buf, h.oldest, h.found = append(to, kept...), 0, h.found-h.oldest
 }
 
-// minShrink is the size in bytes of the largest array that a store keeps however few entries it has.
+// minShrink is the size in bytes up to which an array is never replaced by a smaller one.
 const minShrink = 1024
 
-// drop removes the records of all seconds before the given one. It returns the last record that it removed, or nil. The
-// slice is valid until the next call of add.
+// drop removes the records of all seconds before the second with the index before. It returns the last record that it
+// removed, or nil. The slice is valid until the next call of add.
 func (h *records) drop(before int64) (last []byte) {
 	for h.oldest < len(h.buf) && h.firstSecond < before {
 		_, record, next := h.entry(h.oldest)
@@ -87,15 +87,16 @@ func (h *records) drop(before int64) (last []byte) {
 	return last
 }
 
-// release frees the memory of the store if all its records were dropped. It is for a retired statistic, whose store
-// gets no further records.
+// release frees the memory of the store if all its records were dropped. It is for retired statistics, whose stores get
+// no further records.
 func (h *records) release() {
 	if h.oldest == len(h.buf) {
 		h.buf, h.oldest, h.newest, h.found = nil, 0, 0, 0
 	}
 }
 
-// entry reads the entry at an offset of buf: the distance from the previous second, the record, and the next offset.
+// entry reads the entry at an offset of buf. It returns the distance from the previous second, the record, and the
+// offset of the next entry.
 func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	head := uint64(h.buf[at])
 	if at++; head >= 1<<7 {
@@ -111,12 +112,14 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	return distance, h.buf[at:next], next
 }
 
-// seek finds the last record that is not after the second with the index from, or else the oldest record. It returns
-// false if there are no records. Entries have only their own length, not the length of the entry before, so seek only
-// scans forward: from the newest entry, from the entry of the previous lookup, or from the oldest one.
+// seek finds the last record that is not after the second with the index from. If there is none, it finds the oldest
+// record. It returns false if the store is empty. The result is in foundSecond and found.
+//
+// An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at the newest
+// entry, at the entry of the previous lookup, or at the oldest one: at the latest of them that is not after from.
 func (h *records) seek(from int64) bool {
 	if h.oldest == len(h.buf) {
-		return false // without a write: emptyHistory is shared
+		return false // nothing is written, because emptyHistory is shared
 	}
 	index, at := h.foundSecond, h.found
 	switch {
@@ -140,8 +143,8 @@ func (h *records) seek(from int64) bool {
 	return true
 }
 
-// each calls f for the records of the seconds [from, to), ascending, until f returns false. It is not an iterator,
-// because an iterator costs an allocation wherever it is not inlined.
+// each calls f for the records of the seconds [from, to), in ascending order, until f returns false. It is not an
+// iterator, because an iterator that is not inlined costs an allocation.
 func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
 	if !h.seek(from) {
 		return
@@ -159,7 +162,8 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 	}
 }
 
-// before returns the last record before a second, or nil.
+// before returns the second and the record of the last entry before the second with this index. The record is nil if
+// there is no such entry.
 func (h *records) before(index int64) (int64, []byte) {
 	if !h.seek(index-1) || h.foundSecond >= index {
 		return 0, nil
@@ -168,10 +172,10 @@ func (h *records) before(index int64) (int64, []byte) {
 	return h.foundSecond, record
 }
 
-// secondStart returns the start of a second in line time.
+// secondStart returns the start of the second with this index, in line time.
 func secondStart(index int64) time.Duration { return time.Duration(index) * time.Second }
 
-// secondIndex returns the index of the second that contains a line time, negative before 1970.
+// secondIndex returns the index of the second that contains a line time. The index is negative before 1970.
 func secondIndex(at time.Duration) int64 {
 	index := int64(at / time.Second)
 	if at < secondStart(index) {

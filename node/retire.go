@@ -6,13 +6,17 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Retire closes s to new calls and reports whether it did. It fails if, at the reading now, a call is in flight or
-// waiting, or if s recorded anything in the second with the index since or later. It also fails if the open second is
-// before since, or if s is already retired. The records of a retired statistic stay readable and never change. The
-// caller must then remove s from its views with [View.Remove], which keeps the totals.
+// Retire closes s to new calls and reports whether it did. It retires only an idle statistic. At the reading now, no
+// call may be in flight or waiting, and s must have recorded nothing in the second with the index since or later.
+// Retire also returns false if s began in that second or later, if the open second is before it, or if s is already
+// retired.
 //
-// A call enters without a lock, so Retire and an entry may run at the same time. Each first announces itself and then
-// checks the other, so at least one of them notices:
+// The records of a retired statistic stay readable and never change. After Retire has returned true, the caller must
+// remove s from its views with [View.Remove], which keeps the totals.
+//
+// A call enters without a lock, so Retire and an entry may run at the same time. Retire first changes the end marks and
+// then checks for calls. The call first adds itself and then checks the end mark. At least one of the two therefore
+// sees the other:
 //
 //	Retire                               a call that enters
 //	all locks; idle? no: return false    add 1 to the call word
@@ -20,15 +24,15 @@ import (
 //	idle? no: restore it, return false   closed: take the locks, see reconcileEnter
 //	retired
 //
-// If Retire wins, the call takes its addition back and reports that it recorded nothing. If the call wins, Retire
-// restores the end marks, and the call continues in the open bucket.
+// If the call finds the closed end mark and s is retired, the call takes its addition back, and Enter returns the zero
+// Call. If Retire finds the call, it restores the end marks, and the call continues in the open bucket.
 func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	s.lockAllAt(now)
 	defer s.unlockAll()
 	if s.retired() || s.second < since || s.lastUsed() >= since {
 		return false
 	}
-	// From here on, a call that enters finds the closed mark, and waits for the locks.
+	// From here on, a call that enters finds closedMark, and waits for the locks.
 	for st := range s.stripes {
 		st.end.Store(closedMark)
 	}
@@ -47,35 +51,36 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	return true
 }
 
-// LastUsed returns the index of the last second with activity. This is the open second if a call is in flight or
-// waiting, and the first second if nothing was ever recorded.
+// LastUsed returns the index of the last second with activity. If a call is in flight or waiting at the reading now,
+// this is the open second. If nothing was ever recorded, it is the second in which s began.
 func (s *Statistic) LastUsed(now leap.Reading) int64 {
 	s.lockAllAt(now)
 	defer s.unlockAll()
 	return s.lastUsed()
 }
 
-// lastUsed is LastUsed without turning. All locks must be held.
+// lastUsed is like LastUsed, but does not turn. All locks must be held.
 func (s *Statistic) lastUsed() int64 {
-	// The open bucket: calls that entered, calls in flight since earlier buckets, and events other than entries.
+	// In the open bucket, activity is a call that entered, a call in flight since an earlier bucket, or an event that
+	// is not an entry.
 	for st := range s.stripes {
 		entered := st.entered.Load()
 		if entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
 			return s.second
 		}
 	}
-	// A waiting call counts as activity now, because it may pass in the open second.
+	// A waiting call is activity in the open second, because it may pass in this second.
 	r := s.history
 	if len(r.loans) > 0 {
 		return s.second
 	}
-	// Buckets of the open second that have ended are in the window. Only buckets with counts are there.
+	// The buckets of the open second that have ended are in the window, unless their counts are all 0.
 	for range r.window.Window(s.start, s.start-secondStart(s.second)+r.window.Length()) {
 		return s.second
 	}
 	return max(s.since, r.seconds.lastSecond)
 }
 
-// retired reports whether s is retired: no reading reaches the end of its open bucket, so it never turns again. mu or
-// all stripe locks must be held.
+// retired reports whether s is retired. A retired statistic never turns, because no reading reaches the end of its open
+// bucket. mu or all stripe locks must be held.
 func (s *Statistic) retired() bool { return s.end == math.MaxInt64 }

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// seal creates the record of the open second; next is the index of the next open second. The second gets a record if it
-// had an event, a call in flight, or passes in a sliding window that ended in it. Of the skipped seconds, only the
-// first one may get a record, because its sliding windows may contain passes of the sealed second. mu and all stripe
+// seal creates the record of the open second. The parameter next is the index of the next open second. The second gets
+// a record if it had an event, a call in flight, or passes in a sliding window that ended in it. A skipped second gets
+// no record, except for the first one: its sliding windows may contain passes of the sealed second. mu and all stripe
 // locks must be held.
 func (s *Statistic) seal(next int64) {
 	r := s.history
@@ -17,14 +17,14 @@ func (s *Statistic) seal(next int64) {
 	}
 	rec := record{inFlightAtStart: int64(s.inFlightAtStart)}
 	for st := range s.stripes {
-		inFlight := st.inFlightAtStart // at the start of the next bucket: closeBucket has run
+		inFlight := st.inFlightAtStart // at the end of the second, because closeBucket has run
 		rec.maxInFlight = max(rec.maxInFlight, int64(st.maxInFlight), int64(inFlight))
 		rec.inFlight += int64(inFlight)
 		rec.lateEntry += st.lateEntry
 		st.maxInFlight, st.lateEntry = 0, 0
 	}
-	// Late exits and rounded entries may make the sum negative. Earlier seconds then have too many call-seconds. Their
-	// records are final, so the remainder is subtracted from later seconds.
+	// Late exits and rounded entries may make the sum negative. Earlier seconds then have too many call-seconds, but
+	// their records are final. The rest is therefore subtracted from later seconds.
 	rec.inFlightTime = max(s.inFlightTime, 0)
 	s.inFlightTime -= rec.inFlightTime
 	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
@@ -42,7 +42,8 @@ func (s *Statistic) seal(next int64) {
 	if rec != (record{}) || slices.Max(slides) > 0 {
 		s.store(start, &rec, slides)
 	}
-	// Even if the next second is idle, sliding windows that end in it contain passes of this one.
+	// If the next second is idle, sliding windows that end in it contain passes of this one. It then gets a record,
+	// too.
 	if after := secondStart(s.second + 1); s.second+1 < next {
 		slides := r.slides(scratch[:0], after, s.first.config.perSec)
 		if slices.Max(slides) > 0 {
@@ -52,8 +53,8 @@ func (s *Statistic) seal(next int64) {
 	}
 }
 
-// store packs the record of the second that starts at the line time start, together with the response times that the
-// stripes hold.
+// store packs the record of the second that starts at the line time start, and the response times of this second, which
+// the stripes hold.
 func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	var scratch [256]byte
 	r, index := s.history, secondIndex(start)
@@ -62,12 +63,12 @@ func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 		r.histograms.add(index, s.packCells(scratch[:0], rec))
 	}
 	r.seconds.add(index, rec.append(scratch[:0], slides))
-	slides[len(slides)-1] = rec.Pass // without the limit maxSlidePasses
+	slides[len(slides)-1] = rec.Pass // the last slide is Pass, not limited by maxSlidePasses
 	r.peak.add(index, slides)
 }
 
-// dropRecords drops the records and histograms that are older than [Options].History and [Options].Histograms allow.
-// Their ages count back from the second that starts at the line time start. mu must be held.
+// dropRecords drops the records that are older than [Options].History allows, and the histograms that are older than
+// [Options].Histograms allows. Ages are counted from the second that starts at the line time start. mu must be held.
 func (s *Statistic) dropRecords(start time.Duration) {
 	r, config := s.history, s.first.config
 	r.histograms.drop(secondIndex(start-config.opts.Histograms) + 1)
@@ -78,10 +79,11 @@ func (s *Statistic) dropRecords(start time.Duration) {
 	}
 }
 
-// maxSlidePasses limits the passes of a bucket in slides, which keeps their sums within an int64.
+// maxSlidePasses limits the passes that one bucket adds to a slide, so that sums of slides fit into an int64.
 const maxSlidePasses = math.MaxInt64 / 1024
 
-// slides appends the passes of each one-second window that ends with one of the buckets of the second at start:
+// slides appends the slides of the second that starts at the line time start. Each slide is the passes of a one-second
+// window that ends with a bucket of this second:
 //
 //	second      |------- 8 -------|------- 9 -------|     4 buckets in a second
 //	bucket      | 1 | 0 | 2 | 3 | 4 | 0 | 1 | 5 |
@@ -110,14 +112,16 @@ func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64
 	return to
 }
 
-// peak caches the highest slide of all records since the second peak.from. Each new record updates the cache. When the
+// peak caches the highest slide of all records since the second from. Each new record updates the cache. When the
 // second with the peak leaves the minute window, minutePeak computes the peak from the records again. Without the
-// cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long. If several
-// slides are equal, the cache keeps the latest one, because it stays in the window for the longest time.
+// cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long.
+//
+// If several slides are equal, the cache keeps the second of the latest one, because that second leaves the window
+// last.
 type peak struct {
 	passes int64
-	second int64 // the last second with this slide
-	from   int64 // the peak covers the records from this second on
+	second int64 // the last second with a slide of this height
+	from   int64 // first second that the cache covers
 }
 
 // add updates the peak with the slides of the next record.
@@ -127,15 +131,15 @@ func (p *peak) add(second int64, slides []int64) {
 	}
 }
 
-// minutePeak returns the highest slide of the records in the seconds [from, to). It uses slides as scratch memory, see
-// eachSecond. mu must be held.
+// minutePeak returns the highest slide of the records in the seconds [from, to). The parameter slides is scratch memory
+// with zeros for all slides of these seconds, see eachSecond. mu must be held.
 func (s *Statistic) minutePeak(from, to int64, slides []int64) int64 {
 	r := s.history
 	kept := r.seconds.lastSecond < to
 	if kept && r.peak.from <= from && from <= r.peak.second {
 		return r.peak.passes
 	}
-	p := peak{from: from, second: math.MaxInt64} // without records the peak of 0 stays valid
+	p := peak{from: from, second: math.MaxInt64} // without records, the peak of 0 never leaves the window
 	perSec := s.first.config.perSec
 	s.eachSecond(from, to, slides, func(i int64, _ record) { p.add(i, slides[(i-from)*perSec:(i-from+1)*perSec]) })
 	if kept {

@@ -9,9 +9,11 @@ import (
 )
 
 // Second returns the record of the second with this index: the sum of the leaves' records. It seals the second if
-// necessary. Second returns false if the timeline has not passed the second, or if the second must not be exported (see
-// [leap.Timeline.WallTime]). It also returns false if the second is before the start of the view, older than the
-// history, or older than the removal of a leaf.
+// necessary. It returns false in three cases:
+//
+//   - The timeline has not passed the second.
+//   - The second must not be exported, see [leap.Timeline.WallTime].
+//   - The second is before the start of the view, older than the history, or older than the removal of a leaf.
 func (v *View) Second(index int64) (MetricNode, bool) {
 	var scratch [1]MetricNode
 	if list := v.AppendSeconds(scratch[:0], index, index+1); len(list) > 0 {
@@ -20,17 +22,18 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 	return MetricNode{}, false
 }
 
-// AppendSeconds appends the records of the seconds [from, to) in ascending order, idle seconds included, and returns
-// the extended slice. It leaves out seconds for which [View.Second] returns false. One call costs less than a call of
-// Second for each second.
+// AppendSeconds appends the records of the seconds [from, to) to dst in ascending order, and returns the extended
+// slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. One call costs less
+// than a call of Second for each second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
-	// Load the open second first: a leaf that is added after leavesAndRemoved begins in this second or later.
+	// Load the open second before the leaves. A leaf that is added between the two begins in this second or later, so
+	// it is in none of the seconds that are read.
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
-// appendSeconds appends the sums of the records of the leaves. open is the start of the open second.
+// appendSeconds appends the sums of the records of the leaves. The parameter open is the start of the open second.
 func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // the longest history
 	if from >= to {
@@ -68,8 +71,14 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	return dst
 }
 
-// addSeconds adds the records of len(ms) seconds to ms and bounds, and their slides to slides. The first of these
-// seconds has the index from. addSeconds returns the earliest second since which no record was dropped.
+// addSeconds adds the records of the leaf s to ms and bounds, and their slides to slides. The first element of ms is
+// the second with the index from. addSeconds returns the first second from which on no record was dropped.
+//
+// A second without a record has no events, and no call enters or leaves in it. Its number of calls in flight is
+// therefore the number at the start of the next second with a record. After the last record, it is the number at the
+// start of the open second.
+//
+// Exporters call this function for every second. It therefore unpacks records in place; eachSecond would copy them.
 //
 // Seconds without a record lie between the records. No call entered or left in such a second. Its number of calls in
 // flight is therefore the number at the start of the next second with a record. After the last record, it is the number
@@ -103,10 +112,11 @@ func (s *Statistic) addSeconds(
 	return s.history.seconds.dropped + 1
 }
 
-// eachSecond calls f for the records of the seconds [from, to), ascending. If slides is not nil, eachSecond also adds
-// the slides of the records to slides, whose first element belongs to the second with the index from. mu must be held.
+// eachSecond calls f for the records of the seconds [from, to), in ascending order. If slides is not nil, eachSecond
+// also adds the slides of the records to it. The first element of slides belongs to the second with the index from. mu
+// must be held.
 //
-// f gets a record by value: passing its address would allocate it.
+// f gets the record by value, because a record whose address is passed would be allocated on the heap.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
 	perSec := s.first.config.perSec
 	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
@@ -121,8 +131,9 @@ func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int6
 	})
 }
 
-// inFlightAfter returns the number of calls in flight at the start of the first recorded second after index. If no
-// later second has a record, it returns the number at the start of the open second.
+// inFlightAfter returns the number of calls in flight at the end of the second index, which must be sealed. No call
+// enters or leaves in a second without a record. The result is therefore the number at the start of the first recorded
+// second after index, or else at the start of the open second.
 func (s *Statistic) inFlightAfter(index int64) int64 {
 	inFlight := int64(s.inFlightAtStart)
 	s.history.seconds.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
@@ -134,12 +145,15 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	return inFlight
 }
 
-// LastActive returns the last second before the given one in which a call began, ended, was refused, or was in flight;
-// see [MetricNode.Idle]. Without such a second it returns the second before the view began.
+// LastActive returns the index of the last active second before the given one. A second is active if a call began,
+// ended, was refused, or was in flight in it; see [MetricNode.Idle]. Without such a second, LastActive returns the
+// second before the view began.
 //
 // The result is exact if the given second is still within the history, even if the record of the last active second was
-// dropped. If the given second is older, LastActive returns before-1, as if every older second had been active. If the
-// view is idle now, LastActive costs a lock of each leaf. Otherwise it scans records, the newest first.
+// dropped. If the given second is older, LastActive returns before-1, as if every older second had been active.
+//
+// If the view is idle now, LastActive costs a lock of each leaf. Otherwise it also scans records from the newest one
+// backwards.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -153,15 +167,15 @@ func (v *View) LastActive(before int64) (index int64) {
 	return min(last, before-1)
 }
 
-// lastActive returns the last second before the given one in which s had an event or a call in flight, or
-// math.MinInt64. mu must be held.
+// lastActive returns the last second before the given one in which s had an event or a call in flight, or math.MinInt64
+// if there is none. mu must be held.
 func (s *Statistic) lastActive(before int64) int64 {
 	before = min(before, s.second)
 	index, record := s.history.seconds.before(before)
 	if s.inFlightAfter(before-1) > 0 {
 		return before - 1
 	}
-	// No call was in flight after the last record.
+	// No call was in flight after the record, so its second is the last one with activity.
 	switch {
 	case record == nil:
 		return s.history.activeDropped

@@ -7,33 +7,34 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Snapshot holds the values of a view, from [View.Snapshot]. Values are plain and comparable.
+// Snapshot holds the values of a view at one reading, from [View.Snapshot]. Values can be copied and compared.
 type Snapshot struct {
 	// Total has all events since the view began.
 	Total Counts
 	// InFlight is the number of calls in flight.
 	InFlight int64
 	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight. It
-	// never falls. Its growth divided by the elapsed time is the average number of calls in flight.
+	// never falls. Between two snapshots, its growth divided by the elapsed time is the average number of calls in
+	// flight.
 	InFlightSeconds float64
 	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight it is their
 	// average age, exact to 4.1 µs per call.
 	InFlightElapsed float64
-	// Last is the last complete second. Unlike a window, it has no incomplete bucket.
+	// Last is the last complete second. A window, in contrast, ends with an incomplete bucket.
 	Last MetricNode
-	// Peak is the highest PassPeak of the minute before the current second.
+	// Peak is the highest PassPeak of the 60 seconds before the current second.
 	Peak int64
 }
 
-// Snapshot returns the values of the view. It advances each leaf to the reading now and reads it under its locks, one
-// leaf after the other. The totals include removed leaves. If h is not nil, Snapshot sets it to the histogram of all
-// response times since the view began. The histogram and Total are consistent: the count of h is Total.Complete.
+// Snapshot returns the values of the view. It turns each leaf to the reading now and reads it under its locks, one leaf
+// after the other. The totals include removed leaves. If h is not nil, Snapshot sets it to the histogram of all
+// response times since the view began. Histogram and totals are read together: the count of h is Total.Complete.
 func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	return v.SnapshotByCode(now, h, nil)
 }
 
-// SnapshotByCode is Snapshot with completions by code. If by is not nil, SnapshotByCode sets it to the completions by
-// code since the view began. Codes and Total are consistent: the sum over all codes is Total.Complete.
+// SnapshotByCode is like Snapshot. If by is not nil, it also sets by to the completions by code since the view began.
+// Codes and totals are read together: the sum over all codes is Total.Complete.
 func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
 	open := v.config.line.At(now)
 	leaves, removed := v.leavesAndRemoved()
@@ -52,7 +53,7 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(max(now, open.Start))
-		if len(leaves) == 1 { // peaks of one leaf are cached
+		if len(leaves) == 1 { // the peak of one leaf is cached
 			snap.Peak = s.minutePeak(first, open.Index, slides)
 		} else {
 			s.eachSecond(first, open.Index, slides, func(int64, record) {})
@@ -72,7 +73,7 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	return snap
 }
 
-// addTotal adds all counts up to now to snap, and the call-seconds to spent. If h is not nil, addTotal adds the
+// addTotal adds all counts of s up to now to snap, and its call-seconds to spent. If h is not nil, addTotal adds the
 // response times to h. If by is not nil, it adds the completions by code to by. mu must be held.
 func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
@@ -99,9 +100,9 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 }
 
-// monotonic returns the call-seconds for a snapshot: spent, or the value of an earlier snapshot if that was higher. The
-// value of spent can fall, because a call that leaves with a stamp from before a snapshot subtracts time that the
-// snapshot has reported.
+// monotonic returns the call-seconds for a snapshot: spent, or the highest value of the earlier snapshots if that is
+// higher. The value of spent can fall: if a call exits with a stamp from before a snapshot, its exit subtracts time
+// that the snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Statistic counts the calls of one resource: Sentinel's StatisticNode. The package comment describes its protocol, the
-// lock order and the costs.
+// Statistic counts the calls of one resource: Sentinel's StatisticNode. The package comment describes its terms, its
+// protocol, the lock order and the costs.
 //
 // Create a Statistic with [New] or [Statistic.Init], and do not copy it. All methods are safe for concurrent use.
 //
-// The order of the fields is the order of use: extra and the beginning of first are in the first cache line, the tally
-// of first fills the second one.
+// The fields that every call uses come first. The first cache line holds extra and the beginning of first. The second
+// cache line holds the tally of first.
 type Statistic struct {
 	extra atomic.Pointer[stripeSet] // the stripes after the first; nil until one is added
 	first stripe
@@ -26,30 +26,30 @@ type Statistic struct {
 	second  int64         // index of the open second
 	start   time.Duration // start of the open bucket, in line time
 	end     leap.Reading  // end of the open bucket; math.MaxInt64 once retired
-	history *history      // emptyHistory until something was counted before the open bucket
+	history *history      // emptyHistory until ensureHistory replaces it
 
 	inFlightAtStart int32  // calls in flight when the open second began
-	borrowers       uint32 // calls that wait for the bucket of their borrowed passes
+	borrowers       uint32 // calls of loans whose buckets have not begun
 
-	inFlightTime time.Duration    // call-seconds of the open second before the open bucket
-	counters     *[]*atomic.Int64 // nil without counters. Four cache lines end here, see paddedStripe
+	inFlightTime time.Duration    // call-seconds of the open second, without the open bucket
+	counters     *[]*atomic.Int64 // nil without counters; the struct ends here, after four cache lines
 }
 
 // history holds the past of a Statistic: totals, the window of buckets, and the records of sealed seconds.
 type history struct {
-	total        Counts        // of all buckets before the open one
-	inFlightTime callTime      // of all seconds before the open one
-	rtSum        time.Duration // total of the response times, for inFlightAge; wraps
+	total        Counts        // counts of all buckets before the open one
+	inFlightTime callTime      // call-seconds of all seconds before the open one
+	rtSum        time.Duration // like total.RTSum, but wraps at the largest int64; for inFlightAge
 	window       leap.Array[Counts]
 	windowPasses int64         // passes in the second window, without the open bucket
 	occupied     int64         // OccupiedPass of the open bucket
 	rt           cells[uint32] // response times of all seconds before the open one
-	loans        []loan        // passes borrowed from later buckets, ascending
+	loans        []loan        // borrowed passes, one loan for each later bucket, ascending
 
-	peak          peak    // cache of the peak of the minute window
-	activeDropped int64   // the last active second among those whose records were dropped
-	seconds       records // of sealed seconds
-	histograms    records // of sealed seconds with completions, kept for a shorter time
+	peak          peak    // cached highest slide of the minute window
+	activeDropped int64   // last active second whose record was dropped
+	seconds       records // records of sealed seconds
+	histograms    records // histograms of sealed seconds with completions, kept for a shorter time
 }
 
 // emptyHistory is the empty history that all new statistics share. No code writes to it: the first write replaces it
@@ -66,8 +66,8 @@ func New(config *Config, now leap.Reading) *Statistic {
 	return s
 }
 
-// Init initializes a zero Statistic that is part of another struct. The Statistic should begin at the start of a cache
-// line.
+// Init initializes a zero Statistic that is part of another struct. Place the Statistic at the start of a cache line,
+// so that the fields that every call uses share two lines.
 func (s *Statistic) Init(config *Config, now leap.Reading) {
 	s.first.owner, s.first.config, s.history = s, config, emptyHistory
 	now = min(now, config.line.Now())
@@ -76,8 +76,9 @@ func (s *Statistic) Init(config *Config, now leap.Reading) {
 	s.openBucket(second, now)
 }
 
-// ensureHistory returns the history of s, and replaces emptyHistory with a private copy. The history takes most of the
-// memory of a statistic, and many statistics count nothing for a long time. All locks must be held.
+// ensureHistory returns the history of s for writing. If s still has emptyHistory, ensureHistory replaces it with a
+// private copy. A history takes most of the memory of a statistic, so statistics that count nothing save this memory.
+// All locks must be held.
 func (s *Statistic) ensureHistory() *history {
 	if s.history == emptyHistory {
 		r := *emptyHistory
@@ -87,8 +88,8 @@ func (s *Statistic) ensureHistory() *history {
 	return s.history
 }
 
-// stripes iterates over all stripes in locking order. The list grows only while mu and all stripe locks are held; the
-// caller must hold mu or the lock of the first stripe.
+// stripes iterates over all stripes in locking order. The list of stripes grows only while mu and all stripe locks are
+// held. The caller must hold mu or the lock of the first stripe.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
@@ -100,15 +101,15 @@ func (s *Statistic) stripes(yield func(*stripe) bool) {
 	}
 }
 
-// lockStripes locks all stripes. While they are locked, no bucket turns, no stripe is added, and nothing is recorded
-// except calls that enter without a lock.
+// lockStripes locks all stripes. While they are locked, no bucket turns, no stripe is added, and nothing is recorded.
+// The only exceptions are calls that enter without a lock.
 func (s *Statistic) lockStripes() {
 	for st := range s.stripes {
 		st.mu.Lock()
 	}
 }
 
-// unlockStripes unlocks all stripes. The first stripe comes last, because its lock protects the list.
+// unlockStripes unlocks all stripes. It unlocks the first stripe last, because that lock protects the list of stripes.
 func (s *Statistic) unlockStripes() {
 	for _, st := range s.extra.Load().list() {
 		st.mu.Unlock()
@@ -116,8 +117,8 @@ func (s *Statistic) unlockStripes() {
 	s.first.mu.Unlock()
 }
 
-// lockAllAt turns s to the reading now and takes all locks. Readers of sealed seconds need mu, which guards the
-// position of lookups. Readers of the open bucket need the locks of the stripes.
+// lockAllAt takes mu, turns s to the reading now, and locks all stripes. A reader of sealed seconds needs mu, which
+// guards the position of lookups. A reader of the open bucket needs the locks of the stripes.
 func (s *Statistic) lockAllAt(now leap.Reading) {
 	s.mu.Lock()
 	s.advance(now)
@@ -134,7 +135,7 @@ func (s *Statistic) unlockAll() {
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
 		if st.end.Load() == closedMark {
-			continue // retired: reconcileEnter takes back any call that has just entered
+			continue // s is retired: reconcileEnter takes back a call that has just entered
 		}
 		entered := st.entered.Load()
 		c := st.counts(entered)

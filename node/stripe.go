@@ -8,17 +8,18 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// stripe is a part of the open bucket with its own lock: its counts, the calls in flight that entered by it, and the
-// response times of the open second.
+// stripe is a part of the open bucket with its own lock. It has the counts of the calls that entered by it, the number
+// of them in flight, and the response times of the open second.
 //
-// A call enters with one atomic addition to entered. All other fields are plain memory under mu, because ten additions
-// under a lock cost as much as one atomic addition. To end a bucket, the holder of mu loads entered once. Calls that
-// this value includes belong to the bucket that ends. Later calls belong to the next bucket, whatever their stamp is.
-// Between two exits, the calls in flight only grow, so it is enough to compare their number with the maximum before
-// each exit and at the end of the bucket.
+// A call enters with one atomic addition to entered. All other fields are plain memory under mu: ten additions under a
+// lock cost as much as one atomic addition. To end a bucket, the holder of mu loads entered once. The calls that this
+// value includes belong to the bucket that ends, and later calls to the next bucket, whatever their stamps are.
 //
-// The order of the fields is the order of use. A call touches lines 1 and 2 of its stripe, and one cache line of a
-// page. For a resource that is not in the cache, these three misses are the cost of a call.
+// Between two exits, the number of calls in flight only grows. It is therefore enough to compare it with the maximum
+// before each exit and at the end of the second.
+//
+// The fields that a call uses come first. A call touches lines 1 and 2 of its stripe, and one cache line of a page. For
+// a resource that is not in the cache, these three misses are the cost of a call.
 //
 //	line 1: mu  end  config  page  entered  exited  maxInFlight  length ...
 //	line 2: open (tally)
@@ -27,29 +28,30 @@ type stripe struct {
 	mu             sync.Mutex
 	end            atomic.Int64 // the end mark; see the package comment
 	config         *Config
-	page           *page[uint16] // the page of completions that was used last
+	page           *page[uint16] // the page of completions that the last completion used
 	entered        atomic.Uint64 // the call word: number and stamps of the entries; see the package comment
 	exited         uint32        // number of exits; wraps
 	maxInFlight    int32         // highest number of calls in flight seen so far in the open second
 	length         atomic.Int32  // length of the open bucket in nanoseconds; changes together with end
-	pageNo         int16         // number of page
-	needsRebalance bool          // goroutines often find mu locked
+	pageNo         int16         // index of page
+	needsRebalance bool          // set by noteContention: goroutines often find mu locked
 
 	open tally
 
-	enteredAtStart  uint64        // entered at the start of the open bucket
+	enteredAtStart  uint64        // value of entered at the start of the open bucket
 	inFlightAtStart int32         // calls in flight at the start of the open bucket
-	reported        uint32        // calls in flight that were added to the counters
-	lateEntry       time.Duration // time from late stamps to the start of their buckets
-	contended       uint16        // times that mu was found locked, in the open bucket and since the last rebalance
-	backoff         uint8         // number of times that the threshold of contended was doubled
+	reported        uint32        // number of calls that the stripe has added to the counters
+	lateEntry       time.Duration // time of late entries before their buckets, and excess of slewed seconds; see minConcurrency
+	contended       uint16        // how often mu was found locked in the open bucket, since the last rebalance
+	backoff         uint8         // how often the threshold of contended was doubled
 	contendedFrom   uint32        // value of exited when contended was last reset
-	rtExcess        time.Duration // total response time that is not part of the call-seconds; wraps
+	rtExcess        time.Duration // sum of response times minus call-seconds, where they differ; wraps
 	completions     *completions  // nil until a call ends
 	owner           *Statistic
 }
 
-// counts returns the counts of the open bucket, up to the given value of entered. mu must be held.
+// counts returns the counts of the open bucket. It includes the entries up to the given value of the call word. mu must
+// be held.
 func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
 	return Counts{
@@ -59,8 +61,8 @@ func (st *stripe) counts(entered uint64) Counts {
 	}
 }
 
-// closeBucket empties the open bucket, which ends at the reading end. It returns the counts of the bucket and its
-// call-seconds. mu must be held.
+// closeBucket ends the open bucket at the reading end. It returns the counts and the call-seconds of the bucket, and
+// sets the counts of the stripe to 0. mu must be held.
 func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 	if st.resetContention(); st.backoff > 0 {
 		st.backoff--
@@ -77,21 +79,21 @@ func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 }
 
 // paddedStripe is a stripe with padding. Its size is three cache lines, so the allocator places it at the start of a
-// line. No other stripe then shares the two lines that a call uses.
+// line, and no other object shares the two lines that a call uses.
 type paddedStripe struct {
 	_ [8]byte
 	stripe
 	_ [8]byte
 }
 
-// lock locks mu, and records contention if it has to wait.
+// lock locks mu. If it has to wait, it notes the contention.
 func (st *stripe) lock() {
 	if !st.mu.TryLock() {
 		st.lockContended()
 	}
 }
 
-// lockContended locks mu after a failed attempt.
+// lockContended locks mu after a failed attempt, and notes the contention.
 func (st *stripe) lockContended() {
 	st.mu.Lock()
 	st.noteContention()

@@ -8,11 +8,11 @@ import (
 
 // tally holds the counts of the open bucket of a stripe. It fills a cache line.
 type tally struct {
-	Pass, Block, Complete, Exception int64 // Pass without the entries that the call word counts
+	Pass, Block, Complete, Exception int64 // Pass leaves out the entries in the call word
 	RTSum, RTMin, RTMax              time.Duration
 
-	// inFlightTime corrects the call-seconds that follow from the call word; see stripe.inFlightTime. An exit subtracts
-	// the time from its stamp to the end of the bucket, and adds the rounding of its entry.
+	// inFlightTime is added to the call-seconds that follow from the call word; see stripe.inFlightTime. An exit
+	// subtracts the time from its stamp to the end of the bucket, and adds the time by which its entry was rounded.
 	inFlightTime int64
 }
 
@@ -39,28 +39,28 @@ func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 //
 // The call-seconds of a bucket have three parts. Each call that is in flight at the start adds the length of the
 // bucket. Each entry adds the time from its stamp to the end of the bucket. Each exit subtracts the time from its stamp
-// to the end. The call word yields the second part: n entries with a given sum of stamps add n*end - sum.
+// to the end of the bucket. The call word yields the second part: n entries with a given sum of stamps add n*end - sum.
 const (
 	// Up to 2^26 = 67 million calls enter by a stripe in one bucket, or are in flight.
 	callBits = 26
 	tickBits = 12                       // a tick is 2^12 ns = 4.1 µs
-	areaBits = 64 - callBits + tickBits // valid bits of a sum of call-seconds, see inFlightTime
+	areaBits = 64 - callBits + tickBits // valid bits of call-seconds from the call word, see inFlightTime
 
 	callMask = 1<<callBits - 1
 	tickMask = 1<<tickBits - 1
 )
 
-// entryWord returns the value that a call adds to the call word when it enters at the reading now: one call, and its
-// stamp in ticks, rounded up.
+// entryWord returns the value that an entry at the reading now adds to the call word: one call, and the stamp in ticks,
+// rounded up.
 func entryWord(now leap.Reading) uint64 {
 	return uint64(now+tickMask)>>tickBits<<callBits + 1
 }
 
-// tickRemainder returns the rounding of a stamp in entryWord. Until the call leaves, its call-seconds are too low by
-// this time.
+// tickRemainder returns the time by which entryWord rounds a stamp up. Until the call exits, its call-seconds are too
+// low by this time.
 func tickRemainder(entered leap.Reading) int64 { return -int64(entered) & tickMask }
 
-// callsIn returns the number of calls in the difference of two call words.
+// callsIn returns the number of entries in the difference of two call words.
 func callsIn(word uint64) int64 { return int64(word & callMask) }
 
 // inFlightAt returns the calls in flight for a given value of the call word. mu must be held.
@@ -72,8 +72,8 @@ func (st *stripe) inFlightAt(entered uint64) int32 {
 func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
 // effectiveEntry returns the reading from which a call with the stamp now spends time in the open bucket: now, or the
-// end of the bucket if that is earlier. If now is before the bucket, effectiveEntry adds the time before the bucket to
-// lateEntry. mu must be held.
+// end of the bucket if that is earlier. If the stamp is late, effectiveEntry adds the time from the stamp to the start
+// of the bucket to lateEntry. mu must be held.
 func (st *stripe) effectiveEntry(now leap.Reading) leap.Reading {
 	end := st.bucketEnd()
 	st.lateEntry += max(end.Add(-time.Duration(st.length.Load())).Sub(now), 0)
@@ -88,17 +88,19 @@ func (st *stripe) enterLocked(now leap.Reading) {
 	st.entered.Add(entryWord(at))
 }
 
-// addInFlight adds n calls, in flight since the reading begin, without passes. An addition to the call word would count
-// passes, so addInFlight lowers exited instead. mu must be held.
+// addInFlight adds n calls without passes, which are in flight since the reading begin. An addition to the call word
+// would count passes. addInFlight therefore lowers the number of exits instead. mu must be held.
 func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 	st.exited -= uint32(n)
 	st.open.inFlightTime += n * int64(st.bucketEnd()-begin)
 }
 
 // inFlightTime returns the call-seconds of the open bucket up to the reading end, for a given value of the call word.
-// It assumes that all calls in flight stay until end. Late exits and entries correct the time of earlier buckets, so
-// the result may be negative. The intermediate sum more wraps. Only its low areaBits bits are valid, so inFlightTime
-// sign-extends them. mu must be held.
+// It assumes that all calls in flight stay until end. The result may be negative, because late exits and entries also
+// correct the time of earlier buckets.
+//
+// The first part, of the calls that were in flight at the start, is computed directly. The variable more holds the
+// other parts, and wraps. Only its low areaBits bits are valid, so inFlightTime sign-extends them. mu must be held.
 func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.enteredAtStart
 	more := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime

@@ -10,46 +10,48 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// View reads several statistics, its leaves, as one: a resource over all its callers (Sentinel's ClusterNode), a
-// resource in one context (DefaultNode), an entrance (EntranceNode), all inbound calls, or the whole process. All
-// reading is done through views, also of a single statistic. Views record nothing: a call is written once, at its leaf,
-// and a view costs only its readers.
+// View reads several statistics, its leaves, as one. Examples are a resource over all its callers (Sentinel's
+// ClusterNode), a resource in one context (DefaultNode), an entrance (EntranceNode), all inbound calls, or the whole
+// process. A single statistic, too, is read through a view. Views record nothing: a call is written once, at its leaf,
+// and only readers pay for a view.
 //
 //	              leaf 1   leaf 2   leaf 3
 //	second 41        5        0        7     -> view: 12     sealed, exact
 //	second 42        3        1        0     -> view:  4     sealed, exact
 //	open bucket      2        0        1     -> view:  3     all leaves in the same bucket
 //
-// A sealed second of a view is the sum of the sealed seconds of its leaves, sliding peaks included: exact, and final.
-// Only the maximum in flight is not a sum, but a lower bound; see [MetricNode].InFlightMax.
+// A sealed second of a view is final, and is the exact sum of the sealed seconds of its leaves. The peak is exact, too,
+// because slides are summed before the highest one is chosen. Only the maximum in flight is a lower bound; see
+// [MetricNode].InFlightMax.
 //
-// A retired leaf is removed from the view, and its totals stay. The cost of a reading is linear in the number of
+// When a retired leaf is removed from the view, its totals stay. The cost of a reading is linear in the number of
 // leaves. Create a View with [NewView], and do not copy it. All methods are safe for concurrent use.
 type View struct {
 	config           *Config
 	since, startName int64 // index and name of the first second
 
-	leaves atomic.Pointer[[]*Statistic] // changes under mu; the elements of a slice never change
+	leaves atomic.Pointer[[]*Statistic] // replaced under mu; a slice that a reader has loaded never changes
 
 	mu       sync.Mutex
 	removed  *removedLeaves // noRemovedLeaves until a leaf is removed
 	reported callTime       // highest call-seconds of all snapshots so far
 }
 
-// removedLeaves holds the totals of the removed leaves. It never changes; removing leaves replaces it.
+// removedLeaves holds the totals of the removed leaves. It never changes; removing more leaves replaces it.
 type removedLeaves struct {
 	total        Counts
 	inFlightTime callTime
 	rt           cells[uint32]
 	codes        codes
-	last         int64 // last second in which any of the leaves may have counted, or math.MinInt64
-	active       int64 // last second in which any of them was active, see Statistic.lastActive
+	last         int64 // last second in which any of these leaves may have counted, or math.MinInt64
+	active       int64 // last second in which any of these leaves was active, see Statistic.lastActive
 }
 
 // noRemovedLeaves is the empty total that all views share at first.
 var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
-// plus returns the totals of r and of the leaves in gone, which must be retired and therefore no longer change.
+// plus returns the totals of r and of the leaves in gone. These must be retired, so their counts no longer change. They
+// were not active in the second since or later.
 func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
 	sum := &removedLeaves{
 		total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active,
@@ -77,8 +79,8 @@ func NewView(config *Config, now leap.Reading) *View {
 	return &View{config: config, since: second.Index, startName: second.Name, removed: noRemovedLeaves}
 }
 
-// Add adds a leaf that no writer uses yet. It turns the leaf to the second that is open now. The leaf therefore cannot
-// change a second that was read before it was added.
+// Add adds a leaf that no writer uses yet. Add turns the leaf to the open second, so that all of its events count in
+// this second or later. A second that was read before therefore does not change.
 func (v *View) Add(s *Statistic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -86,7 +88,7 @@ func (v *View) Add(s *Statistic) {
 	v.set(append(v.list(), s))
 }
 
-// Clone returns a view of the same leaves with the same history.
+// Clone returns a view with the same leaves, the same beginning and the same totals.
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -95,10 +97,9 @@ func (v *View) Clone() *View {
 	return c
 }
 
-// Remove removes all retired leaves, see [Statistic.Retire], and keeps their totals. The last activity of these leaves
+// Remove removes all retired leaves (see [Statistic.Retire]) and keeps their totals. The last activity of these leaves
 // must be before the second with the index since. If one of them has counted something, the seconds before since can no
-// longer be read. The cost is linear in the number of leaves. Readers, and goroutines that add leaves, do not wait for
-// it.
+// longer be read. Remove scans all leaves. Readers, and goroutines that add leaves, do not wait for the scan.
 func (v *View) Remove(since int64) {
 	for !v.remove(since) {
 	}
@@ -154,7 +155,7 @@ func (v *View) list() []*Statistic {
 // set replaces the leaves. v.mu must be held.
 func (v *View) set(leaves []*Statistic) { v.leaves.Store(&leaves) }
 
-// leavesAndRemoved returns the leaves and the totals of the removed ones, as of the same instant.
+// leavesAndRemoved returns the leaves, and the totals of the removed ones, both as of the same instant.
 func (v *View) leavesAndRemoved() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Window holds the events in a window of time that ends with the open bucket. It slides by one bucket at a time, and
-// its last bucket is not complete. Values are plain and comparable.
+// Window holds the events in a window of time that ends with the open bucket. When a bucket turns, the window moves on
+// by one bucket. Its last bucket is not complete. Values can be copied and compared.
 type Window struct {
 	Counts
 	// Span is the length of the window, including the whole open bucket.
@@ -27,7 +27,7 @@ func (w Window) PassQPS() float64 {
 	return float64(w.Pass) / w.Span.Seconds()
 }
 
-// zeros returns n counters of 0, in scratch if there is space.
+// zeros returns n counters of 0. They are in scratch if it has enough elements.
 func zeros(scratch []int64, n int) []int64 {
 	if n > len(scratch) {
 		return make([]int64, n)
@@ -46,8 +46,8 @@ func (s *Statistic) windowPasses() int64 {
 	return sum
 }
 
-// addWindow adds the second window to w, and the completions of each bucket to done, the open bucket first. All locks
-// must be held.
+// addWindow adds the second window to w. It adds the completions of each bucket to done, whose first element belongs to
+// the open bucket. All locks must be held.
 func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
@@ -59,8 +59,8 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 	}
 }
 
-// addMinute adds the minute window to w, and the completions of each second to done, the open second first. All locks
-// must be held.
+// addMinute adds the minute window to w. It adds the completions of each second to done, whose first element belongs to
+// the open second. All locks must be held.
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	start := secondStart(s.second)
@@ -76,15 +76,18 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 	done[0] = saturate(done[0], open.Complete)
 }
 
-// readAttempts is the number of attempts to read all leaves in the same bucket. If buckets are very short and leaves
-// are many, all attempts may fail. The sums of the last attempt are then used, although they mix successive buckets.
+// readAttempts is the largest number of attempts to read all leaves in the same bucket. If buckets are very short and
+// leaves are many, all attempts may fail. The caller then gets the sums of the last attempt, which mix successive
+// buckets.
 const readAttempts = 5
 
-// readInOneBucket calls read for each leaf, with all its locks held, while all leaves are in the same bucket: the
-// bucket of the reading now, or a later one if another goroutine has turned a leaf. If the leaves turn out to be in
-// different buckets, readInOneBucket starts over with the latest bucket. It calls reset before the first leaf of each
-// attempt. Unless all attempts fail, a sum thus never mixes a bucket of one leaf with the next bucket of another,
-// although no two leaves are locked together. Retired leaves are left out.
+// readInOneBucket calls read for each leaf, with all locks of this leaf held, while all leaves are in the same bucket.
+// This is the bucket of the reading now, or a later one if another goroutine has turned a leaf. If two leaves were read
+// in different buckets, readInOneBucket starts over with the latest bucket. It calls reset before the first leaf of
+// each attempt.
+//
+// No two leaves are locked together. Nevertheless, a sum never mixes a bucket of one leaf with the next bucket of
+// another, unless all attempts fail. Retired leaves are left out.
 func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
@@ -108,9 +111,9 @@ func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statis
 	}
 }
 
-// PassQPS returns the passes per second in the second window at the reading now. PassQPS costs less than [View.Window];
-// it exists because callers need this number most often. Like all readings, it holds the locks of each leaf for a short
-// sum.
+// PassQPS returns the passes per second in the second window at the reading now. Callers need this number most often,
+// so it has its own method, which costs less than [View.Window]. Like all readings, it holds the locks of each leaf for
+// a short sum.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand
@@ -123,22 +126,21 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 	} else {
 		v.readInOneBucket(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
 	}
-	return float64(sum) // of a window of one second
+	return float64(sum) // the window is one second long
 }
 
-// Window returns the second window at the reading now: the open bucket and the buckets before it, together a second
-// long. It holds the locks of each leaf for a short sum.
+// Window returns the second window at the reading now: the open bucket and the buckets before it, which together are a
+// second long. It holds the locks of each leaf for a short sum.
 func (v *View) Window(now leap.Reading) Window {
 	return v.window(now, Window{Span: time.Second, Length: v.config.second.Length()})
 }
 
-// Minute returns the minute window at the reading now: the open second and the seconds before it, together
-// [Minute] long.
+// Minute returns the minute window at the reading now: the open second and the 59 seconds before it.
 func (v *View) Minute(now leap.Reading) Window {
 	return v.window(now, Window{Span: Minute, Length: time.Second})
 }
 
-// window fills an empty window at the reading now. A window that is longer than a second is a minute window.
+// window fills the window empty at the reading now. If its Span is longer than a second, it is a minute window.
 func (v *View) window(now leap.Reading, empty Window) (w Window) {
 	// MaxComplete needs the completions of each bucket, summed over all leaves. done[0] is the open bucket.
 	var scratch [64]int64
@@ -158,7 +160,7 @@ func (v *View) window(now leap.Reading, empty Window) (w Window) {
 	return w
 }
 
-// InFlight returns the number of calls in flight. It reads the leaves one after the other.
+// InFlight returns the number of calls in flight at the time of the call. It reads the leaves one after the other.
 func (v *View) InFlight() (sum int64) {
 	for _, s := range v.list() {
 		sum += s.inFlight()
@@ -166,8 +168,8 @@ func (v *View) InFlight() (sum int64) {
 	return sum
 }
 
-// Waiting returns the calls that wait for later buckets at the reading now, and their passes. To add the calls to
-// [View.InFlight], call Waiting first and InFlight second. A call that passes between the two is then counted twice. In
+// Waiting returns the number of calls that wait for later buckets at the reading now, and the sum of their passes. To
+// add these calls to [View.InFlight], call Waiting first. A call that passes between the two is then counted twice. In
 // the other order it would not be counted at all.
 func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
