@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// LastActive is exact for every second that can be read, also after the record of the active second was dropped. The
-// second after a burst has a record, too, because sliding windows reach into it, but counts as idle.
+// LastActive is exact for every second that can be read, even if the record of the active second was dropped. The
+// second after a burst has a record, because sliding windows that end in it contain the burst. It is not active.
 func TestLastActive(t *testing.T) {
 	const history = 2 * time.Minute
 	for seed := range uint64(20) {
@@ -63,7 +63,7 @@ func TestLastActive(t *testing.T) {
 	}
 }
 
-// Removed leaves count, too.
+// A removed leaf was active, too.
 func TestLastActiveOfARetiredLeaf(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(5*time.Second+900*ms, ms, false)

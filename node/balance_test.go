@@ -22,8 +22,8 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 	return New(config, 0)
 }
 
-// contend simulates calls in a stripe: the given number that find its lock taken, each after a number of others that do
-// not. It rebalances like they would.
+// contend simulates contention in a stripe. For each of the given number of meetings, one call finds the lock taken,
+// after the given number of other calls that do not. contend also rebalances like these calls.
 func contend(st *stripe, meetings, others int) {
 	for range meetings {
 		st.mu.Lock()
@@ -39,14 +39,14 @@ func (s *Statistic) picked() []*stripe { return s.extra.Load().list() }
 func TestContentionAddsStripes(t *testing.T) {
 	for name, test := range map[string]struct {
 		rounds, meetings, others int
-		apart                    time.Duration // between the rounds
+		apart                    time.Duration // time between the rounds
 		want                     int
 	}{
-		"one call in five, as of two processors":         {1, minContended, 4, 0, 2},
-		"one call in two hundred":                        {1, minContended, 200, 0, 2},
-		"one call in a thousand, without end":            {1, 1000 * minContended, 1000, 0, 0},
-		"some now, and some an hour later":               {100, minContended / 2, 0, time.Hour, 0},
-		"in each bucket fewer than it takes, but busily": {50, minContended - 1, 4, 500 * time.Millisecond, 0},
+		"one call in five, as of two processors":       {1, minContended, 4, 0, 2},
+		"one call in two hundred":                      {1, minContended, 200, 0, 2},
+		"one call in a thousand, without end":          {1, 1000 * minContended, 1000, 0, 0},
+		"half of the meetings now, half an hour later": {100, minContended / 2, 0, time.Hour, 0},
+		"one meeting too few in each bucket":           {50, minContended - 1, 4, 500 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var now time.Duration
@@ -101,7 +101,7 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	if got := len(s.picked()); got != 16 {
 		t.Errorf("%d stripes to pick from, want 16", got)
 	}
-	// Two goroutines may decide to grow at the same time.
+	// Two goroutines may decide to grow the set at the same time. Only one of them grows it.
 	s = newContended(t, &now)
 	s.grow(nil)
 	s.grow(nil)
@@ -110,7 +110,7 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	}
 }
 
-// Each bucket lowers the threshold for the next change of the stripes, until it is back to normal.
+// Each turn lowers the threshold for the next change of the stripes, until it is the normal one again.
 func TestBackoffEndsWithTheContention(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

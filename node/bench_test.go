@@ -19,7 +19,7 @@ func newReal(b *testing.B) (*leap.Timeline, *node.Statistic, *node.View) {
 	return line, s, v
 }
 
-// BenchmarkTwoClockReadings measures the least that timing a call can cost.
+// BenchmarkTwoClockReadings measures two clock readings, without which no call can be timed.
 func BenchmarkTwoClockReadings(b *testing.B) {
 	line, _, _ := newReal(b)
 	var sum time.Duration
@@ -30,7 +30,7 @@ func BenchmarkTwoClockReadings(b *testing.B) {
 	_ = sum
 }
 
-// BenchmarkCall measures a whole call, both clock readings included.
+// BenchmarkCall measures a whole call, including its two clock readings.
 func BenchmarkCall(b *testing.B) {
 	line, s, _ := newReal(b)
 	b.ReportAllocs()

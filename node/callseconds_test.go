@@ -13,8 +13,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// total returns the call-seconds of all calls, rounded to microseconds, because a float64 is not exact to the
-// nanosecond.
+// total returns the call-seconds of all calls at the reading now. They are rounded to microseconds, because a float64
+// is not exact to the nanosecond.
 func total(r *rig, now time.Duration) time.Duration {
 	return time.Duration(math.Round(r.Snapshot(now, nil).InFlightSeconds*1e6)) * time.Microsecond
 }
@@ -27,7 +27,7 @@ func spent(v *node.View, from, to int64) (sum time.Duration) {
 	return sum
 }
 
-// Little's law, to the nanosecond: over all seconds, call-seconds equal response times.
+// Little's law holds to the nanosecond: over all seconds, the call-seconds equal the response times.
 func TestSecondsAddUpToResponseTimes(t *testing.T) {
 	for _, buckets := range []int{1, 2, 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -67,7 +67,8 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 	}
 }
 
-// Skipped seconds have their calls in flight, whether they are read when they end, much later, or never.
+// Skipped seconds contain their calls in flight. It makes no difference whether a second is read when it ends, much
+// later, or never.
 func TestTrapSkippedSeconds(t *testing.T) {
 	for name, read := range map[string]bool{"read each second": true, "read at the end": false} {
 		r := newRig(t, node.Options{})
@@ -102,8 +103,8 @@ func TestTrapSkippedSeconds(t *testing.T) {
 	}
 }
 
-// If the bucket turns between the check of an entry and its addition, the call counts in the next bucket. Its
-// call-seconds begin at its stamp.
+// If the bucket turns while a call enters, after the check of the end mark and before the addition, the call counts in
+// the next bucket. Its call-seconds begin at its stamp.
 func TestTrapATurnWhileACallEnters(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -118,7 +119,7 @@ func TestTrapATurnWhileACallEnters(t *testing.T) {
 		begin := time.Duration(3*i) * time.Second
 		a, b, c := begin+999*ms+123, begin+time.Second, begin+2500*ms
 		r.Seal(begin)
-		r.at(b) // the clock is past the boundary, and the statistic has not turned
+		r.at(b) // the clock has passed the boundary, but the statistic has not turned
 		var wg sync.WaitGroup
 		var ready atomic.Int32
 		for w := range writers {
@@ -159,7 +160,7 @@ func TestTrapSlewedSeconds(t *testing.T) {
 		r := newRig(t, node.Options{})
 		long := r.Enter(0, 1)
 		r.wall = off
-		var h time.Duration // by the short calls
+		var h time.Duration // call-seconds of the short calls
 		for at := time.Duration(0); at < 20*time.Second; at += 2_900_017 {
 			r.call(at, 1700*time.Microsecond, false)
 			h += 1700 * time.Microsecond
@@ -170,7 +171,7 @@ func TestTrapSlewedSeconds(t *testing.T) {
 			if !ok {
 				t.Fatalf("second %d cannot be read", i)
 			}
-			// A call of 1.7 ms every 2.9 ms and the long call, in a second that is 1 % longer or shorter.
+			// In flight are the long call, and a call of 1.7 ms every 2.9 ms. The second is 1 % longer or shorter.
 			want := 1.5862 * (1 - 0.01*float64(off)/float64(700*ms))
 			if got := m.InFlightAvg(); i < 19 && (got < want-0.001 || got > want+0.001) {
 				t.Errorf("off %v: %v in flight in second %d", off, got, i)
@@ -189,7 +190,7 @@ func TestTrapSlewedSeconds(t *testing.T) {
 	}
 }
 
-// For these calls, the entry that Exit uses differs from the stamp in the call word. The rounding must be corrected.
+// The exit of such a call uses another entry than the stamp in the call word. It must still correct the rounding.
 func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	const odd = 12345 // not a multiple of a tick
 	for name, tc := range map[string]struct {
@@ -235,8 +236,8 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	}
 }
 
-// An exit that was stamped before its entry subtracts nothing from other calls. An exit that was stamped before the
-// open second subtracts the time that sealed seconds have too much.
+// An exit with a stamp before its entry subtracts nothing from other calls. If the stamp is before the open second, the
+// exit subtracts the time that sealed seconds counted in excess.
 func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls func(r *rig)
@@ -266,7 +267,7 @@ func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 }
 
 // The total of call-seconds grows while a call is in flight, never falls, and equals the sum over the seconds. After an
-// exit with an older stamp, the total pauses until it has caught up.
+// exit with a stamp before a snapshot, the total stays equal until the true value is higher.
 func TestCallSecondsNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	long := r.Enter(200*ms, 1)
@@ -314,8 +315,8 @@ func TestCallSecondsKeepRetiredLeaves(t *testing.T) {
 	}
 }
 
-// Little's law under stress: buckets turn and snapshots are taken as fast as possible during the calls, goroutines lose
-// their processor anywhere, and seconds are slewed. Not a nanosecond is lost.
+// Little's law holds to the nanosecond under stress: buckets turn and snapshots are taken as fast as possible during
+// the calls, goroutines lose their processor anywhere, and seconds are slewed.
 func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	const writers = 8
 	turns := int64(300)
@@ -388,10 +389,10 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		case 20:
 			stepped.Add(int64(time.Hour))
 		case 40:
-			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // slewed for 30 seconds
+			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // takes 30 seconds to slew
 		}
 		for range 7 {
-			clock.Add(int64(43*ms) + 1001) // all positions in a tick
+			clock.Add(int64(43*ms) + 1001) // readings at different positions within a tick
 			runtime.Gosched()
 			if next%8 == 0 {
 				read()

@@ -39,8 +39,8 @@ func TestEveryNumberHasAColumn(t *testing.T) {
 	}
 }
 
-// A column that packing, unpacking or adding leaves out would be 0 in every view. The code for these is handwritten,
-// because it runs for each second of each leaf.
+// If packing, unpacking or adding left out a column, the column would be 0 in every view. Each of the three is
+// handwritten code, because it runs for each second of each leaf.
 func TestEveryColumnIsKept(t *testing.T) {
 	now := time.Duration(0)
 	line := leap.NewTimeline(leap.Clock{
@@ -77,10 +77,10 @@ func TestEveryColumnIsKept(t *testing.T) {
 		}
 		for _, c := range Columns() {
 			sum := n * *c.At(&want)
-			if c.None != nil { // an extreme
+			if c.None != nil { // a minimum or maximum of response times
 				sum = *c.At(&want)
 			}
-			if c.Name == "in_flight_max" && n > 1 { // only the calls in flight at the end of the second are certain
+			if c.Name == "in_flight_max" && n > 1 { // of the maximum, the calls in flight at the end are certain
 				sum = n * want.InFlight
 			}
 			if got := *c.At(&one); got != sum {
@@ -91,7 +91,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 	check(1)
 	check(2)
 	for _, s := range leaves {
-		s.store(secondStart(first+5), rec, []int64{0, want.Pass}) // moves the first record into the history
+		s.store(secondStart(first+5), rec, []int64{0, want.Pass}) // the first record is no longer the newest one
 	}
 	check(1)
 	check(2)
@@ -99,7 +99,8 @@ func TestEveryColumnIsKept(t *testing.T) {
 	for _, c := range Columns() {
 		var m MetricNode
 		*c.At(&m) = 1
-		if m.Idle() != (c.Name == "pass_peak") { // the peak also depends on the second before
+		// A second with a peak alone is idle, because the passes of the peak were in the second before.
+		if m.Idle() != (c.Name == "pass_peak") {
 			t.Errorf("a second with %s is idle: %t", c.Name, m.Idle())
 		}
 		counted := !m.Counts.Idle()

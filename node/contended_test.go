@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// callFor runs goroutines that make calls for the given time, distributed over the statistics. It returns the elapsed
-// time divided by the number of calls.
+// callFor runs goroutines for the given time. They make calls of the statistics, which it distributes over them. It
+// returns the elapsed time divided by the number of calls.
 func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*node.Statistic) float64 {
 	var wg sync.WaitGroup
 	calls := make([]int64, goroutines)
@@ -38,9 +38,9 @@ func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*
 	return float64(took.Nanoseconds()) / float64(sum)
 }
 
-// BenchmarkFresh measures whole calls of two goroutines to one statistic. Each round uses a new statistic, because the
-// first contention determines its stripes for the rest of its life. For comparison, the same calls are measured with a
-// statistic for each goroutine: a change of the available processors affects both.
+// BenchmarkFresh measures whole calls of two goroutines to one statistic. Each round uses a new statistic, because its
+// first contention determines its stripes for the rest of its life. The same calls to two statistics, one for each
+// goroutine, are measured for comparison, because a change of the available processors affects both results.
 func BenchmarkFresh(b *testing.B) {
 	const fresh, each = 24, 50 * time.Millisecond
 	var shared, times []float64
@@ -73,8 +73,8 @@ func BenchmarkFresh(b *testing.B) {
 	b.ReportMetric(100*float64(one)/float64(len(shared)), "%-one-stripe")
 }
 
-// BenchmarkHot measures calls of one goroutine per processor, also for more processors than this machine has, and the
-// memory of the statistic.
+// BenchmarkHot measures calls to one statistic by one goroutine per processor, also for more processors than this
+// machine has. It also reports the memory of the statistic.
 func BenchmarkHot(b *testing.B) {
 	for _, processors := range []int{2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {
@@ -118,8 +118,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkTurn measures the turn of a bucket, every second of which also ends a second: the time for which writers
-// wait.
+// BenchmarkTurn measures the turn of a bucket: the time for which writers wait. Every second turn also seals a second.
 func BenchmarkTurn(b *testing.B) {
 	for _, processors := range []int{1, 2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Counters equal the calls in flight of their statistics at all times, waiting calls included: for calls of all kinds,
-// from before and after SetCounters.
+// At all times, a counter equals the calls of its statistics that are in flight or waiting. The calls are of all kinds,
+// and entered before or after SetCounters.
 func TestCountersAgainstOracle(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 5))
@@ -95,7 +95,7 @@ func TestCountersAgainstOracle(t *testing.T) {
 	}
 }
 
-// Counters are set and removed while calls enter without a lock: each call is counted exactly once.
+// While calls enter without a lock, counters are set and removed. Each call is counted exactly once.
 func TestCountersUnderConcurrentCalls(t *testing.T) {
 	line := leap.NewTimeline(leap.Clock{})
 	config, err := node.NewConfig(line, node.Options{})

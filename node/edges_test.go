@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A clone reports no fewer call-seconds than its original has reported.
+// A clone of a view never reports fewer call-seconds than the original has reported.
 func TestCallSecondsOfACloneNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 1)
@@ -19,18 +19,19 @@ func TestCallSecondsOfACloneNeverFall(t *testing.T) {
 	}
 }
 
-// A snapshot at an older reading reports call-seconds up to the end of the bucket that is open, and no later.
+// A snapshot at a reading before the current one does not turn the bucket. It reports call-seconds up to the end of the
+// open bucket, and not up to the current reading.
 func TestCallSecondsEndWithTheOpenBucket(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Enter(0, 1)
-	r.at(900 * ms) // the clock is past the bucket, and nothing has turned it
+	r.at(900 * ms) // the clock has passed the end of the bucket, but the statistic has not turned
 	if got := r.view.Snapshot(leap.Reading(100*ms), nil).InFlightSeconds; got != 0.5 {
 		t.Errorf("%v call-seconds, want 0.5", got)
 	}
 }
 
-// The summed age of the calls in flight leaves out calls that have ended, also one that entered with a later stamp than
-// its bucket.
+// The sum of the ages contains only calls in flight. A call that has ended is not in it, even if its entry had a stamp
+// after its bucket.
 func TestAgeAfterACallWithALaterStamp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Enter(0, 1)
@@ -41,7 +42,7 @@ func TestAgeAfterACallWithALaterStamp(t *testing.T) {
 	}
 }
 
-// A quota that is filled from a view has the borrowed passes, too.
+// Fill copies borrowed passes, too.
 func TestFilledQuotaHasBorrowedPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	base := time.Duration(r.zero) * time.Second
@@ -56,7 +57,7 @@ func TestFilledQuotaHasBorrowedPasses(t *testing.T) {
 	}
 }
 
-// Borrowed passes wait until their bucket begins, also if nothing is recorded then.
+// Borrowed passes wait until their bucket begins, even if nothing is recorded at that time.
 func TestWaitingEndsWithTheBucket(t *testing.T) {
 	for at, want := range map[time.Duration][2]int64{499 * ms: {1, 3}, 500 * ms: {0, 0}} {
 		r := newRig(t, node.Options{})
@@ -69,7 +70,8 @@ func TestWaitingEndsWithTheBucket(t *testing.T) {
 	}
 }
 
-// A leaf that began later than the histograms are kept for had no calls before: histograms of the whole range exist.
+// A leaf that began less than a minute ago had no calls before. Histogram therefore reports that it has all histograms,
+// although the range begins before the time for which histograms are kept.
 func TestHistogramsBeforeALeafBegan(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)

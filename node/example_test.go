@@ -8,9 +8,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A statistic of one resource, read through a view. Services use package collector instead.
+// The statistic of one resource is read through a view. Services use package collector instead.
 func Example() {
-	// The clock of the example; time.Since and time.Now are the real one.
+	// The example uses a clock of its own. A service sets Mono and Wall to time.Since and time.Now, or to nothing.
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var passed time.Duration
 	line := leap.NewTimeline(leap.Clock{

@@ -9,10 +9,10 @@ import (
 // Stripes returns the number of stripes, the first one included.
 func (s *Statistic) Stripes() int { return 1 + len(s.extra.Load().list()) }
 
-// Grow adds stripes like contention does.
+// Grow adds stripes, like contention does.
 func (s *Statistic) Grow() { s.grow(s.extra.Load()) }
 
-// ReadsUnderMu reports whether readInOneBucket holds mu, which lookups of sealed seconds need.
+// ReadsUnderMu reports whether readInOneBucket holds mu. Lookups of sealed seconds need this lock.
 func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 	v.readInOneBucket(now, func() { under = true }, func(s *Statistic) {
 		if s.mu.TryLock() {
@@ -23,8 +23,8 @@ func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 	return under
 }
 
-// Bucket returns the counts of one bucket of the second window at the reading now: the open one for back = 0, the one
-// before it for 1.
+// Bucket returns the counts of one bucket of the second window at the reading now. The bucket is the open one if back
+// is 0, and the one before it if back is 1.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	v.readInOneBucket(now, func() { c = Counts{} }, func(s *Statistic) {
 		var b Counts
@@ -38,7 +38,7 @@ func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	return c
 }
 
-// Sum returns the counts of the seconds [from, to), and whether all their histograms exist.
+// Sum returns the counts of the seconds [from, to), and reports whether all their histograms are kept.
 func (v *View) Sum(from, to int64) (sum Counts, whole bool) {
 	var h Histogram
 	whole = v.Histogram(from, to, &h)

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Seconds older than the minute stay readable and unchanged for the length of the history, and no longer.
+// A second older than a minute stays readable and unchanged for the length of the history, and no longer.
 func TestHistory(t *testing.T) {
 	r := newRig(t, node.Options{History: 5 * time.Minute})
 	want := map[int64]node.MetricNode{}
@@ -20,7 +20,7 @@ func TestHistory(t *testing.T) {
 			r.call(at, time.Duration(i)*ms/10, i%7 == 0)
 		}
 		if i == 100 {
-			r.pass(at, 3) // in flight from here on
+			r.pass(at, 3) // these calls stay in flight
 		}
 		r.Seal(at + time.Second)
 		want[i] = r.second(t, i)
@@ -66,7 +66,7 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 	}
 }
 
-// A busy second takes at most 28 bytes in the history.
+// The record and the histogram of a busy second take at most 28 bytes in the history.
 func TestHistoryIsSmall(t *testing.T) {
 	const leaves, seconds = 50, 600
 	heap := func(history time.Duration) int64 {
@@ -94,7 +94,7 @@ func TestHistoryIsSmall(t *testing.T) {
 	}
 }
 
-// The time for which histograms are kept affects no other reading, and histograms exist for exactly this time.
+// [node.Options].Histograms affects histograms only. They can be read for exactly this time.
 func TestHistogramsAreKeptForTheConfiguredTime(t *testing.T) {
 	const kept = 150
 	random := rand.New(rand.NewPCG(3, 1))
@@ -143,7 +143,7 @@ func TestHistogramsAreKeptForTheConfiguredTime(t *testing.T) {
 	}
 }
 
-// A delayed reader gets all histograms of a resource that has become idle, until they are dropped.
+// A delayed reader of an idle resource gets all its histograms until they are dropped.
 func TestHistogramsOfAnIdleResource(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 100 {
@@ -161,7 +161,7 @@ func TestHistogramsOfAnIdleResource(t *testing.T) {
 	}
 }
 
-// Histograms without a common cell can be added.
+// Histograms can be added even if they have no common cell.
 func TestHistogramsOfShortAndLongCallsAddUp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(0, ms, false)

@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Readers that hold only stripe locks must unlock exactly the stripes that they locked. The statistic may grow as soon
-// as the first stripe is unlocked.
+// A reader that holds only stripe locks must unlock exactly the stripes that it locked. As soon as it unlocks the first
+// stripe, the statistic may get more stripes.
 func TestTrapReadersDuringGrowth(t *testing.T) {
 	end := time.Now().Add(time.Second)
 	for time.Now().Before(end) {

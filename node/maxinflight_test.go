@@ -34,7 +34,7 @@ func maxInFlight(t *testing.T, v *node.View, index int64) int64 {
 	return m.InFlightMax
 }
 
-// The maximum in flight over several leaves is the best lower bound.
+// InFlightMax of several leaves is the highest lower bound that follows from their records.
 func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v, leaves := several(r, 3)
@@ -42,13 +42,13 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 		c := leaves[leaf].Enter(r.at(from), 1)
 		c.Exit(r.at(to), false, 0)
 	}
-	call(0, 0, 300*ms) // one at a time
+	call(0, 0, 300*ms) // second 0: one call at a time
 	call(1, 300*ms, 600*ms)
 	call(2, 600*ms, 900*ms)
-	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1) // two for nearly all of the second
+	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1) // second 1: two, nearly always
 	c0.Exit(r.at(1980*ms), false, 0)
 	c1.Exit(r.at(1990*ms), false, 0)
-	d0, d1 := leaves[0].Enter(r.at(2900*ms), 1), leaves[2].Enter(r.at(2910*ms), 1) // two at its end
+	d0, d1 := leaves[0].Enter(r.at(2900*ms), 1), leaves[2].Enter(r.at(2910*ms), 1) // second 2: two calls at its end
 	d0.Exit(r.at(3010*ms), false, 0)
 	d1.Exit(r.at(3020*ms), false, 0)
 	r.open(5 * time.Second)
@@ -59,12 +59,12 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	}
 }
 
-// Late entries, longer slewed seconds and rounding raise the average of one call at a time above 1. They must not raise
-// the maximum.
+// One call at a time is in flight. A late entry, a second that slewing has lengthened, or rounding raises the average
+// in flight above 1. None of them may raise the maximum.
 func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {
-			c := s.Enter(leap.Reading(3200*ms), 1) // at 4 s
+			c := s.Enter(leap.Reading(3200*ms), 1) // recorded at 4 s
 			c.Exit(r.at(4900*ms), false, 0)
 		},
 		"later than its exit": func(r *rig, s *node.Statistic) {
@@ -89,7 +89,7 @@ func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	}
 	r := newRig(t, node.Options{})
 	v, leaves := several(r, 2)
-	leaves[0].Enter(r.at(1), 1) // rounded
+	leaves[0].Enter(r.at(1), 1) // its stamp is rounded up to a tick
 	r.wall = -700 * ms
 	for i := int64(1); i < 20; i++ {
 		if i == 10 {
@@ -102,7 +102,7 @@ func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	}
 }
 
-// The sum of the maxima of several stripes exceeds the true maximum, and must not be reported.
+// The sum of the maxima of several stripes may exceed the true maximum. InFlightMax must not.
 func TestMaxInFlightOfStripesDoesNotAddUp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()
@@ -136,7 +136,7 @@ func TestMaxInFlightOfStripesDoesNotAddUp(t *testing.T) {
 	wg.Wait()
 }
 
-// With counters, which limits on concurrency set, all calls enter by one stripe, and the maximum is exact.
+// Limits on concurrency set counters. With counters, all calls enter by one stripe, and InFlightMax is exact.
 func TestMaxInFlightIsExactWithCounters(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()

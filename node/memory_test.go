@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// traffic makes calls at random times for n seconds, with response times spread log-normally around median.
+// traffic makes calls at random times for n seconds. Their response times are log-normally distributed around median.
 func (r *rig) traffic(perSecond float64, median time.Duration, n int) {
 	type event struct {
 		at    time.Duration
@@ -36,12 +36,12 @@ func (r *rig) traffic(perSecond float64, median time.Duration, n int) {
 	}
 }
 
-// A statistic with a full history of busy seconds takes at most what it reserves, and its records are packed tightly.
+// A statistic with a full history of busy seconds takes at most the bytes of Reservation. Its records are small.
 func TestMemoryOfABusyStatistic(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond float64
 		median    time.Duration
-		most      int64 // bytes of records: a size class of the allocator
+		most      int64 // largest number of bytes of records, a size class of the allocator
 	}{
 		{1, 20 * ms, 4864},
 		{5, 3 * ms, 8192},
@@ -60,7 +60,7 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 			t.Errorf("%v calls a second of %v: %+v, %d in total of %d reserved; at most %d in records",
 				tc.perSecond, tc.median, m, m.Sum(), r.config.Reservation(), tc.most)
 		}
-		// A retired statistic keeps its totals, but no records older than the history.
+		// A retired statistic keeps its totals. It drops the records that are older than the history.
 		pass := r.view.Snapshot(r.at(10*time.Hour), nil).Total.Pass
 		if !r.Retire(10*time.Hour, r.zero+3600) {
 			t.Fatal("not retired")

@@ -13,18 +13,18 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// event is one event in the oracle's list.
+// event is one event in the list of the oracle.
 type event struct {
 	at      time.Duration // line time of the event, not before the previous event
 	pass    int64
 	block   int64
 	done    int64
-	code    node.Code // of those
+	code    node.Code // code of the done calls
 	failed  int64
-	borrow  int64 // part of pass
+	borrow  int64 // borrowed passes, a part of pass
 	rt      time.Duration
 	balance int64         // change of the calls in flight
-	when    time.Duration // reading of the change: the stamp of an entry, the clock at an exit
+	when    time.Duration // reading of the change: the stamp of an entry, or the clock at an exit
 }
 
 // oracle keeps every event and computes each result from all of them.
@@ -73,7 +73,7 @@ func (o *oracle) quantile(q float64, from, to time.Duration) time.Duration {
 	return rts[max(int(math.Ceil(q*float64(len(rts)))), 1)-1]
 }
 
-// flying returns the calls in flight at the end of [start, end), and the maximum within it.
+// flying returns the calls in flight at the end of [start, end), and the maximum in flight within it.
 func (o *oracle) flying(start, end time.Duration) (flying, most int64) {
 	for _, e := range o.events {
 		if e.at >= end {
@@ -90,14 +90,15 @@ func (o *oracle) flying(start, end time.Duration) (flying, most int64) {
 	return flying, max(most, flying)
 }
 
-// oracles holds the oracles of several statistics that are read as one.
+// oracles holds the oracles of several statistics that one view reads.
 type oracles struct {
 	list    []*oracle
-	buckets int64 // in a second
+	buckets int64 // number of buckets in a second
 	slewed  bool  // seconds may be slewed
 }
 
-// most returns the maximum in flight in [start, end), if each call was in flight from its stamp until it had left.
+// most returns the maximum in flight in [start, end). It counts a call as in flight from its stamp until its exit was
+// recorded.
 func (o *oracles) most(start, end time.Duration) (most int64) {
 	var all []event
 	var flying int64
@@ -137,7 +138,7 @@ func (o *oracles) quantile(q float64, from, to time.Duration) time.Duration {
 	return all.quantile(q, from, to)
 }
 
-// answered returns the completions by code.
+// answered returns the number of completions by code.
 func (o *oracles) answered() map[node.Code]int64 {
 	all := map[node.Code]int64{0: 0}
 	for _, x := range o.list {
@@ -161,10 +162,10 @@ func (o *oracles) second(i int64) node.MetricNode {
 		flying, most := x.flying(start, end)
 		m.InFlight += flying
 		m.InFlightMax = max(m.InFlightMax, most)
-		m.InFlightTime += max(x.within[i], 0) // a negative remainder is in no second: the statistic was retired
+		m.InFlightTime += max(x.within[i], 0) // only the last second of a retired statistic can be negative
 		late += x.late[i]
 	}
-	// The lower bound for several leaves: exact without slewing.
+	// The lower bound for several leaves. Without slewing it equals the bound of the implementation.
 	m.InFlightMax = max(m.InFlightMax, before, m.InFlight)
 	average := (m.InFlightTime - late - time.Duration(before)*4096).Seconds()
 	if !o.slewed {
@@ -177,17 +178,17 @@ func (o *oracles) second(i int64) node.MetricNode {
 	return m
 }
 
-// position follows the open bucket of a statistic by the timeline. It is the only part of the oracle that uses the
-// implementation.
+// position follows the open bucket of a statistic. It uses the timeline, and is the only part of the oracle that uses
+// the implementation.
 type position struct {
 	r      *rig
 	length time.Duration
 	open   time.Duration // start of the open bucket, in line time since second zero
-	begin  time.Duration // reading of start
-	end    time.Duration // reading of the end
+	begin  time.Duration // reading at the start of the bucket
+	end    time.Duration // reading at the end of the bucket
 }
 
-// counted returns the line time of an event with the stamp at.
+// counted returns the line time at which an event with the stamp at counts.
 func (p *position) counted(at time.Duration) time.Duration {
 	if at >= p.end {
 		now := leap.Reading(at)
@@ -228,7 +229,8 @@ type loan struct {
 	stay            *stay
 }
 
-// counted returns the line time of an event. Loans whose buckets have begun become calls before it.
+// counted returns the line time at which an event counts. Before the event, loans whose buckets have begun become
+// calls.
 func (s *subject) counted(at time.Duration) time.Duration {
 	end, from := s.end, s.open+s.length
 	when := s.position.counted(at)
@@ -236,7 +238,7 @@ func (s *subject) counted(at time.Duration) time.Duration {
 		return when
 	}
 	slices.SortStableFunc(s.loans, func(a, b *loan) int { return cmp.Compare(a.bucket, b.bucket) })
-	var there bool // in the open bucket
+	var there bool // whether pass has reached the open bucket
 	goTo := func(begin, to time.Duration) {
 		if from != to+s.length {
 			s.pass(end, from, begin, to)
@@ -268,9 +270,9 @@ func (s *subject) counted(at time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
-// schedule applies the same random events to statistics and oracles: bursts, gaps, late stamps, batches, overlapping
-// calls, borrowed passes, steps of the wall clock, new and retired statistics, and readings of all values. The test and
-// the fuzz target share it.
+// schedule applies the same random events to statistics and oracles, and compares all readings. The events are bursts,
+// gaps, late stamps, batches, overlapping calls, borrowed passes, steps of the wall clock, and new and retired
+// statistics. The test and the fuzz target share it.
 func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) {
 	kept := time.Minute
 	if leaves%2 == 0 {
@@ -282,7 +284,7 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 	newSubject := func(s *node.Statistic) *subject {
 		x := &subject{Statistic: s, position: position{r: r, length: length}}
 		o.list = append(o.list, &x.oracle)
-		x.position.counted(r.now) // starts in the bucket of now
+		x.position.counted(r.now) // the oracle starts in the bucket of now, too
 		x.spells = newSpells(int64(x.open / time.Second))
 		return x
 	}
@@ -303,7 +305,7 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 		case 0:
 			r.now += time.Duration(random.Int64N(int64(3 * time.Second)))
 		case 1:
-			r.now = r.now/length*length + length - time.Duration(random.IntN(2)) // to a boundary, or 1 ns before it
+			r.now = r.now/length*length + length - time.Duration(random.IntN(2)) // to a boundary, or 1 ns before
 		case 2:
 			if random.IntN(10) == 0 {
 				r.now += time.Duration(random.Int64N(int64(150 * time.Second)))
@@ -345,7 +347,7 @@ func live(subjects []*subject) (n int) {
 func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w *witness) {
 	at := r.now
 	if random.IntN(5) == 0 {
-		at = max(at-time.Duration(random.Int64N(int64(time.Second))), 0) // a stamp read some time ago
+		at = max(at-time.Duration(random.Int64N(int64(time.Second))), 0) // a stamp that was read up to a second ago
 	}
 	now := leap.Reading(at)
 	n := int64(1)
@@ -393,7 +395,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		}
 		b := s.Hold(now)
 		if b.At() != time.Duration(r.zero)*time.Second+s.open {
-			panic("a call that is over passes in another bucket than the open one")
+			panic("Hold returned another bucket than the open one")
 		}
 		b.Record(rt, n, e.failed > 0, code)
 		s.record(e)
@@ -405,7 +407,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		bucket := s.open + time.Duration(random.IntN(4))*s.length
 		l, ok := s.Occupy(now, time.Duration(r.zero)*time.Second+bucket, n)
 		if ok != (bucket > s.open) {
-			panic("a loan from a bucket that has begun, or none from one to come")
+			panic("Occupy lends from a bucket that has begun, or not from a later one")
 		}
 		if ok {
 			s.loans = append(s.loans, &loan{Loan: l, bucket: bucket, entered: at, n: n})
@@ -416,7 +418,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		s.counted(at)
 		if random.IntN(2) == 0 {
 			if l.Cancel(now) == l.passed {
-				panic("passes were borrowed back that has passed, or not though it has not")
+				panic("Cancel succeeds after the bucket has begun, or fails before")
 			}
 			if !l.passed {
 				s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
@@ -425,7 +427,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		}
 		c, ok := l.Call(now, leap.Reading(l.entered))
 		if ok != l.passed {
-			panic("a loan has passed that has not, or has not that has")
+			panic("Call fails after the bucket has begun, or succeeds before")
 		}
 		if ok {
 			s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
@@ -448,13 +450,13 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	}
 }
 
-// witness keeps earlier results.
+// witness keeps earlier results for comparison with later ones.
 type witness struct {
 	records   map[int64]node.MetricNode
 	forgotten int64 // seconds before this one are no longer readable
 	h         node.Histogram
 	codes     node.Codes
-	reported  time.Duration // call-seconds
+	reported  time.Duration // highest call-seconds so far
 }
 
 // check compares all readings with the oracles.
@@ -473,7 +475,7 @@ func check(
 		}
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
-			s.Seal(now) // the view would first turn to the start of the second, where loans may become calls
+			s.Seal(now) // otherwise the view first turns to the start of the second, where loans may become calls
 		}
 		open = max(open, s.open)
 		inFlight += int64(len(s.calls))
@@ -610,13 +612,13 @@ func check(
 	var age time.Duration
 	known := true
 	for _, x := range subjects {
-		known = known && (!steps || x.lent == 0) // borrowed calls are off by the slewed time
+		known = known && (!steps || x.lent == 0) // ages of calls with loans are off by the slewed time
 		for _, c := range x.calls {
 			age += r.now - c.entered
 		}
 		for _, l := range x.loans {
 			if l.passed {
-				age += r.now - l.bucket // from the bucket, until Loan.Call sets the entry
+				age += r.now - l.bucket // until Loan.Call sets the entry, the age counts from the bucket
 			}
 		}
 	}
@@ -637,7 +639,7 @@ func check(
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
 	last, _ := read.Second(r.zero + present - 1)
 	peak := s.Peak
-	if random.IntN(4) == 0 { // the computation is slow
+	if random.IntN(4) == 0 { // not always, because the computation is slow
 		peak = 0
 		for i := present - 60; i < present; i++ {
 			peak = max(peak, o.second(i).PassPeak)
@@ -648,8 +650,8 @@ func check(
 	}
 }
 
-// checkDistributions compares the histograms of single seconds in [from, to), and the histogram of all time before
-// from. All of them must be readable.
+// checkDistributions compares the histograms of the single seconds in [from, to), and the histogram of all time before
+// from, with the oracles. All of these histograms must be kept.
 func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *oracles) {
 	t.Helper()
 	hs := make([]node.Histogram, to-from)
@@ -684,7 +686,7 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	}
 }
 
-// checkQuantile checks that an estimate lies in the bucket of the true value, and is exact at both ends.
+// checkQuantile checks that an estimate lies in the bucket of the true value, and that the quantiles 0 and 1 are exact.
 func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duration) {
 	t.Helper()
 	got := h.Quantile(q)
@@ -699,7 +701,7 @@ func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duratio
 func TestAgainstOracle(t *testing.T) {
 	seeds := uint64(6) // FuzzAgainstOracle tries more
 	if testing.Short() {
-		seeds = 3 // for the race detector: this test has a single goroutine
+		seeds = 3 // fewer in short mode: this test has a single goroutine
 	}
 	for seed := range seeds {
 		for _, buckets := range []int{1, 2, 10} {
@@ -712,17 +714,17 @@ func TestAgainstOracle(t *testing.T) {
 
 func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint8(1), uint8(1), false)
-	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second with slewed first buckets
+	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second whose first buckets are slewed
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
-	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call resumed in the last nanosecond of a bucket
-	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second older than the history and than a leaf
+	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call is resumed in the last nanosecond of a bucket
+	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second is older than the history and than a leaf
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
 		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)
 	})
 }
 
-// checkCells checks that the buckets add up to the count of a histogram, also if it is used again.
+// checkCells checks that the buckets of a histogram add up to its count, even if the histogram was used before.
 func checkCells(t *testing.T, h *node.Histogram) {
 	t.Helper()
 	sum, last := h.Zero(), int64(0)

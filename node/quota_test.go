@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The oracle keeps every bucket. A quota must admit exactly the calls that fit into every window with the bucket, lend
-// from the first bucket with enough passes, and never let a window exceed the count.
+// The oracle keeps every bucket. A quota must admit a call exactly if it fits into every window that contains the
+// bucket. It must lend from the first bucket with enough passes. No window may exceed the count.
 func TestQuotaAgainstOracle(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 9))
@@ -24,7 +24,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 		if strict {
 			width++
 		}
-		passes := map[int]int64{} // by bucket, with borrowed passes
+		passes := map[int]int64{} // passes of each bucket, including borrowed ones
 		window := func(last int) (n int64) {
 			for b := last - width + 1; b <= last; b++ {
 				n += passes[b]
@@ -78,7 +78,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 					passes[b]--
 				}
 			case 4:
-				if random.IntN(20) == 0 { // passes without a question
+				if random.IntN(20) == 0 { // passes that CanPass was not asked for
 					q.Pass(at(now), n)
 					passes[now] += n
 					forced = true
@@ -109,7 +109,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 	}
 }
 
-// Huge batches do not wrap around.
+// The passes of huge batches stop at the largest number.
 func TestQuotaDoesNotOverflow(t *testing.T) {
 	r := newRig(t, node.Options{})
 	q := node.NewQuota(r.config, math.MaxInt64, false)
@@ -124,7 +124,7 @@ func TestQuotaDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// Quotas that share passes, and a quota to which the passes of another one were added.
+// The test has quotas that share passes, and a quota to which the passes of another one were added.
 func TestQuotasShareTheirPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const length = 500 * ms

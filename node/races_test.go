@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// enterAround is Statistic.Enter for one call, with event between its check of the end mark and its addition: where an
-// unlucky goroutine loses its processor. It reports false if the call was taken back.
+// enterAround does the same as Statistic.Enter for one call, but calls event between the check of the end mark and the
+// addition, where a goroutine may lose its processor. It returns false if the call was taken back.
 func enterAround(t *testing.T, s *Statistic, now leap.Reading, event func()) bool {
 	t.Helper()
 	st := s.pick()
@@ -24,7 +24,7 @@ func enterAround(t *testing.T, s *Statistic, now leap.Reading, event func()) boo
 	return st.end.Load() == mark || !s.reconcileEnter(st, now)
 }
 
-// A call that enters while counters are set is in the counters: it sees that the end mark has changed.
+// If counters are set while a call enters, the call sees that the end mark has changed, and is in the counters.
 func TestCallThatSetCountersOvertakesIsCounted(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -37,7 +37,7 @@ func TestCallThatSetCountersOvertakesIsCounted(t *testing.T) {
 	}
 }
 
-// A call that enters while its statistic is retired leaves no trace.
+// If a statistic is retired while a call enters, the call leaves no trace.
 func TestCallThatRetirementOvertakesIsTakenBack(t *testing.T) {
 	now := 10 * time.Second
 	s := newContended(t, &now)
@@ -52,9 +52,9 @@ func TestCallThatRetirementOvertakesIsTakenBack(t *testing.T) {
 	}
 }
 
-// Enter and Retire at the same time: either the call enters and Retire fails, or the call is refused. Retire has to
-// check for calls again after it has changed the end marks, because a call may enter between its first check and the
-// change.
+// Enter and Retire run at the same time. Either the call enters and Retire fails, or Retire succeeds and the call is
+// refused. A call may enter between Retire's first check for calls and its change of the end marks, so Retire has to
+// check again after the change.
 func TestRetireRacesWithEnter(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("needs two processors")
@@ -67,8 +67,8 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	config := newContended(t, &now).first.config
 	var s *Statistic
 	var call Call
-	var lead int                 // delay of Enter, or of Retire if negative; adjusted until both win equally often
-	var round, done atomic.Int64 // last rounds: begun, and finished by the other goroutine
+	var lead int                 // delay of Enter, or of Retire if negative; adjusted so that both win equally often
+	var round, done atomic.Int64 // last round that began, and last round in which Enter has returned
 	wait := func(counter *atomic.Int64, until int64) {
 		for spins := 0; counter.Load() < until; spins++ {
 			if spins > 10_000 { // the other goroutine needs this processor
@@ -94,7 +94,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	for i := int64(1); i <= rounds; i++ {
 		s = New(config, leap.Reading(now))
 		for range 3 {
-			s.grow(s.extra.Load()) // with more stripes Retire takes longer
+			s.grow(s.extra.Load()) // more stripes make Retire take longer
 		}
 		now += time.Second
 		s.Seal(leap.Reading(now))
@@ -117,7 +117,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	t.Logf("retired %d, entered %d", retired, entered)
 }
 
-// A stripe that is added in the middle of a bucket admits calls of this bucket without its lock.
+// A stripe that is added in the middle of a bucket lets calls of this bucket enter without its lock.
 func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -132,7 +132,7 @@ func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 	}
 }
 
-// A view reads all of its leaves in the same bucket. If one of them turns in between, the reading starts again.
+// A view reads all of its leaves in the same bucket. If a leaf turns during the reading, the reading starts again.
 func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 	var now time.Duration
 	a := newContended(t, &now)
@@ -145,7 +145,7 @@ func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 		again := 0
 		v.readInOneBucket(leap.Reading(now), func() { buckets, again = nil, again+1 }, func(s *Statistic) {
 			buckets = append(buckets, s.start)
-			if s == a && again <= turns { // another reader moves the next leaf on
+			if s == a && again <= turns { // another reader turns the next leaf
 				now += 500 * time.Millisecond
 				b.Seal(leap.Reading(now))
 			}
@@ -157,8 +157,8 @@ func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 	}
 }
 
-// The peak that is kept for the next reading is the latest of equal ones. With the first one, a steady rate would need
-// a search through the minute for every reading.
+// Of several equal peaks, the cache keeps the latest one. With the first one, a statistic with a steady rate would
+// search the minute at every reading.
 func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -181,14 +181,14 @@ func removeHeld(v *View, s *Statistic, since int64, n int, event func()) {
 		wg.Go(func() { v.Remove(since) })
 	}
 	for range 100 {
-		runtime.Gosched() // most of the time, all goroutines get to the lock
+		runtime.Gosched() // so that all goroutines usually reach the lock
 	}
 	event()
 	s.mu.Unlock()
 	wg.Wait()
 }
 
-// A leaf that is added during Remove stays in the view, and concurrent calls of Remove count a removed leaf once.
+// A leaf that is added during Remove stays in the view. Concurrent calls of Remove count a removed leaf once.
 func TestRemoveRacesWithAddAndRemove(t *testing.T) {
 	var now time.Duration
 	config := newContended(t, &now).first.config

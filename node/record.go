@@ -14,7 +14,7 @@ type record struct {
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
 	maxInFlight               int64         // maximum in flight; with several stripes a lower bound, see minConcurrency
 	inFlightTime              time.Duration // call-seconds
-	lateEntry                 time.Duration // upper bound of the time in inFlightTime that late entries and slewing added
+	lateEntry                 time.Duration // upper bound of the part that late entries and slewing added
 }
 
 // append appends the packed slides and the packed record to b. It leaves out the last slide, which equals Pass:

@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// busy returns a statistic with 100 calls in each of the given seconds, with response times around 20 ms, and the time
-// that sealing them took.
+// busy returns a statistic with 100 calls in each of the given seconds, and the time that sealing them took. Response
+// times are around 20 ms.
 func busy(tb testing.TB, seconds int) (r *rig, sealing time.Duration) {
 	r = newRig(tb, node.Options{})
 	random := rand.New(rand.NewPCG(3, 4))

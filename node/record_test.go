@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// roundTrip packs and unpacks a record and a histogram, and compares the results.
+// roundTrip packs and unpacks a record and a histogram, and compares the results with the originals.
 func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uint16]) {
 	t.Helper()
 	s := &Statistic{history: &history{}}
@@ -22,7 +22,7 @@ func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uin
 		cells = s.packCells(nil, &rec)
 	}
 	for _, behind := range []int{spare, spare + 5} {
-		// Bytes after a record do not matter.
+		// The bytes after a record must not matter.
 		among := func(b []byte) []byte {
 			return append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
 		}
@@ -39,7 +39,7 @@ func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uin
 	}
 }
 
-// FuzzRecords packs seconds with arbitrary response times, batches and numbers.
+// FuzzRecords packs and unpacks seconds with arbitrary response times, batches and numbers.
 func FuzzRecords(f *testing.F) {
 	l, err := newLayout(DefaultBounds())
 	if err != nil {
@@ -99,7 +99,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// Every single number survives a round trip, with any Rice parameter.
+// Every number is read as it was written, with any Rice parameter.
 func TestNumbersRoundTrip(t *testing.T) {
 	numbers := []uint64{0, math.MaxUint64, math.MaxInt64}
 	for n := range 64 {

@@ -11,11 +11,11 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// One test for each defect of Sentinel's rings, in Java or Go, that loses or blurs counts. Each comment describes the
-// behavior of Sentinel.
+// The rings of Sentinel, in Java and in Go, have defects that lose or blur counts. This file has one test for each. The
+// comment of a test describes the behavior of Sentinel.
 
-// Sentinel publishes the new start of a bucket before it clears the counters. Readers see old counts as current, and
-// the counts of concurrent writers are lost.
+// Sentinel publishes the new start of a bucket before it clears the counters. Readers take old counts for current ones,
+// and the counts of concurrent writers are lost.
 func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range int64(200) {
@@ -33,8 +33,8 @@ func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
 	}
 }
 
-// Two writers that find a bucket over reset it one after the other. The second one does not check again under the lock,
-// and the counts of the first one are lost.
+// Two writers that find that a bucket has ended reset it one after the other. The second one does not check again under
+// the lock, so the counts of the first one are lost.
 func TestRegressionConcurrentWritersAtABoundary(t *testing.T) {
 	const writers, turns = 8, 2000
 	r := newRig(t, node.Options{})
@@ -59,15 +59,15 @@ func TestRegressionConcurrentWritersAtABoundary(t *testing.T) {
 	}
 }
 
-// A writer that keeps its bucket while the ring turns adds to a newer bucket in the same slot. A writer with an older
-// time adds to a bucket that is thrown away.
+// A writer keeps a pointer to its bucket while the ring turns, and adds to a newer bucket in the same slot. A writer
+// with an older time adds to a bucket that is thrown away.
 func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	late := r.Enter(100*ms, 1)
 	r.pass(90*time.Second, 1)
 	r.Seal(95 * time.Second)
 	before := r.second(t, 90)
-	late.Exit(900*ms, true, 0) // stamped in second 0, which was sealed before
+	late.Exit(900*ms, true, 0) // its stamp is in second 0, which is sealed
 	r.Block(50*ms, 1)
 	if got := r.second(t, 90); got != before {
 		t.Errorf("second 90 changed from %+v to %+v", before, got)
@@ -79,8 +79,8 @@ func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	}
 }
 
-// A completion reads the clock up to four times: its rt, its success and its exception may count in different seconds.
-// Sums are read one after the other, at different times.
+// A completion reads the clock up to four times, so its rt, its success and its exception may count in different
+// seconds. A reader reads these sums one after the other, at different times.
 func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 400 {
@@ -94,7 +94,7 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 			if !ok {
 				continue
 			}
-			whole := r.Histogram(s, s+1, &h) // for a minute
+			whole := r.Histogram(s, s+1, &h) // false if the second is older than a minute
 			if m.Complete != m.Exception || m.RTSum != time.Duration(m.Complete)*(5*time.Second-1) ||
 				whole && h.Count() != m.Complete {
 				t.Fatalf("second %d holds %+v and a histogram of %d", s, m, h.Count())
@@ -103,8 +103,8 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	}
 }
 
-// A window of two half seconds covers 0.5 to 1 s of real time. Just after a boundary, the rate is as low as half of the
-// true rate. The last complete second is steady.
+// A window of two half seconds covers between 0.5 and 1 s of real time. Just after a boundary, its rate is as low as
+// half of the true rate. The last complete second, which this package adds, is steady.
 func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for at := time.Duration(0); at < 10*time.Second; at += 10 * ms { // a steady 100 a second
@@ -118,8 +118,8 @@ func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
 	}
 }
 
-// After the clock is set back, all events are lost until it has caught up: Java writes into unused buckets, and Go logs
-// an error for each event. Java counts the future as the present.
+// After the clock is set back, all events are lost until it has caught up. Java writes them into buckets that are not
+// read, and Go logs an error for each event. Java also counts future buckets as current ones.
 func TestRegressionClockSetBack(t *testing.T) {
 	for _, back := range []time.Duration{
 		10 * ms, 900 * ms, 2 * time.Second, 4 * time.Minute, time.Hour, 20000 * time.Hour,
@@ -131,7 +131,8 @@ func TestRegressionClockSetBack(t *testing.T) {
 			}
 			r.now = time.Duration(i) * 250 * ms
 			r.call(r.now, ms, i%2 == 0)
-			// 3 or 4; while seconds are slewed, buckets do not begin where the events are.
+			// There are usually 3 or 4. In slewed seconds, buckets do not begin where the events are, and there may be
+			// 5.
 			if got := r.Window(r.now).Pass; got < min(int64(i), 3) || got > 5 {
 				t.Fatalf("back %v, event %d: the window holds %d", back, i, got)
 			}
@@ -152,8 +153,8 @@ func TestRegressionClockSetBack(t *testing.T) {
 	}
 }
 
-// After a jump forward, or after the machine was suspended, all buckets are old. Here, the skipped seconds do not
-// exist, earlier seconds stay readable, and the window is unchanged.
+// After a jump forward, or after the machine was suspended, all buckets of Sentinel are old. In this package, the
+// skipped seconds do not exist, earlier seconds stay readable, and the window is unchanged.
 func TestRegressionClockSetForward(t *testing.T) {
 	for _, forward := range []time.Duration{900 * ms, 2 * time.Second, time.Hour, 100000 * time.Hour} {
 		r := newRig(t, node.Options{})
@@ -185,8 +186,8 @@ func TestRegressionClockSetForward(t *testing.T) {
 	}
 }
 
-// The shortest response time and the maximum in flight are compared and then stored in two steps. A worse value may
-// overwrite a better one.
+// Sentinel compares and then stores the shortest response time and the maximum in flight, in two steps. Between them,
+// another goroutine may store a better value, which is then overwritten.
 func TestRegressionExtremesAreExact(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const goroutines, each = 8, 5000
@@ -209,7 +210,8 @@ func TestRegressionExtremesAreExact(t *testing.T) {
 	}
 }
 
-// Idle windows have invented values: a maximum of 2 completions a second, a minimum of 5 s or 60 s, an average of NaN.
+// Idle windows have invented values: a maximum of 2 completions a second, a minimum of 5 s or 60 s, and an average of
+// NaN.
 func TestRegressionIdleReadingsAreZero(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for _, w := range []node.Window{{}, r.Window(0), r.Minute(0), r.Window(time.Hour), r.Minute(time.Hour)} {
@@ -234,7 +236,7 @@ func TestRegressionIdleReadingsAreZero(t *testing.T) {
 	}
 }
 
-// The rt of a batch is added once and its success n times, which lowers averages.
+// The rt of a batch is added once, but its success counts n times. This lowers averages.
 func TestRegressionBatchCountsNTimes(t *testing.T) {
 	r := newRig(t, node.Options{})
 	batch := r.Enter(0, 2)
@@ -245,8 +247,8 @@ func TestRegressionBatchCountsNTimes(t *testing.T) {
 	}
 }
 
-// The maximum rate is the maximum of a bucket times the number of buckets, also for buckets of another length: half of
-// the true value.
+// Sentinel computes the maximum rate as the maximum of a bucket times the number of buckets. If buckets are not a
+// second divided by this number long, the rate is wrong, for example half of the true value.
 func TestRegressionMaxComplete(t *testing.T) {
 	for buckets, want := range map[int]int64{1: 14, 2: 10, 10: 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -262,7 +264,7 @@ func TestRegressionMaxComplete(t *testing.T) {
 	}
 }
 
-// A borrowed pass before 1970 counted in the wrong second.
+// Earlier, a borrowed pass before 1970 counted in the wrong second.
 func TestRegressionALoanBefore1970(t *testing.T) {
 	past := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := time.Duration(0)
@@ -289,8 +291,8 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 	}
 }
 
-// A reading from the future opened its bucket. Until the clock got there, no second was sealed, and all calls counted
-// in this bucket.
+// Earlier, a reading ahead of the clock opened its bucket. Until the clock reached this bucket, no second was sealed,
+// and all calls counted in it.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(r *rig, ahead leap.Reading){
 		"Seal":     func(r *rig, ahead leap.Reading) { r.Statistic.Seal(ahead) },
@@ -309,7 +311,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 			600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second,
 		} {
 			r := newRig(t, node.Options{})
-			other := node.New(r.config, 0) // gets no such reading
+			other := node.New(r.config, 0) // a statistic that gets no reading ahead of the clock
 			r.view.Add(other)
 			passes := int64(2)
 			if name == "Enter" {
@@ -323,7 +325,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 				if got := r.Window(now).Pass; got != passes {
 					t.Fatalf("%s %v ahead: the window at %v holds %d passes, want %d", name, ahead, now, got, passes)
 				}
-				if got := r.Window(now + 900*ms).Pass; got != 0 { // the passes were in the first half of the second
+				if got := r.Window(now + 900*ms).Pass; got != 0 { // the passes were in the first half
 					t.Fatalf("%s %v ahead: the window at %v holds %d passes", name, ahead, now+900*ms, got)
 				}
 				if m := r.second(t, i); m.Pass != passes || m.Complete != 1 {
@@ -334,12 +336,12 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	}
 }
 
-// The minute window was read under the stripe locks alone, while readers of seconds noted the position of their lookup
-// under mu alone: a race, and windows without some of their seconds. The race detector finds it immediately; without
-// it, few windows are wrong.
+// Earlier, the minute window was read under the stripe locks alone. Readers of seconds changed the position of their
+// lookup under mu alone. The two raced, and some windows lacked some of their seconds. The race detector finds this
+// immediately; without it, few windows are wrong.
 func TestRegressionMinuteDuringReadsOfSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
-	const seconds, minute = 200, 59 // and the open second, without events
+	const seconds, minute = 200, 59 // the minute window also has the open second, which is idle
 	for i := range time.Duration(seconds) {
 		r.call(i*time.Second, ms, false)
 	}

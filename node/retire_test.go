@@ -11,7 +11,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Only idle statistics can be retired: no call in flight, nothing borrowed, nothing recorded for long enough.
+// Only idle statistics can be retired. They have no call in flight and no loan, and have recorded nothing for long
+// enough.
 func TestRetireOnlyIdleStatistics(t *testing.T) {
 	const now = 100 * time.Second
 	for name, tc := range map[string]struct {
@@ -59,7 +60,7 @@ func TestRetiredRecordsNothing(t *testing.T) {
 	if !r.Retire(100*time.Second, r.zero+40) || r.Retire(100*time.Second, r.zero+40) {
 		t.Fatal("not retired, or twice")
 	}
-	r.Seal(math.MaxInt64) // has no effect
+	r.Seal(math.MaxInt64) // a retired statistic does not turn
 	before := r.Snapshot(100*time.Second, nil)
 	r.Grow()
 	var wg sync.WaitGroup
@@ -92,13 +93,13 @@ func TestRetiredRecordsNothing(t *testing.T) {
 	}
 }
 
-// A leaf that is added to a view begins after the seconds that were read without it, also if its first event has an
-// older stamp.
+// A view reads a second, and then a leaf is added to it. The leaf counts in a later second, even if its first event has
+// an older stamp.
 func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)
 	v.Add(r.Statistic)
-	late := node.New(r.config, 0) // made in second 0, added in second 1
+	late := node.New(r.config, 0) // created in second 0, added to the view in second 1
 	r.open(1100 * ms)
 	before, ok := v.Second(r.zero)
 	v.Add(late)
@@ -112,7 +113,8 @@ func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	}
 }
 
-// A view cannot know the seconds in which a removed leaf may have counted, and does not return them.
+// When a leaf is removed, the view loses its records. It then no longer returns the seconds in which the leaf may have
+// counted.
 func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)
@@ -136,8 +138,8 @@ func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	}
 }
 
-// Completions by code are totals: they stay after leaves are retired, in the view, in its clone, and for concurrent
-// readers.
+// Completions by code are totals. They stay after leaves are retired, in the view and in its clone. A concurrent reader
+// sees them, too.
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})
@@ -175,7 +177,7 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 	check("read again", v)
 }
 
-// A call counts its code once, with the weight of its batch. The zero Call counts nothing.
+// A call counts its code once for each call of its batch. The zero Call counts nothing.
 func TestACallHasOneCode(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 7)

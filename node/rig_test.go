@@ -11,19 +11,19 @@ import (
 
 const ms = time.Millisecond
 
-// rig is a statistic with its own view, on a line whose clocks the test sets. The monotonic clock starts at 0, at a
-// full second of the wall clock. Methods of the rig move the clock to their readings, because a real clock has reached
-// every reading that was taken from it.
+// rig is a statistic with its own view, on a timeline whose clocks the test sets. The monotonic clock starts at 0,
+// which is a full second of the wall clock. Methods of the rig move the clock to the readings that they get, because a
+// real clock has reached every reading that was taken from it.
 type rig struct {
 	*node.Statistic
 	view   *node.View
 	line   *leap.Timeline
 	config *node.Config
 	zero   int64         // index of the second that starts at reading 0
-	now    time.Duration // set by tests that move the clock themselves
+	now    time.Duration // reading of the clock, set by tests that move it themselves
 	wall   time.Duration // steps of the wall clock so far
 
-	latest atomic.Int64 // reading
+	latest atomic.Int64 // latest reading that a method got
 }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -62,7 +62,7 @@ func (r *rig) at(now time.Duration) leap.Reading {
 // open moves the clock and the line to a reading.
 func (r *rig) open(now time.Duration) leap.Second { return r.line.At(r.at(now)) }
 
-// call is a call whose Exit moves the clock, too.
+// call is a node.Call whose Exit also moves the clock.
 type call struct {
 	node.Call
 	r *rig

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// The sizes keep hot fields on their own cache lines. 32-bit platforms have other sizes, and are only slower.
+// Hot fields must be on their own cache lines. 32-bit platforms have other sizes, and are only slower.
 func TestHotFieldsStartAtCacheLines(t *testing.T) {
 	var s Statistic
 	var a paddedStripe
@@ -27,8 +27,8 @@ func TestHotFieldsStartAtCacheLines(t *testing.T) {
 	}
 }
 
-// Every call reads the set of stripes. When it shared a cache line with memory that a goroutine wrote to, calls of two
-// goroutines took twice as long, in one process of three.
+// Every call reads the set of stripes. If the set shares a cache line with memory to which a goroutine writes, calls of
+// two goroutines take twice as long. This happened in one process of three.
 func TestStripesShareNoCacheLines(t *testing.T) {
 	var now time.Duration
 	for range 100 {

@@ -2,17 +2,17 @@ package node_test
 
 import "time"
 
-// spells is the oracle of the call-seconds of one statistic. It integrates each call separately whenever the statistic
-// turns.
+// spells is the oracle of the call-seconds of one statistic. Whenever the statistic turns, it adds the time of each
+// call in flight separately.
 type spells struct {
 	stays  map[*stay]bool
-	within map[int64]time.Duration // by second
-	late   map[int64]time.Duration // the part of within before the buckets of the second
-	second int64                   // that is open
+	within map[int64]time.Duration // call-seconds of each second
+	late   map[int64]time.Duration // the part of within that late entries and slewing added
+	second int64                   // the open second
 	total  time.Duration
 }
 
-// stay is a call in flight, with the reading of its last integration.
+// stay is a call in flight. Its time up to the reading until has been added.
 type stay struct{ until time.Duration }
 
 func newSpells(second int64) spells {
@@ -21,7 +21,8 @@ func newSpells(second int64) spells {
 	}
 }
 
-// rest returns the rounding of a call's stamp, which is missing until the call leaves.
+// rest returns the time by which the stamp of a call is rounded up. The call-seconds lack this time until the call
+// exits.
 func rest(stamp time.Duration) time.Duration { return -stamp & 4095 }
 
 func (s *spells) add(second int64, d time.Duration) {
@@ -32,7 +33,7 @@ func (s *spells) add(second int64, d time.Duration) {
 // more adds call-seconds to the open second.
 func (s *spells) more(d time.Duration) { s.add(s.second, d) }
 
-// came adds a call that is in flight from the reading at on, in a bucket that starts at the reading start.
+// came adds a call that is in flight from the reading at. The open bucket starts at the reading start.
 func (s *spells) came(at, start time.Duration) *stay {
 	x := &stay{until: at}
 	s.stays[x] = true
@@ -40,14 +41,15 @@ func (s *spells) came(at, start time.Duration) *stay {
 	return x
 }
 
-// went removes a call that left at a reading.
+// went removes a call whose exit has the stamp at.
 func (s *spells) went(x *stay, at time.Duration) {
 	s.more(at - x.until)
 	delete(s.stays, x)
 }
 
-// pass moves from the end of a bucket (reading and line time) to the start of a later one. The second of the later
-// bucket gets the difference between clock and line, and the negative remainder of the second that ends.
+// pass turns from a bucket to a later one. The first bucket ends at the reading end and the line time from. The later
+// one begins at the reading begin and the line time to. The second of the later bucket also gets two corrections: the
+// difference between clock and line time, and the negative remainder of the second that ends.
 func (s *spells) pass(end, from, begin, to time.Duration) {
 	next := int64(to / time.Second)
 	for x := range s.stays {

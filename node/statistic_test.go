@@ -13,7 +13,7 @@ func TestCountsLandInTheirSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(100*ms, 20*ms, false)
 	r.Block(200*ms, 1)
-	r.call(200*ms, 900*ms, true) // completes in second 1
+	r.call(200*ms, 900*ms, true) // enters in second 0, completes in second 1
 	r.Block(2500*ms, 3)
 	batch := r.Enter(2600*ms, 4)
 	batch.Exit(2650*ms, true, 0)
@@ -62,7 +62,7 @@ func TestWindowAndMinute(t *testing.T) {
 		{30 * time.Second, 100, 112},
 		{30499 * ms, 100, 112},
 		{30999 * ms, 100, 112},
-		{31 * time.Second, 0, 112}, // half open: the bucket one span old is out
+		{31 * time.Second, 0, 112}, // a bucket that is exactly one span old is not in the window
 		{59999 * ms, 0, 112},
 		{60 * time.Second, 0, 100},
 		{89999 * ms, 0, 100},
@@ -76,7 +76,7 @@ func TestWindowAndMinute(t *testing.T) {
 			t.Errorf("minute at %v holds %d passes, want %d", tc.at, got, tc.minute)
 		}
 	}
-	// Two half seconds: 12 are in view from 0.5 s to just before 1 s, then 7.
+	// With two buckets of half a second, the window has 12 passes from 0.5 s to just before 1 s, and then 7.
 	for at, want := range map[time.Duration]int64{
 		500 * ms: 12, 999 * ms: 12, 1000 * ms: 7, 1499 * ms: 7, 1500 * ms: 0,
 	} {
@@ -136,8 +136,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// Aligned seconds hide a burst across a boundary: 60 passes in the last tenth of a second and 60 in the first tenth of
-// the next one are 120 within 200 ms.
+// Aligned seconds hide a burst across a boundary. Here, 60 passes in the last tenth of a second and 60 in the first
+// tenth of the next one are 120 passes within 200 ms.
 func TestPeakShowsABurstAcrossABoundary(t *testing.T) {
 	for _, buckets := range []int{2, 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -145,7 +145,8 @@ func TestPeakShowsABurstAcrossABoundary(t *testing.T) {
 		r.pass(5050*ms, 60)
 		r.Seal(8 * time.Second)
 		for i, want := range map[int64]int64{3: 0, 4: 60, 5: 120, 6: 0, 7: 0} {
-			// With ten buckets, the windows that end in second 6 contain the passes of second 5 after its first bucket.
+			// With ten buckets, the sliding windows that end in second 6 contain the passes of second 5, except for its
+			// first bucket.
 			if got := r.second(t, i).PassPeak; got != want && i != 6 {
 				t.Errorf("%d buckets: peak of second %d is %d, want %d", buckets, i, got, want)
 			}
@@ -204,7 +205,7 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	}
 }
 
-// An event with a stamp before the boundary that is recorded after the second was read counts in the open second.
+// If an event has a stamp before a boundary and is recorded after the second was read, it counts in the open second.
 func TestSealedSecondsDoNotChange(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(900*ms, 50*ms, false)
@@ -223,7 +224,7 @@ func TestSealedSecondsDoNotChange(t *testing.T) {
 	}
 }
 
-// The statistic is not used for two minutes. After one more call, all seconds before it are readable.
+// No goroutine uses the statistic for two minutes. After one more call, all seconds before it can be read.
 func TestNothingIsLostWithoutReaders(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(500*ms, 3)
@@ -233,7 +234,7 @@ func TestNothingIsLostWithoutReaders(t *testing.T) {
 			t.Errorf("second %d holds %d, want %d", i, got, want)
 		}
 	}
-	// Seconds that are no longer kept are missing, not zero.
+	// A second that is no longer kept cannot be read. It does not look idle.
 	r.pass(181*time.Second, 7)
 	r.Seal(182 * time.Second)
 	for i := range int64(182) {
@@ -266,12 +267,12 @@ func TestExtremeArguments(t *testing.T) {
 		r.Block(0, n)
 	}
 	c := r.Enter(500*ms, 1)
-	c.Exit(400*ms, false, 0) // negative rt is 0
+	c.Exit(400*ms, false, 0) // the negative response time counts as 0
 	s := r.Snapshot(600*ms, nil)
 	if want := (node.Counts{Pass: 4, Block: 3, Complete: 4}); s.Total != want || s.InFlight != 0 {
 		t.Errorf("%+v, want %+v", s.Total, want)
 	}
-	// Huge batches times huge response times stop at the largest number.
+	// The sums of huge batches with huge response times stop at the largest number.
 	r = newRig(t, node.Options{})
 	for range 3 {
 		c := r.Enter(math.MinInt64/2, math.MaxInt64)
@@ -356,7 +357,7 @@ func TestExtremeQuantilesAndResponseTimes(t *testing.T) {
 
 func TestHistogramAdd(t *testing.T) {
 	var sum, h node.Histogram
-	sum.Add(&h) // nothing to nothing
+	sum.Add(&h) // both are empty
 	for i := range 3 {
 		r := newRig(t, node.Options{})
 		r.call(0, time.Duration(i+1)*ms, false)

@@ -14,18 +14,18 @@ import (
 
 var hammer = flag.Duration("hammer", 0, "duration of the conservation hammer; if 0, some hundred seconds of its clock")
 
-// TestNothingIsLostAcrossTurns is the conservation hammer. More writers than processors write at full speed, and the
-// scheduler preempts them anywhere. The clock turns a bucket every few microseconds, the wall clock steps, garbage is
-// collected, and a reader seals and reads every second when it ends. Sentinel's ring loses events here: it publishes a
-// bucket before it is cleared, and clears it twice.
+// TestNothingIsLostAcrossTurns checks conservation under stress. Writers, more than there are processors, write at full
+// speed, and the scheduler preempts them anywhere. The clock turns a bucket every few microseconds, the wall clock
+// steps, garbage is collected, and a reader seals and reads every second when it ends. Sentinel's ring loses events
+// under this load: it publishes a bucket before it is cleared, and clears it twice.
 func TestNothingIsLostAcrossTurns(t *testing.T) {
 	const writers = 8
-	turns := int64(600) // seconds, each of ten buckets
+	turns := int64(600) // number of seconds, each with ten buckets
 	if testing.Short() {
 		turns = 60
 	}
-	const rt = 3 * ms // of every call; all calls fail, which makes half a completion visible
-	const codes = 5   // number of codes; no call has code 0, which makes a completion without its code visible
+	const rt = 3 * ms // every call takes this time and fails, so half a completion would be visible
+	const codes = 5   // no call has code 0, so a completion without its code would be visible
 	var clock, stepped atomic.Int64
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return time.Duration(clock.Load()) },
@@ -53,9 +53,9 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 					mine.Block += 2
 				}
 				if i%64 == 0 {
-					runtime.Gosched() // with few processors, the clock needs a turn
+					runtime.Gosched() // with few processors, the goroutine of the clock must get one
 				}
-				// The stamp of the exit is computed: every call takes exactly rt.
+				// The stamp of the exit is computed and not read, so that every call takes exactly rt.
 				c.Exit(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
 				answered[w][1+i%(codes-1)]++
 				mine.Complete++
@@ -71,7 +71,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 		}
 	}
 	first := line.At(0).Index
-	records := map[int64]node.MetricNode{} // of the last seconds
+	records := map[int64]node.MetricNode{} // the records of the last seconds
 	var sum node.Counts
 	next := first
 	var by node.Codes
@@ -123,7 +123,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	}
 	begin := time.Now()
 	for next < first+turns || time.Since(begin) < *hammer {
-		switch next % 128 { // names skip an hour, or lead the clock; every second keeps a unique name
+		switch next % 128 { // names skip an hour, or lead the wall clock; all names stay unique
 		case 40:
 			stepped.Add(int64(time.Hour))
 		case 90:
@@ -166,7 +166,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	t.Logf("%d calls in %d seconds of %d buckets", want.Pass, next-first, 10)
 }
 
-// Stripes are added while calls are in flight in the old ones. Each call must leave through its entry stripe.
+// Stripes are added while calls that entered by the old ones are in flight. Each call must exit by its entry stripe.
 func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 	for range 20 {
 		r := newRig(t, node.Options{})
@@ -182,7 +182,7 @@ func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 						c := r.Enter(0, 1)
 						calls[i] = &c
 					}
-					if round == 100 { // once, all of them are in flight together
+					if round == 100 { // once, the calls of all goroutines are in flight together
 						together.Done()
 						together.Wait()
 					}

@@ -41,7 +41,7 @@ type stripe struct {
 	enteredAtStart  uint64        // value of entered at the start of the open bucket
 	inFlightAtStart int32         // calls in flight at the start of the open bucket
 	reported        uint32        // number of calls that the stripe has added to the counters
-	lateEntry       time.Duration // time of late entries before their buckets, and excess of slewed seconds; see minConcurrency
+	lateEntry       time.Duration // time that late entries and slewing added, for minConcurrency
 	contended       uint16        // how often mu was found locked in the open bucket, since the last rebalance
 	backoff         uint8         // how often the threshold of contended was doubled
 	contendedFrom   uint32        // value of exited when contended was last reset

@@ -7,7 +7,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// CountsBefore works while the records since the second are kept, and not for future seconds. TestAgainstOracle
+// CountsBefore works for a second while all records since then are kept, and not for a future second. TestAgainstOracle
 // compares the counts.
 func TestCountsBeforeAreKnownAsLongAsTheHistory(t *testing.T) {
 	const history = 100

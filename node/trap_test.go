@@ -8,14 +8,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// One test for each trap of this design.
+// This file has one test for each trap of this design: a fault that would be easy to make.
 
-// contend runs goroutines that contend for the statistic until it has several stripes, and returns the number of calls.
+// contend runs goroutines that contend for the statistic until it has several stripes. It returns the number of calls.
 func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	t.Helper()
 	const goroutines, each = 8, 20_000
 	for r.Stripes() < 3 {
-		if passes > 20_000_000 { // the machine has one processor for this; a bucket holds 67 million calls of a stripe
+		if passes > 20_000_000 { // no contention on one processor; stop before 67 million entries
 			r.Grow()
 		}
 		var wg sync.WaitGroup
@@ -33,12 +33,13 @@ func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	return passes
 }
 
-// Neither the sum nor the maximum of the stripes' peaks is the peak. Passes of one bucket in different stripes belong
-// together; passes of distant buckets do not.
+// The peak is neither the sum nor the maximum of the peaks of the stripes. Passes of one bucket in different stripes
+// must be added, and passes of distant buckets must not.
 func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	contend(t, r, 0)
-	// Eight goroutines, each of its own stripe or not, pass 100 each, at a tenth of a second of their own.
+	// At each of eight times, which are 300 ms apart, eight goroutines make 100 passes each. They use the stripes that
+	// pick chooses.
 	at := func(g int) time.Duration { return 5*time.Second + time.Duration(g)*300*ms }
 	for g := range 8 {
 		var wg sync.WaitGroup
@@ -48,7 +49,8 @@ func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 		wg.Wait()
 	}
 	r.Seal(9 * time.Second)
-	// At 5.0, 5.3, 5.6 and 5.9 s; then at 6.2, 6.5, 6.8 and 7.1 s. Any sliding second holds at most four of them.
+	// The times are 5.0, 5.3, 5.6 and 5.9 s, and 6.2, 6.5, 6.8 and 7.1 s. A sliding second contains at most four of
+	// them.
 	for i, want := range map[int64]int64{4: 0, 5: 3200, 6: 3200, 7: 3200} {
 		if got := r.second(t, i).PassPeak; got != want {
 			t.Errorf("peak of second %d is %d, want %d", i, got, want)
@@ -70,13 +72,13 @@ func TestTrapNoGrowthWithoutContention(t *testing.T) {
 	}
 }
 
-// A new stripe must not reopen a sealed second, also if its first event has an older stamp.
+// A new stripe must not change a sealed second, even if its first event has an older stamp.
 func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(100*ms, 1)
 	r.Seal(10 * time.Second)
 	before := r.second(t, 0)
-	n := contend(t, r, 200*ms) // stamps from second 0, while the statistic grows
+	n := contend(t, r, 200*ms) // the stamps are in second 0, and the statistic gets stripes
 	r.Seal(11 * time.Second)
 	if after := r.second(t, 0); after != before {
 		t.Errorf("second 0 changed from %+v to %+v", before, after)
@@ -86,8 +88,8 @@ func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	}
 }
 
-// If a call left through the stripe of the goroutine that ends it, the balance of one stripe would grow and the balance
-// of another would fall without limit, and their maxima would be meaningless.
+// A call must exit by the stripe by which it entered. If it used the stripe of the goroutine that ends it, the calls in
+// flight of one stripe would grow without limit, those of another would fall, and their maxima would be meaningless.
 func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	r := newRig(t, node.Options{})
 	contend(t, r, 0)
@@ -115,7 +117,7 @@ func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	}
 }
 
-// After a jump over several seconds, each bucket must be in its own second.
+// If a statistic turns over several seconds, each bucket must still count in its own second.
 func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	r.pass(50*ms, 1)
@@ -130,7 +132,7 @@ func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	}
 }
 
-// A reader with an older reading must not turn the statistic back, and must not mix two buckets.
+// A reader with an older reading must neither turn the statistic back nor mix two buckets.
 func TestTrapOlderReading(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(500*ms, 3)
@@ -146,11 +148,11 @@ func TestTrapOlderReading(t *testing.T) {
 	}
 }
 
-// Dropped seconds are missing. They are neither zero nor equal to another second.
+// A dropped second cannot be read. It must be neither zero nor equal to another second.
 func TestTrapReplacedSecondsAreNotIdle(t *testing.T) {
 	const minute = int64(node.Minute / time.Second)
 	r := newRig(t, node.Options{})
-	open := r.Enter(0, 1) // in flight all the time: idle seconds have a record, too
+	open := r.Enter(0, 1) // in flight all the time, so that seconds without passes have a record, too
 	for i := range 2 * minute {
 		if i%3 == 0 {
 			r.pass(time.Duration(i)*time.Second, int(i+1))
@@ -180,7 +182,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// Records move within their buffer when it is full. None may overwrite another.
+// Records move within their buffer when it is full. No record may overwrite another.
 func TestTrapRecordsInTheStore(t *testing.T) {
 	r := newRig(t, node.Options{History: node.Minute})
 	var h node.Histogram
@@ -190,7 +192,7 @@ func TestTrapRecordsInTheStore(t *testing.T) {
 		if i%11 == 0 {
 			continue // idle
 		}
-		for k := range n { // records of very different lengths
+		for k := range n { // makes the lengths of records very different
 			r.call(at, time.Duration(k*k*k+i)*time.Microsecond, false)
 		}
 		r.Seal(time.Duration(i+1) * time.Second)
