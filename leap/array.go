@@ -76,9 +76,8 @@ func (a *Array[B]) Start(t time.Duration) time.Duration {
 	return time.Duration(a.Index(t)) * a.length
 }
 
-// Open returns the bucket that covers t. If that bucket is newer than all others, Open clears the slot that it needs
-// and returns an empty bucket, which is the newest one from then on. If t is before the newest bucket, Open returns the
-// newest bucket.
+// Open returns the bucket that covers t. If that bucket is newer than all others, it takes the slot of an old bucket:
+// Open clears the slot and returns the empty bucket. If t is before the newest bucket, Open returns the newest bucket.
 func (a *Array[B]) Open(t time.Duration) *B {
 	index := a.Index(t)
 	if a.slots == nil {
@@ -96,10 +95,10 @@ func (a *Array[B]) Open(t time.Duration) *B {
 	return &s.bucket
 }
 
-// At returns the bucket that covers t, or nil if the ring does not contain it. The ring does not contain a bucket that
-// was never opened, or whose slot was taken by a newer bucket. A bucket whose slot is not needed stays in the ring, so
-// At may return a bucket that is older than a span. Within the span, nil means that the bucket was never opened. The
-// owner may then treat nil as an empty bucket, because it writes only to buckets that it has opened.
+// At returns the bucket that covers t, or nil if the ring does not contain it. A bucket is in the ring from its first
+// Open until a newer bucket takes its slot. At may therefore return a bucket that is older than a span. For a time
+// within the span, nil means that the bucket was never opened. The owner can treat such a bucket as empty, because the
+// owner writes only to buckets that it has opened.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil
@@ -113,8 +112,8 @@ func (a *Array[B]) At(t time.Duration) *B {
 
 // Window iterates over the buckets of a window, oldest first. It yields the start of each bucket and the bucket. The
 // window ends with the bucket that covers now, and is span long. It contains the opened buckets that start in
-// (Start(now) - span, Start(now)]. This interval is half open: a bucket that starts exactly one span before the bucket
-// of now is not in the window. If span is longer than the ring, the window has all n buckets of the ring.
+// (Start(now) - span, Start(now)]. The interval is half open: the window does not contain the bucket that starts
+// exactly one span before the last one. If span is longer than the ring, the window contains all n buckets of the ring.
 //
 //	length 0.5 s, span 1 s, now = 1.2 s
 //

@@ -84,8 +84,8 @@ func window(a *leap.Array[int], now, span time.Duration) (starts []time.Duration
 	return starts, sum
 }
 
-// Sentinel drops a bucket when it is older than the interval, and therefore counts a bucket that is exactly one span
-// old. Window leaves it out.
+// Window leaves out a bucket that is exactly one span old. Sentinel includes it, because Sentinel drops a bucket only
+// when it is older than the interval.
 func TestWindowIsHalfOpen(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(0) += 5

@@ -14,9 +14,9 @@ import "time"
 // not later than its floor, 1038. Its seconds are repeats, and have no valid name, until a name is later than 1038.
 
 // WallTime returns the name of the second with this index, in UTC: the wall-clock second that it represents. It returns
-// false if the second is marked [Second.Repeat]. Totals include the events of such a second, but its record must not be
-// exported. WallTime also returns false for a second before the first one. It may return false for a second more than
-// two hours ago, because the timeline may have forgotten the name.
+// false if the second is marked [Second.Repeat]. The totals include the events of such a second, but its record must
+// not be exported. WallTime also returns false for a second before the first one. For a second more than two hours ago
+// it may return false, because the timeline may have forgotten the name.
 func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	r := t.runOf(index)
 	name := r.name + index - r.index
@@ -38,9 +38,9 @@ func (t *Timeline) WallTimeAtOrAfter(index int64) time.Time {
 	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
 }
 
-// runOf returns the run that contains the second with this index. If that run was dropped, runOf returns the oldest run
-// that is left, which begins after the second. The search starts with the newest run, because most callers ask for
-// recent seconds.
+// runOf returns the run that contains the second with this index. If the timeline has dropped that run, runOf returns
+// the oldest run that it still has, which begins after the second. The search starts with the newest run, because most
+// callers ask for recent seconds.
 func (t *Timeline) runOf(index int64) run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,20 +69,20 @@ func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
 			return index
 		}
 	}
-	return 0 // unreachable: the last run returns
+	return 0 // unreachable: the loop returns at the last run
 }
 
-// LineTime returns the line time at the reading now: s.Index seconds, plus the elapsed fraction of s. For a reading
-// before s it returns the start of s, and for a reading after s the last instant of s. The result is a time.Duration
-// and not a Reading, because an [Array] takes times since an epoch.
+// LineTime returns the line time at the reading now: s.Index seconds, plus the fraction of s that has elapsed. For a
+// reading before s it returns the start of s, and for a reading after s the last instant of s. The result is a
+// time.Duration and not a Reading, because an [Array] takes times since an epoch.
 func (s Second) LineTime(now Reading) time.Duration {
 	length := s.End.Sub(s.Start)
 	part := min(max(now.Sub(s.Start), 0), length-1)
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// ReadingAt is the inverse of LineTime: it returns the first reading at which LineTime returns the given line time.
-// That time must not be before s. For a line time after the end of s, the result is an estimate. It assumes that the
+// ReadingAt is the inverse of LineTime: it returns the first reading at which LineTime returns the given line time. The
+// line time must not be before s. If it is after the end of s, the result is an estimate, which assumes that the
 // seconds after s have the usual length.
 func (s Second) ReadingAt(line time.Duration) Reading {
 	length := s.End.Sub(s.Start)

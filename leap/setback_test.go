@@ -24,8 +24,8 @@ func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 	}
 }
 
-// In an idle gap no goroutine calls At. The seconds of the gap have names, too. If the wall clock is set back into the
-// gap, seconds that follow repeat these names.
+// In an idle gap no goroutine calls At, but the seconds of the gap have names. If the wall clock is set back into the
+// gap, the Timeline marks later seconds with the same names as repeats.
 func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	c := &clocks{mono: time.Hour}
 	l := newLine(c)
@@ -41,7 +41,7 @@ func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	if name, ok := l.WallTime(last.Index); !ok || last.Repeat || name.Unix() != last.Name {
 		t.Errorf("%+v has the name %v, %v", last, name, ok)
 	}
-	// The clock was set back by 400 s. The seconds that follow have about 401 names of the gap.
+	// The clock was set back by 400 s, so about 401 later seconds have names of the gap.
 	if h := l.Health(); h.Repeated < 390 || h.Repeated > 402 {
 		t.Errorf("%d seconds are repeated", h.Repeated)
 	}

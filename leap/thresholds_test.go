@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// The test puts the wall clock on either side of each threshold, one nanosecond apart, and checks what the Timeline
-// does.
+// For each threshold, the test uses two values of the wall clock that are a nanosecond apart, one on either side of the
+// threshold. It checks what the Timeline does.
 func TestThresholdsOfTheWallClock(t *testing.T) {
 	for name, tc := range map[string]struct {
 		diff   time.Duration // lead of the wall clock over the name
@@ -73,8 +73,8 @@ func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 	}
 }
 
-// Idle seconds, in which no goroutine calls At, use up names. After a step back of the wall clock, no other second gets
-// these names.
+// Idle seconds, in which no goroutine calls At, have names, too. If the wall clock steps back, later seconds with these
+// names are marked as repeats.
 func TestNamesOfIdleSecondsAreNotRepeated(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)

@@ -68,7 +68,7 @@ type Timeline struct {
 	open atomic.Pointer[Second] // the open second; replaced under mu
 
 	mu         sync.Mutex // guards the fields below
-	runs       []run      // in ascending order; the open second is in the last one
+	runs       []run      // in ascending order; the last run contains the open second
 	latestName int64      // latest name so far, or Clock.StartAfter if that is later
 	health     Health
 }
@@ -95,8 +95,8 @@ type Health struct {
 	// Repeated counts the seconds that are marked [Second.Repeat].
 	Repeated int64
 	// Offset is the difference between the wall clock and the names when the last second opened. It is positive if the
-	// wall clock leads. If the Timeline took the name of this second from the wall clock, Offset is what is left after
-	// that, less than a second.
+	// wall clock leads. If the Timeline took the name of that second from the wall clock, Offset is the difference that
+	// remains, which is less than a second.
 	Offset time.Duration
 }
 
@@ -108,15 +108,16 @@ type run struct {
 }
 
 // NewTimeline returns a Timeline that starts in the current second of the wall clock. If that second is not later than
-// Clock.StartAfter, the Timeline starts with the second after StartAfter instead, and its names lead the wall clock. If
-// the lead would be more than five minutes, the Timeline starts with the current second after all. Its seconds are then
-// marked [Second.Repeat] until StartAfter has passed. The clock has either both functions or none; without functions,
-// the Timeline reads the machine's clocks.
+// Clock.StartAfter, the Timeline starts with the second after StartAfter instead, and its names lead the wall clock.
+// This lead may be at most five minutes. If it would be longer, the Timeline starts with the current second, and marks
+// its seconds [Second.Repeat] until StartAfter has passed.
+//
+// The caller sets both functions of the clock or neither. Without functions, the Timeline reads the machine's clocks.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.readClocks()
 	name, start := wall.Unix(), mono.Add(-time.Duration(wall.Nanosecond()))
-	floor := name - 1 // names up to floor must not be exported
+	floor := name - 1 // latest name that must not be exported
 	if !clock.StartAfter.IsZero() && clock.StartAfter.Unix() >= name {
 		floor = clock.StartAfter.Unix()
 		if ahead := time.Unix(floor+1, 0).Sub(wall); ahead <= maxLead {
@@ -137,9 +138,9 @@ func NewTimeline(clock Clock) *Timeline {
 	return t
 }
 
-// At returns the second that contains the reading now, and opens it if necessary. It has two exceptions. For a reading
-// before the open second, At returns the open second, because the timeline never goes back. For a reading that the
-// clock has not reached, At returns the current second, because no caller may open a second before its time.
+// At returns the second that contains the reading now, and opens it if necessary. There are two exceptions. For a
+// reading before the open second, At returns the open second, because the timeline never goes back. For a reading that
+// the clock has not reached, At returns the current second, because no caller may open a second before its time.
 func (t *Timeline) At(now Reading) Second {
 	if s := t.open.Load(); now < s.End {
 		return *s
@@ -152,9 +153,9 @@ const MaxSecond = time.Second + maxSlew
 
 // Current returns the open second and the time left until its end, which is positive and at most [MaxSecond].
 //
-// To sleep until the next second, sleep for this time. Do not compute the time from [Timeline.Now] and [Timeline.At]:
-// if the goroutine is suspended between the two calls, another goroutine may have opened a later second. The end of
-// that second minus the reading is as long as the suspension.
+// To sleep until the next second, sleep for this time. Do not compute the time from [Timeline.Now] and [Timeline.At].
+// The goroutine may be suspended between the two calls. At then returns a later second than the one of the reading, and
+// the time from the reading to the end of this second includes the suspension.
 func (t *Timeline) Current() (s Second, left time.Duration) {
 	now := t.Now()
 	s = t.At(now)
@@ -167,17 +168,17 @@ func (t *Timeline) advance(now Reading) Second {
 	defer t.mu.Unlock()
 	s := *t.open.Load()
 	now = min(now, t.Now(), lastReading)
-	for now >= s.End { // repeats if the new second was shortened and ends before now
+	for now >= s.End { // again if slewing shortened the new second so that it ends before now
 		s = t.next(s, now)
 	}
 	t.open.Store(&s)
 	return s
 }
 
-// next returns the second to open after s, the open one, which must have ended at the reading now. Usually the result
-// contains now. If no goroutine called At for some seconds after s, next skips these seconds: they have indexes, names
-// and the usual length, but are never open. If slewing shortens the result so much that it ends before now, advance
-// calls next again.
+// next returns the second that opens after the open second s, which must have ended at the reading now. Usually the
+// result contains now. If no goroutine called At for some seconds after s, next skips these seconds: they have indexes,
+// names and the usual length, but are never open. If slewing shortens the result so much that it ends before now,
+// advance calls next again.
 func (t *Timeline) next(s Second, now Reading) Second {
 	idle := int64(now.Sub(s.End) / time.Second)
 	next := Second{
@@ -217,7 +218,7 @@ func (t *Timeline) discipline(s *Second) {
 	}
 }
 
-// startRun appends a run. It drops runs that ended more than two hours before the first second of r.
+// startRun appends the run r. It drops the runs that ended more than two hours before r begins.
 func (t *Timeline) startRun(r run) {
 	t.runs = append(t.runs, r)
 	for len(t.runs) > 1 && t.runs[1].index < r.index-keptNames {

@@ -80,8 +80,8 @@ func TestOlderReadingsGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// Earlier, a reading ahead of the clock opened its second. Until the clock reached that second, it stayed open and got
-// the events of all seconds before it.
+// A reading ahead of the clock must not open a second. In an earlier version it did: that second stayed open until the
+// clock reached it, and got the events of all seconds before it.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -311,7 +311,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
 			c := &clocks{}
 			l := newLine(c)
-			c.pass(700*ms + gap - early) // early before the second's usual end
+			c.pass(700*ms + gap - early) // the time early before the usual end of a second
 			c.step(500 * ms)
 			s := l.At(c.now())
 			if c.now() < s.Start || c.now() >= s.End {
@@ -368,7 +368,7 @@ func TestAfter(t *testing.T) {
 		name         string
 		after        time.Duration // StartAfter, relative to the current second
 		first, later int64         // names at the start and a minute later
-		repeated     int64         // seconds that are not exported in this minute
+		repeated     int64         // number of seconds in this minute that are not exported
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},

@@ -9,7 +9,8 @@ import (
 )
 
 // LastActive is exact for every second that can be read, even if the record of the active second was dropped. The
-// second after a burst has a record, because sliding windows that end in it contain the burst. It is not active.
+// second after a burst has a record, because sliding windows that end in it contain passes of the burst. That second is
+// not active.
 func TestLastActive(t *testing.T) {
 	const history = 2 * time.Minute
 	for seed := range uint64(20) {
@@ -63,7 +64,7 @@ func TestLastActive(t *testing.T) {
 	}
 }
 
-// A removed leaf was active, too.
+// LastActive includes the activity of leaves that were removed from the view.
 func TestLastActiveOfARetiredLeaf(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(5*time.Second+900*ms, ms, false)

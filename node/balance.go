@@ -5,18 +5,19 @@ import (
 	"unsafe"
 )
 
-// stripeSet holds the stripes of a contended statistic except its first one. It also holds the seed of the hash that
-// distributes goroutines over these stripes. A set is never changed, only replaced. While a statistic has a set and no
-// counters, new calls do not use the first stripe, because it shares cache lines with fields that every writer reads. A
-// call that entered by the first stripe also leaves by it.
+// stripeSet holds the stripes of a contended statistic, except for the first stripe. It also holds the seed of the hash
+// that distributes goroutines over these stripes. A set is never changed, only replaced.
 //
-// Every call reads the set. The struct fills three cache lines, so the allocator places it at the start of a line and
-// puts nothing else there. In a line with memory to which other goroutines write, reading it would often miss the
-// cache.
+// While a statistic has a set and no counters, new calls do not enter by the first stripe, because it shares cache
+// lines with fields that every writer reads. Calls that entered by the first stripe earlier also exit by it.
+//
+// Every call reads the set. The struct fills three cache lines, so the allocator places it at the start of a line, and
+// these lines contain no other memory. Otherwise a write to the other memory would remove the set from the caches of
+// other processors.
 type stripeSet struct {
 	mask  uint64 // number of stripes minus one; the number is a power of two
-	seed  uint64 // odd; two goroutines that share a stripe probably get different ones with another seed
-	tries int    // number of earlier seeds of these stripes, at most maxTries
+	seed  uint64 // odd; another seed probably separates two goroutines that share a stripe
+	tries int    // number of seeds before this one, for the same stripes; at most maxTries
 	slots [stripeLimit]*stripe
 	_     [40]byte
 }
@@ -29,9 +30,11 @@ func (m *stripeSet) list() []*stripe {
 	return m.slots[:m.mask+1]
 }
 
-// A stripe counts how often goroutines find its lock taken. The stripes are rebalanced (get another seed, or more
-// stripes) if this happens at least minContended times within one bucket, and in more than one of callsPerContended
-// calls. Two processors that do nothing but share a stripe find it locked in every fifth call. If one call in a
+// A stripe counts how often goroutines find its lock taken. If this happens at least minContended times within one
+// bucket, and in more than one of callsPerContended calls, the stripes are rebalanced: they get another seed, or the
+// statistic gets more stripes.
+//
+// Two processors that do nothing but make calls by one stripe find it locked in every fifth call. If only one call in a
 // thousand waits, waiting costs less than more stripes would.
 const (
 	minContended      = 32
@@ -43,9 +46,9 @@ const (
 // stripes, they need another seed and not more stripes.
 const maxTries = 2
 
-// stripeLimit is the largest number of stripes of a statistic, however many processors there are. More stripes have
-// costs: a turn locks all stripes, and each stripe takes memory. They have little use, because on many processors each
-// goroutine does other work most of the time.
+// stripeLimit is the largest number of stripes of a statistic, on machines with any number of processors. Each stripe
+// takes memory and makes turns slower, because a turn locks all stripes. On machines with many processors, more stripes
+// would help little, because each goroutine does other work most of the time.
 const stripeLimit = 16
 
 // maxStripes returns the largest number of stripes on this machine: twice the number of processors, rounded up to a
@@ -60,9 +63,11 @@ func maxStripes() int {
 }
 
 // pick returns a stripe for the calling goroutine. It hashes an address on the stack, because the stacks of two
-// goroutines are at least 2 KiB apart. With a single stripe the maximum in flight is exact; with several it is a lower
-// bound. No other number depends on the choice. With counters, pick returns the first stripe except during a turn: a
-// limit on concurrency admits calls one by one anyway, so several stripes would not help.
+// goroutines are at least 2 KiB apart. The choice affects only the maximum in flight: it is exact with a single stripe,
+// and a lower bound with several stripes.
+//
+// While the statistic has counters, pick returns the first stripe, except during a turn. A limit on concurrency admits
+// calls one by one, so several stripes would not help.
 func (s *Statistic) pick() *stripe {
 	more := s.extra.Load()
 	if more == nil || s.first.hasCounters() {
@@ -73,8 +78,8 @@ func (s *Statistic) pick() *stripe {
 	return more.slots[hash>>32&more.mask%stripeLimit]
 }
 
-// noteContention counts that a goroutine found mu locked. When the count reaches the threshold, noteContention decides
-// whether the stripes need rebalancing. If they do not, the count starts from 0 again. mu must be held.
+// noteContention counts that a goroutine found mu locked. When the count reaches a threshold, noteContention decides
+// whether the stripes need rebalancing. If they do not, the count restarts at 0. mu must be held.
 func (st *stripe) noteContention() {
 	st.contended++
 	if st.contended < minContended<<st.backoff {
@@ -90,7 +95,7 @@ func (st *stripe) resetContention() {
 	st.contended, st.needsRebalance, st.contendedFrom = 0, false, st.exited
 }
 
-// rebalance adds stripes or changes the seed, unless another goroutine has already done so for the contention of st.
+// rebalance adds stripes or changes the seed. It does nothing if another goroutine has rebalanced since st needed it.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
 	often := st.needsRebalance
@@ -99,7 +104,7 @@ func (s *Statistic) rebalance(st *stripe) {
 	if often {
 		st.resetContention()
 		if all && st.backoff < maxBackoff {
-			st.backoff++ // seeds do not help if there are more goroutines than stripes
+			st.backoff++ // only the seed can change, and may not help: double the threshold
 		}
 	}
 	st.mu.Unlock()
@@ -114,9 +119,9 @@ func (s *Statistic) rebalance(st *stripe) {
 	}
 }
 
-// grow doubles the number of stripes in the set; the first set has two. It does nothing if another goroutine has
-// replaced the set that the caller has seen. Old stripes keep their counts and their calls in flight. New stripes begin
-// in the open bucket.
+// grow doubles the number of stripes in the set; the first set has two stripes. If another goroutine has replaced the
+// set that the caller has seen, grow does nothing. Old stripes keep their counts and their calls in flight. New stripes
+// begin in the open bucket.
 func (s *Statistic) grow(seen *stripeSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +138,7 @@ func (s *Statistic) grow(seen *stripeSet) {
 		st.owner, st.config = s, s.first.config
 		st.end.Store(s.first.end.Load())
 		st.length.Store(s.first.length.Load())
-		st.mu.Lock() // unlockStripes unlocks it
+		st.mu.Lock() // the deferred unlockStripes unlocks it
 		more.slots[i] = &st.stripe
 	}
 	s.extra.Store(more)

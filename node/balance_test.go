@@ -22,8 +22,8 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 	return New(config, 0)
 }
 
-// contend simulates contention in a stripe. For each of the given number of meetings, one call finds the lock taken,
-// after the given number of other calls that do not. contend also rebalances like these calls.
+// contend simulates contention for a stripe. In each of the meetings, one call finds the lock taken, after other calls
+// (others is their number) have found it free. Like a real call, contend then rebalances the stripes if necessary.
 func contend(st *stripe, meetings, others int) {
 	for range meetings {
 		st.mu.Lock()
@@ -39,7 +39,7 @@ func (s *Statistic) picked() []*stripe { return s.extra.Load().list() }
 func TestContentionAddsStripes(t *testing.T) {
 	for name, test := range map[string]struct {
 		rounds, meetings, others int
-		apart                    time.Duration // time between the rounds
+		apart                    time.Duration // time from one round to the next
 		want                     int
 	}{
 		"one call in five, as of two processors":       {1, minContended, 4, 0, 2},
@@ -110,7 +110,7 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	}
 }
 
-// Each turn lowers the threshold for the next change of the stripes, until it is the normal one again.
+// Each turn lowers the threshold for the next change of the stripes, until the threshold is the normal one again.
 func TestBackoffEndsWithTheContention(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

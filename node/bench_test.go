@@ -19,7 +19,7 @@ func newReal(b *testing.B) (*leap.Timeline, *node.Statistic, *node.View) {
 	return line, s, v
 }
 
-// BenchmarkTwoClockReadings measures two clock readings, without which no call can be timed.
+// BenchmarkTwoClockReadings measures two clock readings. Every timed call needs at least these two.
 func BenchmarkTwoClockReadings(b *testing.B) {
 	line, _, _ := newReal(b)
 	var sum time.Duration

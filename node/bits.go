@@ -79,8 +79,8 @@ const (
 	maxLowBits = 16 // largest k
 )
 
-// code writes v in Rice code. The parameter k is at most 16. The code is short if the bits of v above the k lowest ones
-// are usually 0. With a smaller k it would be longer, with a larger k it would store zeros.
+// code writes v in Rice code with the parameter k, which is at most 16. The code is shortest if most numbers have about
+// k bits: a smaller k makes the unary part long, and a larger k stores leading zeros.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < unaryLimit {
@@ -108,7 +108,7 @@ func (r *bitReader) code(k uint) uint64 {
 }
 
 // longCode reads the rest of a number whose code starts with at least unaryLimit ones. The parameter ones is the number
-// of these ones, and next has the bits that follow the ones and the zero.
+// of ones at the start. The parameter next contains the bits after these ones and the zero that ends them.
 func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	if ones >= escapeOnes {
 		r.at += escapeOnes
@@ -120,9 +120,9 @@ func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// pairs decodes two numbers at a time, if both were written with the parameter kMost. The next ten bits of the input
-// are the index of an entry. The entry holds the two numbers, and the length of both codes in bits. If this length is
-// 0, one of the numbers is large, and both must be read one by one.
+// pairs is a table that decodes two numbers at a time, if both were written with the parameter kMost. The next ten bits
+// of the input are the index of a table entry. The entry holds the two numbers, and the length of both codes in bits.
+// If this length is 0, one of the numbers is large, and the reader must decode both one by one.
 //
 // Most numbers of a record are written with kMost. Without the table, reading a minute of records takes a quarter
 // longer.
@@ -154,18 +154,18 @@ func (r *bitReader) readEight() (list [8]uint64) {
 	return list
 }
 
-// packCounts writes counts for addCounts. After a count of 0, it writes the number of zeros that follow. For example,
-// it writes the counts 7, 0, 0, 0, 2 as 7, 0, 2, 2.
+// packCounts writes counts, which addCounts reads. After a count of 0, it writes the number of zeros that follow. For
+// example, it writes the counts 7, 0, 0, 0, 2 as 7, 0, 2, 2.
 //
-// In packCounts and addCounts, the common case of code is inlined by hand, and the pending bits are in local variables.
-// This saves a quarter of the time to pack a second and to read its histogram.
+// packCounts and addCounts handle short codes without calling the method code, and hold the pending bits in local
+// variables. This saves a quarter of the time to pack a second and to read its histogram.
 func (w bitWriter) packCounts(counts []int64, k uint) bitWriter {
 	k &= 63
 	b, ready, n := w.b, w.bits, w.n
 	for i := 0; i < len(counts); i++ {
 		v := uint64(counts[i])
 		part := v >> k
-		if v > 0 && part < unaryLimit { // the common case
+		if v > 0 && part < unaryLimit { // a short code
 			if n >= 32 {
 				b = binary.LittleEndian.AppendUint32(b, uint32(ready))
 				ready, n = ready>>32, n-32
@@ -207,7 +207,7 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 		at += used
 		if ones >= unaryLimit {
 			r.at = at - used
-			n = r.code(k) // read the number again, as a long code
+			n = r.code(k) // too long: read the number again
 			at, left = r.at, 0
 		}
 		if n == 0 {
@@ -221,8 +221,8 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 	r.at = at
 }
 
-// putRemainder writes v without its highest bit, which is always 1. The number of bits of v must be n. The reader must
-// get n from somewhere else.
+// putRemainder writes v, which must have exactly n significant bits, without its highest bit. That bit is always 1. The
+// number n is not written, so the reader must already know it.
 func (w bitWriter) putRemainder(v uint64, n int) bitWriter {
 	if n < 2 {
 		return w

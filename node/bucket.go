@@ -15,7 +15,7 @@ type Bucket struct {
 }
 
 // Hold returns the open bucket for a call at the reading now, and holds the lock of one of its stripes. If the bucket
-// has ended at now, Hold first turns s. If now is before the bucket, the call counts in the bucket anyway, because
+// has ended at now, Hold first turns s. If now is before the bucket, Hold returns the open bucket anyway, because
 // sealed seconds do not change. If s is retired, Hold returns the zero Bucket and holds nothing.
 func (s *Statistic) Hold(now leap.Reading) Bucket {
 	st := s.pick()
@@ -49,15 +49,15 @@ func (b Bucket) Enter(n int64) Call {
 	return Call{st: st, entered: b.now, batch: batch{n: uint32(n)}}
 }
 
-// Record counts a call that has already ended, and was never in flight. It counts n passes and n completions with the
-// response time rt as one change. The parameter failed reports whether the call failed, and code is its code (0 for
-// none). An n below 1 counts as 1, and a negative rt as 0. Record releases the bucket.
+// Record counts a call that has already ended and was never in flight. As one change, it counts n passes and n
+// completions with the response time rt. The parameter failed reports whether the call failed, and code is its code (0
+// for none). An n below 1 counts as 1, and a negative rt as 0. Record releases the bucket.
 func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	st := b.st
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
 	st.complete(rt, st.config.layout.cell(rt), n, failed, code)
-	st.rtExcess += rt * time.Duration(n) // the call spends no call-seconds
+	st.rtExcess += rt * time.Duration(n) // this response time adds no call-seconds
 	st.unlock()
 }
 

@@ -14,8 +14,8 @@ import (
 // a statistic has counters, and in closedMark.
 const slowPathBit = 1
 
-// closedMark is the end mark of all stripes during a turn, and of a retired statistic. As an end, it is before every
-// reading, so every writer finds that the bucket has ended, and takes a lock.
+// closedMark is the end mark of all stripes during a turn, and of a retired statistic. The end that it contains is
+// before every reading. Every writer therefore finds that the bucket has ended, and takes a lock.
 const closedMark = math.MinInt64 | slowPathBit
 
 // endMark returns the end mark for the open bucket: twice the reading of its end, plus slowPathBit if s has counters.
@@ -46,10 +46,12 @@ func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 	return mark&slowPathBit == 0 && uint64(endOf(mark)-now-1) < uint64(st.length.Load())
 }
 
-// reconcileEnter finishes a call that entered by st without the lock while the end mark changed. If s was retired,
-// reconcileEnter takes the call back and returns true. Otherwise the call stays counted: in the bucket that has ended
-// if the turn has seen it, and else in the next one. reconcileEnter then notes the time by which its stamp is late, and
-// reports it to the counters.
+// reconcileEnter finishes a call that entered by st without the lock while the end mark changed. If s is retired,
+// reconcileEnter takes the call back and returns true.
+//
+// Otherwise the call stays counted, and reconcileEnter returns false. If the turn has seen the call, it counts in the
+// bucket that has ended, and otherwise in the next one. In the next bucket its stamp is late, and reconcileEnter adds
+// the missing time to lateEntry. It also updates the counters.
 func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,16 +66,15 @@ func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	return false
 }
 
-// turn turns the statistic to the reading now. It releases the lock of st during the turn, and locks it again before it
-// returns.
+// turn turns the statistic to the reading now. It unlocks st before the turn, and locks it again before it returns.
 func (st *stripe) turn(now leap.Reading) {
 	st.mu.Unlock()
 	st.owner.Seal(now)
 	st.mu.Lock()
 }
 
-// Seal turns s to the reading now, so that all seconds before the second of now are sealed. If there is nothing to do,
-// Seal costs a lock and a comparison.
+// Seal turns s to the reading now. All seconds before the second of now are then sealed. If the bucket of now is
+// already open, Seal costs a lock and a comparison.
 func (s *Statistic) Seal(now leap.Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,13 +101,13 @@ func (s *Statistic) advance(now leap.Reading) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	for st := range s.stripes {
-		st.end.Store(closedMark) // a call that enters without a lock from here on may count in the next bucket
+		st.end.Store(closedMark) // from here on, a call that enters without a lock may count in the next bucket
 	}
 	s.fold()
 	next := s.first.config.line.At(now)
 	at := s.first.config.second.Start(next.LineTime(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
-		// The bucket of this loan has already ended, unseen. The passes count in it anyway.
+		// The statistic has skipped the bucket of this loan. The passes count in that bucket anyway.
 		s.skipTo(loan.at)
 		s.applyLoan(loan)
 		s.fold()
@@ -119,7 +120,7 @@ func (s *Statistic) advance(now leap.Reading) {
 }
 
 // openBucket opens the bucket of the reading now, which must be in the given second. skipTo has counted the time before
-// the bucket as if all seconds had the usual length. If slewing moved the start of the bucket, openBucket corrects the
+// this bucket as if all seconds had the usual length. If slewing moved the start of the bucket, openBucket corrects the
 // call-seconds of the calls in flight by the difference. mu and all stripe locks must be held, except during Init.
 func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	window := &s.first.config.second
@@ -144,7 +145,7 @@ func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 }
 
 // skipTo moves s from the open bucket, which must be folded, to the bucket that starts at the line time at. If that
-// bucket is in a later second, skipTo seals the open second. The calls in flight stay in flight for the whole skipped
+// bucket is in a later second, skipTo seals the open second. The calls in flight stay in flight during the skipped
 // time. skipTo adds their call-seconds to the seconds in which they were spent. mu and all stripe locks must be held.
 func (s *Statistic) skipTo(at time.Duration) {
 	length := s.first.config.second.Length()

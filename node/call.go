@@ -8,8 +8,8 @@ import (
 )
 
 // Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. Exit counts in the stripe by which the call entered,
-// so no stripe has a negative number of calls in flight. A Call must not be copied. The zero Call is not a call, and
-// ending it has no effect.
+// so no stripe has a negative number of calls in flight. A Call must not be copied. Exit has no effect on the zero
+// Call.
 type Call struct {
 	_       noCopy
 	st      *stripe
@@ -17,8 +17,8 @@ type Call struct {
 	batch   batch
 }
 
-// batch is the weight of a Call: the number of calls that it represents, and a note for the caller. The two share a
-// struct so that a Call has fewer fields. A collector.Entry consists of a Call and a pointer, and the compiler keeps a
+// batch is the weight of a Call, which is the number of calls that it represents, and a note for the caller. They share
+// a struct so that Call has fewer fields. A collector.Entry consists of a Call and a pointer, and the compiler keeps a
 // struct in registers only if it has at most four fields and four words.
 type batch struct {
 	n    uint32 // 0 after the first exit; guarded by the stripe's lock
@@ -58,7 +58,7 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	return Call{st: st, entered: now, batch: batch{n: 1}}
 }
 
-// Resume records the entry of a call that was admitted in another process. That process has counted the n passes, so
+// Resume records the entry of a call that another process has admitted. That process has counted the n passes, so
 // Resume counts none. The call is in flight from the reading now, and counts n completions when it ends. Resume clamps
 // n to [1, 2^32-1]. If the statistic is retired, Resume records nothing and returns the zero Call.
 func (s *Statistic) Resume(now leap.Reading, n int64) Call {
@@ -70,9 +70,9 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	if s.retired() {
 		return Call{}
 	}
-	s.ensureHistory() // without a history, no record would show the call in flight
+	s.ensureHistory() // if s still shared emptyHistory, no record would show the call
 	s.first.addInFlight(1, s.first.effectiveEntry(now))
-	s.first.open.inFlightTime -= tickRemainder(now) // Exit adds it again
+	s.first.open.inFlightTime -= tickRemainder(now) // Exit will add the same time
 	s.first.updateCounters()
 	return Call{st: &s.first, entered: now, batch: batch{n: uint32(clampBatch(n))}}
 }
@@ -94,8 +94,8 @@ func (c *Call) Note() uint32 { return c.batch.note }
 // Entered returns the reading at which the response time begins.
 func (c *Call) Entered() leap.Reading { return c.entered }
 
-// Backdate moves the beginning of the response time to an earlier reading. It has no effect on a call that has ended.
-// It changes neither numbers of calls in flight nor call-seconds.
+// Backdate moves the beginning of the response time to an earlier reading. Calls in flight and call-seconds do not
+// change. Backdate has no effect on a call that has ended.
 func (c *Call) Backdate(to leap.Reading) {
 	st := c.st
 	if st == nil || to >= c.entered {
@@ -106,15 +106,15 @@ func (c *Call) Backdate(to leap.Reading) {
 	if c.batch.n == 0 {
 		return
 	}
-	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to) // Exit will add the remainder of to
+	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to) // Exit will add tickRemainder(to)
 	st.rtExcess += c.entered.Sub(to)
 	c.entered = to
 }
 
-// Exit records the end of the call at the reading now as one change. It counts n completions with their response time,
-// n exceptions if failed, the code (0 for none), and one call in flight less. Only the first Exit of a Call counts,
-// even if several goroutines call Exit. Exit returns the number of completions that it recorded: 0 if the call has
-// already ended. If now is before the entry, the response time is 0.
+// Exit records the end of the call at the reading now: n completions with their response time, n exceptions if failed,
+// and the code (0 for none). The call is then no longer in flight. All of this is one change. Only the first Exit of a
+// Call counts, even if several goroutines call Exit. Exit returns the number of completions that it recorded, which is
+// 0 if the call has already ended. If now is before the entry, the response time is 0.
 func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {

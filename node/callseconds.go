@@ -24,8 +24,8 @@ func (t callTime) less(o callTime) bool {
 // Seconds returns t in seconds.
 func (t callTime) Seconds() float64 { return float64(t.seconds) + t.nanos.Seconds() }
 
-// inFlightTimeNow returns the call-seconds of all calls since s began. They end at the current reading of the clock, or
-// at the end of the open bucket if that is earlier. mu and all stripe locks must be held.
+// inFlightTimeNow returns the call-seconds of all calls since s began. It includes time up to the current reading of
+// the clock, or up to the end of the open bucket if that is earlier. mu and all stripe locks must be held.
 func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	sum.add(callTime{nanos: s.inFlightTime})
 	sum.add(s.history.inFlightTime)
@@ -46,9 +46,9 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	return sum
 }
 
-// inFlightAge returns the sum of the ages of the calls in flight. The parameter spent has the call-seconds of all
-// calls, ended or not. Each ended call spent its response time. inFlightAge subtracts these response times, and the
-// ages of the calls in flight are left.
+// inFlightAge returns the sum of the ages of the calls in flight. The parameter spent holds the call-seconds of all
+// calls since s began. An ended call has spent its response time, so inFlightAge subtracts the sum of all response
+// times. The ages of the calls in flight remain.
 //
 // The response time of some calls differs from their call-seconds, for example if a call was backdated or waited for a
 // loan. rtExcess holds the sum of these differences, and inFlightAge adds it. Without calls in flight, the result is
@@ -68,10 +68,10 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 //   - ended: the calls in flight at its end,
 //   - the average in flight, rounded up.
 //
-// The average follows from spent, the call-seconds of the second. They may include time that must not raise the
-// average, so minConcurrency subtracts two times. The first is late: late entries spent it before the second, or
-// slewing added it. The second is one tick for each call that was in flight at the start, because its stamp was rounded
-// by less than a tick.
+// The average is computed from spent, the call-seconds of the second. Some of these call-seconds must not raise the
+// average, so minConcurrency subtracts them. The parameter late holds one part: late entries spent it before the
+// second, or slewing added it. The other part is one tick for each call that was in flight at the start, because its
+// stamp was rounded by less than a tick.
 func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
 	average := spent - late - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
@@ -81,10 +81,10 @@ func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
 type concurrencyBound struct {
 	maxInFlight     int64         // highest maximum of one leaf
 	inFlightAtStart int64         // calls in flight at the start of the second, summed over the leaves
-	lateEntry       time.Duration // upper bound of the call-seconds before the second, summed over the leaves
+	lateEntry       time.Duration // sum of record.lateEntry over the leaves
 }
 
-// add adds the record of one leaf to m and to t.
+// add adds the record of one leaf to m and to the bound t.
 func (m *MetricNode) add(rec *record, t *concurrencyBound) {
 	t.maxInFlight = max(t.maxInFlight, rec.maxInFlight)
 	t.inFlightAtStart += rec.inFlightAtStart

@@ -67,8 +67,8 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 	}
 }
 
-// Skipped seconds contain their calls in flight. It makes no difference whether a second is read when it ends, much
-// later, or never.
+// Each call in flight spends time in skipped seconds, too. It makes no difference whether a second is read when it
+// ends, much later, or never.
 func TestTrapSkippedSeconds(t *testing.T) {
 	for name, read := range map[string]bool{"read each second": true, "read at the end": false} {
 		r := newRig(t, node.Options{})
@@ -103,8 +103,8 @@ func TestTrapSkippedSeconds(t *testing.T) {
 	}
 }
 
-// If the bucket turns while a call enters, after the check of the end mark and before the addition, the call counts in
-// the next bucket. Its call-seconds begin at its stamp.
+// A call that enters without a lock checks the end mark and then adds itself to the call word. If the bucket turns
+// between these two steps, the call counts in the next bucket. Its call-seconds begin at its stamp.
 func TestTrapATurnWhileACallEnters(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -160,7 +160,7 @@ func TestTrapSlewedSeconds(t *testing.T) {
 		r := newRig(t, node.Options{})
 		long := r.Enter(0, 1)
 		r.wall = off
-		var h time.Duration // call-seconds of the short calls
+		var h time.Duration // call-seconds of the short calls so far
 		for at := time.Duration(0); at < 20*time.Second; at += 2_900_017 {
 			r.call(at, 1700*time.Microsecond, false)
 			h += 1700 * time.Microsecond
@@ -171,7 +171,8 @@ func TestTrapSlewedSeconds(t *testing.T) {
 			if !ok {
 				t.Fatalf("second %d cannot be read", i)
 			}
-			// In flight are the long call, and a call of 1.7 ms every 2.9 ms. The second is 1 % longer or shorter.
+			// The long call is in flight all the time, and calls of 1.7 ms begin every 2.9 ms: on average 1 + 1.7/2.9
+			// calls. The second is 1 % longer or shorter.
 			want := 1.5862 * (1 - 0.01*float64(off)/float64(700*ms))
 			if got := m.InFlightAvg(); i < 19 && (got < want-0.001 || got > want+0.001) {
 				t.Errorf("off %v: %v in flight in second %d", off, got, i)
@@ -190,7 +191,8 @@ func TestTrapSlewedSeconds(t *testing.T) {
 	}
 }
 
-// The exit of such a call uses another entry than the stamp in the call word. It must still correct the rounding.
+// A call may be backdated, resumed, borrowed, or entered with a stamp outside of the open bucket. The call word then
+// does not contain the stamp that the exit uses. The exit must correct the rounding anyway.
 func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	const odd = 12345 // not a multiple of a tick
 	for name, tc := range map[string]struct {
@@ -236,8 +238,8 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	}
 }
 
-// An exit with a stamp before its entry subtracts nothing from other calls. If the stamp is before the open second, the
-// exit subtracts the time that sealed seconds counted in excess.
+// An exit with a stamp before its entry does not take time from other calls. If the stamp is before the open second,
+// the exit subtracts the time that sealed seconds counted in excess.
 func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls func(r *rig)
@@ -266,8 +268,9 @@ func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	}
 }
 
-// The total of call-seconds grows while a call is in flight, never falls, and equals the sum over the seconds. After an
-// exit with a stamp before a snapshot, the total stays equal until the true value is higher.
+// The total of call-seconds grows while a call is in flight, never falls, and equals the sum over the seconds. An exit
+// with a stamp before a snapshot reduces the true total. The reported total then stays constant until the true one
+// exceeds it.
 func TestCallSecondsNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	long := r.Enter(200*ms, 1)
@@ -315,8 +318,8 @@ func TestCallSecondsKeepRetiredLeaves(t *testing.T) {
 	}
 }
 
-// Little's law holds to the nanosecond under stress: buckets turn and snapshots are taken as fast as possible during
-// the calls, goroutines lose their processor anywhere, and seconds are slewed.
+// Little's law holds to the nanosecond under stress: during the calls, buckets turn and snapshots are taken as fast as
+// possible, goroutines lose their processor at any point, and seconds are slewed.
 func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	const writers = 8
 	turns := int64(300)
@@ -347,7 +350,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 				case i%16 == 2:
 					c = s.Resume(now, 2)
 				case i%16 == 5:
-					s.Hold(now).Record(time.Hour, 1, false, 0) // is never in flight
+					s.Hold(now).Record(time.Hour, 1, false, 0) // this call is never in flight
 					continue
 				default:
 					c = s.Enter(now, 1+int64(i%7/6))
@@ -389,7 +392,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		case 20:
 			stepped.Add(int64(time.Hour))
 		case 40:
-			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // takes 30 seconds to slew
+			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // it takes 30 seconds to slew this difference
 		}
 		for range 7 {
 			clock.Add(int64(43*ms) + 1001) // readings at different positions within a tick
@@ -402,7 +405,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	}
 	stop.Store(true)
 	wg.Wait()
-	const last = 20 * time.Minute // long enough to catch up with the reported total
+	const last = 20 * time.Minute // long enough for the true total to exceed the reported one
 	c := s.Enter(line.Now(), 1)
 	for range last / time.Second {
 		clock.Add(int64(time.Second))

@@ -8,8 +8,8 @@ import (
 // pageCells is the number of cells of a page.
 const pageCells = 32
 
-// completions holds the counts of a stripe by response time and by code. With the tally, they are all that a stripe
-// stores about calls that have ended.
+// completions holds the counts of a stripe by response time and by code. A stripe stores nothing else about ended
+// calls, except for its tally.
 type completions struct {
 	cells[uint16]       // response times of the open second
 	byCode        codes // completions by code since the stripe began
@@ -34,8 +34,8 @@ type cells[N uint16 | uint32] struct {
 // page holds the counters of 32 neighboring cells. A page of uint16 fills a cache line.
 type page[N uint16 | uint32] [pageCells]N
 
-// spill is an element of the list of spilled counts. The count of a cell is the counter in its page plus the n of its
-// spill.
+// spill is an element of the list of spilled counts. The count of a cell is the sum of the counter in its page and of n
+// in its spill.
 type spill struct {
 	cell int
 	n    int64
@@ -45,7 +45,7 @@ type spill struct {
 // count adds n to the count of a cell.
 func (p *cells[N]) count(cell int, n int64) { p.countIn(p.ensurePage(cell/pageCells), cell, n) }
 
-// countIn is like count, for a caller that has found the page of the cell.
+// countIn adds n to the count of a cell, like count, for a caller that already has the page q of the cell.
 func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	at := &q[cell%pageCells]
 	if sum := int64(*at) + n; sum >= 0 && sum <= int64(^N(0)) {
@@ -69,8 +69,8 @@ func (p *cells[N]) overflow(at *N, cell int, n int64) {
 	*at = 0
 }
 
-// ensurePage returns the page with the number no, and creates it if necessary. The pointer is valid until the next page
-// is created.
+// ensurePage returns the page with the number no, and creates the page if necessary. The pointer is valid until the
+// next page is created.
 func (p *cells[N]) ensurePage(no int) *page[N] {
 	i := p.pagesBefore(no)
 	if p.have>>no&1 == 0 {
@@ -85,7 +85,7 @@ func (p *cells[N]) ensurePage(no int) *page[N] {
 // pagesBefore returns the number of existing pages before page no.
 func (p *cells[N]) pagesBefore(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
 
-// complete counts n calls of the response time rt, which lies in the given cell. The parameter failed reports whether
+// complete counts n calls with the response time rt, which lies in the given cell. The parameter failed reports whether
 // they failed, and code is their code (0 for none). st.mu must be held.
 func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, code Code) {
 	st.open.complete(rt, n, failed)
@@ -98,7 +98,8 @@ func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, cod
 	}
 }
 
-// usePage makes the page with the number no the one that complete uses without a search.
+// usePage stores the page with the number no in st.page, and creates the page if necessary. complete then needs no
+// search for the next response times in this page.
 func (st *stripe) usePage(no int16) {
 	if st.completions == nil {
 		st.completions = new(completions)
@@ -112,13 +113,13 @@ func (p *cells[N]) reset() {
 	p.spill = nil
 }
 
-// addTo adds all counts to a slice. Its first element belongs to the cell with the number from.
+// addTo adds all counts to the slice counts, whose first element is for the cell with the number from.
 func (p *cells[N]) addTo(counts []int64, from int) {
 	p.each(func(cell int, n int64) { counts[cell-from] = saturate(counts[cell-from], n) })
 }
 
-// each calls f for every cell with a count. If a cell has a spill, each may call f twice for it, each time with a part
-// of the count.
+// each calls f for every cell with a count. If a cell has a spill, each may call f twice for this cell, each time with
+// a part of the count.
 func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
 		no := bits.TrailingZeros64(rest)
@@ -134,8 +135,8 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 }
 
 // The histogram of a second is stored next to its record. It consists of the counts of all cells from the cell of the
-// shortest response time to the cell of the longest one. They are written by packCounts, in a Rice code that is short
-// if the counts are about equal.
+// shortest response time to the cell of the longest one. packCounts writes them in a Rice code that is short if the
+// counts are about equal.
 
 // packCells appends the packed response times of a second to b, and moves them from the stripes to the totals. The
 // record of the second, rec, determines the first and the last cell by its RTMin and RTMax. mu and all stripe locks
@@ -170,7 +171,7 @@ func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 }
 
 // cellRange returns the first and the last cell with counts in the second of rec, which must have completions. It also
-// returns the Rice parameter k for these counts, about the number of bits of their average.
+// returns the Rice parameter k for these counts. k is about the number of bits of the average count.
 func (l *layout) cellRange(rec *record) (first, last int, k uint) {
 	first, last = l.cell(rec.RTMin), l.cell(rec.RTMax)
 	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), maxLowBits))

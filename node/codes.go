@@ -23,7 +23,7 @@ type codeCount struct {
 	n    int64
 }
 
-// add counts n calls with a code. Inlining is disabled, because calls without a code must not pay for add.
+// add counts n calls with a code. It is not inlined, because it would make calls without a code slower.
 //
 //go:noinline
 func (c *codes) add(code Code, n int64) {
@@ -34,7 +34,7 @@ func (c *codes) add(code Code, n int64) {
 		}
 	}
 	if *c == nil {
-		*c = make(codes, 0, 4) // four entries fill a cache line, which no other stripe shares
+		*c = make(codes, 0, 4) // four entries fill a cache line, so no other stripe shares it
 	}
 	*c = append(*c, codeCount{code, n})
 }
@@ -67,12 +67,12 @@ func (c *Codes) All() iter.Seq2[Code, int64] {
 	}
 }
 
-// complete adds the entry for code 0, which has all completions without a code, and sorts the entries. The parameter
-// all is the number of all completions.
+// complete adds the entry for code 0, which counts the completions without a code, and sorts the entries. The parameter
+// all is the number of all completions, with and without a code.
 func (c *Codes) complete(all int64) {
 	for _, x := range c.list {
 		all -= x.n
 	}
-	c.list = append(c.list, codeCount{n: max(all, 0)}) // negative only if all stopped at the largest int64
+	c.list = append(c.list, codeCount{n: max(all, 0)}) // all stops at the largest int64, and is then too small
 	slices.SortFunc(c.list, func(a, b codeCount) int { return cmp.Compare(a.code, b.code) })
 }

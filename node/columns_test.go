@@ -39,8 +39,8 @@ func TestEveryNumberHasAColumn(t *testing.T) {
 	}
 }
 
-// If packing, unpacking or adding left out a column, the column would be 0 in every view. Each of the three is
-// handwritten code, because it runs for each second of each leaf.
+// The code that packs, unpacks and adds records lists the columns by hand, because it runs for each second of each
+// leaf. If it left out a column, the column would be 0 in every view.
 func TestEveryColumnIsKept(t *testing.T) {
 	now := time.Duration(0)
 	line := leap.NewTimeline(leap.Clock{
@@ -77,7 +77,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 		}
 		for _, c := range Columns() {
 			sum := n * *c.At(&want)
-			if c.None != nil { // a minimum or maximum of response times
+			if c.None != nil { // the column is a shortest or longest response time
 				sum = *c.At(&want)
 			}
 			if c.Name == "in_flight_max" && n > 1 { // of the maximum, the calls in flight at the end are certain
@@ -99,7 +99,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 	for _, c := range Columns() {
 		var m MetricNode
 		*c.At(&m) = 1
-		// A second with a peak alone is idle, because the passes of the peak were in the second before.
+		// A second that has only a peak is idle, because the passes of the peak were in the second before.
 		if m.Idle() != (c.Name == "pass_peak") {
 			t.Errorf("a second with %s is idle: %t", c.Name, m.Idle())
 		}

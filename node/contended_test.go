@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// callFor runs goroutines for the given time. They make calls of the statistics, which it distributes over them. It
-// returns the elapsed time divided by the number of calls.
+// callFor runs goroutines that make calls for the given time. Each goroutine uses one of the statistics, in turn.
+// callFor returns the elapsed time divided by the number of all calls.
 func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*node.Statistic) float64 {
 	var wg sync.WaitGroup
 	calls := make([]int64, goroutines)
@@ -38,9 +38,10 @@ func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*
 	return float64(took.Nanoseconds()) / float64(sum)
 }
 
-// BenchmarkFresh measures whole calls of two goroutines to one statistic. Each round uses a new statistic, because its
-// first contention determines its stripes for the rest of its life. The same calls to two statistics, one for each
-// goroutine, are measured for comparison, because a change of the available processors affects both results.
+// BenchmarkFresh measures whole calls of two goroutines to one statistic. Each round uses a new statistic, because the
+// first contention for a statistic determines its stripes for the rest of its life. For comparison, the benchmark also
+// measures the same calls to two statistics, one for each goroutine: a change of the available processors affects both
+// results.
 func BenchmarkFresh(b *testing.B) {
 	const fresh, each = 24, 50 * time.Millisecond
 	var shared, times []float64
@@ -73,8 +74,8 @@ func BenchmarkFresh(b *testing.B) {
 	b.ReportMetric(100*float64(one)/float64(len(shared)), "%-one-stripe")
 }
 
-// BenchmarkHot measures calls to one statistic by one goroutine per processor, also for more processors than this
-// machine has. It also reports the memory of the statistic.
+// BenchmarkHot measures calls to one statistic, and reports its memory. One goroutine per processor makes calls. The
+// benchmark also runs with more processors than this machine has.
 func BenchmarkHot(b *testing.B) {
 	for _, processors := range []int{2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {
@@ -91,7 +92,7 @@ func BenchmarkHot(b *testing.B) {
 				var list [statistics]*node.Statistic
 				var before uint64
 				for i := range list {
-					if i == 1 { // do not count memory that the first goroutines leave
+					if i == 1 { // the first goroutines leave memory, which must not count
 						before = heap()
 					}
 					list[i] = node.New(config, line.Now())
@@ -135,7 +136,7 @@ func BenchmarkTurn(b *testing.B) {
 			now := time.Duration(0)
 			for b.Loop() {
 				var wg sync.WaitGroup
-				for range 3 * stripes { // nearly all stripes are used
+				for range 3 * stripes { // enough calls to use nearly all stripes
 					wg.Go(func() {
 						c := r.Enter(now, 1)
 						c.Exit(now+ms, false, 0)

@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// At all times, a counter equals the calls of its statistics that are in flight or waiting. The calls are of all kinds,
-// and entered before or after SetCounters.
+// A counter always equals the number of calls of its statistics that are in flight or waiting. The test uses calls of
+// all kinds, which enter before or after SetCounters.
 func TestCountersAgainstOracle(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 5))
@@ -95,7 +95,7 @@ func TestCountersAgainstOracle(t *testing.T) {
 	}
 }
 
-// While calls enter without a lock, counters are set and removed. Each call is counted exactly once.
+// Counters are set and removed while calls enter without a lock. They count each call exactly once.
 func TestCountersUnderConcurrentCalls(t *testing.T) {
 	line := leap.NewTimeline(leap.Clock{})
 	config, err := node.NewConfig(line, node.Options{})
@@ -146,7 +146,7 @@ func TestCountersUnderConcurrentCalls(t *testing.T) {
 					t.Errorf("%d in flight", n)
 				}
 			}
-			s.Retire(line.Now(), 1<<60) // it is never idle
+			s.Retire(line.Now(), 1<<60) // Retire fails, because the statistic is never idle
 		}
 		s.SetCounters(&counters[0], &counters[1])
 	})

@@ -43,16 +43,16 @@ func (c *Counts) add(o *Counts) {
 	c.RTSum = time.Duration(saturate(int64(c.RTSum), int64(o.RTSum)))
 }
 
-// sub subtracts o, whose events are a part of the events of c. If a total of c stopped at the largest int64, the
-// difference could be negative; sub then sets it to 0. RTMin and RTMax do not change.
+// sub subtracts o, whose events must be a part of the events of c. A total of c may have stopped at the largest int64.
+// If a difference is then negative, sub sets it to 0. RTMin and RTMax do not change.
 func (c *Counts) sub(o *Counts) {
 	c.Pass, c.Block = max(c.Pass-o.Pass, 0), max(c.Block-o.Block, 0)
 	c.Complete, c.Exception = max(c.Complete-o.Complete, 0), max(c.Exception-o.Exception, 0)
 	c.OccupiedPass, c.RTSum = max(c.OccupiedPass-o.OccupiedPass, 0), max(c.RTSum-o.RTSum, 0)
 }
 
-// rt extends the range of response times to lo and hi. While Complete is 0, the range is empty, so the caller must
-// raise Complete afterwards.
+// rt extends the range from RTMin to RTMax so that it includes lo and hi. The range is empty while Complete is 0, so
+// the caller must increase Complete after the call of rt, and not before.
 func (c *Counts) rt(lo, hi time.Duration) {
 	if c.Complete == 0 || lo < c.RTMin {
 		c.RTMin = lo

@@ -19,9 +19,9 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 }
 
 // Histograms sets each element of hs to the histogram of one sealed second. hs[0] is for the second with the index
-// from, hs[1] for the next one. Leaves drop old histograms. Histograms returns known, the index of the first second
-// from which on every leaf still has all its histograms; known is not before from. The elements of hs for earlier
-// seconds are left empty. One call of Histograms costs less than a call of [View.Histogram] for each second.
+// from, hs[1] for the next one, and so on. Leaves drop old histograms, so Histograms also returns known: the index of
+// the first second, not before from, since which no leaf has dropped a histogram. Elements of hs for seconds before
+// known are empty. One call of Histograms costs less than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -37,9 +37,9 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 // addHistograms adds the response times of each second in [from, to) to the histogram of(second). The parameter open is
 // the open second.
 //
-// addHistograms returns known, the index of the first second since which no leaf has dropped a histogram. It also
-// returns kept, which reports whether the second from is in the view and not older than [Options].Histograms.
-// Histograms may exist for longer than that.
+// addHistograms returns two results. The first, known, is the index of the first second since which no leaf has dropped
+// a histogram. The second, kept, reports whether the second from is in the view and not older than
+// [Options].Histograms. Leaves may keep histograms for longer than that.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -70,7 +70,7 @@ func (s *Statistic) addHistograms(
 }
 
 // addCells adds the response times of the second with this index and the record rec to counts by cell. If the histogram
-// of the second is not kept, addCells adds nothing.
+// of the second was dropped, addCells adds nothing.
 func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
 	if second, b := s.history.histograms.before(index + 1); second == index {
 		s.first.config.layout.addCells(counts, rec, b)
@@ -101,8 +101,9 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	return known
 }
 
-// before implements CountsBefore. If cells is not nil, before also adds response times: those up to now to cells, and
-// those in the sealed seconds from index on to later. The caller subtracts later from cells.
+// before implements CountsBefore and HistogramBefore. If cells is not nil, before also adds response times to two
+// slices of counts by cell: all response times up to now to cells, and the ones of the sealed seconds since index to
+// later. The caller subtracts later from cells.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -121,15 +122,15 @@ func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool
 	return sum, known
 }
 
-// addBefore adds the counts that one leaf has before the second index. It computes them backwards: totals, minus the
-// open second, minus the records from index on. The parameter open is the start of the open second. addBefore reports
-// whether all of these records are kept.
+// addBefore adds the counts of one leaf up to the start of the second with this index. It computes them backwards: the
+// totals, minus the open second, minus the records since index. The parameter open is the start of the open second.
+// addBefore reports whether all of these records are still kept.
 func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells, later []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
 	r := s.history
-	before := r.total // includes the buckets of the open second that have ended
+	before := r.total // includes the buckets of the open second that have already ended
 	for _, b := range r.window.Window(s.start, s.start-secondStart(s.second)+s.first.config.second.Length()) {
 		before.sub(b)
 	}

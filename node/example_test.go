@@ -8,9 +8,10 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The statistic of one resource is read through a view. Services use package collector instead.
+// The example records calls of one resource in a statistic, and reads them through a view. Services use package
+// collector instead.
 func Example() {
-	// The example uses a clock of its own. A service sets Mono and Wall to time.Since and time.Now, or to nothing.
+	// The example uses its own clock. A service passes the zero leap.Clock, which reads the machine's clocks.
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var passed time.Duration
 	line := leap.NewTimeline(leap.Clock{

@@ -23,8 +23,8 @@ func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 	return under
 }
 
-// Bucket returns the counts of one bucket of the second window at the reading now. The bucket is the open one if back
-// is 0, and the one before it if back is 1.
+// Bucket returns the counts of one bucket of the second window at the reading now. If back is 0, this is the open
+// bucket. If back is 1, this is the bucket before the open one.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	v.readInOneBucket(now, func() { c = Counts{} }, func(s *Statistic) {
 		var b Counts

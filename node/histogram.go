@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Histogram is a distribution of response times. It can be read as a Prometheus native histogram and as a classic one,
-// both exact. The zero value is empty. A Histogram is a copy, so later calls do not change it. A method that fills a
-// Histogram reuses its memory, some 4 KiB. Concurrent use is not safe.
+// Histogram is a distribution of response times. It can be read as a Prometheus native histogram and as a classic one.
+// Both are exact. The zero value is empty. A Histogram is a copy, so later calls do not change it. A method that fills
+// a Histogram reuses its memory, some 4 KiB. Concurrent use is not safe.
 //
 // Counts are stored by cell. A cell ends at every bound of either histogram (see layout). Each bucket is therefore a
 // sum of whole cells, and no count is estimated:
@@ -57,8 +57,8 @@ func (h *Histogram) Native() iter.Seq2[int, int64] {
 }
 
 // Classic iterates over the buckets of the classic histogram in ascending order. It yields the upper bound of each
-// bucket, and the number of all response times up to this bound. It leaves out the last bucket, which has no bound:
-// that bucket contains all response times, so its count is [Histogram.Count].
+// bucket, and the number of all response times up to this bound. It leaves out the last bucket, which has no upper
+// bound. That bucket contains all response times, so its count is [Histogram.Count].
 func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	return func(yield func(time.Duration, int64) bool) {
 		if h.layout == nil {
@@ -79,8 +79,10 @@ func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 // Quantile estimates the q-quantile: the smallest response time such that at least q*Count response times do not exceed
 // it. For example, the 0.9-quantile of ten response times is the ninth shortest. The estimate lies in the same native
 // bucket as the true value, so it is off by less than the width of a bucket, 9.05 %. Within a bucket, Quantile assumes
-// evenly spread response times. For q <= 0, Quantile returns the shortest response time, and for q >= 1 the longest
-// one, both exact. For an empty histogram, or if q is NaN, it returns 0.
+// evenly spread response times.
+//
+// For q <= 0, Quantile returns the shortest response time, and for q >= 1 the longest one. Both are exact. For an empty
+// histogram, or if q is NaN, Quantile returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	switch {
 	case h.count == 0 || math.IsNaN(q):
@@ -120,7 +122,8 @@ func (h *Histogram) Add(o *Histogram) {
 	}
 	from, to := min(h.from, o.from), max(h.to, o.to)
 	h.addTotals(&Counts{Complete: o.count, RTSum: o.sum, RTMin: o.min, RTMax: o.max})
-	// addTotals derives this range from min and max, which a histogram of View.HistogramBefore does not have.
+	// addTotals computes the range from min and max, which a histogram of View.HistogramBefore lacks. Set the range
+	// here.
 	h.from, h.to = from, to
 	for c := o.from; c < o.to; c++ {
 		h.cells[c] = saturate(h.cells[c], o.cells[c])
@@ -139,8 +142,8 @@ func (h *Histogram) reset(l *layout) {
 	*h = Histogram{layout: l, cells: h.cells}
 }
 
-// addTotals adds the totals of c, and extends the range of the cells that may have counts. The caller adds the counts
-// of the cells.
+// addTotals adds the totals of c, and extends the range of the cells that may have counts. It adds no counts of cells;
+// the caller must add them.
 func (h *Histogram) addTotals(c *Counts) {
 	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
 	all.add(c)

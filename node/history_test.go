@@ -35,7 +35,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Readers get the same seconds in any order, while seconds are added and dropped.
+// Seconds can be read in any order, while other seconds are added and dropped. Each reader gets the same records.
 func TestHistoryIsReadInAnyOrder(t *testing.T) {
 	const history = 200
 	r := newRig(t, node.Options{History: history * time.Second})
@@ -49,7 +49,7 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 		want[i] = r.second(t, i)
 		for range random.IntN(4) {
 			if i%500 < 250 {
-				break // no reads for longer than the history
+				break // read nothing for longer than the history
 			}
 			from := max(i-random.Int64N(history), 0)
 			to := min(from+1+random.Int64N(9), i+1)
@@ -94,13 +94,13 @@ func TestHistoryIsSmall(t *testing.T) {
 	}
 }
 
-// [node.Options].Histograms affects histograms only. They can be read for exactly this time.
+// [node.Options].Histograms affects only histograms. Histograms can be read for exactly the configured time.
 func TestHistogramsAreKeptForTheConfiguredTime(t *testing.T) {
 	const kept = 150
 	random := rand.New(rand.NewPCG(3, 1))
 	short := newRig(t, node.Options{History: 5 * time.Minute})
 	long := newRig(t, node.Options{History: 5 * time.Minute, Histograms: kept * time.Second})
-	rts := map[int64][]time.Duration{} // by second
+	rts := map[int64][]time.Duration{} // response times by second
 	for i := range int64(700) {
 		at := time.Duration(i) * time.Second
 		for range random.IntN(4) {
@@ -143,7 +143,7 @@ func TestHistogramsAreKeptForTheConfiguredTime(t *testing.T) {
 	}
 }
 
-// A delayed reader of an idle resource gets all its histograms until they are dropped.
+// A delayed reader of an idle resource gets all histograms of the resource until they are dropped.
 func TestHistogramsOfAnIdleResource(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 100 {

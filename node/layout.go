@@ -46,18 +46,18 @@ type layout struct {
 	bounds []time.Duration
 	upper  []int64  // upper[c] is the longest response time of cell c, in ns
 	native []int16  // native[c] is the native bucket that contains cell c
-	first  []uint16 // where layout.cell starts to search, by octave and step of a response time
+	first  []uint16 // cell at which layout.cell starts its search, by octave and step
 }
 
-// layout.cell finds a cell by the octave of the response time (its power of two, in nanoseconds), and by one of 32
-// equal steps within the octave. A step is at most 3.1 % wide, so at most one native bound falls into it.
+// layout.cell finds a cell by the octave of the response time (its power of two, in nanoseconds) and by the step within
+// the octave. An octave has 32 equal steps. A step is at most 3.1 % wide, so at most one native bound falls into it.
 const (
 	steps    = 32
 	stepBits = 5
 )
 
-// newLayout returns the layout for the given classic bounds. There may be at most 64, which must be positive and
-// ascending. The error names every invalid bound.
+// newLayout returns the layout for at most 64 classic bounds, which must be positive and ascending. The error names
+// every invalid bound.
 func newLayout(bounds []time.Duration) (*layout, error) {
 	var errs []error
 	if len(bounds) > maxBounds {
@@ -143,9 +143,9 @@ func (l *layout) cell(rt time.Duration) int {
 	octave := bits.Len64(uint64(ns)) - 1
 	step := uint64(ns) << (63 - octave) >> (63 - stepBits) & (steps - 1)
 	c := int(l.first[octave*steps+int(step)])
-	// The cell is c, or the next one if a bound falls into the step. The processor could not predict this branch, so
-	// the comparison adds its result to c. The loop handles a classic bound in the same step as a native one, and
-	// almost never runs.
+	// The cell is c, or c+1 if a bound falls into the step before ns. The processor could not predict a branch here, so
+	// the next line adds the sign bit of upper[c]-ns instead. The loop almost never runs: only if a native and a
+	// classic bound fall into the same step may the cell be c+2.
 	c += int(uint64(l.upper[c]-ns) >> 63)
 	for ns > l.upper[c] {
 		c++

@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// observer returns a function that makes a histogram of a single response time.
+// observer returns a function that makes a histogram with a single response time.
 func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Histogram {
 	t.Helper()
 	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), node.Options{Bounds: bounds})
@@ -29,7 +29,7 @@ func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Hi
 	}
 }
 
-// interesting returns response times on every bound and next to it, and many others.
+// interesting returns response times that equal a bound or are next to one, and many others.
 func interesting(bounds []time.Duration) []time.Duration {
 	rts := []time.Duration{0, 1, 2, 3, 4, 5, 7, 8, 9, math.MaxInt64, math.MaxInt64 - 1}
 	for i := -240; i < 265; i++ {

@@ -11,8 +11,8 @@ import (
 // OccupyTimeout is the longest time that a call may wait for the bucket of its borrowed passes. It is Sentinel's value.
 const OccupyTimeout = 500 * time.Millisecond
 
-// Loan is a call that waits for a later bucket, from which it has borrowed its passes by [Statistic.Occupy]. End each
-// Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
+// Loan is a call that waits for a later bucket. It has borrowed its passes from this bucket by [Statistic.Occupy]. End
+// each Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
 type Loan struct {
 	stat *Statistic
 	at   time.Duration // start of the bucket, in line time
@@ -27,9 +27,9 @@ type Loan struct {
 //	                          or Cancel: nothing was     End
 //	                          counted, the loan is gone
 //
-// The pass must be in its own bucket in every view. The waiting goroutine may wake up late, so it does not count the
-// pass; the goroutine that turns to the bucket does. Until then, the statistic has one loan struct for each bucket,
-// with the sums over all calls that wait for this bucket.
+// In every view, the pass must count in the bucket from which it was borrowed. The waiting goroutine may wake up too
+// late for that. The goroutine that turns to the bucket therefore counts the pass. Until then, the statistic has one
+// loan struct for each bucket, with the sums over all calls that wait for this bucket.
 
 // loan holds the sums of all calls that have borrowed passes from one bucket.
 type loan struct {
@@ -38,8 +38,8 @@ type loan struct {
 }
 
 // Occupy borrows n passes for one call from a later bucket. The parameter bucket is the start of that bucket in line
-// time. When the bucket begins, the passes count in it and the call is in flight, even if the statistic turns much
-// later. Every view therefore shows the passes in the second of the bucket. Occupy returns false if the bucket has
+// time. When the bucket begins, the passes count in it and the call is in flight, even if the statistic turns to it
+// much later. Every view therefore shows the passes in the second of the bucket. Occupy returns false if the bucket has
 // begun at the reading now, or if s is retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
 	n = clampBatch(n)
@@ -66,8 +66,8 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 }
 
 // Call turns the statistic to the reading now. If the bucket has begun, the borrowed passes are counted, and Call
-// returns the call. Its response time begins at the reading entered, when the call began to wait. If the bucket has not
-// begun, Call returns false, and the call continues to wait.
+// returns the call. The call began to wait at the reading entered, and its response time begins there. If the bucket
+// has not begun, Call returns false, and the call continues to wait.
 func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s := l.stat
 	if s == nil {
@@ -80,11 +80,11 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 		return Call{}, false
 	}
 	n := l.n
-	// If the bucket has already ended, and slewing changed the length of its second, began is off by that change.
+	// If the bucket has already ended and its second was slewed, began is off by the slewed time.
 	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
-	s.first.open.inFlightTime -= tickRemainder(entered) // Exit adds it
+	s.first.open.inFlightTime -= tickRemainder(entered) // Exit will add the same time
 	s.first.rtExcess += began.Sub(entered)
 	s.first.mu.Unlock()
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
@@ -129,8 +129,8 @@ func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	return calls, passes
 }
 
-// findLoan returns the index of the loan for a bucket. If there is none, it returns the index at which to insert one,
-// and false.
+// findLoan returns the index of the loan for a bucket. If there is no such loan, it returns the index at which to
+// insert one, and false.
 func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }
@@ -150,7 +150,7 @@ func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
 // be held.
 func (s *Statistic) applyLoan(l loan) {
 	st := &s.first
-	s.borrowers -= uint32(l.calls) // counters include both waiting calls and calls in flight
+	s.borrowers -= uint32(l.calls) // these calls stay in the counters, which include waiting calls
 	st.addInFlight(l.calls, st.bucketEnd().Add(-time.Duration(st.length.Load())))
 	st.open.Pass = saturate(st.open.Pass, l.passes)
 	s.history.occupied = saturate(s.history.occupied, l.passes)

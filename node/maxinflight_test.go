@@ -34,7 +34,7 @@ func maxInFlight(t *testing.T, v *node.View, index int64) int64 {
 	return m.InFlightMax
 }
 
-// InFlightMax of several leaves is the highest lower bound that follows from their records.
+// InFlightMax of several leaves is the highest lower bound that can be computed from their records.
 func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v, leaves := several(r, 3)
@@ -45,7 +45,7 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	call(0, 0, 300*ms) // second 0: one call at a time
 	call(1, 300*ms, 600*ms)
 	call(2, 600*ms, 900*ms)
-	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1) // second 1: two, nearly always
+	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1) // second 1: nearly always two
 	c0.Exit(r.at(1980*ms), false, 0)
 	c1.Exit(r.at(1990*ms), false, 0)
 	d0, d1 := leaves[0].Enter(r.at(2900*ms), 1), leaves[2].Enter(r.at(2910*ms), 1) // second 2: two calls at its end
@@ -59,8 +59,8 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	}
 }
 
-// One call at a time is in flight. A late entry, a second that slewing has lengthened, or rounding raises the average
-// in flight above 1. None of them may raise the maximum.
+// Only one call at a time is in flight. A late entry, a lengthened second, or rounding nevertheless raises the average
+// above 1. InFlightMax must be 1.
 func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {
@@ -102,7 +102,7 @@ func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	}
 }
 
-// The sum of the maxima of several stripes may exceed the true maximum. InFlightMax must not.
+// The sum of the maxima of several stripes may exceed the true maximum in flight. InFlightMax must not exceed it.
 func TestMaxInFlightOfStripesDoesNotAddUp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()

@@ -11,8 +11,7 @@ import (
 // Memory holds the bytes of heap that a [Statistic] takes, by part. The allocator rounds sizes up, and the bytes
 // include this rounding.
 type Memory struct {
-	// Statistic is the memory of everything but records and histograms: counters, stripes, the second window, and
-	// totals.
+	// Statistic is all other memory: stripes and their counts, the second window, and totals.
 	Statistic int64
 	// Seconds is the memory of the records of sealed seconds, and Histograms the memory of their histograms.
 	Seconds, Histograms int64
@@ -21,16 +20,16 @@ type Memory struct {
 // Sum returns the sum of all parts.
 func (m Memory) Sum() int64 { return m.Statistic + m.Seconds + m.Histograms }
 
-// Assumptions of [Config.Reservation]: the bytes of a record, the bytes of a histogram, and the number of pages. They
-// were measured with response times around 20 ms. The record of a second takes 14 bytes with 5 calls, 18 with 100, and
-// 22 with 500. The histogram of a second with 100 calls takes 16 bytes.
+// [Config.Reservation] assumes these bytes of a record, bytes of a histogram, and number of pages. They were measured
+// with response times around 20 ms. The record of a second takes 14 bytes with 5 calls, 18 with 100, and 22 with 500.
+// The histogram of a second with 100 calls takes 16 bytes.
 const (
 	reservedSecond    = 22
 	reservedHistogram = 24
 	reservedPages     = 3 // response times that vary by a factor of 8 lie in three pages
 )
 
-// Bytes of heap of the structs that are allocated on their own.
+// Bytes of heap of the structs, each in its own allocation.
 var (
 	historyBytes     = allocSize(unsafe.Sizeof(history{}))
 	completionsBytes = allocSize(unsafe.Sizeof(completions{}))
@@ -108,8 +107,8 @@ func (v *View) Memory() int64 {
 	return n
 }
 
-// QuotaMemory returns the memory of a [Quota] with its ring of passes. A quota that [Quota.With] creates shares this
-// ring, and takes only a few words.
+// QuotaMemory returns the memory of a [Quota] with its ring of passes. A quota from [Quota.With] shares the ring of
+// another quota, and takes only a few words.
 func (c *Config) QuotaMemory() int64 {
 	p := newPasses(c.second.Length())
 	return int64(unsafe.Sizeof(Quota{})+unsafe.Sizeof(p)) + ringBytes(&p.ring)

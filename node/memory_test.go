@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// traffic makes calls at random times for n seconds. Their response times are log-normally distributed around median.
+// traffic makes calls at random times for n seconds. The response times are log-normally distributed around the median.
 func (r *rig) traffic(perSecond float64, median time.Duration, n int) {
 	type event struct {
 		at    time.Duration
@@ -36,12 +36,13 @@ func (r *rig) traffic(perSecond float64, median time.Duration, n int) {
 	}
 }
 
-// A statistic with a full history of busy seconds takes at most the bytes of Reservation. Its records are small.
+// A statistic with a full history of busy seconds takes at most the bytes that Reservation returns, and its records are
+// small.
 func TestMemoryOfABusyStatistic(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond float64
 		median    time.Duration
-		most      int64 // largest number of bytes of records, a size class of the allocator
+		most      int64 // limit for the bytes of records, a size class of the allocator
 	}{
 		{1, 20 * ms, 4864},
 		{5, 3 * ms, 8192},

@@ -2,8 +2,8 @@ package node
 
 import "time"
 
-// MetricNode is the record of one sealed second: its events, from Start to a second later, and its calls in flight.
-// Values can be copied and compared. Once a second has a record, the record never changes.
+// MetricNode is the record of one sealed second: the events from Start to a second later, and the calls in flight.
+// Values can be copied and compared. A record never changes.
 type MetricNode struct {
 	// Start is the wall-clock second that the record belongs to, in UTC.
 	Start time.Time
@@ -14,28 +14,28 @@ type MetricNode struct {
 	// or resources.
 	//
 	// It is exact for a view of one leaf (one resource, called by one origin in one context) while the leaf has one
-	// stripe. The leaf gets more stripes when goroutines often contend for it. Under a limit on concurrency, calls
-	// enter by one stripe, and the value of a leaf is exact, too. The exceptions are calls that entered by another
-	// stripe before the limit was set or while a bucket turned.
+	// stripe. The leaf gets more stripes when goroutines often contend for it. Under a limit on concurrency, new calls
+	// enter by the first stripe, and the value of a leaf is exact, too. There are two exceptions: calls that entered by
+	// another stripe before the limit was set, and calls that enter while a bucket turns.
 	//
 	// In all other cases the value is the highest of these numbers: the maximum of one leaf or stripe, the calls in
-	// flight at the start and at the end of the second, and the average, rounded up.
+	// flight at the start of the second, the calls in flight at its end, and the average, rounded up.
 	InFlightMax int64
 	// InFlightTime is the call-seconds of the second: the time that all calls together were in flight. Divided by one
 	// second, it is the average number of calls in flight, see [MetricNode.InFlightAvg]. It can be summed over seconds,
-	// leaves, resources and processes. Over all seconds it equals the time that all calls took, where a batch counts as
-	// one call. The share of a call that is still in flight may be off by 4.1 µs.
+	// leaves, resources and processes. Over all seconds, it equals the sum of the times that the calls took, where a
+	// batch is one call. The time of a call that is still in flight may be off by 4.1 µs.
 	//
 	// In a second that slewing has lengthened or shortened, calls spend the time that the second really took.
 	//
-	// If a call enters or leaves with a stamp from a sealed second, the open second gets the correction. An entry adds
-	// the time that is missing in the sealed second. An exit subtracts the time that the sealed second counted in
-	// excess. A record is never negative: if the correction exceeds the call-seconds of the open second, the rest is
+	// A call may enter or exit with a stamp from a sealed second. The open second then gets the correction: an entry
+	// adds the time that the sealed second lacks, and an exit subtracts the time that the sealed second counted in
+	// excess. A record is never negative. If the correction exceeds the call-seconds of the open second, the rest is
 	// subtracted from the next second.
 	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in a sliding window of one second that ended within this second. The
-	// window slides by the buckets of the second window. PassPeak shows the height of a burst across the boundary of
-	// two seconds. At most 2^53 passes of each bucket are included.
+	// window slides in steps of one bucket of the second window. PassPeak therefore shows a burst that begins in one
+	// second and ends in the next. At most 2^53 passes of each bucket are included.
 	PassPeak int64
 }
 
@@ -57,8 +57,8 @@ type Column struct {
 	Help string
 	// Kind states the unit of the number, and whether it can be summed over seconds and views.
 	Kind Kind
-	// Detail reports whether the number is a part of another column. Views that show only the main numbers leave it
-	// out.
+	// Detail reports whether the number is a part of another column. A short view that shows only the main numbers
+	// leaves out details.
 	Detail bool
 	// At returns the address of the number in a record, for reading and writing. Times are in nanoseconds.
 	At func(*MetricNode) *int64
@@ -67,7 +67,7 @@ type Column struct {
 	None func(*MetricNode) bool
 }
 
-// Kind is the unit of a number, and states whether it can be summed over seconds and over views.
+// Kind is the unit of a number. It also states whether the number can be summed over seconds and over views.
 type Kind int
 
 const (
@@ -85,8 +85,8 @@ const (
 	CallTime
 )
 
-// Columns returns all numbers of a [MetricNode], in the order of display. The caller owns the slice. A caller that
-// needs it often should keep it, because each call of Columns creates it again.
+// Columns returns all numbers of a [MetricNode], in the order of display. The caller owns the slice. Callers that need
+// it often should keep it, because each call of Columns creates a new slice.
 func Columns() []Column {
 	idle := func(m *MetricNode) bool { return m.Complete == 0 }
 	return []Column{

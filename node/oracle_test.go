@@ -19,12 +19,12 @@ type event struct {
 	pass    int64
 	block   int64
 	done    int64
-	code    node.Code // code of the done calls
+	code    node.Code // code of the completed calls
 	failed  int64
 	borrow  int64 // borrowed passes, a part of pass
 	rt      time.Duration
 	balance int64         // change of the calls in flight
-	when    time.Duration // reading of the change: the stamp of an entry, or the clock at an exit
+	when    time.Duration // reading of this change: the stamp of an entry, or the clock at an exit
 }
 
 // oracle keeps every event and computes each result from all of them.
@@ -73,7 +73,7 @@ func (o *oracle) quantile(q float64, from, to time.Duration) time.Duration {
 	return rts[max(int(math.Ceil(q*float64(len(rts)))), 1)-1]
 }
 
-// flying returns the calls in flight at the end of [start, end), and the maximum in flight within it.
+// flying returns the number of calls in flight at the end of [start, end), and the maximum in flight in this time.
 func (o *oracle) flying(start, end time.Duration) (flying, most int64) {
 	for _, e := range o.events {
 		if e.at >= end {
@@ -138,7 +138,7 @@ func (o *oracles) quantile(q float64, from, to time.Duration) time.Duration {
 	return all.quantile(q, from, to)
 }
 
-// answered returns the number of completions by code.
+// answered returns the number of completions for each code.
 func (o *oracles) answered() map[node.Code]int64 {
 	all := map[node.Code]int64{0: 0}
 	for _, x := range o.list {
@@ -162,10 +162,10 @@ func (o *oracles) second(i int64) node.MetricNode {
 		flying, most := x.flying(start, end)
 		m.InFlight += flying
 		m.InFlightMax = max(m.InFlightMax, most)
-		m.InFlightTime += max(x.within[i], 0) // only the last second of a retired statistic can be negative
+		m.InFlightTime += max(x.within[i], 0) // negative only in the last second of a retired statistic
 		late += x.late[i]
 	}
-	// The lower bound for several leaves. Without slewing it equals the bound of the implementation.
+	// This is the lower bound for several leaves. Without slewing, it equals the bound of the implementation.
 	m.InFlightMax = max(m.InFlightMax, before, m.InFlight)
 	average := (m.InFlightTime - late - time.Duration(before)*4096).Seconds()
 	if !o.slewed {
@@ -178,7 +178,7 @@ func (o *oracles) second(i int64) node.MetricNode {
 	return m
 }
 
-// position follows the open bucket of a statistic. It uses the timeline, and is the only part of the oracle that uses
+// position follows the open bucket of a statistic. It asks the timeline, so it is the only part of the oracle that uses
 // the implementation.
 type position struct {
 	r      *rig
@@ -188,7 +188,8 @@ type position struct {
 	end    time.Duration // reading at the end of the bucket
 }
 
-// counted returns the line time at which an event with the stamp at counts.
+// counted returns the line time of the bucket in which an event with the given stamp counts, or the line time of the
+// stamp if it is in a new bucket.
 func (p *position) counted(at time.Duration) time.Duration {
 	if at >= p.end {
 		now := leap.Reading(at)
@@ -229,8 +230,8 @@ type loan struct {
 	stay            *stay
 }
 
-// counted returns the line time at which an event counts. Before the event, loans whose buckets have begun become
-// calls.
+// counted returns the line time at which an event with the given stamp counts. If the bucket turns, loans whose buckets
+// have begun first become calls.
 func (s *subject) counted(at time.Duration) time.Duration {
 	end, from := s.end, s.open+s.length
 	when := s.position.counted(at)
@@ -238,7 +239,7 @@ func (s *subject) counted(at time.Duration) time.Duration {
 		return when
 	}
 	slices.SortStableFunc(s.loans, func(a, b *loan) int { return cmp.Compare(a.bucket, b.bucket) })
-	var there bool // whether pass has reached the open bucket
+	var there bool // whether goTo has reached the open bucket
 	goTo := func(begin, to time.Duration) {
 		if from != to+s.length {
 			s.pass(end, from, begin, to)
@@ -270,8 +271,8 @@ func (s *subject) counted(at time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
-// schedule applies the same random events to statistics and oracles, and compares all readings. The events are bursts,
-// gaps, late stamps, batches, overlapping calls, borrowed passes, steps of the wall clock, and new and retired
+// schedule applies the same random events to statistics and to oracles, and compares all results. The events are
+// bursts, gaps, late stamps, batches, overlapping calls, borrowed passes, steps of the wall clock, and new and retired
 // statistics. The test and the fuzz target share it.
 func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) {
 	kept := time.Minute
@@ -347,7 +348,7 @@ func live(subjects []*subject) (n int) {
 func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w *witness) {
 	at := r.now
 	if random.IntN(5) == 0 {
-		at = max(at-time.Duration(random.Int64N(int64(time.Second))), 0) // a stamp that was read up to a second ago
+		at = max(at-time.Duration(random.Int64N(int64(time.Second))), 0) // the stamp is up to a second old
 	}
 	now := leap.Reading(at)
 	n := int64(1)
@@ -453,13 +454,13 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 // witness keeps earlier results for comparison with later ones.
 type witness struct {
 	records   map[int64]node.MetricNode
-	forgotten int64 // seconds before this one are no longer readable
+	forgotten int64 // index of the first second that is still readable
 	h         node.Histogram
 	codes     node.Codes
 	reported  time.Duration // highest call-seconds so far
 }
 
-// check compares all readings with the oracles.
+// check compares all results of the view with the oracles.
 func check(
 	t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read *node.View,
 	buckets int, steps bool, w *witness,
@@ -475,7 +476,7 @@ func check(
 		}
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
-			s.Seal(now) // otherwise the view first turns to the start of the second, where loans may become calls
+			s.Seal(now) // a view would turn to the start of the second, where loans may become calls
 		}
 		open = max(open, s.open)
 		inFlight += int64(len(s.calls))
@@ -612,13 +613,13 @@ func check(
 	var age time.Duration
 	known := true
 	for _, x := range subjects {
-		known = known && (!steps || x.lent == 0) // ages of calls with loans are off by the slewed time
+		known = known && (!steps || x.lent == 0) // after slewing, the ages of borrowed calls are off by the slewed time
 		for _, c := range x.calls {
 			age += r.now - c.entered
 		}
 		for _, l := range x.loans {
 			if l.passed {
-				age += r.now - l.bucket // until Loan.Call sets the entry, the age counts from the bucket
+				age += r.now - l.bucket // before Loan.Call, the age counts from the bucket
 			}
 		}
 	}
@@ -639,7 +640,7 @@ func check(
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
 	last, _ := read.Second(r.zero + present - 1)
 	peak := s.Peak
-	if random.IntN(4) == 0 { // not always, because the computation is slow
+	if random.IntN(4) == 0 { // only sometimes, because the computation is slow
 		peak = 0
 		for i := present - 60; i < present; i++ {
 			peak = max(peak, o.second(i).PassPeak)
@@ -650,8 +651,8 @@ func check(
 	}
 }
 
-// checkDistributions compares the histograms of the single seconds in [from, to), and the histogram of all time before
-// from, with the oracles. All of these histograms must be kept.
+// checkDistributions compares two results with the oracles: the histogram of each second in [from, to), and the
+// histogram of all time before from. All of these histograms must be kept.
 func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *oracles) {
 	t.Helper()
 	hs := make([]node.Histogram, to-from)
@@ -686,7 +687,8 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	}
 }
 
-// checkQuantile checks that an estimate lies in the bucket of the true value, and that the quantiles 0 and 1 are exact.
+// checkQuantile checks that the estimate of a quantile lies in the bucket of the true value, and that the quantiles 0
+// and 1 are exact.
 func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duration) {
 	t.Helper()
 	got := h.Quantile(q)
@@ -701,7 +703,7 @@ func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duratio
 func TestAgainstOracle(t *testing.T) {
 	seeds := uint64(6) // FuzzAgainstOracle tries more
 	if testing.Short() {
-		seeds = 3 // fewer in short mode: this test has a single goroutine
+		seeds = 3 // fewer in short mode, because this test has a single goroutine
 	}
 	for seed := range seeds {
 		for _, buckets := range []int{1, 2, 10} {

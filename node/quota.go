@@ -6,9 +6,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Quota holds the number of calls that may pass in a second, the count. It decides about the next call by its ring of
-// passes. The ring has past buckets, and later buckets from which calls have borrowed passes. All times are starts of
-// buckets in line time, from [Bucket.At], and must not go back. The buckets of a Quota are as long as the buckets of
+// Quota limits the calls that may pass in a second to a number, the count. It decides about the next call by a ring of
+// passes. The ring contains past buckets, and also later buckets from which calls have borrowed passes. All times are
+// starts of buckets in line time, from [Bucket.At], and must not go back. A bucket of a Quota is as long as a bucket of
 // the second window.
 //
 //	2 buckets in a second, count 10
@@ -23,9 +23,9 @@ import (
 // count of 10, ten calls may pass at 9.4 s, and ten more at 10.0 s. A span that is one bucket shorter than a second
 // never contains more passes than the count, wherever it begins. More buckets in a second are therefore stricter.
 //
-// The window of a strict quota also includes the bucket before the window, so it is one bucket longer than a second. No
-// second at all then contains more passes than the count. With n buckets in a second, a steady stream under constant
-// overload gets n/(n+1) of the count.
+// A strict quota has a window that is one bucket longer than a second: it includes the bucket before the window. A
+// second then never contains more passes than the count, wherever it begins. With n buckets in a second, a steady
+// stream under constant overload gets n/(n+1) of the count.
 //
 // All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, they are up to 1 %
 // shorter or longer.
@@ -40,8 +40,8 @@ type Quota struct {
 	strict int // number of buckets before the window that are included: 1 in a strict quota, otherwise 0
 }
 
-// passes is the ring of passes of one or several quotas. The ring covers the strict window, which contains the other
-// window, and the later buckets from which calls may borrow.
+// passes is the ring of passes of one or several quotas. The ring covers the strict window, and the later buckets from
+// which calls may borrow.
 type passes struct {
 	ring     leap.Array[int64]
 	ahead    time.Duration // time from the current bucket to the newest one
@@ -129,13 +129,12 @@ func (q *Quota) Pass(bucket time.Duration, n int64) {
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the first bucket that can lend n passes. The bucket must be after current, and start at
-// earliest or later. It can lend the passes if afterwards no window that contains the bucket has more passes than the
-// count.
+// TryOccupyNext returns the first bucket after current that can lend n passes and does not start before earliest. A
+// bucket can lend the passes if, with them, no window that contains the bucket has more passes than the count.
 //
 // TryOccupyNext returns false if no such bucket begins within [OccupyTimeout]. If buckets are longer than
 // OccupyTimeout, it still tries the bucket that follows current. The formula is Sentinel's
-// (StatisticNode.tryOccupyNext), applied also to the windows that end after the bucket.
+// (StatisticNode.tryOccupyNext), but is also applied to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(current)
 	length := q.ring.Length()
@@ -148,7 +147,7 @@ func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket 
 }
 
 // Fill sets the passes of q to the passes of all leaves of a view at the reading now, including borrowed ones. A rule
-// that is added while calls are running starts with these passes.
+// that is added while the service runs starts with these passes.
 func (q *Quota) Fill(v *View, now leap.Reading) {
 	v.readInOneBucket(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
 		q.advanceTo(s.start)
@@ -164,8 +163,8 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 	q.sumWindows()
 }
 
-// Borrow counts n passes in a later bucket, which TryOccupyNext of this quota or of another one has returned. The
-// parameter current is the current bucket.
+// Borrow counts n passes in a later bucket. TryOccupyNext of this quota or of another one must have returned the
+// bucket. The parameter current is the current bucket.
 func (q *Quota) Borrow(current, bucket time.Duration, n int64) {
 	q.advanceTo(current)
 	q.addTo(bucket, n)
@@ -191,8 +190,8 @@ func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	return true
 }
 
-// window returns the passes in a window that ends with the bucket end and is span long. The passes of a bucket that has
-// not begun are the borrowed ones.
+// window returns the passes in a window that ends with the bucket end and is span long. A bucket that has not begun
+// contains only borrowed passes.
 func (q *passes) window(end, span time.Duration) (sum int64) {
 	for _, b := range q.ring.Window(end, span) {
 		sum = saturate(sum, *b)
@@ -207,7 +206,8 @@ func (q *passes) advanceTo(bucket time.Duration) {
 	}
 }
 
-// turnTo makes the given bucket the current one, and opens the buckets that are new in the ring, up to the newest one.
+// turnTo makes the given bucket the current one. It opens the buckets that the ring does not contain yet, up to the
+// newest one.
 func (q *passes) turnTo(bucket time.Duration) {
 	length := q.ring.Length()
 	next := q.newest() + length
@@ -219,7 +219,7 @@ func (q *passes) turnTo(bucket time.Duration) {
 	q.sumWindows()
 }
 
-// sumWindows computes the sums of the windows and the borrowed passes, so that further method calls in the same bucket
+// sumWindows computes the sums of the windows and the borrowed passes. Further method calls in the same bucket then
 // need no scan. Pass and Borrow update the sums themselves. All other functions that change the ring call sumWindows.
 func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}

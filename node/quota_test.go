@@ -9,8 +9,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The oracle keeps every bucket. A quota must admit a call exactly if it fits into every window that contains the
-// bucket. It must lend from the first bucket with enough passes. No window may exceed the count.
+// The oracle keeps the passes of every bucket. A quota must admit a call if and only if the call fits into every window
+// that contains the bucket. It must lend from the first bucket that can lend enough passes. No window may exceed the
+// count.
 func TestQuotaAgainstOracle(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 9))
@@ -78,7 +79,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 					passes[b]--
 				}
 			case 4:
-				if random.IntN(20) == 0 { // passes that CanPass was not asked for
+				if random.IntN(20) == 0 { // passes without a call of CanPass
 					q.Pass(at(now), n)
 					passes[now] += n
 					forced = true
@@ -109,7 +110,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 	}
 }
 
-// The passes of huge batches stop at the largest number.
+// The passes of huge batches stop at the largest int64.
 func TestQuotaDoesNotOverflow(t *testing.T) {
 	r := newRig(t, node.Options{})
 	q := node.NewQuota(r.config, math.MaxInt64, false)
@@ -124,7 +125,7 @@ func TestQuotaDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// The test has quotas that share passes, and a quota to which the passes of another one were added.
+// Quotas can share their passes, and the passes of one quota can be added to another.
 func TestQuotasShareTheirPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const length = 500 * ms

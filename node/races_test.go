@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// enterAround does the same as Statistic.Enter for one call, but calls event between the check of the end mark and the
-// addition, where a goroutine may lose its processor. It returns false if the call was taken back.
+// enterAround does the same as Statistic.Enter for one call, but calls event after the check of the end mark and before
+// the addition. A goroutine may lose its processor at this point. enterAround returns false if the call was taken back.
 func enterAround(t *testing.T, s *Statistic, now leap.Reading, event func()) bool {
 	t.Helper()
 	st := s.pick()
@@ -24,7 +24,7 @@ func enterAround(t *testing.T, s *Statistic, now leap.Reading, event func()) boo
 	return st.end.Load() == mark || !s.reconcileEnter(st, now)
 }
 
-// If counters are set while a call enters, the call sees that the end mark has changed, and is in the counters.
+// If counters are set while a call enters, the call finds a changed end mark, and the counters include it.
 func TestCallThatSetCountersOvertakesIsCounted(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -53,8 +53,8 @@ func TestCallThatRetirementOvertakesIsTakenBack(t *testing.T) {
 }
 
 // Enter and Retire run at the same time. Either the call enters and Retire fails, or Retire succeeds and the call is
-// refused. A call may enter between Retire's first check for calls and its change of the end marks, so Retire has to
-// check again after the change.
+// refused. A call may enter after Retire has first checked for calls and before it changes the end marks. Retire must
+// therefore check again after the change.
 func TestRetireRacesWithEnter(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("needs two processors")
@@ -67,7 +67,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	config := newContended(t, &now).first.config
 	var s *Statistic
 	var call Call
-	var lead int                 // delay of Enter, or of Retire if negative; adjusted so that both win equally often
+	var lead int                 // delay of Enter, or if negative of Retire; adjusted so that both win equally often
 	var round, done atomic.Int64 // last round that began, and last round in which Enter has returned
 	wait := func(counter *atomic.Int64, until int64) {
 		for spins := 0; counter.Load() < until; spins++ {
@@ -117,7 +117,7 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	t.Logf("retired %d, entered %d", retired, entered)
 }
 
-// A stripe that is added in the middle of a bucket lets calls of this bucket enter without its lock.
+// A new stripe gets the end mark of the open bucket. Calls of this bucket can therefore enter by it without its lock.
 func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -157,8 +157,8 @@ func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 	}
 }
 
-// Of several equal peaks, the cache keeps the latest one. With the first one, a statistic with a steady rate would
-// search the minute at every reading.
+// Of several equal peaks, the cache keeps the latest one. If it kept the first one, a statistic with a steady rate
+// would search the records of a minute at every reading.
 func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -181,14 +181,15 @@ func removeHeld(v *View, s *Statistic, since int64, n int, event func()) {
 		wg.Go(func() { v.Remove(since) })
 	}
 	for range 100 {
-		runtime.Gosched() // so that all goroutines usually reach the lock
+		runtime.Gosched() // usually lets all goroutines reach the lock
 	}
 	event()
 	s.mu.Unlock()
 	wg.Wait()
 }
 
-// A leaf that is added during Remove stays in the view. Concurrent calls of Remove count a removed leaf once.
+// A leaf that is added during Remove stays in the view. Concurrent calls of Remove add the counts of a removed leaf
+// only once.
 func TestRemoveRacesWithAddAndRemove(t *testing.T) {
 	var now time.Duration
 	config := newContended(t, &now).first.config

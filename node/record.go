@@ -7,14 +7,13 @@ import (
 
 // record is the record of a sealed second in a statistic. It is stored together with the slides of the second. A slide
 // is the number of passes in a window of one second that ended with a bucket of this second. The window of the last
-// slide is the second itself, so the last slide equals Pass. The slides of several statistics can be added up, and
-// peaks cannot.
+// slide is the second itself, so the last slide equals Pass. Slides of several statistics can be summed. Peaks cannot.
 type record struct {
 	Counts
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
 	maxInFlight               int64         // maximum in flight; with several stripes a lower bound, see minConcurrency
 	inFlightTime              time.Duration // call-seconds
-	lateEntry                 time.Duration // upper bound of the part that late entries and slewing added
+	lateEntry                 time.Duration // upper bound of the call-seconds that late entries and slewing added
 }
 
 // append appends the packed slides and the packed record to b. It leaves out the last slide, which equals Pass:
@@ -22,8 +21,8 @@ type record struct {
 //	Pass | slides | Complete, in flight, maximum, mask of rare fields | lengths of the times | rare fields | times
 //	kPass  kSlide                 four numbers with kMost               four with kMost       kMost         bits
 //
-// Each field is coded as the difference from a prediction made from earlier fields. Rare fields are stored only if they
-// are not zero. Response-time sums and call-seconds cannot be predicted and take most of the space.
+// Each field is coded as the difference from a prediction, which is computed from earlier fields. Rare fields are
+// stored only if they are not zero. Response-time sums and call-seconds cannot be predicted and take most of the space.
 func (r *record) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
 	w = w.code(uint64(r.Pass), kPass)
@@ -107,19 +106,19 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	r.inFlightTime = r.RTSum + time.Duration(unzigzag(spans[3]))
 }
 
-// Rice parameters (see bits.go): about the number of random low bits of Pass (kPass) and of most other numbers (kMost).
-// kSlide returns the parameter for slides.
+// Rice parameters, see bits.go: kPass is for Pass, kMost is for most other numbers, and kSlide returns the parameter
+// for slides. Each is about the number of low bits that cannot be predicted.
 const (
 	kPass = 5
 	kMost = 1
 )
 
 // kSlide returns the Rice parameter for the slides of a second with the given passes. A slide is coded as its
-// difference from the passes. The more passes, the larger the differences.
+// difference from Pass, and the differences grow with Pass.
 func kSlide(pass int64) uint { return uint(min(bits.Len64(uint64(pass))/3, maxLowBits)) }
 
-// expectedInFlight predicts the calls in flight at the end of the second. It expects one pass and one completion for
-// every call, so batches make it wrong.
+// expectedInFlight predicts the calls in flight at the end of the second. It assumes one pass and one completion for
+// each call, so it is wrong for batches.
 func (r *record) expectedInFlight() int64 { return r.inFlightAtStart + r.Pass - r.Complete }
 
 // minRTSum returns the smallest possible sum of response times: one call took RTMax, and all other calls took RTMin.
@@ -127,9 +126,9 @@ func (r *record) minRTSum() uint64 {
 	return uint64(times(int64(r.RTMin), max(r.Complete-1, 0))) + uint64(r.RTMax)
 }
 
-// expectedBits predicts the number of bits of the i-th time of a record. The four times are RTMin, RTMax - RTMin, RTSum
-// - minRTSum, and the difference of the call-seconds and RTSum. The parameter n has the numbers of bits of the times
-// before.
+// expectedBits predicts the number of bits of the i-th time of a record. The four times are RTMin, RTMax minus RTMin,
+// RTSum minus minRTSum, and the call-seconds minus RTSum. The first i elements of n are the numbers of bits of the
+// earlier times.
 //
 // The shortest response time is expected to take milliseconds, and the longest one 16 times as long. Call-seconds and
 // response times are expected to differ by about one response time, because calls spend a part of their time in other
@@ -152,8 +151,8 @@ func (r *record) expectedBits(i int, n *[4]int) int {
 	return 0
 }
 
-// onlySlides reports whether a packed record has slides but no events. The second of such a record was idle, and only
-// its sliding windows reach passes of the second before.
+// onlySlides reports whether a packed record has slides but no events. Its second was idle, but the sliding windows
+// that ended in this second contain passes of the previous second.
 func onlySlides(b []byte, slides int64) bool {
 	in := readBits(b)
 	if in.code(kPass) > 0 {

@@ -22,7 +22,7 @@ func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uin
 		cells = s.packCells(nil, &rec)
 	}
 	for _, behind := range []int{spare, spare + 5} {
-		// The bytes after a record must not matter.
+		// The bytes after a record must not change the result.
 		among := func(b []byte) []byte {
 			return append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
 		}
@@ -99,7 +99,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// Every number is read as it was written, with any Rice parameter.
+// With any Rice parameter, a number that was written is read unchanged.
 func TestNumbersRoundTrip(t *testing.T) {
 	numbers := []uint64{0, math.MaxUint64, math.MaxInt64}
 	for n := range 64 {

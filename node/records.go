@@ -24,7 +24,7 @@ type records struct {
 	lastSecond  int64 // second of the newest entry; math.MinInt64 if there never was one
 	dropped     int64 // latest second whose record was dropped, or math.MinInt64
 	foundSecond int64 // second of the entry where the previous lookup ended
-	found       int   // offset of that entry; less than oldest once the entry is dropped
+	found       int   // offset of this entry; less than oldest if the entry was dropped
 }
 
 // noRecords returns an empty store.
@@ -52,8 +52,8 @@ func (h *records) add(index int64, record []byte) {
 }
 
 // reserve makes space for need more bytes at the end of buf. If the array of buf is full, reserve moves the kept
-// entries to its start, over the dropped ones. Two cases need a new array: the entries do not fit, or they would take
-// less than half of a large array.
+// entries to its start, over the dropped ones. It allocates a new array in two cases: the entries do not fit, or they
+// would take less than half of a large array.
 func (h *records) reserve(need int) {
 	if len(h.buf)+need <= cap(h.buf) {
 		return
@@ -61,8 +61,8 @@ func (h *records) reserve(need int) {
 	kept := h.buf[h.oldest:]
 	to := h.buf[:0]
 	if size := len(kept) + need; size > cap(h.buf) || size < cap(h.buf)/2 && cap(h.buf) > minShrink {
-		// The extra 1/256 makes moves less frequent. Grow usually returns even more, because it gets a whole size class
-		// of the allocator.
+		// The extra 1/256 makes moves less frequent. Grow usually returns even more, because the allocator rounds sizes
+		// up.
 		to = slices.Grow([]byte(nil), size+size/256)
 	}
 	h.buf, h.oldest, h.found = append(to, kept...), 0, h.found-h.oldest
@@ -71,8 +71,8 @@ func (h *records) reserve(need int) {
 // minShrink is the size in bytes up to which an array is never replaced by a smaller one.
 const minShrink = 1024
 
-// drop removes the records of all seconds before the second with the index before. It returns the last record that it
-// removed, or nil. The slice is valid until the next call of add.
+// drop removes all records before the second with the given index. It returns the last record that it removed, or nil.
+// The returned slice is valid until the next call of add.
 func (h *records) drop(before int64) (last []byte) {
 	for h.oldest < len(h.buf) && h.firstSecond < before {
 		_, record, next := h.entry(h.oldest)
@@ -87,16 +87,16 @@ func (h *records) drop(before int64) (last []byte) {
 	return last
 }
 
-// release frees the memory of the store if all its records were dropped. It is for retired statistics, whose stores get
-// no further records.
+// release frees the memory of the store if all its records were dropped. Only the stores of retired statistics are
+// released, because they get no further records.
 func (h *records) release() {
 	if h.oldest == len(h.buf) {
 		h.buf, h.oldest, h.newest, h.found = nil, 0, 0, 0
 	}
 }
 
-// entry reads the entry at an offset of buf. It returns the distance from the previous second, the record, and the
-// offset of the next entry.
+// entry reads the entry at an offset of buf. It returns the distance in seconds from the previous entry, the record,
+// and the offset of the next entry.
 func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	head := uint64(h.buf[at])
 	if at++; head >= 1<<7 {
@@ -112,14 +112,15 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	return distance, h.buf[at:next], next
 }
 
-// seek finds the last record that is not after the second with the index from. If there is none, it finds the oldest
-// record. It returns false if the store is empty. The result is in foundSecond and found.
+// seek finds the last record that is not after the second with the index from. If there is no such record, seek finds
+// the oldest record. It stores the result in foundSecond and found. It returns false if the store is empty.
 //
-// An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at the newest
-// entry, at the entry of the previous lookup, or at the oldest one: at the latest of them that is not after from.
+// An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at one of three
+// entries: the newest one, the one that the previous lookup found, or the oldest one. It chooses the latest of these
+// that is not after from.
 func (h *records) seek(from int64) bool {
 	if h.oldest == len(h.buf) {
-		return false // nothing is written, because emptyHistory is shared
+		return false // seek must not write to the store of emptyHistory, which is shared
 	}
 	index, at := h.foundSecond, h.found
 	switch {
@@ -144,7 +145,7 @@ func (h *records) seek(from int64) bool {
 }
 
 // each calls f for the records of the seconds [from, to), in ascending order, until f returns false. It is not an
-// iterator, because an iterator that is not inlined costs an allocation.
+// iterator, because an iterator costs an allocation if the compiler does not inline it.
 func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
 	if !h.seek(from) {
 		return

@@ -11,11 +11,11 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The rings of Sentinel, in Java and in Go, have defects that lose or blur counts. This file has one test for each. The
-// comment of a test describes the behavior of Sentinel.
+// The rings of Sentinel, in Java and in Go, have defects that lose or blur counts. This file has a test for each
+// defect. The comment of the test describes the defect in Sentinel.
 
-// Sentinel publishes the new start of a bucket before it clears the counters. Readers take old counts for current ones,
-// and the counts of concurrent writers are lost.
+// Sentinel publishes the new start of a bucket before it clears the counters. Readers then take old counts for current
+// ones, and counts of concurrent writers are lost. In this package, a slot that is used again is empty.
 func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range int64(200) {
@@ -33,8 +33,8 @@ func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
 	}
 }
 
-// Two writers that find that a bucket has ended reset it one after the other. The second one does not check again under
-// the lock, so the counts of the first one are lost.
+// In Sentinel, two writers may find that a bucket has ended, and reset it one after the other. The second writer does
+// not check again under the lock, so the counts of the first one are lost.
 func TestRegressionConcurrentWritersAtABoundary(t *testing.T) {
 	const writers, turns = 8, 2000
 	r := newRig(t, node.Options{})
@@ -59,8 +59,9 @@ func TestRegressionConcurrentWritersAtABoundary(t *testing.T) {
 	}
 }
 
-// A writer keeps a pointer to its bucket while the ring turns, and adds to a newer bucket in the same slot. A writer
-// with an older time adds to a bucket that is thrown away.
+// A writer of Sentinel keeps a pointer to its bucket while the ring turns, and may add to a newer bucket in the same
+// slot. A writer of Sentinel with an older time adds to a bucket that is thrown away. In this package, both count in
+// the open second.
 func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	late := r.Enter(100*ms, 1)
@@ -79,8 +80,8 @@ func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	}
 }
 
-// A completion reads the clock up to four times, so its rt, its success and its exception may count in different
-// seconds. A reader reads these sums one after the other, at different times.
+// In Sentinel, a completion reads the clock up to four times, so its rt, its success and its exception may count in
+// different seconds. A reader of Sentinel reads these sums one after the other, at different times.
 func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 400 {
@@ -94,7 +95,7 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 			if !ok {
 				continue
 			}
-			whole := r.Histogram(s, s+1, &h) // false if the second is older than a minute
+			whole := r.Histogram(s, s+1, &h) // whole is false if the second is older than a minute
 			if m.Complete != m.Exception || m.RTSum != time.Duration(m.Complete)*(5*time.Second-1) ||
 				whole && h.Count() != m.Complete {
 				t.Fatalf("second %d holds %+v and a histogram of %d", s, m, h.Count())
@@ -103,11 +104,11 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	}
 }
 
-// A window of two half seconds covers between 0.5 and 1 s of real time. Just after a boundary, its rate is as low as
-// half of the true rate. The last complete second, which this package adds, is steady.
+// In Sentinel, a window of two half seconds covers between 0.5 and 1 s of real time. Just after a boundary, its rate
+// may be half of the true rate. This package also has the last complete second, whose rate is steady.
 func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
-	for at := time.Duration(0); at < 10*time.Second; at += 10 * ms { // a steady 100 a second
+	for at := time.Duration(0); at < 10*time.Second; at += 10 * ms { // a steady rate of 100 calls a second
 		r.pass(at, 1)
 		if at < time.Second {
 			continue
@@ -118,8 +119,8 @@ func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
 	}
 }
 
-// After the clock is set back, all events are lost until it has caught up. Java writes them into buckets that are not
-// read, and Go logs an error for each event. Java also counts future buckets as current ones.
+// If the clock is set back, Sentinel loses all events until the clock has caught up. Java writes them into buckets that
+// are not read, and Go logs an error for each event. Java also counts future buckets as current ones.
 func TestRegressionClockSetBack(t *testing.T) {
 	for _, back := range []time.Duration{
 		10 * ms, 900 * ms, 2 * time.Second, 4 * time.Minute, time.Hour, 20000 * time.Hour,
@@ -131,8 +132,8 @@ func TestRegressionClockSetBack(t *testing.T) {
 			}
 			r.now = time.Duration(i) * 250 * ms
 			r.call(r.now, ms, i%2 == 0)
-			// There are usually 3 or 4. In slewed seconds, buckets do not begin where the events are, and there may be
-			// 5.
+			// The window usually holds 3 or 4 events. In slewed seconds, the events are not aligned with the buckets,
+			// and there may be 5.
 			if got := r.Window(r.now).Pass; got < min(int64(i), 3) || got > 5 {
 				t.Fatalf("back %v, event %d: the window holds %d", back, i, got)
 			}
@@ -153,8 +154,8 @@ func TestRegressionClockSetBack(t *testing.T) {
 	}
 }
 
-// After a jump forward, or after the machine was suspended, all buckets of Sentinel are old. In this package, the
-// skipped seconds do not exist, earlier seconds stay readable, and the window is unchanged.
+// If the clock jumps forward, or the machine was suspended, all buckets of Sentinel are old. In this package, skipped
+// seconds do not exist, earlier seconds stay readable, and the window is unchanged.
 func TestRegressionClockSetForward(t *testing.T) {
 	for _, forward := range []time.Duration{900 * ms, 2 * time.Second, time.Hour, 100000 * time.Hour} {
 		r := newRig(t, node.Options{})
@@ -186,8 +187,8 @@ func TestRegressionClockSetForward(t *testing.T) {
 	}
 }
 
-// Sentinel compares and then stores the shortest response time and the maximum in flight, in two steps. Between them,
-// another goroutine may store a better value, which is then overwritten.
+// Sentinel updates the shortest response time and the maximum in flight in two steps: it compares, and then stores.
+// Another goroutine may store a better value in between, which is then overwritten.
 func TestRegressionExtremesAreExact(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const goroutines, each = 8, 5000
@@ -210,8 +211,8 @@ func TestRegressionExtremesAreExact(t *testing.T) {
 	}
 }
 
-// Idle windows have invented values: a maximum of 2 completions a second, a minimum of 5 s or 60 s, and an average of
-// NaN.
+// In Sentinel, idle windows have invented values: a maximum of 2 completions a second, a minimum of 5 s or 60 s, and an
+// average of NaN. In this package they are 0.
 func TestRegressionIdleReadingsAreZero(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for _, w := range []node.Window{{}, r.Window(0), r.Minute(0), r.Window(time.Hour), r.Minute(time.Hour)} {
@@ -236,7 +237,7 @@ func TestRegressionIdleReadingsAreZero(t *testing.T) {
 	}
 }
 
-// The rt of a batch is added once, but its success counts n times. This lowers averages.
+// Sentinel adds the rt of a batch once, but counts its success n times. This lowers averages.
 func TestRegressionBatchCountsNTimes(t *testing.T) {
 	r := newRig(t, node.Options{})
 	batch := r.Enter(0, 2)
@@ -247,8 +248,8 @@ func TestRegressionBatchCountsNTimes(t *testing.T) {
 	}
 }
 
-// Sentinel computes the maximum rate as the maximum of a bucket times the number of buckets. If buckets are not a
-// second divided by this number long, the rate is wrong, for example half of the true value.
+// Sentinel computes the maximum rate as the maximum of a bucket times the number of buckets. This is correct only if
+// the buckets together are one second long. Otherwise the rate may be, for example, half of the true value.
 func TestRegressionMaxComplete(t *testing.T) {
 	for buckets, want := range map[int]int64{1: 14, 2: 10, 10: 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -264,7 +265,7 @@ func TestRegressionMaxComplete(t *testing.T) {
 	}
 }
 
-// Earlier, a borrowed pass before 1970 counted in the wrong second.
+// A borrowed pass before 1970 must count in the right second. In an earlier version of this package it did not.
 func TestRegressionALoanBefore1970(t *testing.T) {
 	past := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := time.Duration(0)
@@ -291,8 +292,8 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 	}
 }
 
-// Earlier, a reading ahead of the clock opened its bucket. Until the clock reached this bucket, no second was sealed,
-// and all calls counted in it.
+// A reading ahead of the clock must not open a bucket. In an earlier version of this package it did. Until the clock
+// reached this bucket, no second was sealed, and all calls counted in it.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(r *rig, ahead leap.Reading){
 		"Seal":     func(r *rig, ahead leap.Reading) { r.Statistic.Seal(ahead) },
@@ -311,7 +312,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 			600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second,
 		} {
 			r := newRig(t, node.Options{})
-			other := node.New(r.config, 0) // a statistic that gets no reading ahead of the clock
+			other := node.New(r.config, 0) // for comparison: gets no reading ahead of the clock
 			r.view.Add(other)
 			passes := int64(2)
 			if name == "Enter" {
@@ -336,9 +337,9 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	}
 }
 
-// Earlier, the minute window was read under the stripe locks alone. Readers of seconds changed the position of their
-// lookup under mu alone. The two raced, and some windows lacked some of their seconds. The race detector finds this
-// immediately; without it, few windows are wrong.
+// The minute window must be read under mu. An earlier version of this package read it under the stripe locks alone,
+// while readers of seconds changed the position of their lookup under mu alone. The two raced, and some windows lacked
+// some of their seconds. The race detector finds this immediately. Without the race detector, few windows are wrong.
 func TestRegressionMinuteDuringReadsOfSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const seconds, minute = 200, 59 // the minute window also has the open second, which is idle

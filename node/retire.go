@@ -7,16 +7,15 @@ import (
 )
 
 // Retire closes s to new calls and reports whether it did. It retires only an idle statistic. At the reading now, no
-// call may be in flight or waiting, and s must have recorded nothing in the second with the index since or later.
-// Retire also returns false if s began in that second or later, if the open second is before it, or if s is already
-// retired.
+// call may be in flight or waiting, and s must have recorded nothing since the beginning of the second with the index
+// since. Retire also returns false if s itself began in or after that second, if the open second is before it, or if s
+// is already retired.
 //
 // The records of a retired statistic stay readable and never change. After Retire has returned true, the caller must
 // remove s from its views with [View.Remove], which keeps the totals.
 //
-// A call enters without a lock, so Retire and an entry may run at the same time. Retire first changes the end marks and
-// then checks for calls. The call first adds itself and then checks the end mark. At least one of the two therefore
-// sees the other:
+// A call enters without a lock, so it may enter while Retire runs. Retire first changes the end marks and then checks
+// for calls. The call first adds itself and then checks the end mark. At least one of the two therefore sees the other:
 //
 //	Retire                               a call that enters
 //	all locks; idle? no: return false    add 1 to the call word
@@ -36,7 +35,7 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	for st := range s.stripes {
 		st.end.Store(closedMark)
 	}
-	if s.lastUsed() >= since { // a call entered without a lock before it could see the new end mark
+	if s.lastUsed() >= since { // a call has entered without a lock and may not have seen closedMark
 		for st := range s.stripes {
 			st.end.Store(s.endMark())
 		}
@@ -59,10 +58,10 @@ func (s *Statistic) LastUsed(now leap.Reading) int64 {
 	return s.lastUsed()
 }
 
-// lastUsed is like LastUsed, but does not turn. All locks must be held.
+// lastUsed returns the same as LastUsed, but does not turn s. All locks must be held.
 func (s *Statistic) lastUsed() int64 {
-	// In the open bucket, activity is a call that entered, a call in flight since an earlier bucket, or an event that
-	// is not an entry.
+	// The open bucket has activity if a call entered, if a call is in flight since an earlier bucket, or if an event
+	// other than an entry was counted.
 	for st := range s.stripes {
 		entered := st.entered.Load()
 		if entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
@@ -74,7 +73,7 @@ func (s *Statistic) lastUsed() int64 {
 	if len(r.loans) > 0 {
 		return s.second
 	}
-	// The buckets of the open second that have ended are in the window, unless their counts are all 0.
+	// The window contains the ended buckets of the open second, except for buckets without counts.
 	for range r.window.Window(s.start, s.start-secondStart(s.second)+r.window.Length()) {
 		return s.second
 	}

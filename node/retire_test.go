@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Only idle statistics can be retired. They have no call in flight and no loan, and have recorded nothing for long
-// enough.
+// Only an idle statistic can be retired: one that has no call in flight and no loan, and has recorded nothing since the
+// given second.
 func TestRetireOnlyIdleStatistics(t *testing.T) {
 	const now = 100 * time.Second
 	for name, tc := range map[string]struct {
@@ -53,7 +53,8 @@ func TestRetireOnlyIdleStatistics(t *testing.T) {
 	}
 }
 
-// A retired statistic records nothing, by any method and with any number of stripes. Its past stays readable.
+// A retired statistic records nothing, whichever method is called, and with any number of stripes. Its past stays
+// readable.
 func TestRetiredRecordsNothing(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(ms, ms, true)
@@ -93,8 +94,8 @@ func TestRetiredRecordsNothing(t *testing.T) {
 	}
 }
 
-// A view reads a second, and then a leaf is added to it. The leaf counts in a later second, even if its first event has
-// an older stamp.
+// A leaf is added to a view that has already read a second. The leaf counts in a later second, even if the stamp of its
+// first event is in the second that was read.
 func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)
@@ -113,8 +114,8 @@ func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	}
 }
 
-// When a leaf is removed, the view loses its records. It then no longer returns the seconds in which the leaf may have
-// counted.
+// When a leaf is removed, the view loses the records of the leaf. The view then no longer returns seconds in which the
+// leaf may have counted.
 func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)
@@ -138,8 +139,8 @@ func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	}
 }
 
-// Completions by code are totals. They stay after leaves are retired, in the view and in its clone. A concurrent reader
-// sees them, too.
+// Completions by code are totals. When leaves are retired, these totals stay in the view and in its clone. A concurrent
+// reader sees them, too.
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})
@@ -177,7 +178,7 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 	check("read again", v)
 }
 
-// A call counts its code once for each call of its batch. The zero Call counts nothing.
+// A batch of n calls counts its code n times. The zero Call counts nothing.
 func TestACallHasOneCode(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 7)

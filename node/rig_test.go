@@ -11,16 +11,16 @@ import (
 
 const ms = time.Millisecond
 
-// rig is a statistic with its own view, on a timeline whose clocks the test sets. The monotonic clock starts at 0,
-// which is a full second of the wall clock. Methods of the rig move the clock to the readings that they get, because a
-// real clock has reached every reading that was taken from it.
+// rig is a statistic with its own view, on a timeline whose clocks the test sets. The monotonic clock starts at 0, when
+// the wall clock is at a full second. Methods of the rig that take a reading first move the clock to this reading,
+// because a real clock has reached every reading that was taken from it.
 type rig struct {
 	*node.Statistic
 	view   *node.View
 	line   *leap.Timeline
 	config *node.Config
 	zero   int64         // index of the second that starts at reading 0
-	now    time.Duration // reading of the clock, set by tests that move it themselves
+	now    time.Duration // reading of the clock, set by tests that move the clock themselves
 	wall   time.Duration // steps of the wall clock so far
 
 	latest atomic.Int64 // latest reading that a method got
@@ -49,7 +49,7 @@ func newRig(t testing.TB, o node.Options) *rig {
 
 func (r *rig) clock() time.Duration { return max(r.now, time.Duration(r.latest.Load())) }
 
-// at moves the clock to a reading.
+// at moves the clock to the reading now, unless the clock is already later.
 func (r *rig) at(now time.Duration) leap.Reading {
 	for {
 		latest := r.latest.Load()
@@ -59,7 +59,7 @@ func (r *rig) at(now time.Duration) leap.Reading {
 	}
 }
 
-// open moves the clock and the line to a reading.
+// open moves the clock to a reading, and returns the second that is then open.
 func (r *rig) open(now time.Duration) leap.Second { return r.line.At(r.at(now)) }
 
 // call is a node.Call whose Exit also moves the clock.
@@ -125,7 +125,7 @@ func (r *rig) pass(at time.Duration, n int) {
 	}
 }
 
-// second reads the sealed second that starts at reading i seconds.
+// second returns the record of the sealed second that starts at the reading of i seconds.
 func (r *rig) second(t testing.TB, i int64) node.MetricNode {
 	t.Helper()
 	m, ok := r.Second(r.zero + i)

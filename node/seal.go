@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// seal creates the record of the open second. The parameter next is the index of the next open second. The second gets
-// a record if it had an event, a call in flight, or passes in a sliding window that ended in it. A skipped second gets
-// no record, except for the first one: its sliding windows may contain passes of the sealed second. mu and all stripe
-// locks must be held.
+// seal creates the record of the open second. The parameter next is the index of the next open second. The open second
+// gets a record if it had an event, a call in flight, or passes in a sliding window that ended in it. Skipped seconds
+// get no records, with one exception: the first skipped second gets one if its sliding windows contain passes of the
+// sealed second. mu and all stripe locks must be held.
 func (s *Statistic) seal(next int64) {
 	r := s.history
 	if r == emptyHistory {
@@ -17,14 +17,14 @@ func (s *Statistic) seal(next int64) {
 	}
 	rec := record{inFlightAtStart: int64(s.inFlightAtStart)}
 	for st := range s.stripes {
-		inFlight := st.inFlightAtStart // at the end of the second, because closeBucket has run
+		inFlight := st.inFlightAtStart // closeBucket has run, so this is the number at the end of the second
 		rec.maxInFlight = max(rec.maxInFlight, int64(st.maxInFlight), int64(inFlight))
 		rec.inFlight += int64(inFlight)
 		rec.lateEntry += st.lateEntry
 		st.maxInFlight, st.lateEntry = 0, 0
 	}
-	// Late exits and rounded entries may make the sum negative. Earlier seconds then have too many call-seconds, but
-	// their records are final. The rest is therefore subtracted from later seconds.
+	// Late exits and rounded entries may make the sum negative, because earlier seconds counted too many call-seconds.
+	// Their records are final. The negative rest is therefore carried over to the next second.
 	rec.inFlightTime = max(s.inFlightTime, 0)
 	s.inFlightTime -= rec.inFlightTime
 	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
@@ -42,8 +42,8 @@ func (s *Statistic) seal(next int64) {
 	if rec != (record{}) || slices.Max(slides) > 0 {
 		s.store(start, &rec, slides)
 	}
-	// If the next second is idle, sliding windows that end in it contain passes of this one. It then gets a record,
-	// too.
+	// Sliding windows that end in the next second contain passes of this one. If the next second is skipped, it gets a
+	// record for them.
 	if after := secondStart(s.second + 1); s.second+1 < next {
 		slides := r.slides(scratch[:0], after, s.first.config.perSec)
 		if slices.Max(slides) > 0 {
@@ -53,8 +53,8 @@ func (s *Statistic) seal(next int64) {
 	}
 }
 
-// store packs the record of the second that starts at the line time start, and the response times of this second, which
-// the stripes hold.
+// store packs two things: the record of the second that starts at the line time start, and the response times of this
+// second, which the stripes hold.
 func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	var scratch [256]byte
 	r, index := s.history, secondIndex(start)
@@ -116,8 +116,7 @@ func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64
 // second with the peak leaves the minute window, minutePeak computes the peak from the records again. Without the
 // cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long.
 //
-// If several slides are equal, the cache keeps the second of the latest one, because that second leaves the window
-// last.
+// If several slides are equal, the cache holds the latest one, because its second leaves the window last.
 type peak struct {
 	passes int64
 	second int64 // the last second with a slide of this height
@@ -139,7 +138,7 @@ func (s *Statistic) minutePeak(from, to int64, slides []int64) int64 {
 	if kept && r.peak.from <= from && from <= r.peak.second {
 		return r.peak.passes
 	}
-	p := peak{from: from, second: math.MaxInt64} // without records, the peak of 0 never leaves the window
+	p := peak{from: from, second: math.MaxInt64} // without records, the peak stays 0 and never leaves the window
 	perSec := s.first.config.perSec
 	s.eachSecond(from, to, slides, func(i int64, _ record) { p.add(i, slides[(i-from)*perSec:(i-from+1)*perSec]) })
 	if kept {

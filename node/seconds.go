@@ -26,8 +26,8 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 // slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. One call costs less
 // than a call of Second for each second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
-	// Load the open second before the leaves. A leaf that is added between the two begins in this second or later, so
-	// it is in none of the seconds that are read.
+	// Load the open second before the leaves. A leaf that is added in between begins in this second or later, so none
+	// of the seconds to read contains its events.
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
@@ -66,24 +66,19 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		m.InFlightMax = minConcurrency(
 			bound.maxInFlight, bound.inFlightAtStart, m.InFlight, m.InFlightTime, bound.lateEntry)
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
-		dst = append(dst, *m) // dst shares the memory of ms, and never gets past m
+		dst = append(dst, *m) // dst and ms share an array; this append overwrites m or an earlier element
 	}
 	return dst
 }
 
 // addSeconds adds the records of the leaf s to ms and bounds, and their slides to slides. The first element of ms is
-// the second with the index from. addSeconds returns the first second from which on no record was dropped.
+// the second with the index from. addSeconds returns the first second since which no record was dropped.
 //
-// A second without a record has no events, and no call enters or leaves in it. Its number of calls in flight is
+// A second without a record has no events, and no call enters or exits in it. Its number of calls in flight is
 // therefore the number at the start of the next second with a record. After the last record, it is the number at the
 // start of the open second.
 //
-// Exporters call this function for every second. It therefore unpacks records in place; eachSecond would copy them.
-//
-// Seconds without a record lie between the records. No call entered or left in such a second. Its number of calls in
-// flight is therefore the number at the start of the next second with a record. After the last record, it is the number
-// at the start of the open second. Exporters call this function for every second. It therefore unpacks records in
-// place; eachSecond would copy them.
+// Exporters call this function for every second, so it unpacks records in place. eachSecond would copy them.
 func (s *Statistic) addSeconds(
 	from int64, open leap.Reading, ms []MetricNode, bounds []concurrencyBound, slides []int64,
 ) (known int64) {
@@ -116,7 +111,7 @@ func (s *Statistic) addSeconds(
 // also adds the slides of the records to it. The first element of slides belongs to the second with the index from. mu
 // must be held.
 //
-// f gets the record by value, because a record whose address is passed would be allocated on the heap.
+// f gets the record by value, because Go would allocate a record on the heap if f got its address.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
 	perSec := s.first.config.perSec
 	s.history.seconds.each(from, to, func(i int64, b []byte) bool {
@@ -131,9 +126,9 @@ func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int6
 	})
 }
 
-// inFlightAfter returns the number of calls in flight at the end of the second index, which must be sealed. No call
-// enters or leaves in a second without a record. The result is therefore the number at the start of the first recorded
-// second after index, or else at the start of the open second.
+// inFlightAfter returns the number of calls in flight at the end of the second with this index, which must be sealed.
+// No call enters or exits in a second without a record. The result is therefore the number at the start of the next
+// second with a record, or else at the start of the open second.
 func (s *Statistic) inFlightAfter(index int64) int64 {
 	inFlight := int64(s.inFlightAtStart)
 	s.history.seconds.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
@@ -146,14 +141,14 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 }
 
 // LastActive returns the index of the last active second before the given one. A second is active if a call began,
-// ended, was refused, or was in flight in it; see [MetricNode.Idle]. Without such a second, LastActive returns the
-// second before the view began.
+// ended, was refused, or was in flight in it; see [MetricNode.Idle]. If the view has no such second, LastActive returns
+// the second before the view began.
 //
 // The result is exact if the given second is still within the history, even if the record of the last active second was
 // dropped. If the given second is older, LastActive returns before-1, as if every older second had been active.
 //
-// If the view is idle now, LastActive costs a lock of each leaf. Otherwise it also scans records from the newest one
-// backwards.
+// If the view is idle now, LastActive costs a lock of each leaf. Otherwise it also scans records backwards, starting at
+// the newest one.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -175,7 +170,7 @@ func (s *Statistic) lastActive(before int64) int64 {
 	if s.inFlightAfter(before-1) > 0 {
 		return before - 1
 	}
-	// No call was in flight after the record, so its second is the last one with activity.
+	// After this record, no call was in flight, so its second is the last active one.
 	switch {
 	case record == nil:
 		return s.history.activeDropped

@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// Hot fields must be on their own cache lines. 32-bit platforms have other sizes, and are only slower.
+// Fields that every call uses must be on their own cache lines. On 32-bit platforms they are not, and calls are only
+// slower.
 func TestHotFieldsStartAtCacheLines(t *testing.T) {
 	var s Statistic
 	var a paddedStripe

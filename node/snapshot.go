@@ -17,10 +17,10 @@ type Snapshot struct {
 	// never falls. Between two snapshots, its growth divided by the elapsed time is the average number of calls in
 	// flight.
 	InFlightSeconds float64
-	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight it is their
-	// average age, exact to 4.1 µs per call.
+	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight, it is their
+	// average age. It is exact to 4.1 µs per call.
 	InFlightElapsed float64
-	// Last is the last complete second. A window, in contrast, ends with an incomplete bucket.
+	// Last is the record of the last complete second. A window, in contrast, ends with an incomplete bucket.
 	Last MetricNode
 	// Peak is the highest PassPeak of the 60 seconds before the current second.
 	Peak int64
@@ -101,8 +101,8 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 }
 
 // monotonic returns the call-seconds for a snapshot: spent, or the highest value of the earlier snapshots if that is
-// higher. The value of spent can fall: if a call exits with a stamp from before a snapshot, its exit subtracts time
-// that the snapshot has reported.
+// higher. The call-seconds of a snapshot can be less than before: a call whose exit has a stamp from before the earlier
+// snapshot subtracts time that the earlier snapshot included.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

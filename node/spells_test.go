@@ -2,17 +2,17 @@ package node_test
 
 import "time"
 
-// spells is the oracle of the call-seconds of one statistic. Whenever the statistic turns, it adds the time of each
+// spells is the oracle of the call-seconds of one statistic. When the statistic turns, spells adds the time of each
 // call in flight separately.
 type spells struct {
 	stays  map[*stay]bool
 	within map[int64]time.Duration // call-seconds of each second
-	late   map[int64]time.Duration // the part of within that late entries and slewing added
+	late   map[int64]time.Duration // the part of these call-seconds that late entries and slewing added
 	second int64                   // the open second
 	total  time.Duration
 }
 
-// stay is a call in flight. Its time up to the reading until has been added.
+// stay is a call in flight. The oracle has already counted its time up to the reading until.
 type stay struct{ until time.Duration }
 
 func newSpells(second int64) spells {
@@ -21,8 +21,8 @@ func newSpells(second int64) spells {
 	}
 }
 
-// rest returns the time by which the stamp of a call is rounded up. The call-seconds lack this time until the call
-// exits.
+// rest returns the time by which the call word rounds up the stamp of an entry. The call-seconds lack this time until
+// the call exits.
 func rest(stamp time.Duration) time.Duration { return -stamp & 4095 }
 
 func (s *spells) add(second int64, d time.Duration) {
@@ -33,7 +33,7 @@ func (s *spells) add(second int64, d time.Duration) {
 // more adds call-seconds to the open second.
 func (s *spells) more(d time.Duration) { s.add(s.second, d) }
 
-// came adds a call that is in flight from the reading at. The open bucket starts at the reading start.
+// came adds a call whose entry has the stamp at. The open bucket starts at the reading start.
 func (s *spells) came(at, start time.Duration) *stay {
 	x := &stay{until: at}
 	s.stays[x] = true
@@ -41,15 +41,18 @@ func (s *spells) came(at, start time.Duration) *stay {
 	return x
 }
 
-// went removes a call whose exit has the stamp at.
+// went removes a call, whose exit has the stamp at.
 func (s *spells) went(x *stay, at time.Duration) {
 	s.more(at - x.until)
 	delete(s.stays, x)
 }
 
-// pass turns from a bucket to a later one. The first bucket ends at the reading end and the line time from. The later
-// one begins at the reading begin and the line time to. The second of the later bucket also gets two corrections: the
-// difference between clock and line time, and the negative remainder of the second that ends.
+// pass turns from one bucket to a later one. The earlier bucket ends at the reading end, in line time from. The later
+// bucket begins at the reading begin, in line time to.
+//
+// The second of the later bucket also gets two corrections. The first one is the difference between the time on the
+// clock and the line time that passed between the buckets. The second one applies if the earlier second ends with
+// negative call-seconds: the negative rest is carried over.
 func (s *spells) pass(end, from, begin, to time.Duration) {
 	next := int64(to / time.Second)
 	for x := range s.stays {

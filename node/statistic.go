@@ -22,7 +22,7 @@ type Statistic struct {
 
 	since int64 // index of the first second
 
-	mu      sync.Mutex    // together with all stripe locks, guards the fields below
+	mu      sync.Mutex    // guards the fields below, together with all stripe locks
 	second  int64         // index of the open second
 	start   time.Duration // start of the open bucket, in line time
 	end     leap.Reading  // end of the open bucket; math.MaxInt64 once retired
@@ -39,7 +39,7 @@ type Statistic struct {
 type history struct {
 	total        Counts        // counts of all buckets before the open one
 	inFlightTime callTime      // call-seconds of all seconds before the open one
-	rtSum        time.Duration // like total.RTSum, but wraps at the largest int64; for inFlightAge
+	rtSum        time.Duration // total.RTSum, but wraps at the largest int64; inFlightAge uses it
 	window       leap.Array[Counts]
 	windowPasses int64         // passes in the second window, without the open bucket
 	occupied     int64         // OccupiedPass of the open bucket
@@ -47,7 +47,7 @@ type history struct {
 	loans        []loan        // borrowed passes, one loan for each later bucket, ascending
 
 	peak          peak    // cached highest slide of the minute window
-	activeDropped int64   // last active second whose record was dropped
+	activeDropped int64   // last active second among the seconds whose records were dropped
 	seconds       records // records of sealed seconds
 	histograms    records // histograms of sealed seconds with completions, kept for a shorter time
 }
@@ -66,8 +66,8 @@ func New(config *Config, now leap.Reading) *Statistic {
 	return s
 }
 
-// Init initializes a zero Statistic that is part of another struct. Place the Statistic at the start of a cache line,
-// so that the fields that every call uses share two lines.
+// Init initializes a zero Statistic that is part of another struct. The Statistic should start at the start of a cache
+// line: the fields that every call uses then share two lines.
 func (s *Statistic) Init(config *Config, now leap.Reading) {
 	s.first.owner, s.first.config, s.history = s, config, emptyHistory
 	now = min(now, config.line.Now())
@@ -77,8 +77,8 @@ func (s *Statistic) Init(config *Config, now leap.Reading) {
 }
 
 // ensureHistory returns the history of s for writing. If s still has emptyHistory, ensureHistory replaces it with a
-// private copy. A history takes most of the memory of a statistic, so statistics that count nothing save this memory.
-// All locks must be held.
+// private copy. A history takes most of the memory of a statistic, so a statistic that counts nothing saves this
+// memory. All locks must be held.
 func (s *Statistic) ensureHistory() *history {
 	if s.history == emptyHistory {
 		r := *emptyHistory
@@ -101,8 +101,8 @@ func (s *Statistic) stripes(yield func(*stripe) bool) {
 	}
 }
 
-// lockStripes locks all stripes. While they are locked, no bucket turns, no stripe is added, and nothing is recorded.
-// The only exceptions are calls that enter without a lock.
+// lockStripes locks all stripes. While they are locked, no bucket turns, no stripe is added, and nothing is recorded,
+// except that calls may enter without a lock.
 func (s *Statistic) lockStripes() {
 	for st := range s.stripes {
 		st.mu.Lock()
@@ -117,8 +117,8 @@ func (s *Statistic) unlockStripes() {
 	s.first.mu.Unlock()
 }
 
-// lockAllAt takes mu, turns s to the reading now, and locks all stripes. A reader of sealed seconds needs mu, which
-// guards the position of lookups. A reader of the open bucket needs the locks of the stripes.
+// lockAllAt locks mu, turns s to the reading now, and locks all stripes. A reader of sealed seconds needs mu, because
+// lookups of records change their position. A reader of the open bucket needs the locks of the stripes.
 func (s *Statistic) lockAllAt(now leap.Reading) {
 	s.mu.Lock()
 	s.advance(now)
@@ -135,7 +135,7 @@ func (s *Statistic) unlockAll() {
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
 		if st.end.Load() == closedMark {
-			continue // s is retired: reconcileEnter takes back a call that has just entered
+			continue // s is retired, and reconcileEnter takes back calls in the call word
 		}
 		entered := st.entered.Load()
 		c := st.counts(entered)

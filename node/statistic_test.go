@@ -136,8 +136,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// Aligned seconds hide a burst across a boundary. Here, 60 passes in the last tenth of a second and 60 in the first
-// tenth of the next one are 120 passes within 200 ms.
+// Seconds of the clock hide a burst across their boundary. Here, 60 passes in the last tenth of a second and 60 in the
+// first tenth of the next one are 120 passes within 200 ms.
 func TestPeakShowsABurstAcrossABoundary(t *testing.T) {
 	for _, buckets := range []int{2, 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -157,7 +157,7 @@ func TestPeakShowsABurstAcrossABoundary(t *testing.T) {
 	}
 }
 
-// The second after a burst is idle, but the sliding windows that end in it are not.
+// The second after a burst is idle, but the sliding windows that end in this second contain passes of the burst.
 func TestPeakOfTheIdleSecondAfter(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	r.pass(50*ms, 3)
@@ -224,7 +224,7 @@ func TestSealedSecondsDoNotChange(t *testing.T) {
 	}
 }
 
-// No goroutine uses the statistic for two minutes. After one more call, all seconds before it can be read.
+// If no goroutine uses the statistic for two minutes, one more call makes all seconds before it readable.
 func TestNothingIsLostWithoutReaders(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(500*ms, 3)
@@ -234,7 +234,7 @@ func TestNothingIsLostWithoutReaders(t *testing.T) {
 			t.Errorf("second %d holds %d, want %d", i, got, want)
 		}
 	}
-	// A second that is no longer kept cannot be read. It does not look idle.
+	// A second whose record was dropped cannot be read. It must not look idle.
 	r.pass(181*time.Second, 7)
 	r.Seal(182 * time.Second)
 	for i := range int64(182) {
@@ -272,7 +272,7 @@ func TestExtremeArguments(t *testing.T) {
 	if want := (node.Counts{Pass: 4, Block: 3, Complete: 4}); s.Total != want || s.InFlight != 0 {
 		t.Errorf("%+v, want %+v", s.Total, want)
 	}
-	// The sums of huge batches with huge response times stop at the largest number.
+	// The sums of huge batches with huge response times stop at the largest int64.
 	r = newRig(t, node.Options{})
 	for range 3 {
 		c := r.Enter(math.MinInt64/2, math.MaxInt64)
@@ -292,7 +292,7 @@ func TestExtremeArguments(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    node.Options
-		want int // errors
+		want int // number of errors
 	}{
 		"zero":                {node.Options{}, 0},
 		"ten buckets":         {node.Options{SampleCount: 10}, 0},
@@ -357,7 +357,7 @@ func TestExtremeQuantilesAndResponseTimes(t *testing.T) {
 
 func TestHistogramAdd(t *testing.T) {
 	var sum, h node.Histogram
-	sum.Add(&h) // both are empty
+	sum.Add(&h) // both histograms are empty
 	for i := range 3 {
 		r := newRig(t, node.Options{})
 		r.call(0, time.Duration(i+1)*ms, false)
@@ -377,7 +377,7 @@ func TestHistogramAdd(t *testing.T) {
 	sum.Add(&h)
 }
 
-// errorCount counts the leaves of joined errors.
+// errorCount returns the number of errors that are joined in err.
 func errorCount(err error) int {
 	if err == nil {
 		return 0

@@ -14,18 +14,18 @@ import (
 
 var hammer = flag.Duration("hammer", 0, "duration of the conservation hammer; if 0, some hundred seconds of its clock")
 
-// TestNothingIsLostAcrossTurns checks conservation under stress. Writers, more than there are processors, write at full
-// speed, and the scheduler preempts them anywhere. The clock turns a bucket every few microseconds, the wall clock
-// steps, garbage is collected, and a reader seals and reads every second when it ends. Sentinel's ring loses events
-// under this load: it publishes a bucket before it is cleared, and clears it twice.
+// TestNothingIsLostAcrossTurns checks under stress that no count is lost or counted twice. More writers than processors
+// write at full speed, and the scheduler may preempt them anywhere. The clock turns a bucket every few microseconds,
+// the wall clock steps, and garbage is collected. A reader seals and reads every second when it ends. Sentinel's ring
+// loses events under this load: it publishes a bucket before it is cleared, and clears it twice.
 func TestNothingIsLostAcrossTurns(t *testing.T) {
 	const writers = 8
 	turns := int64(600) // number of seconds, each with ten buckets
 	if testing.Short() {
 		turns = 60
 	}
-	const rt = 3 * ms // every call takes this time and fails, so half a completion would be visible
-	const codes = 5   // no call has code 0, so a completion without its code would be visible
+	const rt = 3 * ms // every call takes this time and fails, so the test would see half a completion
+	const codes = 5   // no call has code 0, so the test would see a completion without its code
 	var clock, stepped atomic.Int64
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return time.Duration(clock.Load()) },
@@ -53,9 +53,9 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 					mine.Block += 2
 				}
 				if i%64 == 0 {
-					runtime.Gosched() // with few processors, the goroutine of the clock must get one
+					runtime.Gosched() // with few processors, let the goroutine of the clock run
 				}
-				// The stamp of the exit is computed and not read, so that every call takes exactly rt.
+				// The exit does not read the clock: its stamp is computed so that every call takes exactly rt.
 				c.Exit(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
 				answered[w][1+i%(codes-1)]++
 				mine.Complete++
@@ -123,7 +123,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	}
 	begin := time.Now()
 	for next < first+turns || time.Since(begin) < *hammer {
-		switch next % 128 { // names skip an hour, or lead the wall clock; all names stay unique
+		switch next % 128 { // skip an hour of names, or let names lead the wall clock; all names stay unique
 		case 40:
 			stepped.Add(int64(time.Hour))
 		case 90:
@@ -182,7 +182,7 @@ func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 						c := r.Enter(0, 1)
 						calls[i] = &c
 					}
-					if round == 100 { // once, the calls of all goroutines are in flight together
+					if round == 100 { // in this round, the calls of all goroutines are in flight together
 						together.Done()
 						together.Wait()
 					}

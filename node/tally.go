@@ -8,10 +8,10 @@ import (
 
 // tally holds the counts of the open bucket of a stripe. It fills a cache line.
 type tally struct {
-	Pass, Block, Complete, Exception int64 // Pass leaves out the entries in the call word
+	Pass, Block, Complete, Exception int64 // Pass does not include the entries that the call word counts
 	RTSum, RTMin, RTMax              time.Duration
 
-	// inFlightTime is added to the call-seconds that follow from the call word; see stripe.inFlightTime. An exit
+	// inFlightTime is a correction of the call-seconds that stripe.inFlightTime computes from the call word. An exit
 	// subtracts the time from its stamp to the end of the bucket, and adds the time by which its entry was rounded.
 	inFlightTime int64
 }
@@ -39,25 +39,26 @@ func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 //
 // The call-seconds of a bucket have three parts. Each call that is in flight at the start adds the length of the
 // bucket. Each entry adds the time from its stamp to the end of the bucket. Each exit subtracts the time from its stamp
-// to the end of the bucket. The call word yields the second part: n entries with a given sum of stamps add n*end - sum.
+// to the end of the bucket. The call word yields the second part: n entries add n times the end of the bucket, minus
+// the sum of their stamps.
 const (
 	// Up to 2^26 = 67 million calls enter by a stripe in one bucket, or are in flight.
 	callBits = 26
 	tickBits = 12                       // a tick is 2^12 ns = 4.1 µs
-	areaBits = 64 - callBits + tickBits // valid bits of call-seconds from the call word, see inFlightTime
+	areaBits = 64 - callBits + tickBits // number of valid bits of call-seconds that are computed from the call word
 
 	callMask = 1<<callBits - 1
 	tickMask = 1<<tickBits - 1
 )
 
-// entryWord returns the value that an entry at the reading now adds to the call word: one call, and the stamp in ticks,
-// rounded up.
+// entryWord returns the value that an entry at the reading now adds to the call word. The value contains one call, and
+// the stamp in ticks, rounded up.
 func entryWord(now leap.Reading) uint64 {
 	return uint64(now+tickMask)>>tickBits<<callBits + 1
 }
 
-// tickRemainder returns the time by which entryWord rounds a stamp up. Until the call exits, its call-seconds are too
-// low by this time.
+// tickRemainder returns the time by which entryWord rounds a stamp up. The call-seconds of a call are too low by this
+// time until the call exits.
 func tickRemainder(entered leap.Reading) int64 { return -int64(entered) & tickMask }
 
 // callsIn returns the number of entries in the difference of two call words.
@@ -71,9 +72,9 @@ func (st *stripe) inFlightAt(entered uint64) int32 {
 // inFlightNow returns the calls in flight. mu must be held.
 func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
-// effectiveEntry returns the reading from which a call with the stamp now spends time in the open bucket: now, or the
-// end of the bucket if that is earlier. If the stamp is late, effectiveEntry adds the time from the stamp to the start
-// of the bucket to lateEntry. mu must be held.
+// effectiveEntry returns the reading at which a call with the stamp now begins to spend time in the open bucket. This
+// is the stamp, or the end of the bucket if that is earlier. If the stamp is late, effectiveEntry adds the time from
+// the stamp to the start of the bucket to lateEntry. mu must be held.
 func (st *stripe) effectiveEntry(now leap.Reading) leap.Reading {
 	end := st.bucketEnd()
 	st.lateEntry += max(end.Add(-time.Duration(st.length.Load())).Sub(now), 0)
@@ -88,8 +89,8 @@ func (st *stripe) enterLocked(now leap.Reading) {
 	st.entered.Add(entryWord(at))
 }
 
-// addInFlight adds n calls without passes, which are in flight since the reading begin. An addition to the call word
-// would count passes. addInFlight therefore lowers the number of exits instead. mu must be held.
+// addInFlight adds n calls that are in flight since the reading begin and count no passes. An addition to the call word
+// would count passes, so addInFlight lowers the number of exits instead. mu must be held.
 func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 	st.exited -= uint32(n)
 	st.open.inFlightTime += n * int64(st.bucketEnd()-begin)
@@ -99,8 +100,9 @@ func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 // It assumes that all calls in flight stay until end. The result may be negative, because late exits and entries also
 // correct the time of earlier buckets.
 //
-// The first part, of the calls that were in flight at the start, is computed directly. The variable more holds the
-// other parts, and wraps. Only its low areaBits bits are valid, so inFlightTime sign-extends them. mu must be held.
+// The comment on the layout of the call word lists the three parts of the call-seconds. inFlightTime computes the part
+// of the calls in flight at the start directly. The variable more holds the sum of the other two parts, and wraps: only
+// its low areaBits bits are valid, so inFlightTime sign-extends them. mu must be held.
 func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.enteredAtStart
 	more := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime

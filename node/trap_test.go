@@ -8,14 +8,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// This file has one test for each trap of this design: a fault that would be easy to make.
+// Each test in this file checks for a fault that would be easy to make in this design.
 
 // contend runs goroutines that contend for the statistic until it has several stripes. It returns the number of calls.
 func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	t.Helper()
 	const goroutines, each = 8, 20_000
 	for r.Stripes() < 3 {
-		if passes > 20_000_000 { // no contention on one processor; stop before 67 million entries
+		if passes > 20_000_000 { // one processor has no contention; stop before 67 million entries
 			r.Grow()
 		}
 		var wg sync.WaitGroup
@@ -33,8 +33,8 @@ func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	return passes
 }
 
-// The peak is neither the sum nor the maximum of the peaks of the stripes. Passes of one bucket in different stripes
-// must be added, and passes of distant buckets must not.
+// The peak is neither the sum nor the maximum of the peaks of the stripes. Passes of one bucket must be added over the
+// stripes. Passes of distant buckets must not be added.
 func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	contend(t, r, 0)
@@ -58,7 +58,7 @@ func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 	}
 }
 
-// A single goroutine must not pay for stripes.
+// A statistic that only one goroutine uses must not get more stripes.
 func TestTrapNoGrowthWithoutContention(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 100_000 {
@@ -78,7 +78,7 @@ func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	r.pass(100*ms, 1)
 	r.Seal(10 * time.Second)
 	before := r.second(t, 0)
-	n := contend(t, r, 200*ms) // the stamps are in second 0, and the statistic gets stripes
+	n := contend(t, r, 200*ms) // the stamps are in second 0, and the statistic gets more stripes
 	r.Seal(11 * time.Second)
 	if after := r.second(t, 0); after != before {
 		t.Errorf("second 0 changed from %+v to %+v", before, after)
@@ -88,8 +88,9 @@ func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	}
 }
 
-// A call must exit by the stripe by which it entered. If it used the stripe of the goroutine that ends it, the calls in
-// flight of one stripe would grow without limit, those of another would fall, and their maxima would be meaningless.
+// A call must exit by the stripe by which it entered, even if another goroutine ends it. Otherwise the number of calls
+// in flight of one stripe would grow without limit, the number of another would fall, and their maxima would be
+// meaningless.
 func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	r := newRig(t, node.Options{})
 	contend(t, r, 0)
@@ -117,7 +118,7 @@ func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	}
 }
 
-// If a statistic turns over several seconds, each bucket must still count in its own second.
+// If a statistic skips several seconds, each bucket must still count in its own second.
 func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	r.pass(50*ms, 1)
@@ -132,7 +133,7 @@ func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	}
 }
 
-// A reader with an older reading must neither turn the statistic back nor mix two buckets.
+// A reader that passes an older reading must neither turn the statistic back nor mix two buckets.
 func TestTrapOlderReading(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(500*ms, 3)
@@ -148,11 +149,11 @@ func TestTrapOlderReading(t *testing.T) {
 	}
 }
 
-// A dropped second cannot be read. It must be neither zero nor equal to another second.
+// A second whose record was dropped cannot be read. It must neither look idle nor be equal to another second.
 func TestTrapReplacedSecondsAreNotIdle(t *testing.T) {
 	const minute = int64(node.Minute / time.Second)
 	r := newRig(t, node.Options{})
-	open := r.Enter(0, 1) // in flight all the time, so that seconds without passes have a record, too
+	open := r.Enter(0, 1) // in flight all the time, so seconds without passes have a record, too
 	for i := range 2 * minute {
 		if i%3 == 0 {
 			r.pass(time.Duration(i)*time.Second, int(i+1))
@@ -192,7 +193,7 @@ func TestTrapRecordsInTheStore(t *testing.T) {
 		if i%11 == 0 {
 			continue // idle
 		}
-		for k := range n { // makes the lengths of records very different
+		for k := range n { // the lengths of records become very different
 			r.call(at, time.Duration(k*k*k+i)*time.Microsecond, false)
 		}
 		r.Seal(time.Duration(i+1) * time.Second)

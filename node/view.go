@@ -37,21 +37,22 @@ type View struct {
 	reported callTime       // highest call-seconds of all snapshots so far
 }
 
-// removedLeaves holds the totals of the removed leaves. It never changes; removing more leaves replaces it.
+// removedLeaves holds the totals of the removed leaves. A removedLeaves never changes. When more leaves are removed,
+// the view gets a new one.
 type removedLeaves struct {
 	total        Counts
 	inFlightTime callTime
 	rt           cells[uint32]
 	codes        codes
-	last         int64 // last second in which any of these leaves may have counted, or math.MinInt64
-	active       int64 // last second in which any of these leaves was active, see Statistic.lastActive
+	last         int64 // last second in which a removed leaf may have counted, or math.MinInt64
+	active       int64 // last second in which a removed leaf was active, see Statistic.lastActive
 }
 
 // noRemovedLeaves is the empty total that all views share at first.
 var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
-// plus returns the totals of r and of the leaves in gone. These must be retired, so their counts no longer change. They
-// were not active in the second since or later.
+// plus returns the sum of the totals in r and of the totals of the leaves in gone. These leaves must be retired, so
+// that their counts no longer change. Their last activity must be before the second with the index since.
 func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
 	sum := &removedLeaves{
 		total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active,
@@ -79,8 +80,8 @@ func NewView(config *Config, now leap.Reading) *View {
 	return &View{config: config, since: second.Index, startName: second.Name, removed: noRemovedLeaves}
 }
 
-// Add adds a leaf that no writer uses yet. Add turns the leaf to the open second, so that all of its events count in
-// this second or later. A second that was read before therefore does not change.
+// Add adds a leaf that no writer uses yet. Add turns the leaf to the open second, so all of its events count in this
+// second or later. Seconds that were read before therefore do not change.
 func (v *View) Add(s *Statistic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -99,7 +100,7 @@ func (v *View) Clone() *View {
 
 // Remove removes all retired leaves (see [Statistic.Retire]) and keeps their totals. The last activity of these leaves
 // must be before the second with the index since. If one of them has counted something, the seconds before since can no
-// longer be read. Remove scans all leaves. Readers, and goroutines that add leaves, do not wait for the scan.
+// longer be read. Remove scans all leaves. Goroutines that read the view or add leaves do not wait for this scan.
 func (v *View) Remove(since int64) {
 	for !v.remove(since) {
 	}

@@ -27,7 +27,7 @@ func (w Window) PassQPS() float64 {
 	return float64(w.Pass) / w.Span.Seconds()
 }
 
-// zeros returns n counters of 0. They are in scratch if it has enough elements.
+// zeros returns a slice of n zeros. It uses the memory of scratch if scratch is long enough.
 func zeros(scratch []int64, n int) []int64 {
 	if n > len(scratch) {
 		return make([]int64, n)
@@ -36,8 +36,8 @@ func zeros(scratch []int64, n int) []int64 {
 	return scratch[:n]
 }
 
-// windowPasses returns the passes in the second window, for [View.PassQPS]. s must not be retired, and all stripe locks
-// must be held.
+// windowPasses returns the passes in the second window. [View.PassQPS] uses it. s must not be retired, and all stripe
+// locks must be held.
 func (s *Statistic) windowPasses() int64 {
 	sum := s.history.windowPasses
 	for st := range s.stripes {
@@ -46,8 +46,8 @@ func (s *Statistic) windowPasses() int64 {
 	return sum
 }
 
-// addWindow adds the second window to w. It adds the completions of each bucket to done, whose first element belongs to
-// the open bucket. All locks must be held.
+// addWindow adds the second window to w. It also adds the completions of each bucket to the slice done, whose first
+// element belongs to the open bucket. All locks must be held.
 func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
@@ -59,8 +59,8 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 	}
 }
 
-// addMinute adds the minute window to w. It adds the completions of each second to done, whose first element belongs to
-// the open second. All locks must be held.
+// addMinute adds the minute window to w. It also adds the completions of each second to the slice done, whose first
+// element belongs to the open second. All locks must be held.
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	start := secondStart(s.second)
@@ -76,18 +76,18 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 	done[0] = saturate(done[0], open.Complete)
 }
 
-// readAttempts is the largest number of attempts to read all leaves in the same bucket. If buckets are very short and
-// leaves are many, all attempts may fail. The caller then gets the sums of the last attempt, which mix successive
-// buckets.
+// readAttempts is the largest number of attempts to read all leaves in the same bucket. With very short buckets and
+// many leaves, all attempts may fail. The caller then gets the sums of the last attempt, which contain counts of
+// successive buckets.
 const readAttempts = 5
 
-// readInOneBucket calls read for each leaf, with all locks of this leaf held, while all leaves are in the same bucket.
-// This is the bucket of the reading now, or a later one if another goroutine has turned a leaf. If two leaves were read
-// in different buckets, readInOneBucket starts over with the latest bucket. It calls reset before the first leaf of
-// each attempt.
+// readInOneBucket calls read for each leaf while all leaves are in the same bucket. During the call, it holds all locks
+// of this leaf. The bucket is the one of the reading now, or a later one if another goroutine has turned a leaf. If two
+// leaves were read in different buckets, readInOneBucket starts over with the latest bucket. It calls reset before the
+// first leaf of each attempt.
 //
-// No two leaves are locked together. Nevertheless, a sum never mixes a bucket of one leaf with the next bucket of
-// another, unless all attempts fail. Retired leaves are left out.
+// No two leaves are locked together. A sum still never mixes a bucket of one leaf with the next bucket of another,
+// unless all attempts fail. Retired leaves are left out.
 func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
@@ -112,8 +112,7 @@ func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statis
 }
 
 // PassQPS returns the passes per second in the second window at the reading now. Callers need this number most often,
-// so it has its own method, which costs less than [View.Window]. Like all readings, it holds the locks of each leaf for
-// a short sum.
+// so it has its own method, which costs less than [View.Window]. PassQPS holds the locks of each leaf for a short sum.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand
@@ -129,8 +128,8 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 	return float64(sum) // the window is one second long
 }
 
-// Window returns the second window at the reading now: the open bucket and the buckets before it, which together are a
-// second long. It holds the locks of each leaf for a short sum.
+// Window returns the second window at the reading now. It consists of the open bucket and the buckets before it, and is
+// one second long. Window holds the locks of each leaf for a short sum.
 func (v *View) Window(now leap.Reading) Window {
 	return v.window(now, Window{Span: time.Second, Length: v.config.second.Length()})
 }
@@ -140,7 +139,8 @@ func (v *View) Minute(now leap.Reading) Window {
 	return v.window(now, Window{Span: Minute, Length: time.Second})
 }
 
-// window fills the window empty at the reading now. If its Span is longer than a second, it is a minute window.
+// window returns the window at the reading now with the Span and the Length of empty. If Span is longer than a second,
+// this is the minute window.
 func (v *View) window(now leap.Reading, empty Window) (w Window) {
 	// MaxComplete needs the completions of each bucket, summed over all leaves. done[0] is the open bucket.
 	var scratch [64]int64
@@ -169,8 +169,8 @@ func (v *View) InFlight() (sum int64) {
 }
 
 // Waiting returns the number of calls that wait for later buckets at the reading now, and the sum of their passes. To
-// add these calls to [View.InFlight], call Waiting first. A call that passes between the two is then counted twice. In
-// the other order it would not be counted at all.
+// add these calls to [View.InFlight], call Waiting first. A call that passes between the two method calls is then
+// counted twice. In the other order it would not be counted at all.
 func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
 		c, p := s.waiting(now)
