@@ -76,8 +76,8 @@ func (a *Array[B]) Start(t time.Duration) time.Duration {
 	return time.Duration(a.Index(t)) * a.length
 }
 
-// Open returns the bucket that covers t. If that bucket is newer than all others, it takes the slot of an old bucket:
-// Open clears the slot and returns the empty bucket. If t is before the newest bucket, Open returns the newest bucket.
+// Open returns the bucket that covers t. If that bucket is newer than all others, Open clears the slot of an old bucket
+// and returns the empty bucket in this slot. If t is before the newest bucket, Open returns the newest bucket.
 func (a *Array[B]) Open(t time.Duration) *B {
 	index := a.Index(t)
 	if a.slots == nil {

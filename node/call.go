@@ -72,7 +72,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	}
 	s.ensureHistory() // if s still shared emptyHistory, no record would show the call
 	s.first.addInFlight(1, s.first.effectiveEntry(now))
-	s.first.open.inFlightTime -= tickRemainder(now) // Exit will add the same time
+	s.first.open.inFlightTime -= tickRemainder(now) // cancels the correction that Exit adds
 	s.first.updateCounters()
 	return Call{st: &s.first, entered: now, batch: batch{n: uint32(clampBatch(n))}}
 }
@@ -106,7 +106,7 @@ func (c *Call) Backdate(to leap.Reading) {
 	if c.batch.n == 0 {
 		return
 	}
-	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to) // Exit will add tickRemainder(to)
+	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to) // Exit corrects the rounding of to, and not of the entry
 	st.rtExcess += c.entered.Sub(to)
 	c.entered = to
 }

@@ -54,7 +54,7 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 // loan. rtExcess holds the sum of these differences, and inFlightAge adds it. Without calls in flight, the result is
 // the rounding error of past calls. mu and all stripe locks must be held.
 func (s *Statistic) inFlightAge(spent callTime) time.Duration {
-	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.history.rtSum // wraps together with rtSum
+	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.history.rtSum // right even if rtSum has wrapped, because age wraps, too
 	for st := range s.stripes {
 		age += st.rtExcess - st.open.RTSum
 	}
@@ -84,7 +84,7 @@ type concurrencyBound struct {
 	lateEntry       time.Duration // sum of record.lateEntry over the leaves
 }
 
-// add adds the record of one leaf to m and to the bound t.
+// add adds the record of one leaf to m. It also adds the inputs of minConcurrency to t.
 func (m *MetricNode) add(rec *record, t *concurrencyBound) {
 	t.maxInFlight = max(t.maxInFlight, rec.maxInFlight)
 	t.inFlightAtStart += rec.inFlightAtStart

@@ -238,8 +238,8 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	}
 }
 
-// An exit with a stamp before its entry does not take time from other calls. If the stamp is before the open second,
-// the exit subtracts the time that sealed seconds counted in excess.
+// A call may exit with a stamp before the stamp of its entry. Such an exit does not reduce the call-seconds of other
+// calls. If the stamp is before the open second, the exit subtracts the time that sealed seconds counted in excess.
 func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls func(r *rig)

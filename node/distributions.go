@@ -19,9 +19,10 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 }
 
 // Histograms sets each element of hs to the histogram of one sealed second. hs[0] is for the second with the index
-// from, hs[1] for the next one, and so on. Leaves drop old histograms, so Histograms also returns known: the index of
-// the first second, not before from, since which no leaf has dropped a histogram. Elements of hs for seconds before
-// known are empty. One call of Histograms costs less than a call of [View.Histogram] for each second.
+// from, hs[1] for the next one, and so on. Leaves drop old histograms. Histograms therefore returns known, the index of
+// a second: every leaf still has all its histograms of this second and of later ones. The result is at least from. The
+// elements of hs for earlier seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for
+// each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -37,9 +38,9 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 // addHistograms adds the response times of each second in [from, to) to the histogram of(second). The parameter open is
 // the open second.
 //
-// addHistograms returns two results. The first, known, is the index of the first second since which no leaf has dropped
-// a histogram. The second, kept, reports whether the second from is in the view and not older than
-// [Options].Histograms. Leaves may keep histograms for longer than that.
+// addHistograms returns two results. The first, known, is the index of a second: every leaf still has all its
+// histograms of this second and of later ones. The second, kept, reports whether the second from is in the view and not
+// older than [Options].Histograms. Leaves may keep histograms for longer than that.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
 ) (known int64, kept bool) {

@@ -2,8 +2,8 @@
 //
 // # Reading
 //
-// A [View] reads one or several statistics by readings and second indexes of a [leap.Timeline]; collector.View reads by
-// the wall clock. Its methods return copies, which later calls do not change:
+// A [View] reads one or several statistics. Its methods take readings and second indexes of a [leap.Timeline], while the
+// methods of collector.View take wall-clock times. All results are copies, which later calls do not change:
 //
 //   - A [MetricNode] is the record of one sealed second. [Columns] lists its numbers, for code that shows or writes
 //     whole records.

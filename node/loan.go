@@ -84,7 +84,7 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
-	s.first.open.inFlightTime -= tickRemainder(entered) // Exit will add the same time
+	s.first.open.inFlightTime -= tickRemainder(entered) // cancels the correction that Exit adds
 	s.first.rtExcess += began.Sub(entered)
 	s.first.mu.Unlock()
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
@@ -150,7 +150,7 @@ func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
 // be held.
 func (s *Statistic) applyLoan(l loan) {
 	st := &s.first
-	s.borrowers -= uint32(l.calls) // these calls stay in the counters, which include waiting calls
+	s.borrowers -= uint32(l.calls) // calls that waited stay in the counters: they are in flight now
 	st.addInFlight(l.calls, st.bucketEnd().Add(-time.Duration(st.length.Load())))
 	st.open.Pass = saturate(st.open.Pass, l.passes)
 	s.history.occupied = saturate(s.history.occupied, l.passes)

@@ -20,16 +20,16 @@ type Memory struct {
 // Sum returns the sum of all parts.
 func (m Memory) Sum() int64 { return m.Statistic + m.Seconds + m.Histograms }
 
-// [Config.Reservation] assumes these bytes of a record, bytes of a histogram, and number of pages. They were measured
-// with response times around 20 ms. The record of a second takes 14 bytes with 5 calls, 18 with 100, and 22 with 500.
-// The histogram of a second with 100 calls takes 16 bytes.
+// [Config.Reservation] assumes the following sizes: the bytes of a record, the bytes of a histogram, and the number of
+// pages. They were measured with response times around 20 ms. The record of a second takes 14 bytes with 5 calls, 18
+// with 100, and 22 with 500. The histogram of a second with 100 calls takes 16 bytes.
 const (
 	reservedSecond    = 22
 	reservedHistogram = 24
 	reservedPages     = 3 // response times that vary by a factor of 8 lie in three pages
 )
 
-// Bytes of heap of the structs, each in its own allocation.
+// Heap bytes of one object of each type, as the allocator rounds them up.
 var (
 	historyBytes     = allocSize(unsafe.Sizeof(history{}))
 	completionsBytes = allocSize(unsafe.Sizeof(completions{}))

@@ -24,7 +24,7 @@ type event struct {
 	borrow  int64 // borrowed passes, a part of pass
 	rt      time.Duration
 	balance int64         // change of the calls in flight
-	when    time.Duration // reading of this change: the stamp of an entry, or the clock at an exit
+	when    time.Duration // reading at which balance changes: stamp of an entry, or clock at an exit
 }
 
 // oracle keeps every event and computes each result from all of them.
@@ -188,8 +188,8 @@ type position struct {
 	end    time.Duration // reading at the end of the bucket
 }
 
-// counted returns the line time of the bucket in which an event with the given stamp counts, or the line time of the
-// stamp if it is in a new bucket.
+// counted returns the line time at which an event with the given stamp counts. This is the start of the open bucket, or
+// the line time of the stamp if the stamp is after the open bucket. In this case counted opens the bucket of the stamp.
 func (p *position) counted(at time.Duration) time.Duration {
 	if at >= p.end {
 		now := leap.Reading(at)
@@ -619,7 +619,7 @@ func check(
 		}
 		for _, l := range x.loans {
 			if l.passed {
-				age += r.now - l.bucket // before Loan.Call, the age counts from the bucket
+				age += r.now - l.bucket // the age counts from the bucket until Loan.Call returns the call
 			}
 		}
 	}

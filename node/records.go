@@ -30,7 +30,7 @@ type records struct {
 // noRecords returns an empty store.
 func noRecords() records { return records{lastSecond: math.MinInt64, dropped: math.MinInt64} }
 
-// add appends the record of a second after all stored seconds.
+// add appends the record of the second with this index, which must be after all stored seconds.
 func (h *records) add(index int64, record []byte) {
 	var head [2 * binary.MaxVarintLen64]byte
 	if h.oldest == len(h.buf) {

@@ -154,8 +154,8 @@ func TestRegressionClockSetBack(t *testing.T) {
 	}
 }
 
-// If the clock jumps forward, or the machine was suspended, all buckets of Sentinel are old. In this package, skipped
-// seconds do not exist, earlier seconds stay readable, and the window is unchanged.
+// If the clock jumps forward, or the machine was suspended, all buckets of Sentinel are old. In this package, the jump
+// skips names and no seconds: earlier seconds stay readable, and the window is unchanged.
 func TestRegressionClockSetForward(t *testing.T) {
 	for _, forward := range []time.Duration{900 * ms, 2 * time.Second, time.Hour, 100000 * time.Hour} {
 		r := newRig(t, node.Options{})
@@ -292,8 +292,8 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 	}
 }
 
-// A reading ahead of the clock must not open a bucket. In an earlier version of this package it did. Until the clock
-// reached this bucket, no second was sealed, and all calls counted in it.
+// A reading ahead of the clock must not open a bucket. In an earlier version of this package, such a reading opened its
+// bucket. Until the clock reached this bucket, no second was sealed, and all calls counted in the bucket.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(r *rig, ahead leap.Reading){
 		"Seal":     func(r *rig, ahead leap.Reading) { r.Statistic.Seal(ahead) },

@@ -72,7 +72,8 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 }
 
 // addSeconds adds the records of the leaf s to ms and bounds, and their slides to slides. The first element of ms is
-// the second with the index from. addSeconds returns the first second since which no record was dropped.
+// the second with the index from. addSeconds returns the index known: s still has all its records of this second and of
+// later ones.
 //
 // A second without a record has no events, and no call enters or exits in it. Its number of calls in flight is
 // therefore the number at the start of the next second with a record. After the last record, it is the number at the

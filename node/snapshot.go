@@ -100,9 +100,9 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 }
 
-// monotonic returns the call-seconds for a snapshot: spent, or the highest value of the earlier snapshots if that is
-// higher. The call-seconds of a snapshot can be less than before: a call whose exit has a stamp from before the earlier
-// snapshot subtracts time that the earlier snapshot included.
+// monotonic returns the call-seconds that a snapshot reports. This is spent, or the highest value that an earlier
+// snapshot reported if that is higher. Without monotonic the value could fall: if a call exits with a stamp from before
+// the earlier snapshot, its exit subtracts time that this snapshot included.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

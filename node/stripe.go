@@ -46,7 +46,7 @@ type stripe struct {
 	contended       uint16        // how often goroutines found mu locked since the last resetContention
 	backoff         uint8         // how often the threshold for contended was doubled
 	contendedFrom   uint32        // value of exited when contended was last reset
-	rtExcess        time.Duration // sum of response times minus call-seconds, where they differ; wraps
+	rtExcess        time.Duration // sum of the differences between response times and call-seconds; wraps
 	completions     *completions  // nil until a call ends
 	owner           *Statistic
 }

@@ -45,7 +45,7 @@ const (
 	// Up to 2^26 = 67 million calls enter by a stripe in one bucket, or are in flight.
 	callBits = 26
 	tickBits = 12                       // a tick is 2^12 ns = 4.1 µs
-	areaBits = 64 - callBits + tickBits // number of valid bits of call-seconds that are computed from the call word
+	areaBits = 64 - callBits + tickBits // the call word yields call-seconds modulo 2^areaBits ns
 
 	callMask = 1<<callBits - 1
 	tickMask = 1<<tickBits - 1
@@ -100,9 +100,9 @@ func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 // It assumes that all calls in flight stay until end. The result may be negative, because late exits and entries also
 // correct the time of earlier buckets.
 //
-// The comment on the layout of the call word lists the three parts of the call-seconds. inFlightTime computes the part
-// of the calls in flight at the start directly. The variable more holds the sum of the other two parts, and wraps: only
-// its low areaBits bits are valid, so inFlightTime sign-extends them. mu must be held.
+// The result has three parts, see the comment on the layout of the call word. The part of the calls in flight at the
+// start is computed without the call word. The variable more holds the sum of the other parts. It wraps, and only its
+// low areaBits bits are valid. inFlightTime therefore sign-extends these bits. mu must be held.
 func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.enteredAtStart
 	more := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime

@@ -99,8 +99,9 @@ func (v *View) Clone() *View {
 }
 
 // Remove removes all retired leaves (see [Statistic.Retire]) and keeps their totals. The last activity of these leaves
-// must be before the second with the index since. If one of them has counted something, the seconds before since can no
-// longer be read. Remove scans all leaves. Goroutines that read the view or add leaves do not wait for this scan.
+// must be before the second with the index since. If one of them has counted something, the records of all seconds
+// before that second can no longer be read. Remove scans all leaves. Goroutines that read the view or add leaves do not
+// wait for this scan.
 func (v *View) Remove(since int64) {
 	for !v.remove(since) {
 	}
