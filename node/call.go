@@ -106,7 +106,8 @@ func (c *Call) Backdate(to leap.Reading) {
 	if c.batch.n == 0 {
 		return
 	}
-	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to) // Exit corrects the rounding of to, and not of the entry
+	// Exit will correct the rounding of the reading to, and not the rounding of the stamp in the call word.
+	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to)
 	st.rtExcess += c.entered.Sub(to)
 	c.entered = to
 }

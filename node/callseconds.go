@@ -54,7 +54,8 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 // loan. rtExcess holds the sum of these differences, and inFlightAge adds it. Without calls in flight, the result is
 // the rounding error of past calls. mu and all stripe locks must be held.
 func (s *Statistic) inFlightAge(spent callTime) time.Duration {
-	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.history.rtSum // right even if rtSum has wrapped, because age wraps, too
+	// rtSum and the call-seconds may both wrap in an int64. Their difference is right anyway.
+	age := time.Duration(spent.seconds)*time.Second + spent.nanos - s.history.rtSum
 	for st := range s.stripes {
 		age += st.rtExcess - st.open.RTSum
 	}

@@ -2,8 +2,8 @@
 //
 // # Reading
 //
-// A [View] reads one or several statistics. Its methods take readings and second indexes of a [leap.Timeline], while the
-// methods of collector.View take wall-clock times. All results are copies, which later calls do not change:
+// A [View] reads one or several statistics. Its methods take readings and second indexes of a [leap.Timeline]. The
+// methods of collector.View take wall-clock times instead. All results are copies, which later calls do not change:
 //
 //   - A [MetricNode] is the record of one sealed second. [Columns] lists its numbers, for code that shows or writes
 //     whole records.
@@ -21,9 +21,9 @@
 // that may pass in a second. Package collector drives these types. Their exported methods exist for package collector
 // and may change. To count calls, use package collector.
 //
-// The caller reads the clock and passes the time as a [leap.Reading]; only [Call.End] reads the clock for its caller. A
-// reading that is ahead of the clock opens no bucket: its event counts in the bucket that is open at the time of
-// recording. The position of a bucket on the timeline is a time.Duration since 1970, called line time.
+// The caller reads the clock and passes the time as a [leap.Reading]; only [Call.End] reads the clock itself. A reading
+// that is ahead of the clock opens no bucket: its event counts in the bucket that is open at the time of recording. The
+// position of a bucket on the timeline is a time.Duration since 1970, called line time.
 //
 // # Terms
 //
@@ -138,10 +138,10 @@
 //	3. load the end mark                   3. decide by the word
 //
 // All goroutines see atomic operations in the same order, so at least one of two things happens. In step 2, the
-// goroutine on the right sees the addition. Or in step 3, Enter sees the new end mark, and calls reconcileEnter. That
-// function waits for the locks. If the statistic is retired, it takes the call back. Otherwise the call stays counted:
-// in the bucket that has ended if the turn has seen the addition, and else in the next one. The counters get the call,
-// too.
+// goroutine on the right sees the addition. Or in step 3, Enter sees the new end mark, and calls reconcileEnter, which
+// waits for the locks. If the statistic is retired, reconcileEnter takes the call back. Otherwise the call stays
+// counted: in the bucket that has ended if the turn has seen the addition, and in the next bucket if not. The counters
+// then include the call, too.
 //
 // # The call word
 //
@@ -158,9 +158,9 @@
 //
 // Both parts wrap, so only differences of two values of the word are used. The number of entries is exact if fewer than
 // 67 million calls enter by a stripe in a bucket. The sum of stamps gives the call-seconds of the bucket modulo 13
-// days. They are exact if they differ by less than six days from the call-seconds of the calls that were in flight when
-// the bucket began. Even a million calls that all enter at the beginning of a bucket of half a second add less than six
-// days.
+// days. The result is exact if it differs by less than six days from the call-seconds of the calls that were in flight
+// when the bucket began. Even a million calls that all enter at the beginning of a bucket of half a second add less
+// than six days.
 //
 // The stamps in the word are rounded. An exit has the exact stamp of its entry, and corrects the rounding.
 //
@@ -177,8 +177,8 @@
 // correction.
 //
 // In each skipped second, every call in flight spends exactly one second. If a skipped second was slewed, it was really
-// up to 1 % longer or shorter. The next recorded second contains this difference, except for calls that borrowed from a
-// skipped bucket: their call-seconds stay off by it.
+// up to 1 % longer or shorter. The next recorded second contains this difference. There is one exception: if a call
+// borrowed from a skipped bucket, no second contains the difference.
 //
 // # Maximum in flight
 //
@@ -212,8 +212,8 @@
 // A statistic begins with one stripe. If goroutines find a stripe locked in more than one of 256 calls, the statistic
 // gets more stripes: up to twice the number of processors, and at most sixteen.
 //
-// A turn costs less than a microsecond for each second with events, and nothing for idle seconds. It costs two or three
-// microseconds with all stripes, and more with many buckets in a second.
+// A turn costs less than a microsecond for each second with events, and nothing for idle seconds. With all stripes, it
+// costs two or three microseconds. With many buckets in a second, it costs more.
 //
 // A statistic takes 256 bytes on 64-bit platforms until something is counted. Each further stripe takes 192 bytes. The
 // response times of the open second take a page of 64 bytes for each group of 32 neighboring cells with counts.
@@ -227,8 +227,8 @@
 // goroutine during the turn, writers of the resource wait for it.
 //
 // The maximum in flight over several stripes or leaves is a lower bound, with one exception. A part of the bound is the
-// average in flight. If a goroutine loses its processor twice within Enter, for a second each time, this average may be
-// above the true maximum.
+// average in flight. If a goroutine loses its processor twice within Enter, for a second each time, this average may
+// exceed the true maximum.
 //
 // A stripe can have up to 67 million calls in flight, and as many entries in one bucket. The call-seconds of a bucket
 // of a stripe must differ by less than six days from the call-seconds of the calls in flight at its start.

@@ -178,7 +178,7 @@ func (o *oracles) second(i int64) node.MetricNode {
 	return m
 }
 
-// position follows the open bucket of a statistic. It asks the timeline, so it is the only part of the oracle that uses
+// position follows the open bucket of a statistic. It calls methods of the timeline, so it is the only part of the oracle that uses
 // the implementation.
 type position struct {
 	r      *rig
@@ -476,7 +476,8 @@ func check(
 		}
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
-			s.Seal(now) // a view would turn to the start of the second, where loans may become calls
+			// Without this call, the view turns to the start of the second first, and loans of that bucket become calls.
+			s.Seal(now)
 		}
 		open = max(open, s.open)
 		inFlight += int64(len(s.calls))
