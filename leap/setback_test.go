@@ -47,7 +47,7 @@ func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	}
 }
 
-// No two seconds have the same name, whatever the wall clock does and however long no goroutine calls At.
+// No two seconds have the same valid name, for any movement of the wall clock and for idle gaps of any length.
 func TestNamesAscendAtRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 7))

@@ -80,8 +80,8 @@ func TestOlderReadingsGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// A reading ahead of the clock must not open a second. In an earlier version it did: that second stayed open until the
-// clock reached it, and got the events of all seconds before it.
+// A reading ahead of the clock must not open a second. In an earlier version, such a reading opened its second. This
+// second then stayed open until the clock reached it, and got the events of all seconds before it.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -311,7 +311,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
 			c := &clocks{}
 			l := newLine(c)
-			c.pass(700*ms + gap - early) // the time early before the usual end of a second
+			c.pass(700*ms + gap - early) // a second usually ends here plus early
 			c.step(500 * ms)
 			s := l.At(c.now())
 			if c.now() < s.Start || c.now() >= s.End {

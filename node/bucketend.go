@@ -49,9 +49,9 @@ func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 // reconcileEnter finishes a call that entered by st without the lock while the end mark changed. If s is retired,
 // reconcileEnter takes the call back and returns true.
 //
-// Otherwise the call stays counted, and reconcileEnter returns false. If the turn has seen the call, it counts in the
-// bucket that has ended, and otherwise in the next one. In the next bucket its stamp is late, and reconcileEnter adds
-// the missing time to lateEntry. It also updates the counters.
+// Otherwise the call stays counted, and reconcileEnter returns false. The call counts in the bucket that has ended if
+// the turn has seen the call, and in the next bucket if not. In the next bucket its stamp is late, and reconcileEnter
+// adds the missing time to lateEntry. reconcileEnter also updates the counters.
 func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 		sum.add(callTime{nanos: st.inFlightTime(entered, s.end)})
 	}
 	if inFlight > 0 {
-		// Read the clock after the call words, so that no stamp in them is later than the reading.
+		// Read the clock last: a stamp in a call word must not be later than this reading.
 		left := max(s.end.Sub(s.first.config.line.Now()), 0)
 		sum.add(callTime{nanos: -time.Duration(inFlight) * left})
 	}

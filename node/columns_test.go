@@ -80,7 +80,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 			if c.None != nil { // the column is a shortest or longest response time
 				sum = *c.At(&want)
 			}
-			if c.Name == "in_flight_max" && n > 1 { // of the maximum, the calls in flight at the end are certain
+			if c.Name == "in_flight_max" && n > 1 { // the maximum is at least the calls at the end
 				sum = n * want.InFlight
 			}
 			if got := *c.At(&one); got != sum {

@@ -92,7 +92,7 @@ func BenchmarkHot(b *testing.B) {
 				var list [statistics]*node.Statistic
 				var before uint64
 				for i := range list {
-					if i == 1 { // the first goroutines leave memory, which must not count
+					if i == 1 { // leave out memory that goroutines allocate only once
 						before = heap()
 					}
 					list[i] = node.New(config, line.Now())

@@ -5,20 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// SetCounters makes the counters in list follow s: each counter contains the calls of s that are in flight or waiting.
-// It gets the current number now, and changes with each later entry and exit. A limit on concurrency then reads one
-// counter instead of many statistics. One counter may follow several statistics, and contains the sum of their shares.
+// SetCounters makes the counters in list follow s. Each counter contains the number of calls of s that are in flight or
+// waiting: SetCounters adds the current number, and each later entry and exit changes the counter. A limit on
+// concurrency then reads one counter instead of many statistics. One counter may follow several statistics, and
+// contains the sum of their calls. The calls of one statistic are its share.
 //
-// A counter that was set before and is not in list loses the share of s. With an empty list, s has no counters, and
-// calls pay nothing. SetCounters does nothing if s is retired.
+// If a counter was set before and is not in list, SetCounters removes the share of s from it. With an empty list, s has
+// no counters, and calls pay nothing. SetCounters does nothing if s is retired.
 //
 //	stripe 1   3 in flight, 2 loans waiting   reported 5   \
 //	stripe 2   1 in flight                    reported 1   / counter: 6, and the share of other statistics
 //
-// Each entry and exit compares the calls in flight of its stripe with the number that the stripe has reported, and
-// reports the difference. It does so under the lock of the stripe. While counters are set, the end marks of all stripes
-// make calls enter under the lock, so an entry is reported before it returns. The entry and the exit of a call change a
-// counter with one addition each. A reader of the counter therefore sees each call from its entry to its exit.
+// Each entry and each exit compares the calls in flight of its stripe with the number that the stripe has reported, and
+// reports the difference. This happens under the lock of the stripe. While counters are set, the end marks of all
+// stripes make calls enter under the lock, so a call is in the counters before Enter returns. The entry and the exit of
+// a call change a counter with one addition each. A reader of the counter therefore sees each call from its entry to
+// its exit.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

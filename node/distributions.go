@@ -20,7 +20,7 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 
 // Histograms sets each element of hs to the histogram of one sealed second. hs[0] is for the second with the index
 // from, hs[1] for the next one, and so on. Leaves drop old histograms. Histograms therefore returns known, the index of
-// a second: every leaf still has all its histograms of this second and of later ones. The result is at least from. The
+// a second, which is at least from: every leaf still has all its histograms of this second and of later ones. The
 // elements of hs for earlier seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for
 // each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {

@@ -42,13 +42,15 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 		c := leaves[leaf].Enter(r.at(from), 1)
 		c.Exit(r.at(to), false, 0)
 	}
-	call(0, 0, 300*ms) // second 0: one call at a time
+	// In second 0, one call at a time is in flight.
+	call(0, 0, 300*ms)
 	call(1, 300*ms, 600*ms)
 	call(2, 600*ms, 900*ms)
-	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1) // second 1: nearly always two
+	// In second 1, two calls are in flight nearly all the time. In second 2, two calls are in flight at the end.
+	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1)
 	c0.Exit(r.at(1980*ms), false, 0)
 	c1.Exit(r.at(1990*ms), false, 0)
-	d0, d1 := leaves[0].Enter(r.at(2900*ms), 1), leaves[2].Enter(r.at(2910*ms), 1) // second 2: two calls at its end
+	d0, d1 := leaves[0].Enter(r.at(2900*ms), 1), leaves[2].Enter(r.at(2910*ms), 1)
 	d0.Exit(r.at(3010*ms), false, 0)
 	d1.Exit(r.at(3020*ms), false, 0)
 	r.open(5 * time.Second)

@@ -178,8 +178,8 @@ func (o *oracles) second(i int64) node.MetricNode {
 	return m
 }
 
-// position follows the open bucket of a statistic. It calls methods of the timeline, so it is the only part of the oracle that uses
-// the implementation.
+// position follows the open bucket of a statistic. It calls methods of the timeline, so it is the only part of the
+// oracle that uses the implementation.
 type position struct {
 	r      *rig
 	length time.Duration
@@ -476,7 +476,7 @@ func check(
 		}
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
-			// Without this call, the view turns to the start of the second first, and loans of that bucket become calls.
+			// Without this call, a view first turns to the start of the second, and loans of that bucket become calls.
 			s.Seal(now)
 		}
 		open = max(open, s.open)
@@ -720,7 +720,7 @@ func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second whose first buckets are slewed
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
 	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call is resumed in the last nanosecond of a bucket
-	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second is older than the history and than a leaf
+	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second is older than the history and a leaf
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
 		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)

@@ -130,9 +130,9 @@ func (r *record) minRTSum() uint64 {
 // RTSum minus minRTSum, and the call-seconds minus RTSum. The first i elements of n are the numbers of bits of the
 // earlier times.
 //
-// The shortest response time is expected to take milliseconds, and the longest one 16 times as long. Call-seconds and
-// response times are expected to differ by about one response time, because calls spend a part of their time in other
-// seconds.
+// expectedBits assumes that the shortest response time takes milliseconds, and the longest one 16 times as long. It
+// assumes that call-seconds and response times differ by about one response time, because calls spend a part of their
+// time in other seconds.
 func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
 	case i == 3 && r.inFlightAtStart == 0 && r.inFlight == 0:

@@ -26,8 +26,8 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 // slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. One call costs less
 // than a call of Second for each second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
-	// Load the open second before the leaves. A leaf that is added in between begins in this second or later, so none
-	// of the seconds to read contains its events.
+	// Load the open second first, and then the leaves. If a leaf is added between these two steps, it begins in this
+	// second or later, so it has no events in the seconds to read.
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)

@@ -100,9 +100,9 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 }
 
-// monotonic returns the call-seconds that a snapshot reports. This is spent, or the highest value that an earlier
-// snapshot reported if that is higher. Without monotonic the value could fall: if a call exits with a stamp from before
-// the earlier snapshot, its exit subtracts time that this snapshot included.
+// monotonic returns the call-seconds that a snapshot reports: spent, or the highest value reported so far if that is
+// higher. The value of spent can fall, because a call may exit with a stamp from before an earlier snapshot. Its exit
+// then subtracts time that this snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

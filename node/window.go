@@ -86,8 +86,8 @@ const readAttempts = 5
 // leaves were read in different buckets, readInOneBucket starts over with the latest bucket. It calls reset before the
 // first leaf of each attempt.
 //
-// No two leaves are locked together. A sum still never mixes a bucket of one leaf with the next bucket of another,
-// unless all attempts fail. Retired leaves are left out.
+// No two leaves are locked together. Nevertheless, a sum never mixes a bucket of one leaf with the next bucket of
+// another, unless all attempts fail. Retired leaves are left out.
 func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
