@@ -80,8 +80,8 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 		return Call{}, false
 	}
 	n := l.n
-	// The start of the bucket is exact if the bucket is open. If it has already ended and its second was slewed, began
-	// differs from the true start by the slewed time.
+	// began is the start of the bucket. If the bucket has already ended and its second was slewed, began differs from
+	// the true start by the slewed time.
 	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()

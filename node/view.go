@@ -48,7 +48,7 @@ type removedLeaves struct {
 	active       int64 // last second in which a removed leaf was active, see Statistic.lastActive
 }
 
-// noRemovedLeaves is the empty total that all views share at first.
+// noRemovedLeaves holds no totals. All views share it until they remove a leaf.
 var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
 // plus returns the sum of the totals in r and of the totals of the leaves in gone. These leaves must be retired, so
