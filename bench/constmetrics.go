@@ -122,7 +122,10 @@ var constReads = map[string]func(*node.MetricNode, *node.Histogram) (float64, bo
 	"persecond_in_flight":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.InFlight), true },
 	"persecond_in_flight_avg": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return m.InFlightAvg(), true },
 	"persecond_in_flight_max": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.InFlightMax), true },
-	"persecond_pass_peak":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.PassPeak), true },
+	"persecond_in_flight_max_upper": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.InFlightMaxUpper), true
+	},
+	"persecond_pass_peak": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.PassPeak), true },
 	"persecond_rt_sum_seconds": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
 		return m.RTSum.Seconds(), true
 	},

@@ -70,7 +70,7 @@ func TestCallsAreCounted(t *testing.T) {
 				RTMin:     20 * ms,
 				RTMax:     30 * ms,
 			},
-			InFlightMax: 1, InFlightTime: 80 * ms, PassPeak: 3,
+			InFlightMax: 1, InFlightMaxUpper: 1, InFlightTime: 80 * ms, PassPeak: 3,
 		}
 		if m := last(t, c, r); m != want {
 			t.Errorf("got  %+v\nwant %+v", m, want)

@@ -92,13 +92,14 @@ func (m *MetricNode) add(rec *record, t *concurrencyBound) {
 	t.lateEntry = time.Duration(saturate(int64(t.lateEntry), int64(rec.lateEntry)))
 	m.Counts.add(&rec.Counts)
 	m.InFlight += rec.inFlight
+	m.InFlightMaxUpper += rec.maxInFlightUpper
 	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), int64(rec.inFlightTime)))
 }
 
 // idleSecond returns the record of a second without events and with a constant number of calls in flight.
 func idleSecond(inFlight int64) record {
 	return record{
-		inFlightAtStart: inFlight, inFlight: inFlight, maxInFlight: inFlight,
+		inFlightAtStart: inFlight, inFlight: inFlight, maxInFlight: inFlight, maxInFlightUpper: inFlight,
 		inFlightTime: time.Duration(inFlight) * time.Second,
 	}
 }

@@ -56,7 +56,8 @@ func TestEveryColumnIsKept(t *testing.T) {
 		*c.At(&want) = int64(100 + i)
 	}
 	rec := &record{
-		Counts: want.Counts, inFlightAtStart: 1, inFlight: want.InFlight, maxInFlight: want.InFlightMax,
+		Counts: want.Counts, inFlightAtStart: 1, inFlight: want.InFlight,
+		maxInFlight: want.InFlightMax, maxInFlightUpper: want.InFlightMaxUpper,
 		lateEntry: 7, inFlightTime: want.InFlightTime,
 	}
 	v := NewView(config, 0)

@@ -184,10 +184,14 @@
 //
 // With one stripe the maximum is exact. Between two exits the number of calls in flight only grows. It is therefore
 // enough to compare the number with the maximum before each exit and at the end of the second. The maxima of several
-// stripes belong to different instants. In that case the record has a lower bound, see minConcurrency.
+// stripes or leaves belong to different instants. In that case the record has two bounds: the sum of the maxima is the
+// upper one, and minConcurrency describes the lower one.
 //
 // While a statistic has counters, calls enter by the first stripe, and the maximum is exact. A call that enters during
 // a turn is an exception, because it cannot see the counters. It may enter by another stripe.
+//
+// A call is in flight from an instant within Enter to an instant within Exit. A program that counts its calls between
+// Enter and Exit counts fewer calls than the lower bound if goroutines lose their processor within Enter or Exit.
 //
 // # Locks
 //
@@ -226,9 +230,9 @@
 // One goroutine turns a bucket for all other goroutines, twice a second by default. If the machine preempts this
 // goroutine during the turn, writers of the resource wait for it.
 //
-// The maximum in flight over several stripes or leaves is a lower bound, with one exception. A part of the bound is the
-// average in flight. If a goroutine loses its processor twice within Enter, for a second each time, this average may
-// exceed the true maximum.
+// For several stripes or leaves, the maximum in flight is only known to be between two bounds. A part of the lower
+// bound is the average in flight. If a goroutine loses its processor twice within Enter, for a second each time, this
+// average may exceed the true maximum.
 //
 // A stripe can have up to 67 million calls in flight, and as many entries in one bucket. The call-seconds of a bucket
 // of a stripe must differ by less than six days from the call-seconds of the calls in flight at its start.

@@ -12,6 +12,26 @@ func (s *Statistic) Stripes() int { return 1 + len(s.extra.Load().list()) }
 // Grow adds stripes, like contention does.
 func (s *Statistic) Grow() { s.grow(s.extra.Load()) }
 
+// Reseed distributes goroutines over the stripes in another way, like contention does with all stripes in use.
+func (s *Statistic) Reseed() {
+	if more := s.extra.Load(); more != nil {
+		next := *more
+		next.seed = nextSeed(more.seed)
+		s.extra.Store(&next)
+	}
+}
+
+// Stripe returns the position of the stripe of a call in the list of all stripes.
+func (c *Call) Stripe() (i int) {
+	for st := range c.st.owner.stripes {
+		if st == c.st {
+			break
+		}
+		i++
+	}
+	return i
+}
+
 // ReadsUnderMu reports whether readInOneBucket holds mu. Lookups of sealed seconds need this lock.
 func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 	v.readInOneBucket(now, func() { under = true }, func(s *Statistic) {

@@ -21,6 +21,12 @@ type MetricNode struct {
 	// In all other cases the value is the highest of these numbers: the maximum of one leaf or stripe, the calls in
 	// flight at the start of the second, the calls in flight at its end, and the average, rounded up.
 	InFlightMax int64
+	// InFlightMaxUpper is an upper bound of the maximum number of calls in flight in the second. It is the sum of the
+	// maxima of all leaves and stripes, which may belong to different instants. For a view of one leaf with one stripe,
+	// it equals InFlightMax. With many leaves it may be far above the maximum, because a leaf that had one call in
+	// flight at any time in the second adds 1. Do not sum it over seconds. The sum over views that share no call is an
+	// upper bound for all of them together. It is 0 in a record from a metric log, which has only InFlightMax.
+	InFlightMaxUpper int64
 	// InFlightTime is the call-seconds of the second: the time that all calls together were in flight. Divided by one
 	// second, it is the average number of calls in flight, see [MetricNode.InFlightAvg]. It can be summed over seconds,
 	// leaves, resources and processes. Over all seconds, it equals the sum of the times that the calls took, where a
@@ -41,7 +47,7 @@ type MetricNode struct {
 
 // Idle reports whether the second had no events and no call in flight.
 func (m MetricNode) Idle() bool {
-	return m.Counts.Idle() && m.InFlight == 0 && m.InFlightMax == 0 && m.InFlightTime == 0
+	return m.Counts.Idle() && m.InFlight == 0 && m.InFlightMax == 0 && m.InFlightMaxUpper == 0 && m.InFlightTime == 0
 }
 
 // InFlightAvg returns the average number of calls in flight in the second.
@@ -116,6 +122,11 @@ func Columns() []Column {
 			Name: "in_flight_max", Help: "Lower bound of the maximum number of calls in flight in the second",
 			Kind: Peak,
 			At:   func(m *MetricNode) *int64 { return &m.InFlightMax },
+		},
+		{
+			Name: "in_flight_max_upper", Help: "Upper bound of the maximum number of calls in flight in the second",
+			Kind: Peak, Detail: true,
+			At: func(m *MetricNode) *int64 { return &m.InFlightMaxUpper },
 		},
 		{
 			Name: "pass_peak", Help: "Highest number of calls admitted in a sliding second that ended in this one",

@@ -24,14 +24,22 @@ type event struct {
 	borrow  int64 // borrowed passes, a part of pass
 	rt      time.Duration
 	balance int64         // change of the calls in flight
+	stripe  int           // stripe whose balance changes
 	when    time.Duration // reading at which balance changes: stamp of an entry, or clock at an exit
 }
 
 // oracle keeps every event and computes each result from all of them.
 type oracle struct {
 	events []event
+	inside []*inside
 	spells
 }
+
+// inside is the time of a call from the return of Enter to the stamp of its exit, which is read before Exit is called.
+type inside struct{ from, to time.Duration }
+
+// stillInside is the end of a call that has not left.
+const stillInside = math.MaxInt64
 
 // counts returns the sum of the events in [from, to).
 func (o *oracle) counts(from, to time.Duration) node.Counts {
@@ -73,21 +81,33 @@ func (o *oracle) quantile(q float64, from, to time.Duration) time.Duration {
 	return rts[max(int(math.Ceil(q*float64(len(rts)))), 1)-1]
 }
 
-// flying returns the number of calls in flight at the end of [start, end), and the maximum in flight in this time.
-func (o *oracle) flying(start, end time.Duration) (flying, most int64) {
+// level is a number of calls in flight, and its maximum in a second.
+type level struct{ now, most int64 }
+
+func (l *level) add(n int64, inSecond bool) {
+	before := l.now
+	if l.now += n; inSecond {
+		l.most = max(l.most, before, l.now)
+	}
+}
+
+// flying returns the number of calls in flight at the end of [start, end), and the maximum in flight in this time. It
+// also returns the highest maximum of a stripe, and the sum of the maxima of all stripes.
+func (o *oracle) flying(start, end time.Duration) (all level, highest, sum int64) {
+	var stripes [1 + 16]level
 	for _, e := range o.events {
 		if e.at >= end {
 			break
 		}
-		if e.at >= start {
-			most = max(most, flying)
-		}
-		flying += e.balance
-		if e.at >= start {
-			most = max(most, flying)
-		}
+		all.add(e.balance, e.at >= start)
+		stripes[e.stripe].add(e.balance, e.at >= start)
 	}
-	return flying, max(most, flying)
+	all.add(0, true)
+	for i := range stripes {
+		stripes[i].add(0, true)
+		highest, sum = max(highest, stripes[i].most), sum+stripes[i].most
+	}
+	return all, highest, sum
 }
 
 // oracles holds the oracles of several statistics that one view reads.
@@ -103,9 +123,9 @@ func (o *oracles) most(start, end time.Duration) (most int64) {
 	var all []event
 	var flying int64
 	for _, x := range o.list {
-		_, own := x.flying(start, end)
-		began, _ := x.flying(start, start)
-		most, flying = max(most, own), flying+began
+		own, _, _ := x.flying(start, end)
+		began, _, _ := x.flying(start, start)
+		most, flying = max(most, own.most), flying+began.now
 		for _, e := range x.events {
 			if e.at >= start && e.at < end {
 				all = append(all, e)
@@ -119,6 +139,28 @@ func (o *oracles) most(start, end time.Duration) (most int64) {
 	for _, e := range all {
 		flying += e.balance
 		most = max(most, flying)
+	}
+	return most
+}
+
+// inside returns the maximum number of calls that were inside at once in the second that starts at the reading start.
+func (o *oracles) inside(start time.Duration) (most int64) {
+	var all []*inside
+	for _, x := range o.list {
+		all = append(all, x.inside...)
+	}
+	for _, x := range all {
+		at := max(x.from, start)
+		if at >= start+time.Second {
+			continue
+		}
+		var n int64
+		for _, y := range all {
+			if y.from <= at && at < y.to {
+				n++
+			}
+		}
+		most = max(most, n)
 	}
 	return most
 }
@@ -156,21 +198,26 @@ func (o *oracles) second(i int64) node.MetricNode {
 	m := node.MetricNode{Start: epoch.Add(start), Counts: o.counts(start, end)}
 	var before int64
 	var late time.Duration
+	// The lower bound for several stripes or leaves: exact without slewing.
+	bound := func(most, began, ended int64, spent, late time.Duration) int64 {
+		average := (spent - late - time.Duration(began)*4096).Seconds()
+		if o.slewed {
+			average = 0
+		}
+		return max(most, began, ended, int64(math.Ceil(average)))
+	}
 	for _, x := range o.list {
-		began, _ := x.flying(start, start)
-		before += began
-		flying, most := x.flying(start, end)
-		m.InFlight += flying
-		m.InFlightMax = max(m.InFlightMax, most)
-		m.InFlightTime += max(x.within[i], 0) // negative only in the last second of a retired statistic
+		began, _, _ := x.flying(start, start)
+		before += began.now
+		flying, most, sum := x.flying(start, end)
+		m.InFlight += flying.now
+		spent := max(x.within[i], 0) // negative only in the last second of a retired statistic
+		m.InFlightTime += spent
 		late += x.late[i]
+		m.InFlightMaxUpper += sum
+		m.InFlightMax = max(m.InFlightMax, min(sum, bound(most, began.now, flying.now, spent, x.late[i])))
 	}
-	// This is the lower bound for several leaves. Without slewing, it equals the bound of the implementation.
-	m.InFlightMax = max(m.InFlightMax, before, m.InFlight)
-	average := (m.InFlightTime - late - time.Duration(before)*4096).Seconds()
-	if !o.slewed {
-		m.InFlightMax = max(m.InFlightMax, int64(math.Ceil(average)))
-	}
+	m.InFlightMax = min(m.InFlightMaxUpper, bound(m.InFlightMax, before, m.InFlight, m.InFlightTime, late))
 	length := time.Second / time.Duration(o.buckets)
 	for to := start + length; to <= end; to += length {
 		m.PassPeak = max(m.PassPeak, o.counts(to-time.Second, to).Pass)
@@ -220,6 +267,7 @@ type flying struct {
 	entered time.Duration
 	n       int64
 	stay    *stay
+	inside  *inside
 }
 
 type loan struct {
@@ -271,9 +319,16 @@ func (s *subject) counted(at time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
+// entered records that a call is in flight, and inside from the reading now on.
+func (s *subject) entered(c flying, now time.Duration) {
+	c.inside = &inside{now, stillInside}
+	s.inside = append(s.inside, c.inside)
+	s.calls = append(s.calls, c)
+}
+
 // schedule applies the same random events to statistics and to oracles, and compares all results. The events are
-// bursts, gaps, late stamps, batches, overlapping calls, borrowed passes, steps of the wall clock, and new and retired
-// statistics. The test and the fuzz target share it.
+// bursts, gaps, late stamps, batches, overlapping calls, borrowed passes, new stripes, steps of the wall clock, and new
+// and retired statistics. The test and the fuzz target share it.
 func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) {
 	kept := time.Minute
 	if leaves%2 == 0 {
@@ -326,6 +381,12 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 		if live(subjects) > 0 {
 			s := subjects[random.IntN(len(subjects))]
 			if !s.retired {
+				switch random.IntN(20) {
+				case 0:
+					s.Grow()
+				case 1, 2:
+					s.Reseed()
+				}
 				s.act(random, r, leaves > 1, view, w)
 			}
 		}
@@ -359,14 +420,14 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	case k < 4:
 		if random.IntN(8) == 0 {
 			c := s.Resume(now, n)
-			s.record(event{at: s.counted(at), balance: 1, when: at})
-			s.calls = append(s.calls, flying{&c, at, n, s.came(at, s.begin)})
+			s.record(event{at: s.counted(at), balance: 1, when: at, stripe: c.Stripe()})
+			s.entered(flying{call: &c, entered: at, n: n, stay: s.came(at, s.begin)}, r.now)
 			s.more(-rest(at))
 			break
 		}
 		c := s.Enter(now, n)
-		s.record(event{at: s.counted(at), pass: n, balance: 1, when: at})
-		s.calls = append(s.calls, flying{&c, at, n, s.came(at, s.begin)})
+		s.record(event{at: s.counted(at), pass: n, balance: 1, when: at, stripe: c.Stripe()})
+		s.entered(flying{call: &c, entered: at, n: n, stay: s.came(at, s.begin)}, r.now)
 		s.more(-rest(at))
 	case k < 7 && len(s.calls) > 0:
 		i := random.IntN(len(s.calls))
@@ -381,7 +442,11 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		}
 		code := node.Code(len(s.events) % 4 * 100) // every fourth call has no code
 		c.call.Exit(now, failed, code)
-		e := event{at: s.counted(at), done: c.n, code: code, rt: max(at-c.entered, 0), balance: -1, when: r.now}
+		c.inside.to = at
+		e := event{
+			at: s.counted(at), done: c.n, code: code, rt: max(at-c.entered, 0),
+			balance: -1, when: r.now, stripe: c.call.Stripe(),
+		}
 		s.went(c.stay, max(at, c.entered))
 		s.more(rest(c.entered))
 		if failed {
@@ -432,7 +497,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		}
 		if ok {
 			s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
-			s.calls = append(s.calls, flying{&c, l.entered, l.n, l.stay})
+			s.entered(flying{call: &c, entered: l.entered, n: l.n, stay: l.stay}, r.now)
 			s.more(-rest(l.entered))
 		}
 	case retire && len(s.calls) == 0 && len(s.loans) == 0:
@@ -514,6 +579,10 @@ func check(
 		if m.InFlightMax > most || m.InFlightMax < want.InFlightMax {
 			t.Fatalf("second %d of %d: maximum in flight at least %d, which is not from %d to %d",
 				i, present, m.InFlightMax, want.InFlightMax, most)
+		}
+		if inside := o.inside(time.Duration(i) * time.Second); !steps && inside > m.InFlightMaxUpper {
+			t.Fatalf("second %d of %d: maximum in flight at most %d, but %d calls were inside",
+				i, present, m.InFlightMaxUpper, inside)
 		}
 		if steps {
 			want.InFlightMax = m.InFlightMax

@@ -12,6 +12,7 @@ type record struct {
 	Counts
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
 	maxInFlight               int64         // maximum in flight; with several stripes a lower bound, see minConcurrency
+	maxInFlightUpper          int64         // upper bound of the maximum: the sum of the maxima of the stripes
 	inFlightTime              time.Duration // call-seconds
 	lateEntry                 time.Duration // upper bound of the call-seconds that late entries and slewing added
 }
@@ -23,6 +24,7 @@ type record struct {
 //
 // Each field is coded as the difference from a prediction, which is computed from earlier fields. Rare fields are
 // stored only if they are not zero. Response-time sums and call-seconds cannot be predicted and take most of the space.
+// The upper bound of the maximum is a rare field: with one stripe both bounds are equal, and the field takes no space.
 func (r *record) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
 	w = w.code(uint64(r.Pass), kPass)
@@ -32,7 +34,7 @@ func (r *record) append(b []byte, slides []int64) []byte {
 	}
 	rare := [...]uint64{
 		uint64(r.Exception), uint64(r.Block), uint64(r.lateEntry), uint64(r.OccupiedPass),
-		zigzag(r.inFlight - r.expectedInFlight()),
+		zigzag(r.inFlight - r.expectedInFlight()), uint64(r.maxInFlightUpper - r.maxInFlight),
 	}
 	var which uint64
 	for i, v := range rare {
@@ -86,13 +88,14 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	r.Complete = r.Pass + unzigzag(flight[0])
 	r.inFlightAtStart = int64(flight[1])
 	r.inFlight = r.expectedInFlight()
-	var rare [5]uint64
+	var rare [6]uint64
 	for which := flight[3]; which != 0; which &= which - 1 {
 		rare[bits.TrailingZeros64(which)] = in.code(kMost) + 1
 	}
 	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
 	r.inFlight += unzigzag(rare[4])
 	r.maxInFlight = max(r.inFlightAtStart, r.inFlight) + int64(flight[2])
+	r.maxInFlightUpper = r.maxInFlight + int64(rare[5])
 	r.lateEntry = time.Duration(rare[2])
 	var n [4]int
 	var spans [4]uint64

@@ -76,7 +76,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		rec := record{
 			Counts:          Counts{Pass: number(), Block: number(), OccupiedPass: number(), Exception: number()},
-			inFlightAtStart: number(), inFlight: number(), maxInFlight: number(),
+			inFlightAtStart: number(), inFlight: number(), maxInFlight: number(), maxInFlightUpper: number(),
 			lateEntry: time.Duration(number()), inFlightTime: time.Duration(number()),
 		}
 		slides := make([]int64, max(perSec&7, 1))

@@ -27,16 +27,19 @@ func TestResume(t *testing.T) {
 	}
 	r.Seal(4 * time.Second)
 	for i, want := range []node.MetricNode{
-		{InFlight: 2, InFlightMax: 2, InFlightTime: 1700*ms - rest(100*ms) - rest(200*ms)},
+		{InFlight: 2, InFlightMax: 2, InFlightMaxUpper: 2, InFlightTime: 1700*ms - rest(100*ms) - rest(200*ms)},
 		{
 			Counts:   node.Counts{Pass: 1, Complete: 1, RTSum: 100 * ms},
-			InFlight: 2, InFlightMax: 3, InFlightTime: 2100 * ms,
+			InFlight: 2, InFlightMax: 3, InFlightMaxUpper: 3, InFlightTime: 2100 * ms,
 		},
 		{
 			Counts:   node.Counts{Complete: 1, Exception: 1, RTSum: 2400 * ms},
-			InFlight: 1, InFlightMax: 2, InFlightTime: 1500*ms + rest(100*ms),
+			InFlight: 1, InFlightMax: 2, InFlightMaxUpper: 2, InFlightTime: 1500*ms + rest(100*ms),
 		},
-		{Counts: node.Counts{Complete: 3, RTSum: 9900 * ms}, InFlightMax: 1, InFlightTime: 500*ms + rest(200*ms)},
+		{
+			Counts:      node.Counts{Complete: 3, RTSum: 9900 * ms},
+			InFlightMax: 1, InFlightMaxUpper: 1, InFlightTime: 500*ms + rest(200*ms),
+		},
 	} {
 		got := r.second(t, int64(i))
 		got.Start, got.PassPeak, got.RTMin, got.RTMax = want.Start, 0, 0, 0

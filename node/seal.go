@@ -18,7 +18,9 @@ func (s *Statistic) seal(next int64) {
 	rec := record{inFlightAtStart: int64(s.inFlightAtStart)}
 	for st := range s.stripes {
 		inFlight := st.inFlightAtStart // closeBucket has run, so this is the number at the end of the second
-		rec.maxInFlight = max(rec.maxInFlight, int64(st.maxInFlight), int64(inFlight))
+		most := int64(max(st.maxInFlight, inFlight))
+		rec.maxInFlight = max(rec.maxInFlight, most)
+		rec.maxInFlightUpper += most
 		rec.inFlight += int64(inFlight)
 		rec.lateEntry += st.lateEntry
 		st.maxInFlight, st.lateEntry = 0, 0
@@ -29,8 +31,10 @@ func (s *Statistic) seal(next int64) {
 	s.inFlightTime -= rec.inFlightTime
 	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
 	if s.extra.Load() != nil {
-		rec.maxInFlight = minConcurrency(
-			rec.maxInFlight, rec.inFlightAtStart, rec.inFlight, rec.inFlightTime, rec.lateEntry)
+		// The average may exceed the truth, see the caveats in the package comment. Records are packed with the
+		// difference of the bounds, which must not be negative.
+		rec.maxInFlight = min(rec.maxInFlightUpper, minConcurrency(
+			rec.maxInFlight, rec.inFlightAtStart, rec.inFlight, rec.inFlightTime, rec.lateEntry))
 	}
 	s.inFlightAtStart = int32(rec.inFlight)
 	start := secondStart(s.second)

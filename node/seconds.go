@@ -63,8 +63,8 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		}
 		m, bound := &ms[i-from], &bounds[i-from]
 		m.Start = name
-		m.InFlightMax = minConcurrency(
-			bound.maxInFlight, bound.inFlightAtStart, m.InFlight, m.InFlightTime, bound.lateEntry)
+		m.InFlightMax = min(m.InFlightMaxUpper, minConcurrency(
+			bound.maxInFlight, bound.inFlightAtStart, m.InFlight, m.InFlightTime, bound.lateEntry))
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
 		dst = append(dst, *m) // dst and ms share an array; this append overwrites m or an earlier element
 	}

@@ -22,17 +22,17 @@ func TestCountsLandInTheirSecond(t *testing.T) {
 	want := []node.MetricNode{
 		{
 			Counts:   node.Counts{Pass: 2, Block: 1, Complete: 1, RTSum: 20 * ms, RTMin: 20 * ms, RTMax: 20 * ms},
-			InFlight: 1, InFlightMax: 1, InFlightTime: 820*ms - rest(200*ms), PassPeak: 2,
+			InFlight: 1, InFlightMax: 1, InFlightMaxUpper: 1, InFlightTime: 820*ms - rest(200*ms), PassPeak: 2,
 		},
 		{
 			Counts:      node.Counts{Complete: 1, Exception: 1, RTSum: 900 * ms, RTMin: 900 * ms, RTMax: 900 * ms},
-			InFlightMax: 1, InFlightTime: 100*ms + rest(200*ms),
+			InFlightMax: 1, InFlightMaxUpper: 1, InFlightTime: 100*ms + rest(200*ms),
 		},
 		{
 			Counts: node.Counts{
 				Pass: 4, Block: 3, Complete: 4, Exception: 4, RTSum: 200 * ms, RTMin: 50 * ms, RTMax: 50 * ms,
 			},
-			InFlightMax: 1, InFlightTime: 50 * ms, PassPeak: 4,
+			InFlightMax: 1, InFlightMaxUpper: 1, InFlightTime: 50 * ms, PassPeak: 4,
 		},
 		{PassPeak: 4},
 	}

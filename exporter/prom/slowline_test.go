@@ -67,7 +67,7 @@ func TestScrapeOverSlowLine(t *testing.T) {
 				if _, err := io.WriteString(client, request); err != nil {
 					t.Fatal(err)
 				}
-				const about = 2 << 20 // bytes of the page
+				const about = 9 << 18 // bytes of the page
 				pause := tc.takes / (about / 4096)
 				slow := bufio.NewReader(&paced{client, pause})
 				resp, err := http.ReadResponse(slow, nil)

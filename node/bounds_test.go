@@ -1,0 +1,187 @@
+package node_test
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// tallies counts the calls in flight of several leaves, and of all leaves together, as a service could count them:
+// between Enter and Exit, and around both.
+//
+//	outer +1   Enter   inner +1   ...   inner -1   Exit   outer -1
+//
+// A change and the second of the change are one step under mu, so the maximum of each second is exact.
+type tallies struct {
+	clock atomic.Int64 // changes under mu
+
+	mu      sync.Mutex
+	second  int64
+	now     []tally
+	highest [][]tally // by second; the last element of each second belongs to all leaves
+}
+
+type tally struct{ inner, outer int64 }
+
+// add changes the calls in flight of a leaf.
+func (c *tallies) add(leaf int, n tally) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, i := range []int{leaf, len(c.now) - 1} {
+		now, most := &c.now[i], &c.highest[c.second][i]
+		now.inner, now.outer = now.inner+n.inner, now.outer+n.outer
+		most.inner, most.outer = max(most.inner, now.inner), max(most.outer, now.outer)
+	}
+}
+
+// tick moves the clock by less than a second.
+func (c *tallies) tick(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.clock.Add(int64(d)) / int64(time.Second); now > c.second {
+		c.second = now
+		c.highest = append(c.highest, slices.Clone(c.now))
+	}
+}
+
+// The maximum in flight of each second is between its bounds, for each leaf and for all leaves together. The leaves
+// have several stripes. Calls turn buckets and have late stamps. Some are batches, backdated, resumed, or use a loan.
+//
+// A service that counts between Enter and Exit may count fewer calls than the lower bound, because it misses calls that
+// are within Enter or Exit. A service that counts around Enter and Exit never counts fewer.
+func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
+	const leaves, writers = 3, 16
+	seconds := int64(150)
+	if testing.Short() {
+		seconds = 30
+	}
+	truth := &tallies{now: make([]tally, leaves+1), highest: [][]tally{make([]tally, leaves+1)}}
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return time.Duration(truth.clock.Load()) },
+		Wall: func() time.Time { return epoch.Add(time.Duration(truth.clock.Load())) },
+	})
+	config, err := node.NewConfig(line, node.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := line.At(0).Index
+	views := make([]*node.View, leaves+1)
+	for i := range views {
+		views[i] = node.NewView(config, 0)
+	}
+	list := make([]*node.Statistic, leaves)
+	for i := range list {
+		list[i] = node.New(config, 0)
+		list[i].Grow()
+		views[i].Add(list[i])
+		views[leaves].Add(list[i])
+	}
+
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	var entering [writers]atomic.Int64 // the second in which a call began to enter, plus 1, or 0
+	for w := range writers {
+		wg.Go(func() {
+			leaf := w % leaves
+			s := list[leaf]
+			for i := w; !stop.Load(); i++ {
+				truth.add(leaf, tally{outer: 1})
+				entering[w].Store(truth.clock.Load()/int64(time.Second) + 1)
+				now := line.Now()
+				var c node.Call
+				switch i % 32 {
+				case 1:
+					c = s.Enter(now, 3)
+				case 2:
+					c = s.Resume(now, 1)
+				case 3:
+					bucket := line.At(now).LineTime(now).Truncate(500*ms) + 500*ms
+					loan, ok := s.Occupy(now, bucket, 1)
+					entering[w].Store(0)
+					for ok && c.IsZero() {
+						if stop.Load() && loan.Cancel(line.Now()) {
+							break
+						}
+						runtime.Gosched()
+						c, _ = loan.Call(line.Now(), now)
+					}
+				default:
+					c = s.Enter(now, 1)
+				}
+				entering[w].Store(0)
+				if !c.IsZero() {
+					truth.add(leaf, tally{inner: 1})
+					if i%8 == 0 {
+						c.Backdate(now.Add(-100 * ms))
+					}
+					for range i % 4 {
+						runtime.Gosched()
+					}
+					truth.add(leaf, tally{inner: -1})
+					c.End(false, 0)
+				}
+				truth.add(leaf, tally{outer: -1})
+			}
+		})
+	}
+	// A call may enter across the end of one second, but not of two; see the caveats in the package comment.
+	crossing := func() bool {
+		for w := range entering {
+			if since := entering[w].Load() - 1; since >= 0 && since < truth.second {
+				return true
+			}
+		}
+		return false
+	}
+	for truth.second < seconds {
+		for (truth.clock.Load()+int64(43*ms))/int64(time.Second) > truth.second && crossing() {
+			runtime.Gosched()
+		}
+		truth.tick(43 * ms)
+		time.Sleep(20 * time.Microsecond)
+		if truth.second%16 == 5 {
+			list[truth.second%leaves].Reseed()
+		}
+		if truth.second == seconds/2 {
+			list[0].Grow()
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+
+	var sum node.MetricNode
+	var truths tally
+	var above int
+	for i, v := range views {
+		for second := range seconds {
+			m, ok := v.Second(first + second)
+			if !ok {
+				t.Fatalf("second %d cannot be read", second)
+			}
+			most := truth.highest[second][i]
+			if m.InFlightMax > most.outer || m.InFlightMaxUpper < most.inner || m.InFlightMax > m.InFlightMaxUpper {
+				t.Errorf("view %d, second %d: from %d to %d in flight, and the calls counted %+v",
+					i, second, m.InFlightMax, m.InFlightMaxUpper, most)
+			}
+			if m.InFlightMax > most.inner {
+				above++
+			}
+			if i == leaves {
+				sum.InFlightMax += m.InFlightMax
+				sum.InFlightMaxUpper += m.InFlightMaxUpper
+				truths.inner, truths.outer = truths.inner+most.inner, truths.outer+most.outer
+			}
+		}
+	}
+	mean := func(n int64) float64 { return float64(n) / float64(seconds) }
+	t.Logf("all leaves, on average over %d seconds: at least %.1f, inside %.1f, around %.1f, at most %.1f", seconds,
+		mean(sum.InFlightMax), mean(truths.inner), mean(truths.outer), mean(sum.InFlightMaxUpper))
+	t.Logf("the lower bound was above a count inside in %d of %d seconds, and never above a count around",
+		above, len(views)*int(seconds))
+}
