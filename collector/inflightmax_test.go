@@ -1,0 +1,94 @@
+package collector_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// most counts the calls in flight of a service, and their maximum in each second.
+type most struct {
+	mu      sync.Mutex
+	now     int64
+	seconds map[int64]int64 // by Unix second
+}
+
+// add changes the calls in flight by n.
+func (m *most) add(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	second := time.Now().Unix()
+	before := m.now
+	m.now += n
+	m.seconds[second] = max(m.seconds[second], before, m.now)
+}
+
+// The maximum in flight of all calls is between its bounds. The test logs the averages in docs/limitations.md. Calls
+// arrive independently of each other, take random times, and are in flight as often as inFlight states on average.
+func TestMaxInFlightOfManyLeaves(t *testing.T) {
+	for _, tc := range []struct {
+		resources, origins int
+		inFlight           float64       // average
+		rt                 time.Duration // average
+		busy               time.Duration // calls arrive in this first part of each second
+	}{
+		{1, 1, 20, 50 * ms, time.Second},
+		{1, 100, 20, 50 * ms, time.Second},
+		{50, 3, 40, 50 * ms, time.Second},
+		{50, 3, 40, 50 * ms, 400 * ms},
+		{300, 1, 2, 10 * ms, time.Second},
+	} {
+		name := fmt.Sprintf("%d×%d, %v in flight, busy for %v", tc.resources, tc.origins, tc.inFlight, tc.busy)
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const seconds = 60
+				random := rand.New(rand.NewPCG(1, 53))
+				c := newCollector(t, collector.Options{})
+				truth := &most{seconds: map[int64]int64{}}
+				first := c.Seal().Open + 1
+				var wg sync.WaitGroup
+				for c.Seal().Open < first+seconds {
+					rate := tc.inFlight / tc.rt.Seconds() / tc.busy.Seconds() // while calls arrive
+					time.Sleep(time.Duration(random.ExpFloat64() / rate * float64(time.Second)))
+					if now := time.Now(); now.Sub(now.Truncate(time.Second)) > tc.busy {
+						time.Sleep(time.Until(now.Truncate(time.Second).Add(time.Second)))
+						continue
+					}
+					name, origin := fmt.Sprint("r", random.IntN(tc.resources)), fmt.Sprint("o", random.IntN(tc.origins))
+					rt := time.Duration(random.ExpFloat64() * float64(tc.rt))
+					wg.Go(func() {
+						truth.add(1)
+						_, e, err := c.Enter(context.Background(), name, collector.Inbound(), collector.Origin(origin))
+						if err != nil {
+							t.Error(err)
+						}
+						time.Sleep(rt)
+						e.Exit(nil)
+						truth.add(-1)
+					})
+				}
+				wg.Wait()
+				var lower, exact, upper int64
+				var average time.Duration
+				for _, m := range c.Inbound().Node().AppendSeconds(nil, first, first+seconds) {
+					want := truth.seconds[m.Start.Unix()]
+					if m.InFlightMax > want || want > m.InFlightMaxUpper {
+						t.Errorf("%v: %d in flight, want from %d to %d",
+							m.Start, want, m.InFlightMax, m.InFlightMaxUpper)
+					}
+					lower, exact, upper = lower+m.InFlightMax, exact+want, upper+m.InFlightMaxUpper
+					average += m.InFlightTime
+				}
+				mean := func(n int64) float64 { return float64(n) / seconds }
+				t.Logf("on average %.1f in flight; maximum at least %.1f, exactly %.1f, at most %.1f",
+					average.Seconds()/seconds, mean(lower), mean(exact), mean(upper))
+			})
+		})
+	}
+}
