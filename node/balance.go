@@ -135,7 +135,7 @@ func (s *Statistic) grow(seen *stripeSet) {
 	more := &stripeSet{mask: uint64(n - 1), seed: firstSeed}
 	for i := copy(more.slots[:], old); i < n; i++ {
 		st := new(paddedStripe)
-		st.owner, st.config = s, s.first.config
+		st.owner, st.config, st.split = s, s.first.config, s.first.split
 		st.end.Store(s.first.end.Load())
 		st.length.Store(s.first.length.Load())
 		st.mu.Lock() // the deferred unlockStripes unlocks it

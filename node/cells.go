@@ -11,8 +11,9 @@ const pageCells = 32
 // completions holds the counts of a stripe by response time and by code. A stripe stores nothing else about ended
 // calls, except for its tally.
 type completions struct {
-	cells[uint16]       // response times of the open second
-	byCode        codes // completions by code since the stripe began
+	cells[uint16]            // response times of the open second
+	byCode        codes      // completions by code since the stripe began
+	times         *codeTimes // response times by code since the stripe began; nil without SplitByCode
 }
 
 // cells counts response times by cell of a layout. A page is an array of small counters for 32 neighboring cells. Only
@@ -95,6 +96,9 @@ func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, cod
 	st.completions.countIn(st.page, cell, n)
 	if code != 0 {
 		st.completions.byCode.add(code, n)
+	}
+	if st.split {
+		timesOf(&st.completions.times, code).add(rt, cell, n)
 	}
 }
 

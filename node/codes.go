@@ -52,7 +52,11 @@ func (s *Statistic) addCodes(to *codes) {
 
 // Codes holds the number of completions by code. The zero value is empty. A Codes is a copy, so later calls do not
 // change it. [View.SnapshotByCode] fills a Codes and reuses its memory. Concurrent use is not safe.
-type Codes struct{ list codes }
+type Codes struct {
+	list       codes
+	histograms []codeHistogram // of leaves with SplitByCode
+	inFlight   int64           // of the same leaves
+}
 
 // All iterates over the codes in ascending order, with the completions of each. The first code is always 0, for calls
 // that ended without a code. All counts together equal Total.Complete of the [Snapshot] that [View.SnapshotByCode]
@@ -75,4 +79,5 @@ func (c *Codes) complete(all int64) {
 	}
 	c.list = append(c.list, codeCount{n: max(all, 0)}) // all stops at the largest int64, and is then too small
 	slices.SortFunc(c.list, func(a, b codeCount) int { return cmp.Compare(a.code, b.code) })
+	c.sortHistograms()
 }

@@ -33,6 +33,7 @@ const (
 var (
 	historyBytes     = allocSize(unsafe.Sizeof(history{}))
 	completionsBytes = allocSize(unsafe.Sizeof(completions{}))
+	codeTimesBytes   = allocSize(unsafe.Sizeof(codeTimes{}))
 	stripeSetBytes   = allocSize(unsafe.Sizeof(stripeSet{}))
 	stripeBytes      = allocSize(unsafe.Sizeof(paddedStripe{}))
 	viewBytes        = allocSize(unsafe.Sizeof(View{})) + allocSize(unsafe.Sizeof([]*Statistic{}))
@@ -59,6 +60,11 @@ func (c *Config) Reservation() int64 {
 		seconds*reservedSecond + histograms*reservedHistogram
 }
 
+// SplitReservation returns the bytes that [Statistic.SplitByCode] adds to [Config.Reservation], for three codes.
+func (c *Config) SplitReservation() int64 {
+	return 3 * (codeTimesBytes + reservedPages*int64(unsafe.Sizeof(page[uint32]{})))
+}
+
 // Memory returns the memory that s takes. It holds the locks of s for a short sum.
 func (s *Statistic) Memory() (m Memory) {
 	s.mu.Lock()
@@ -71,7 +77,7 @@ func (s *Statistic) Memory() (m Memory) {
 	}
 	for st := range s.stripes {
 		if c := st.completions; c != nil {
-			m.Statistic += completionsBytes + c.bytes() + c.byCode.bytes()
+			m.Statistic += completionsBytes + c.bytes() + c.byCode.bytes() + c.times.bytes()
 		}
 	}
 	if s.counters != nil {
@@ -102,7 +108,7 @@ func (v *View) Memory() int64 {
 	leaves, removed := v.leavesAndRemoved()
 	n := viewBytes + int64(cap(leaves))*int64(unsafe.Sizeof((*Statistic)(nil)))
 	if removed != noRemovedLeaves {
-		n += removedBytes + removed.rt.bytes() + removed.codes.bytes()
+		n += removedBytes + removed.rt.bytes() + removed.codes.bytes() + removed.times.bytes()
 	}
 	return n
 }

@@ -32,6 +32,7 @@ type event struct {
 type oracle struct {
 	events []event
 	inside []*inside
+	split  bool // the statistic counts response times by code
 	spells
 }
 
@@ -193,6 +194,20 @@ func (o *oracles) answered() map[node.Code]int64 {
 	return all
 }
 
+// rts returns the response times by code of the statistics that split them, each as often as it was counted.
+func (o *oracles) rts() map[node.Code][]time.Duration {
+	all := map[node.Code][]time.Duration{}
+	for _, x := range o.list {
+		for _, e := range x.events {
+			if x.split {
+				all[e.code] = append(all[e.code], slices.Repeat([]time.Duration{e.rt}, int(e.done))...)
+			}
+		}
+	}
+	maps.DeleteFunc(all, func(_ node.Code, rts []time.Duration) bool { return len(rts) == 0 })
+	return all
+}
+
 func (o *oracles) second(i int64) node.MetricNode {
 	start, end := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
 	m := node.MetricNode{Start: epoch.Add(start), Counts: o.counts(start, end)}
@@ -339,6 +354,9 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 	o := &oracles{buckets: int64(buckets), slewed: steps}
 	newSubject := func(s *node.Statistic) *subject {
 		x := &subject{Statistic: s, position: position{r: r, length: length}}
+		if x.split = random.IntN(3) > 0; x.split {
+			s.SplitByCode()
+		}
 		o.list = append(o.list, &x.oracle)
 		x.position.counted(r.now) // the oracle starts in the bucket of now, too
 		x.spells = newSpells(int64(x.open / time.Second))
@@ -516,6 +534,46 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	}
 }
 
+// checkTimesByCode compares the histograms by code with all response times.
+func checkTimesByCode(t *testing.T, by *node.Codes, want map[node.Code][]time.Duration) {
+	t.Helper()
+	before, codes := -1, 0
+	for code, h := range by.Histograms() {
+		if int(code) <= before {
+			t.Fatalf("the histogram of code %d follows %d", code, before)
+		}
+		before = int(code)
+		codes++
+		rts, sum := want[code], time.Duration(0)
+		for _, rt := range rts {
+			sum += rt
+		}
+		if h.Count() != int64(len(rts)) || h.Sum() != sum {
+			t.Fatalf("code %d: %d calls took %v, want %d and %v", code, h.Count(), h.Sum(), len(rts), sum)
+		}
+		for bound, n := range h.Classic() {
+			for _, rt := range rts {
+				if rt <= bound {
+					n--
+				}
+			}
+			if n != 0 {
+				t.Fatalf("code %d: %d calls too many up to %v", code, n, bound)
+			}
+		}
+		n := h.Zero()
+		for _, m := range h.Native() {
+			n += m
+		}
+		if n != h.Count() {
+			t.Fatalf("code %d: %d calls in native buckets, want %d", code, n, h.Count())
+		}
+	}
+	if codes != len(want) {
+		t.Fatalf("histograms of %d codes, want %d", codes, len(want))
+	}
+}
+
 // witness keeps earlier results for comparison with later ones.
 type witness struct {
 	records   map[int64]node.MetricNode
@@ -670,6 +728,21 @@ func check(
 			t.Fatalf("code %d follows %d", code, before)
 		}
 		before = int(code)
+	}
+	checkTimesByCode(t, &w.codes, o.rts())
+	var split int64 // calls in flight
+	for _, x := range subjects {
+		if x.split {
+			split += int64(len(x.calls))
+			for _, l := range x.loans {
+				if l.passed {
+					split++
+				}
+			}
+		}
+	}
+	if w.codes.InFlight() != split {
+		t.Fatalf("%d calls in flight of statistics that split by code, want %d", w.codes.InFlight(), split)
 	}
 	var spent time.Duration
 	for _, x := range subjects {

@@ -3,6 +3,7 @@ package node_test
 import (
 	"maps"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -146,6 +147,7 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)
 	idle, busy := node.New(r.config, 0), r.Statistic
+	idle.SplitByCode()
 	v.Add(idle)
 	v.Add(busy)
 	answer := func(s *node.Statistic, at time.Duration, n int64, code node.Code) {
@@ -166,6 +168,9 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 		if !maps.Equal(got, want) || s.Total.Complete != 8 {
 			t.Errorf("%s: %v of %d, want %v", when, got, s.Total.Complete, want)
 		}
+		checkTimesByCode(t, &by, map[node.Code][]time.Duration{
+			0: {ms}, 404: slices.Repeat([]time.Duration{ms}, 5), // not those of busy
+		})
 	}
 	check("at first", v)
 	if !idle.Retire(r.at(now), r.zero+40) || busy.Retire(r.at(now), r.zero+40) {
@@ -176,6 +181,11 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 	check("removed", v)
 	check("removed, in a copy", v.Clone())
 	check("read again", v)
+	if !busy.Retire(r.at(10*time.Hour), r.zero+1000) {
+		t.Fatal("the other leaf was not retired")
+	}
+	v.Remove(r.zero + 1000)
+	check("both removed", v)
 }
 
 // A batch of n calls counts its code n times. The zero Call counts nothing.

@@ -44,7 +44,9 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		removed.rt.addTo(h.cells, 0)
 	}
 	if by != nil {
-		by.list = append(by.list[:0], removed.codes...)
+		by.reset()
+		by.list = append(by.list, removed.codes...)
+		by.addTimes(v.config.layout, removed.times)
 	}
 	var scratch [128]int64
 	perSec := int(v.config.perSec)
@@ -97,6 +99,12 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 	if by != nil {
 		s.addCodes(&by.list)
+		if s.first.split {
+			by.inFlight += inFlight
+			for t := range s.timesByCode {
+				by.addTimes(s.first.config.layout, t)
+			}
+		}
 	}
 }
 

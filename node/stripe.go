@@ -36,6 +36,7 @@ type stripe struct {
 	length         atomic.Int32  // length of the open bucket in nanoseconds; changes together with end
 	pageNo         int16         // index of page
 	needsRebalance bool          // set by noteContention: goroutines often find mu locked
+	split          bool          // count response times by code; see SplitByCode
 
 	open tally
 

@@ -44,6 +44,7 @@ type removedLeaves struct {
 	inFlightTime callTime
 	rt           cells[uint32]
 	codes        codes
+	times        *codeTimes
 	last         int64 // last second in which a removed leaf may have counted, or math.MinInt64
 	active       int64 // last second in which a removed leaf was active, see Statistic.lastActive
 }
@@ -58,6 +59,7 @@ func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
 		total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active,
 	}
 	r.rt.each(sum.rt.count)
+	addTimes(&sum.times, r.times)
 	for _, s := range gone {
 		if s.history == emptyHistory {
 			continue
@@ -67,6 +69,9 @@ func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
 		sum.inFlightTime.add(s.inFlightTimeNow())
 		s.history.rt.each(sum.rt.count)
 		s.addCodes(&sum.codes)
+		for t := range s.timesByCode {
+			addTimes(&sum.times, t)
+		}
 		s.mu.Lock() // lookups of records need mu
 		sum.active = max(sum.active, s.lastActive(since))
 		s.mu.Unlock()
