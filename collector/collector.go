@@ -179,6 +179,9 @@ type Boundary struct {
 // DurationsUnknown reports whether response times are unknown; see [Options]. Exporters then omit them.
 func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.DurationsUnknown }
 
+// OpenTelemetry reports whether exporters show inbound calls under the names of OpenTelemetry, too; see [Options].
+func (c *Collector) OpenTelemetry() bool { return c != nil && c.opts.OpenTelemetry }
+
 // Seal seals all seconds before the current one, for every resource, and returns the boundary. It also retires idle
 // leaves, in a sweep that starts every ten seconds; see [Options].RetireAfter. The cost is linear in the number of
 // leaves. Seal holds locks for a small portion of the leaves at a time, so a concurrent call waits for one portion at

@@ -59,6 +59,9 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 	s.resource = int64(unsafe.Sizeof(Resource{})) + view + mapEntry + names + limiter
 	s.leaf = config.Reservation() + int64(unsafe.Sizeof(leaf{})-unsafe.Sizeof(node.Statistic{})) +
 		view + mapEntry + treeNode + 3*perView
+	if o.OpenTelemetry {
+		s.leaf += config.SplitReservation()
+	}
 	s.entrance = treeNode + names
 	s.edge = mapEntry
 	s.fixed = int64(unsafe.Sizeof(Collector{})) + int64(unsafe.Sizeof([moreShards]slotShard{})) +

@@ -256,6 +256,9 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey, spare bool) *leaf {
 	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn, spare: spare}
 	l.own.leaf = l
 	l.Init(c.shape, c.line.Now())
+	if c.opts.OpenTelemetry && k.inbound {
+		l.SplitByCode()
+	}
 	// The order matters to readers, which take no lock of the collector: the views include the leaf before calls can
 	// reach it, so no view ever shows less than was counted.
 	l.resource.addOrigin(k.origin)

@@ -252,10 +252,19 @@ func TestBoundariesMatchClientGolang(t *testing.T) {
 
 // The page passes promlint in every format, and each format can be parsed.
 func TestLintInAllFormats(t *testing.T) {
-	c, now := service(t, collector.Options{})
+	c, now := service(t, collector.Options{OpenTelemetry: true})
 	e := c.Resource("a").Enter()
 	*now = now.Add(time.Second)
 	e.Exit(nil)
+	for name, code := range map[string]collector.Code{
+		"GET /users/{id}": collector.HTTPStatus(500), "/shop.Cart/Add": collector.GRPCCode(13),
+	} {
+		_, e, err := c.Enter(t.Context(), name, collector.Inbound())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.ExitCode(nil, code)
+	}
 	h, err := prom.Handler(c, prom.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -288,6 +297,8 @@ func TestLintInAllFormats(t *testing.T) {
 			for _, line := range []string{
 				`windowstat_pass_total{resource="a"} 1.0`,
 				"# TYPE windowstat_pass counter", `windowstat_rt_seconds_bucket{resource="a",le="1.0"} 1`,
+				"# UNIT http_server_request_duration_seconds seconds",
+				`http_server_active_requests{http_request_method="GET",http_route="/users/{id}"} 0.0`,
 			} {
 				if !strings.Contains(string(body), line+"\n") {
 					t.Errorf("OpenMetrics has no line %q", line)

@@ -107,7 +107,8 @@ func ofProtobuf(t *testing.T, page io.Reader) map[string]float64 {
 	return all
 }
 
-// protobufMetrics iterates over the windowstat metrics of a page in protobuf, with their names in the text format.
+// protobufMetrics iterates over the metrics of a page in protobuf, with their names in the text format. It yields the
+// metrics of windowstat and those with OpenTelemetry's names.
 func protobufMetrics(t *testing.T, page io.Reader) func(func(string, *dto.Metric) bool) {
 	return func(yield func(string, *dto.Metric) bool) {
 		t.Helper()
@@ -118,7 +119,7 @@ func protobufMetrics(t *testing.T, page io.Reader) func(func(string, *dto.Metric
 				return
 			case err != nil:
 				t.Fatal(err)
-			case !strings.HasPrefix(f.GetName(), "windowstat_"):
+			case !strings.HasPrefix(f.GetName(), "windowstat_") && !conventional.MatchString(f.GetName()+"\n"):
 				continue
 			}
 			for _, m := range f.Metric {

@@ -30,6 +30,7 @@ func (p *Metrics) Gather(to Sink) {
 	m := p.stats.Seal()
 	s.now = m.Now
 	each, view := s.each, s.view // allocated once, instead of once per resource
+	in := newInbound(p.conventions, to, m.Resources)
 	for _, s.resource = range m.Resources {
 		s.exemplars = s.resource.Exemplars()
 		for _, s.metric = range p.list {
@@ -53,6 +54,16 @@ func (p *Metrics) Gather(to Sink) {
 		default:
 			s.view("", s.resource.View())
 		}
+		if in != nil {
+			v := s.resource.View().Node()
+			if p.by != "" { // otherwise s.view has just read it
+				v.SnapshotByCode(m.Now, nil, &s.reading.Codes)
+			}
+			in.add(s.resource, &s.reading.Codes, v.Began())
+		}
+	}
+	if in != nil {
+		in.flush()
 	}
 	if v := p.stats.Inbound().Node(); v.Used() {
 		s.exemplars = nil

@@ -29,6 +29,8 @@ type Metrics struct {
 	list    []*metric // metrics of resources, in the documented order
 	inbound []*metric // metrics of all inbound traffic
 
+	conventions *conventions // nil unless the Collector has the option OpenTelemetry
+
 	stats     *collector.Collector
 	namespace string
 	by        By
@@ -82,17 +84,21 @@ func (o Options) Check(pkg string) error {
 // New creates the Metrics. The options must be valid.
 func New(c *collector.Collector, o Options) *Metrics {
 	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, taken: map[string]bool{}}
+	register := func(f *table.Family) {
+		p.families = append(p.families, f)
+		p.taken[strings.TrimSuffix(f.Name, "_total")] = true
+		if f.Type == table.Histogram {
+			p.taken[f.Name+"_bucket"], p.taken[f.Name+"_count"], p.taken[f.Name+"_sum"] = true, true, true
+		}
+	}
 	add := func(to *[]*metric, m table.Metric) {
 		if m.Type == table.Histogram && c.DurationsUnknown() {
 			return
 		}
 		f := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Unit: m.Unit, Help: m.Help, Labels: m.Labels}
 		x := &metric{Metric: m, family: f, sorted: slices.Sorted(slices.Values(m.Labels))}
-		*to, p.families = append(*to, x), append(p.families, &x.family)
-		p.taken[strings.TrimSuffix(f.Name, "_total")] = true
-		if f.Type == table.Histogram {
-			p.taken[f.Name+"_bucket"], p.taken[f.Name+"_count"], p.taken[f.Name+"_sum"] = true, true, true
-		}
+		*to = append(*to, x)
+		register(&x.family)
 	}
 	for _, m := range table.Metrics() {
 		if o.By == "" {
@@ -106,6 +112,12 @@ func New(c *collector.Collector, o Options) *Metrics {
 	}
 	for _, m := range table.Inbound() {
 		add(&p.inbound, m)
+	}
+	if c.OpenTelemetry() {
+		p.conventions = newConventions(c)
+		for _, f := range p.conventions.families() {
+			register(f)
+		}
 	}
 	return p
 }
