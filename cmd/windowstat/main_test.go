@@ -372,7 +372,8 @@ func TestProxyLimits(t *testing.T) {
 	}
 	write("limits: [{resource: GET /a, origin: bot, qps: 1, strict: true}]")
 	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0",
-		"--limits.file", file, "--proxy.origin-header=X-Client", "--metrics.by=origin", "--metric-log.dir", dir)
+		"--limits.file", file, "--proxy.origin-header=X-Client", "--metrics.by=origin", "--metrics.opentelemetry",
+		"--metric-log.dir", dir)
 	front := p.find(t, `proxy +(http\S+)`)
 	page := p.find(t, `metrics +(http\S+)`)
 	send := func(client string) int {
@@ -406,6 +407,8 @@ func TestProxyLimits(t *testing.T) {
 		`windowstat_pass_total{origin="human",resource="GET /a"} 50`,
 		`windowstat_limits 1`,
 		fmt.Sprintf(`windowstat_rt_seconds_count{resource="GET /a"} %d`, 50+got["bot200"]),
+		fmt.Sprintf(`http_server_request_duration_seconds_count{error_type="",http_request_method="GET",`+
+			`http_response_status_code="200",http_route="/a"} %d`, 50+got["bot200"]),
 	} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("no %q on the page", line)

@@ -103,6 +103,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	x := &o.Telemetry.Exporter
 	x.Collector = collector.Options{
 		Now: r.clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources,
+		OpenTelemetry: x.Collector.OpenTelemetry,
 	}
 	x.Drain = -1 // after the last span, no call completes
 	t, err := telemetry.Start(&o.Telemetry, stderr)

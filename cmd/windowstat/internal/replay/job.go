@@ -198,6 +198,7 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 		Given:            j.Naming.Given(),
 		MaxResources:     j.Naming.MaxResources,
 		DurationsUnknown: !f.counts.Timed,
+		OpenTelemetry:    x.Collector.OpenTelemetry,
 	}
 	x.Drain = -1 // when the files are read no more, nothing completes
 	t, err := telemetry.Start(&j.Telemetry, stderr)

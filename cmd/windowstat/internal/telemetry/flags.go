@@ -53,7 +53,7 @@ func (o *Options) Flags() flags.Set {
 // limits, of the metric log, and of the comparison with it.
 func (o *Options) ServeFlags() flags.Set {
 	pages := slices.DeleteFunc(o.pageFlags(), func(f flags.Flag) bool {
-		return f.Name == "limits.file" || f.Name == "metrics.by"
+		return f.Name == "limits.file" || f.Name == "metrics.by" || f.Name == "metrics.opentelemetry"
 	})
 	return slices.Concat(pages, o.messageFlags(), o.pushFlags())
 }
@@ -88,6 +88,10 @@ func (o *Options) pageFlags() flags.Set {
 			Name: "metrics.by", Value: flags.Parsed(&x.Metrics.By, "", by).Suggest("origin", "entrance"),
 			Of:    "Metrics.By",
 			Usage: "`LABEL` of the metrics of resources, in addition to resource: origin or entrance",
+		},
+		{
+			Name: "metrics.opentelemetry", Value: flags.Bool(&x.Collector.OpenTelemetry), Of: "Collector.OpenTelemetry",
+			Usage: "also show inbound calls under OpenTelemetry's names, such as http_server_request_duration_seconds",
 		},
 		{
 			Name: "limits.file", Value: flags.String(&x.LimitsFile, ""), Of: "LimitsFile",
