@@ -41,6 +41,7 @@
 //   - TestThanosReceive, TestOpenTelemetryCollector: programs that take long to build; only with -tags fleet, see make
 //     consumers.
 //   - TestCost, TestHundredsOfInstances: measurements; only with -tags fleet, see make fleet.
+//   - TestOpenTelemetryNames: the metrics with OpenTelemetry's names, in the queries of dashboards and of an objective.
 //   - TestRecordedPeaks: the recording rule of docs/scale.md.
 //   - TestDocumentedExpressions, TestDocumentedConfigurations: every block of PromQL and YAML in the documentation.
 //   - TestReplay, TestReplayResources: the replay of a real access log, compared with the output of zcat, awk, sort and

@@ -122,6 +122,8 @@ func readConfiguration(t *testing.T, text string) error {
 		return nil
 	case has("otel_traces_export"): // eBPF instrumentation; not run
 		return nil
+	case has("slos"): // Sloth; TestOpenTelemetryNames runs its queries
+		return nil
 	case has("sources"): // Vector, which no package registry has; package main runs the command in it
 		return nil
 	case has("limits"):
