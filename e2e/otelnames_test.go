@@ -18,23 +18,71 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// otelQueries are the queries that dashboards for OpenTelemetry's HTTP and RPC metrics send: rates, errors, durations and
-// requests in flight, as in Grafana's dashboards for services with OpenTelemetry SDKs. Each has the label values of its
-// results, in any order. A dashboard has replaced its variables.
-var otelQueries = map[string][]string{
-	`sum by (http_route, http_request_method) (rate(http_server_request_duration_seconds_count{job="shop"}[5m]))`:                                                                                       {"/pay POST", "/users/{id} GET"},
-	`sum(rate(http_server_request_duration_seconds_count{job="shop", http_response_status_code=~"5.."}[5m])) / sum(rate(http_server_request_duration_seconds_count{job="shop"}[5m]))`:                   {""},
-	`sum by (http_response_status_code) (increase(http_server_request_duration_seconds_count{job="shop"}[5m]))`:                                                                                         {"200", "204", "500"},
-	`sum by (error_type) (rate(http_server_request_duration_seconds_count{job="shop", error_type!=""}[5m]))`:                                                                                            {"500"},
-	`histogram_quantile(0.95, sum by (le, http_route) (rate(http_server_request_duration_seconds_bucket{job="shop"}[5m])))`:                                                                             {"/pay", "/users/{id}"},
-	`histogram_quantile(0.95, sum by (http_route) (rate(http_server_request_duration_seconds{job="shop"}[5m])))`:                                                                                        {"/pay", "/users/{id}"},
-	`sum by (http_route) (rate(http_server_request_duration_seconds_sum{job="shop"}[5m])) / sum by (http_route) (rate(http_server_request_duration_seconds_count{job="shop"}[5m]))`:                     {"/pay", "/users/{id}"},
-	`sum by (le) (increase(http_server_request_duration_seconds_bucket{job="shop", le=~"0.005|[+]Inf"}[5m]))`:                                                                                           {"+Inf", "0.005"},
-	`sum by (http_request_method) (http_server_active_requests{job="shop"})`:                                                                                                                            {"GET", "POST"},
-	`sum by (rpc_method) (rate(rpc_server_call_duration_seconds_count{job="shop", rpc_system_name="grpc"}[5m]))`:                                                                                        {"shop.Cart/Add"},
-	`sum by (rpc_response_status_code) (rate(rpc_server_call_duration_seconds_count{job="shop"}[5m])) > 0`:                                                                                              {"INTERNAL", "OK"},
-	`histogram_quantile(0.99, sum by (le, rpc_method) (rate(rpc_server_call_duration_seconds_bucket{job="shop"}[5m])))`:                                                                                 {"shop.Cart/Add"},
-	`sum by (rpc_method) (rate(rpc_server_call_duration_seconds_count{job="shop", error_type!=""}[5m])) / sum by (rpc_method) (rate(rpc_server_call_duration_seconds_count{job="shop"}[5m])) * 100 > 0`: {"shop.Cart/Add"},
+// otelQueries are the queries that dashboards for OpenTelemetry's HTTP and RPC metrics send: rates, errors, durations
+// and requests in flight, as in Grafana's dashboards for services with OpenTelemetry SDKs. A dashboard has replaced its
+// variables.
+var otelQueries = []struct {
+	expression string
+	results    []string // label values
+}{
+	{
+		`sum by (http_route, http_request_method) (
+			rate(http_server_request_duration_seconds_count{job="shop"}[5m]))`,
+		[]string{"/pay POST", "/users/{id} GET"},
+	},
+	{
+		`sum(rate(http_server_request_duration_seconds_count{job="shop", http_response_status_code=~"5.."}[5m])) /
+			sum(rate(http_server_request_duration_seconds_count{job="shop"}[5m]))`,
+		[]string{""},
+	},
+	{
+		`sum by (http_response_status_code) (
+			increase(http_server_request_duration_seconds_count{job="shop"}[5m]))`,
+		[]string{"200", "204", "500"},
+	},
+	{
+		`sum by (error_type) (rate(http_server_request_duration_seconds_count{job="shop", error_type!=""}[5m]))`,
+		[]string{"500"},
+	},
+	{
+		`histogram_quantile(0.95, sum by (le, http_route) (
+			rate(http_server_request_duration_seconds_bucket{job="shop"}[5m])))`,
+		[]string{"/pay", "/users/{id}"},
+	},
+	{
+		`histogram_quantile(0.95, sum by (http_route) (
+			rate(http_server_request_duration_seconds{job="shop"}[5m])))`,
+		[]string{"/pay", "/users/{id}"},
+	},
+	{
+		`sum by (http_route) (rate(http_server_request_duration_seconds_sum{job="shop"}[5m])) /
+			sum by (http_route) (rate(http_server_request_duration_seconds_count{job="shop"}[5m]))`,
+		[]string{"/pay", "/users/{id}"},
+	},
+	{
+		`sum by (le) (increase(http_server_request_duration_seconds_bucket{job="shop", le=~"0.005|[+]Inf"}[5m]))`,
+		[]string{"+Inf", "0.005"},
+	},
+	{`sum by (http_request_method) (http_server_active_requests{job="shop"})`, []string{"GET", "POST"}},
+	{
+		`sum by (rpc_method) (
+			rate(rpc_server_call_duration_seconds_count{job="shop", rpc_system_name="grpc"}[5m]))`,
+		[]string{"shop.Cart/Add"},
+	},
+	{
+		`sum by (rpc_response_status_code) (rate(rpc_server_call_duration_seconds_count{job="shop"}[5m])) > 0`,
+		[]string{"INTERNAL", "OK"},
+	},
+	{
+		`histogram_quantile(0.99, sum by (le, rpc_method) (
+			rate(rpc_server_call_duration_seconds_bucket{job="shop"}[5m])))`,
+		[]string{"shop.Cart/Add"},
+	},
+	{
+		`sum by (rpc_method) (rate(rpc_server_call_duration_seconds_count{job="shop", error_type!=""}[5m])) /
+			sum by (rpc_method) (rate(rpc_server_call_duration_seconds_count{job="shop"}[5m])) * 100 > 0`,
+		[]string{"shop.Cart/Add"},
+	},
 }
 
 // TestOpenTelemetryNames has a Prometheus scrape a service under OpenTelemetry's names. The queries of dashboards for
@@ -91,11 +139,13 @@ func TestOpenTelemetryNames(t *testing.T) {
 			}
 		} `yaml:"slos"`
 	}
-	if err := yaml.Unmarshal([]byte(documented(t, "opentelemetry.md", "slos:", "")), &slo); err != nil || len(slo.SLOs) != 1 {
+	specification := documented(t, "opentelemetry.md", "slos:", "")
+	if err := yaml.Unmarshal([]byte(specification), &slo); err != nil || len(slo.SLOs) != 1 {
 		t.Fatalf("%+v, %v", slo, err)
 	}
 	objective := slo.SLOs[0]
 	window := strings.NewReplacer("{{.window}}", "5m")
+	failed, all := window.Replace(objective.SLI.Events.ErrorQuery), window.Replace(objective.SLI.Events.TotalQuery)
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	text := fmt.Sprintf(`groups:
 - name: sloth-slo-sli-recordings-shop-requests
@@ -112,18 +162,20 @@ func TestOpenTelemetryNames(t *testing.T) {
   rules:
   - alert: ShopErrors
     expr: max(slo:sli_error:ratio_rate5m{sloth_id="shop-requests"} > (14.4 * %v)) without (sloth_window)
-`, window.Replace(objective.SLI.Events.ErrorQuery), window.Replace(objective.SLI.Events.TotalQuery), 1-objective.Objective/100)
+`, failed, all, 1-objective.Objective/100)
 	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	call()
 	s := newServer(t, "prometheus-3", prometheus3.path(t), false)
 	config := s.config([]job{{
-		name: "shop", path: metricsPath, targets: []string{l.Addr().String()}, interval: time.Second, timeout: time.Second,
+		name: "shop", path: metricsPath, targets: []string{l.Addr().String()},
+		interval: time.Second, timeout: time.Second,
 	}})
-	s.configure(t, config+"  scrape_native_histograms: true\n  always_scrape_classic_histograms: true\nrule_files: ["+rules+"]\n")
+	config += "  scrape_native_histograms: true\n  always_scrape_classic_histograms: true\n"
+	s.configure(t, config+"rule_files: ["+rules+"]\n")
 	s.start(t)
-	const all = `sum(http_server_request_duration_seconds_count)`
+	const requests = `sum(http_server_request_duration_seconds_count)`
 	await := func(expression string, want float64) {
 		t.Helper()
 		for deadline := time.Now().Add(catchUp); ; time.Sleep(100 * time.Millisecond) {
@@ -136,15 +188,16 @@ func TestOpenTelemetryNames(t *testing.T) {
 			}
 		}
 	}
-	await(all, 10)
+	await(requests, 10)
 	call()
-	await(all, 20)
+	await(requests, 20)
 	await(`sum(http_server_request_duration_seconds_count) - sum(windowstat_complete_total{resource!~"/shop.*"})`, 0)
 	await(`sum(rpc_server_call_duration_seconds_count) - sum(windowstat_complete_total{resource=~"/shop.*"})`, 0)
 	await(`histogram_count(sum(http_server_request_duration_seconds))`, 20)
 	await(`slo:sli_error:ratio_rate5m`, 0.2)
 	await(`count(ALERTS{alertname="ShopErrors",alertstate="firing"})`, 1)
-	for expression, want := range otelQueries {
+	for _, q := range otelQueries {
+		expression, want := q.expression, q.results
 		got := map[string]bool{}
 		for _, x := range s.query(t, expression) {
 			if math.IsNaN(x.Value.value) {

@@ -71,7 +71,9 @@ func newInbound(c *conventions, to Sink, resources []*collector.Resource) *inbou
 		return nil
 	}
 	in := &inbound{
-		conventions: c, to: to, shared: make(map[operation]int, 2*len(resources)), merged: map[conventionSeries]*merged{},
+		conventions: c, to: to,
+		shared: make(map[operation]int, 2*len(resources)),
+		merged: map[conventionSeries]*merged{},
 	}
 	for _, r := range resources {
 		o := operationOf(r.Name())
