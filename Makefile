@@ -120,13 +120,14 @@ dashboards: ## generate the dashboards from dashboards/gen
 deploy: ## generate the examples for Kubernetes from dashboards/rules
 	cd deploy && go test -count=1 -run TestRules -update .
 
-rules: ## test the Prometheus rules and configuration with PROMTOOL
+rules: ## test the Prometheus rules, those of a configured mixin, and the configuration with PROMTOOL
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf '$$dir EXIT; promtool=$(PROMTOOL); \
 	if [ -z "$$promtool" ]; then promtool=$$dir/promtool; (cd $$dir && go mod init promtool && \
 		go get github.com/prometheus/prometheus/cmd/promtool@v0.315.0 && \
 		go build -buildvcs=false -tags remove_all_sd,netgo -o promtool github.com/prometheus/prometheus/cmd/promtool); fi; \
 	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml hours.yaml && \
-	$$promtool check config --syntax-only ../compose/prometheus.yaml && $$promtool check config --syntax-only ../compose/prometheus-2.yaml
+	$$promtool check config --syntax-only ../compose/prometheus.yaml && $$promtool check config --syntax-only ../compose/prometheus-2.yaml && \
+	cd ../../deploy && go test -count=1 -run TestConfiguredRules . -promtool $$promtool
 
 # Go files in which lint allows at most 120 columns per line. A tab counts as 4 columns, and a character of several bytes
 # as one: awk removes all bytes but the first. Add a directory when its lines fit.

@@ -23,17 +23,17 @@ var severities = []struct {
 }{{"info", "blue"}, {"warning", "orange"}, {"critical", "red"}, {"unknown", "purple"}}
 
 const (
-	watchdog = "WindowstatWatchdog"
-	noRules  = "No rules are evaluated"
+	evaluated = "windowstat_rules:evaluated" // recorded by every evaluation of the rules
+	noRules   = "No rules are evaluated"
 )
 
 // firing selects the firing alerts of the selected targets and resources. Alerts of a resource have no label instance.
-const firing = `ALERTS{alertstate="firing",alertname=~"Windowstat.+",alertname!="` + watchdog + `",` + place + "," + jobs + ",instance=~`(${instance:regex})?`" + many
+const firing = `ALERTS{alertstate="firing",alertname=~"Windowstat.+",` + place + "," + jobs + ",instance=~`(${instance:regex})?`" + many
 
 // alerts returns the table of firing alerts by severity and name. It has the row noRules if the server evaluates no
 // rules.
 func alerts(id uint32) cog.Builder[dashboard.Panel] {
-	none := `label_replace(label_replace(absent(ALERTS{alertname="` + watchdog + `"}), "alertname", "` + noRules + `", "", ""), "severity", "unknown", "", "")`
+	none := `label_replace(label_replace(absent(` + evaluated + `), "alertname", "` + noRules + `", "", ""), "severity", "unknown", "", "")`
 	rank, mappings := "", dashboard.ValueMap{Type: "value", Options: map[string]dashboard.ValueMappingResult{}}
 	for i, s := range severities {
 		level := string(rune('1' + i))
@@ -49,7 +49,7 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 	}
 	return table.NewPanelBuilder().
 		Id(id).Title("Alerts").
-		Description("Firing alerts of rules/alerts.yaml and their number, the most severe first. A click leads to the runbook. The table reads the data source. If "+watchdog+" is absent there, which always fires, the server evaluates no rules or writes their results elsewhere.").
+		Description("Firing alerts of rules/alerts.yaml and their number, the most severe first. A click leads to the runbook. The table reads the data source. If "+evaluated+" is absent there, the server evaluates no rules or writes their results elsewhere.").
 		Datasource(source).
 		Unit(number).
 		Thresholds(plain()).
