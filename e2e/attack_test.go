@@ -181,8 +181,7 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 	if a.replaced != "" {
 		replaceFile(t, file, a.replaced)
 	}
-	observing, finish := context.WithCancel(t.Context())
-	scraper, client := observe(observing, scheme+page+metricsPath, password), observe(observing, "http://"+front+"/", "")
+	scraper, client := observe(t, scheme+page+metricsPath, password), observe(t, "http://"+front+"/", "")
 	attacking, stop := context.WithCancel(t.Context())
 	defer stop()
 	var all sync.WaitGroup
@@ -214,11 +213,10 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 	}
 	stop()
 	all.Wait()
-	finish()
 	r.scraper, r.client = scraper(), client()
 	t.Log(r, r.gone.Round(time.Second))
-	if r.scraper.failed+r.client.failed > 0 {
-		t.Errorf("%v: honest requests failed: %s %s", r, r.scraper.why, r.client.why)
+	if r.scraper.Failed+r.client.Failed > 0 {
+		t.Errorf("%v: honest requests failed: %s %s", r, r.scraper.Why, r.client.Why)
 	}
 	return r
 }

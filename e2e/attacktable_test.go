@@ -2,13 +2,15 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,14 +38,14 @@ func kilobytes(n int) string {
 
 // honest holds the durations of honest requests and the number of failures.
 type honest struct {
-	took   []time.Duration
-	failed int
-	why    string // error of the last failure
+	Took   []time.Duration
+	Failed int
+	Why    string // error of the last failure
 }
 
 func (s *honest) String() string {
-	slices.Sort(s.took)
-	return fmt.Sprintf("%v, %v, %d of %d", short(s.took[len(s.took)/2]), short(s.took[len(s.took)-1]), s.failed, len(s.took))
+	slices.Sort(s.Took)
+	return fmt.Sprintf("%v, %v, %d of %d", short(s.Took[len(s.Took)/2]), short(s.Took[len(s.Took)-1]), s.Failed, len(s.Took))
 }
 
 func short(d time.Duration) time.Duration {
@@ -53,21 +55,55 @@ func short(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// observe sends ten requests a second until ctx ends. The returned function waits for the end.
-func observe(ctx context.Context, url, password string) (end func() honest) {
-	var s honest
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		for ctx.Err() == nil {
-			begin := time.Now()
-			if status, err := fromElsewhere(url, password); err != nil || status != http.StatusOK {
-				s.failed, s.why = s.failed+1, fmt.Sprint(status, err)
-			}
-			s.took = append(s.took, time.Since(begin))
-			time.Sleep(100 * time.Millisecond)
+// observerURL is the environment variable that makes the test's executable run as an honest client of a URL. A client in
+// the process of the attackers would wait for thousands of their goroutines, not for the server.
+const (
+	observerURL      = "WINDOWSTAT_E2E_OBSERVER_URL"
+	observerPassword = "WINDOWSTAT_E2E_OBSERVER_PASSWORD"
+)
+
+// observe sends ten requests a second from a process of its own until the returned function is called. The requests to
+// the receiver of spans post a span.
+func observe(t *testing.T, url, password string) (end func() honest) {
+	t.Helper()
+	p := command(t, os.Args[0])
+	p.Env = append(os.Environ(), observerURL+"="+url, observerPassword+"="+password)
+	p.Stderr = os.Stderr
+	stdin, err := p.StdinPipe()
+	stdout, err2 := p.StdoutPipe()
+	if err := errors.Join(err, err2, p.Start()); err != nil {
+		t.Fatal(err)
+	}
+	return func() (s honest) {
+		_ = stdin.Close()
+		if err := errors.Join(json.NewDecoder(stdout).Decode(&s), p.Wait()); err != nil {
+			t.Fatal(err)
 		}
-	})
-	return func() honest { asking.Wait(); return s }
+		return s
+	}
+}
+
+// runObserver is the process of an honest client. It writes an [honest] when its standard input is closed.
+func runObserver(url, password string) error {
+	ctx, end := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		end()
+	}()
+	request := func() (int, error) { return fromElsewhere(url, password) }
+	if strings.HasSuffix(url, spansPath) {
+		request = func() (int, error) { return postSpan(url) }
+	}
+	var s honest
+	for ctx.Err() == nil {
+		begin := time.Now()
+		if status, err := request(); err != nil || status != http.StatusOK {
+			s.Failed, s.Why = s.Failed+1, fmt.Sprint(status, err)
+		}
+		s.Took = append(s.Took, time.Since(begin))
+		time.Sleep(100 * time.Millisecond)
+	}
+	return json.NewEncoder(os.Stdout).Encode(s)
 }
 
 // writeAttacks writes the table of docs/security.md.

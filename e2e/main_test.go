@@ -23,6 +23,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if url := os.Getenv(observerURL); url != "" {
+		if err := runObserver(url, os.Getenv(observerPassword)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if dir := os.Getenv(childDir); dir != "" {
 		run := func() error { return runChild(dir, os.Getenv(childAddress), os.Getenv(childPush)) }
 		if os.Getenv(childBegins) != "" {

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -198,8 +197,7 @@ func (a *spanAttack) run(t *testing.T, binary string, connections int) *spanRow 
 		connections = min(connections, hostsAtATime)
 	}
 	r := &spanRow{spanAttack: a, connections: max(20, connections/max(1, a.shared))}
-	observing, finish := context.WithCancel(t.Context())
-	scraper, posts := observe(observing, "http://"+o.pages+metricsPath, ""), observePosts(observing, "http://"+o.http+spansPath)
+	scraper, posts := observe(t, "http://"+o.pages+metricsPath, ""), observe(t, "http://"+o.http+spansPath, "")
 	attacking, stop := context.WithCancel(t.Context())
 	defer stop()
 	var all sync.WaitGroup
@@ -214,11 +212,10 @@ func (a *spanAttack) run(t *testing.T, binary string, connections int) *spanRow 
 	r.memory = held(t, "", o.process.Process.Pid).most
 	stop()
 	all.Wait()
-	finish()
 	r.scraper, r.posts = scraper(), posts()
 	t.Log(r)
-	if r.scraper.failed+r.posts.failed > 0 {
-		t.Errorf("honest requests failed: %s %s", r.scraper.why, r.posts.why)
+	if r.scraper.Failed+r.posts.Failed > 0 {
+		t.Errorf("honest requests failed: %s %s", r.scraper.Why, r.posts.Why)
 	}
 	response, err := http.Get("http://" + o.pages + metricsPath)
 	if err != nil {
@@ -227,8 +224,8 @@ func (a *spanAttack) run(t *testing.T, binary string, connections int) *spanRow 
 	defer func() { _ = response.Body.Close() }()
 	page, err := io.ReadAll(response.Body)
 	m := countedSpans.FindSubmatch(page)
-	if err != nil || m == nil || string(m[1]) != strconv.Itoa(len(r.posts.took)-r.posts.failed) {
-		t.Errorf("%v: %s spans are counted, want %d", err, m, len(r.posts.took)-r.posts.failed)
+	if err != nil || m == nil || string(m[1]) != strconv.Itoa(len(r.posts.Took)-r.posts.Failed) {
+		t.Errorf("%v: %s spans are counted, want %d", err, m, len(r.posts.Took)-r.posts.Failed)
 	}
 	return r
 }
@@ -283,28 +280,14 @@ func spanBytes(id uint64, end time.Time) []byte {
 	return binary.LittleEndian.AppendUint64(append(s, 0x41), uint64(end.UnixNano()))
 }
 
-// observePosts sends a span ten times a second from another host until ctx ends.
-func observePosts(ctx context.Context, url string) (end func() honest) {
-	var s honest
-	var posting sync.WaitGroup
+// postSpan sends a new span from another host.
+func postSpan(url string) (status int, err error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}
-	posting.Go(func() {
-		for ctx.Err() == nil {
-			begin := time.Now()
-			body := putBytes(nil, 1, putBytes(nil, 2, putBytes(nil, 2, spanBytes(rand.Uint64(), begin))))
-			status, err := "", error(nil)
-			response, err := client.Post(url, "application/x-protobuf", bytes.NewReader(body))
-			if err == nil {
-				_ = response.Body.Close()
-				status = response.Status
-			}
-			if !strings.HasPrefix(status, "200") {
-				s.failed, s.why = s.failed+1, fmt.Sprint(status, err)
-			}
-			s.took = append(s.took, time.Since(begin))
-			time.Sleep(100 * time.Millisecond)
-		}
-	})
-	return func() honest { posting.Wait(); return s }
+	body := putBytes(nil, 1, putBytes(nil, 2, putBytes(nil, 2, spanBytes(rand.Uint64(), time.Now()))))
+	response, err := client.Post(url, "application/x-protobuf", bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
 }

@@ -160,7 +160,7 @@ func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	served := make(chan error, 1)
 	go func() {
 		defer cancel() // Run ends when the server does
-		served <- server.Serve(l)
+		served <- netlimit.Serve(l, server.Serve)
 	}()
 	err := x.Run(ctx)
 	deadline, end := context.WithTimeout(context.Background(), shutdownTimeout)

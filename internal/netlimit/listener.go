@@ -7,7 +7,7 @@
 //		ReadHeaderTimeout: 10 * time.Second,
 //		IdleTimeout:       2 * time.Minute,
 //	}
-//	err := server.Serve(l)
+//	err := netlimit.Serve(l, server.Serve)
 //
 // http.Server has the deadlines of headers and idle connections. A connection without traffic while a handler runs, or
 // after an upgrade, has no deadline; TCP's keep-alives end it if the client's machine has vanished. Other listeners and

@@ -78,7 +78,7 @@ func Start(h *http.Server, listeners ...net.Listener) *Server {
 	}
 	for _, l := range listeners {
 		s.serving.Go(func() error {
-			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := netlimit.Serve(l, serve); !errors.Is(err, http.ErrServerClosed) {
 				return err
 			}
 			return nil
