@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,7 +108,34 @@ func TestProxyAttacked(t *testing.T) {
 		}
 		size = scale{connections: n, asking: 240, flood: 5 * time.Second, wait: 3 * time.Minute}
 	}
-	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	upstream := freeAddress(t)
+	service := command(t, os.Args[0])
+	service.Env = append(os.Environ(), upstreamAddress+"="+upstream)
+	service.Stderr = os.Stderr
+	startReady(t, service, listens(upstream))
+	t.Cleanup(func() {
+		_ = service.Process.Kill()
+		_ = service.Wait()
+	})
+	binary := buildWindowstat(t)
+	var rows []*row
+	for i := range attacks {
+		t.Run(attacks[i].String(), func(t *testing.T) {
+			rows = append(rows, attacks[i].run(t, size, binary, upstream))
+		})
+	}
+	if *update && more != "" && len(rows) == len(attacks) {
+		writeAttacks(t, rows)
+	}
+}
+
+// upstreamAddress is the environment variable that makes the test's executable run as the proxied service. A service in
+// the process of the attackers would wait for their goroutines.
+const upstreamAddress = "WINDOWSTAT_E2E_UPSTREAM"
+
+// runUpstream serves the proxied service until the process is killed.
+func runUpstream(address string) error {
+	return http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/endless":
 			for b := make([]byte, 1<<16); r.Context().Err() == nil; {
@@ -123,17 +149,6 @@ func TestProxyAttacked(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 		}
 	}))
-	t.Cleanup(up.Close)
-	binary := buildWindowstat(t)
-	var rows []*row
-	for i := range attacks {
-		t.Run(attacks[i].String(), func(t *testing.T) {
-			rows = append(rows, attacks[i].run(t, size, binary, up.Listener.Addr().String()))
-		})
-	}
-	if *update && more != "" && len(rows) == len(attacks) {
-		writeAttacks(t, rows)
-	}
 }
 
 // scale is the size of the attacks.

@@ -16,25 +16,7 @@ var executables string
 
 // TestMain runs the tests, or runs as the service of one of them.
 func TestMain(m *testing.M) {
-	if run := sentinelMain(); run != nil {
-		if err := run(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if url := os.Getenv(observerURL); url != "" {
-		if err := runObserver(url, os.Getenv(observerPassword)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if dir := os.Getenv(childDir); dir != "" {
-		run := func() error { return runChild(dir, os.Getenv(childAddress), os.Getenv(childPush)) }
-		if os.Getenv(childBegins) != "" {
-			run = func() error { return runPacedChild(dir, os.Getenv(childAddress)) }
-		}
+	if run := childMain(); run != nil {
 		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -52,4 +34,27 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	_ = os.RemoveAll(executables)
 	os.Exit(status)
+}
+
+// childMain returns the function to run instead of the tests, or nil. A test starts its own executable with environment
+// variables that select the function.
+func childMain() (run func() error) {
+	if run := sentinelMain(); run != nil {
+		return run
+	}
+	if address := os.Getenv(upstreamAddress); address != "" {
+		return func() error { return runUpstream(address) }
+	}
+	if url := os.Getenv(observerURL); url != "" {
+		return func() error { return runObserver(url, os.Getenv(observerPassword)) }
+	}
+	dir := os.Getenv(childDir)
+	switch {
+	case dir == "":
+		return nil
+	case os.Getenv(childBegins) != "":
+		return func() error { return runPacedChild(dir, os.Getenv(childAddress)) }
+	default:
+		return func() error { return runChild(dir, os.Getenv(childAddress), os.Getenv(childPush)) }
+	}
 }
