@@ -52,7 +52,10 @@ type Collector struct {
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // calls that were recorded for a fallback resource
 	running  slots
-	idle     atomic.Pointer[idleResources] // replaced, never modified
+
+	reservationsInUse atomic.Int64 // calls in flight with a reservation: see limitreserve.go
+
+	idle atomic.Pointer[idleResources] // replaced, never modified
 
 	limitsMu sync.Mutex // held while limits are set
 	sweeping sweeper

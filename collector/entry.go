@@ -23,7 +23,7 @@ var ErrPanicked = errors.New("collector: panicked")
 // The note of the node.Call holds what must be released when the call ends:
 //
 //	bit 31      reserved: the call has a reservation, so end takes its limiters
-//	bits 0-30   number of its slot in running, or 0
+//	bits 0-30   number of its slot in running, unlisted, or 0
 type Entry struct {
 	call node.Call // its note holds the slot in running and the reserved bit
 	at   *place
@@ -76,16 +76,24 @@ const reserved = 1 << 31
 
 // end ends the call and returns the number of completions that were counted.
 func (e *Entry) end(failed bool, code Code) (n int64) {
-	note := e.call.Note()
-	if note&reserved != 0 {
-		n = e.at.reserved.end(&e.call, failed, code.n)
-	} else {
+	note, c := e.call.Note(), e.at.leaf.resource.c
+	if note&reserved == 0 {
 		n = e.call.End(failed, code.n)
+	} else if n = e.at.reserved.end(&e.call, failed, code.n); n > 0 {
+		c.reservationsInUse.Add(-1)
 	}
 	if n > 0 {
-		e.at.leaf.resource.c.running.empty(note &^ reserved)
+		c.running.empty(note &^ reserved)
 	}
 	return n
+}
+
+// markReserved sets the bit reserved of the call's note, and counts the reservation. Repeated calls have no effect.
+func (e *Entry) markReserved() {
+	if note := e.call.Note(); note&reserved == 0 {
+		e.call.SetNote(note | reserved)
+		e.at.leaf.resource.c.reservationsInUse.Add(1)
+	}
 }
 
 // exit ends the call and returns the number of completions that were counted. It calls [Options].Exception to classify

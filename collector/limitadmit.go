@@ -42,7 +42,7 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 			if e.call.IsZero() {
 				r.release()
 			} else {
-				e.call.SetNote(reserved)
+				e.markReserved()
 			}
 		}()
 	}

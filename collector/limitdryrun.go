@@ -91,7 +91,7 @@ func afterWait(e *Entry, o *options, list []*limiter) {
 
 // countDry counts the n calls of e as refused by a dry run. m is the limiter of the resource, and must be locked.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
-	e.call.SetNote(reserved)
+	e.markReserved()
 	x := getOrAdd(&m.dryCounts, refused.Limit.String())
 	if c := m.c; x.stat == nil {
 		// The statistic begins in the open second, which no reader has seen sealed yet. Readers that list the dry

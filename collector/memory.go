@@ -126,10 +126,15 @@ type Memory struct {
 	Statistics, Seconds, Histograms int64
 	// Names is the memory of resources, origins, entrances and the call tree. Limits is the memory of limits.
 	Names, Limits int64
+	// Calls is the memory of calls in flight: their contexts, their trace IDs, and the records of calls that a dry run
+	// would have refused or that limits of another name count. Other calls through a handle take no memory.
+	Calls int64
 }
 
 // Sum returns the sum of all parts.
-func (m Memory) Sum() int64 { return m.Statistics + m.Seconds + m.Histograms + m.Names + m.Limits }
+func (m Memory) Sum() int64 {
+	return m.Statistics + m.Seconds + m.Histograms + m.Names + m.Limits + m.Calls
+}
 
 // parts yields the parts with their names.
 func (m Memory) parts(yield func(v float64, labels ...string)) {
@@ -138,11 +143,13 @@ func (m Memory) parts(yield func(v float64, labels ...string)) {
 	yield(float64(m.Histograms), "histograms")
 	yield(float64(m.Names), "names")
 	yield(float64(m.Limits), "limits")
+	yield(float64(m.Calls), "calls")
 }
 
 // Memory returns the memory that the Collector holds: an estimate from the sizes of its parts, within a tenth of the
-// live heap. [Options].MaxMemory bounds it. Calls in flight are not included. The cost is linear in the number of
-// leaves; each is locked for a short time. A nil Collector has no memory.
+// live heap. [Options].MaxMemory bounds all parts except for Calls: the service decides how many calls are in flight.
+// The cost is linear in the number of leaves and of calls in flight; each leaf is locked for a short time. A nil
+// Collector has no memory.
 func (c *Collector) Memory() (m Memory) {
 	if c == nil {
 		return m
@@ -162,6 +169,7 @@ func (c *Collector) Memory() (m Memory) {
 		m.Names += int64(unsafe.Sizeof([moreShards]slotShard{}))
 	}
 	m.Limits += c.overflowLimiters.memory()
+	m.Calls = c.running.memory() + c.reservationsInUse.Load()*int64(unsafe.Sizeof(reservation{}))
 	return m
 }
 
@@ -172,6 +180,23 @@ func (m *Memory) add(o Memory) {
 	m.Histograms += o.Histograms
 	m.Names += o.Names
 	m.Limits += o.Limits
+	m.Calls += o.Calls
+}
+
+// memory returns the memory of the calls with a frame. A call without a slot counts as the average of the others.
+func (s *slots) memory() (n int64) {
+	each, listed := int64(unsafe.Sizeof(frame{})), int64(0)
+	for f := range s.all {
+		n += each
+		if t, ok := f.Context.(*traced); ok {
+			n += int64(unsafe.Sizeof(*t)) + int64(len(t.id))
+		}
+		listed++
+	}
+	if listed > 0 {
+		each = n / listed
+	}
+	return n + each*s.unlisted.Load()
 }
 
 // memoryOf returns the memory of a resource with its leaves, and how much of it is above the reservations.

@@ -264,3 +264,67 @@ func TestExcessIsReserved(t *testing.T) {
 		t.Errorf("%d bytes more are reserved for 15 long reasons; in use are %+v", n, c.Memory())
 	}
 }
+
+// Calls in flight count as bytes, within a tenth of the live heap: with a slot and without one, with a trace ID, with a
+// dry run that would refuse them, and recorded under the limit of an overflowing name. They count until they end.
+func TestMemoryOfCallsInFlight(t *testing.T) {
+	const calls = 60_000 // more than there are slots
+	for name, x := range map[string]struct {
+		limits []collector.Limit
+		name   string // of the resource; only a exists, and there is no memory for others
+		trace  bool
+		handle bool
+		least  int64 // bytes of all calls
+	}{
+		"with a context":  {name: "a", least: calls * 32},
+		"with a trace ID": {name: "a", trace: true, least: calls * (32 + 32 + 32)},
+		"by a handle":     {name: "a", handle: true},
+		"that a dry run would refuse": {
+			name: "a", least: calls*32 + calls/2*64,
+			limits: []collector.Limit{{Resource: "a", Grade: collector.Concurrency, Count: calls / 3, DryRun: true}},
+		},
+		"of an overflowing name": {
+			name: "over", least: calls * (32 + 64),
+			limits: []collector.Limit{{Resource: "over*", Grade: collector.Concurrency, Count: 2 * calls}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := exhausted(t, x.limits...)
+			entries, contexts := make([]collector.Entry, calls), make([]context.Context, calls)
+			heap, metric := heapAlloc(), c.Memory()
+			for i := range entries {
+				if x.handle {
+					entries[i] = c.Resource(x.name).Enter()
+					continue
+				}
+				var opts []collector.CallOption
+				if x.trace {
+					opts = append(opts, collector.TraceID(fmt.Sprintf("%032x", i)))
+				}
+				var err error
+				if contexts[i], entries[i], err = c.Enter(context.Background(), x.name, opts...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			heap, during := heapAlloc()-heap, c.Memory()
+			more := during.Sum() - metric.Sum()
+			t.Logf("heap %d, metric %d, of it for calls %d", heap, more, during.Calls)
+			if off := more - heap; max(off, -off) > max(heap/10, 20_000) {
+				t.Errorf("%d calls take %d bytes of heap, and %d by the metric", calls, heap, more)
+			}
+			if during.Calls < x.least || metric.Calls != 0 {
+				t.Errorf("the metric has %d bytes of calls, want at least %d; %d before them",
+					during.Calls, x.least, metric.Calls)
+			}
+			for i := range entries {
+				entries[i].Exit(nil)
+				entries[i].Exit(nil)
+			}
+			if n := c.Memory().Calls; n != 0 {
+				t.Errorf("%d bytes of calls after their end", n)
+			}
+			runtime.KeepAlive(contexts)
+			runtime.KeepAlive(c)
+		})
+	}
+}

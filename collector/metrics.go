@@ -283,7 +283,7 @@ func (c *Collector) own() (all []Metric) {
 	all = append(all, Metric{
 		Name: "memory_bytes", Unit: "bytes", Labels: []string{"part"}, Began: began,
 		Help: "Heap memory of the statistics by part: counters and windows, records of seconds, " +
-			"histograms of seconds, names, limits.",
+			"histograms of seconds, names, limits, calls in flight.",
 		Read: func(yield func(float64, ...string)) {
 			if c != nil {
 				c.Memory().parts(yield)

@@ -3,6 +3,7 @@ package collector
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -105,8 +106,25 @@ func withTrace(ctx context.Context, id string) context.Context {
 	if !validTraceID(id) {
 		return ctx
 	}
-	return context.WithValue(ctx, traceKey{}, id)
+	return &traced{ctx, id}
 }
+
+// traced is a context with a trace ID. A context of [context.WithValue] takes twice the memory.
+type traced struct {
+	context.Context
+	id string
+}
+
+// Value implements context.Context.
+func (t *traced) Value(k any) any {
+	if _, ok := k.(traceKey); ok {
+		return t.id
+	}
+	return t.Context.Value(k)
+}
+
+// String describes the context, for the same reason as [frame.String].
+func (t *traced) String() string { return fmt.Sprintf("%v.WithTraceID(%q)", t.Context, t.id) }
 
 // slot holds the frame of a call that was entered with a context, from the start of the call to its end. To be listed,
 // a call needs two atomic stores and no lock. A slot retains no call that has ended.
@@ -119,7 +137,7 @@ type slot = atomic.Pointer[frame]
 //	first   64 shards of 8 slots    |f| | |f| | | | |  | | | …     chosen by the address of the stack
 //	more  4096 shards of 8 slots    |f|f|f|f|f|f|f|f|  |f| | …     chosen by the address of the frame; up to 8 tries
 //
-// The number of a slot is its position plus 1, so that 0 means that the call is in no slot. It fits into the call's
+// The number of a slot is its position plus 1, so that 0 means that the call has no frame. It fits into the call's
 // note.
 type slotShard [8]slot
 
@@ -127,9 +145,14 @@ type slotShard [8]slot
 type slots struct {
 	first [firstShards]slotShard
 	more  atomic.Pointer[[moreShards]slotShard] // nil until a call finds its shard full
+
+	unlisted atomic.Int64 // calls in flight that found no free slot
 }
 
 const firstShards, moreShards = 64, 4096
+
+// unlisted is returned by put instead of the number of a slot if a call finds no free slot.
+const unlisted = (firstShards+moreShards)*8 + 1
 
 // shard returns the shard with number n. Shards from firstShards on are in more, which must exist.
 func (s *slots) shard(n uint32) *slotShard {
@@ -139,7 +162,8 @@ func (s *slots) shard(n uint32) *slotShard {
 	return &s.more.Load()[n-firstShards]
 }
 
-// put stores a frame in a slot and returns the number of the slot, or 0 if all slots that it tries are taken.
+// put stores a frame in a slot and returns the number of the slot. If all slots that it tries are taken, put counts the
+// frame and returns unlisted.
 func (s *slots) put(f *frame) uint32 {
 	var here byte
 	if number := s.take(choose(unsafe.Pointer(&here), 11, firstShards), f); number > 0 {
@@ -154,7 +178,8 @@ func (s *slots) put(f *frame) uint32 {
 			return number
 		}
 	}
-	return 0
+	s.unlisted.Add(1)
+	return unlisted
 }
 
 // choose hashes an address to the number of one of n shards. It ignores the low bits of the address, because they are
@@ -174,9 +199,13 @@ func (s *slots) take(shard uint32, f *frame) uint32 {
 	return 0
 }
 
-// empty clears the slot with a number that put returned.
+// empty undoes the put that returned number. The number 0, of a call without a frame, has no effect.
 func (s *slots) empty(number uint32) {
-	if number > 0 {
+	switch number {
+	case 0:
+	case unlisted:
+		s.unlisted.Add(-1)
+	default:
 		s.shard((number - 1) / 8)[(number-1)%8].Store(nil)
 	}
 }
