@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/windowstat/windowstat/internal/clientip"
@@ -166,6 +167,9 @@ func (b *body) grow(length, limit int64) error {
 		size = int(min(int64(size), length+1))
 	}
 	give, ok := b.all.memory.Take(b.host, size-had, b.evict)
+	// Evicted bodies hold their bytes until their goroutines run, and these wait for a processor and for the lock of
+	// memory. Let them run before this body takes memory: otherwise, a flood takes twice maxMemory.
+	runtime.Gosched()
 	if !ok || b.ctx.Err() != nil { // Take may have evicted this body
 		if ok {
 			give()
