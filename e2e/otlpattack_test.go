@@ -29,6 +29,7 @@ import (
 type spanAttack struct {
 	name   string
 	many   bool // each connection comes from its own host
+	grpc   bool // the port for gRPC is attacked, and not the port for HTTP
 	shared int  // number of connections that one connection replaces, for HTTP/2
 	send   func(ctx context.Context, c net.Conn) error
 }
@@ -46,12 +47,12 @@ var spanAttacks = []spanAttack{
 	{name: "the same, one from each host", many: true, send: halfBody("", make([]byte, 512<<10))},
 	{name: "HTTP/2 streams of headers only", shared: streamsPerConn, send: halfStreams("application/x-protobuf", spansPath, nil)},
 	{name: "the same, one connection from each host", many: true, shared: streamsPerConn, send: halfStreams("application/x-protobuf", spansPath, nil)},
-	{name: "gRPC streams of 5 bytes", shared: streamsPerConn, send: halfStreams("application/grpc", grpcPath, binary.BigEndian.AppendUint32([]byte{0}, 16<<20))},
+	{name: "gRPC streams of 5 bytes", grpc: true, shared: streamsPerConn, send: halfStreams("application/grpc", grpcPath, binary.BigEndian.AppendUint32([]byte{0}, 16<<20))},
 	{name: "gzip bodies that decompress to 16 MiB, repeatedly", shared: 20, send: repeated("Content-Encoding: gzip\r\n", func() []byte { return gzipped(16 << 20) })},
 	{name: "spans of 2017, repeatedly", shared: 20, send: repeated("", oldSpans)},
-	{name: "PING frames of HTTP/2", shared: 250, send: pings},
-	{name: "SETTINGS frames of HTTP/2", shared: 250, send: settings},
-	{name: "reset streams of HTTP/2", shared: 250, send: resets},
+	{name: "PING frames of HTTP/2", grpc: true, shared: 250, send: pings},
+	{name: "SETTINGS frames of HTTP/2", grpc: true, shared: 250, send: settings},
+	{name: "reset streams of HTTP/2", grpc: true, shared: 250, send: resets},
 	{name: "2,500 headers in a loop", shared: 250, send: smallHeaders},
 }
 
@@ -155,9 +156,9 @@ func (r *spanRow) String() string {
 		r.name, r.connections, kilobytes(int(r.sent.Load()/1000)), kilobytes(r.memory), &r.posts, &r.scraper)
 }
 
-// TestOTLPAttacked attacks the receiver of spans from one host or from many. Another host sends spans and scrapes
-// throughout the attack: none of its requests fails, and each of its spans is counted once. WINDOWSTAT_E2E_ATTACK sets
-// the number of connections. With -update the test writes the table of docs/otlp.md.
+// TestOTLPAttacked attacks both ports of the receiver of spans, from one host or from many. Another host sends spans to
+// the same port and scrapes throughout the attack: none of its requests fails, and each of its spans is counted once.
+// WINDOWSTAT_E2E_ATTACK sets the number of connections. With -update the test writes the table of docs/otlp.md.
 func TestOTLPAttacked(t *testing.T) {
 	t.Parallel()
 	connections := attackers
@@ -197,7 +198,11 @@ func (a *spanAttack) run(t *testing.T, binary string, connections int) *spanRow 
 		connections = min(connections, hostsAtATime)
 	}
 	r := &spanRow{spanAttack: a, connections: max(20, connections/max(1, a.shared))}
-	scraper, posts := observe(t, "http://"+o.pages+metricsPath, ""), observe(t, "http://"+o.http+spansPath, "")
+	to := o.http
+	if a.grpc {
+		to = o.grpc
+	}
+	scraper, posts := observe(t, "http://"+o.pages+metricsPath, ""), observe(t, "http://"+to+spansPath, "")
 	attacking, stop := context.WithCancel(t.Context())
 	defer stop()
 	var all sync.WaitGroup
@@ -206,7 +211,7 @@ func (a *spanAttack) run(t *testing.T, binary string, connections int) *spanRow 
 		if a.many {
 			d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 1, byte(i>>8), byte(i))}
 		}
-		all.Go(func() { a.attack(attacking, d, o.http, &r.sent) })
+		all.Go(func() { a.attack(attacking, d, to, &r.sent) })
 	}
 	time.Sleep(8 * time.Second)
 	r.memory = held(t, "", o.process.Process.Pid).most
