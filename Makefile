@@ -84,7 +84,7 @@ attack: ## attack the proxy, the pages and the receiver of spans with slow reade
 	go test -v -count=1 -timeout 20m -run 'SlowReadersDoNotBlockScrapes|MadeUpCursors' ./exporter/prom -attack
 	go test -v -count=1 -run 'StalledClientsAreDisconnected|PollsInALoop|SlowViewers|StreamsAreShared|RequestsInExcess' ./exporter ./exporter/live
 	go test -v -count=1 -run 'ManyHostsCannotBlockClients|Flood|Reconnections' ./internal/netlimit -attack
-	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run 'TestProxyAttacked|TestOTLPAttacked|TestHeadersTakeLittleMemory' . -update
+	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -parallel 1 -timeout 40m -run 'TestProxyAttacked|TestOTLPAttacked|TestHeadersTakeLittleMemory' . -update
 
 consumers: ## build the OpenTelemetry Collector and Thanos and test with them, and send 30,000 spans a second: some five minutes each the first time, then four for all
 	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 60m -run 'TestOpenTelemetryCollector|TestThanosReceive|TestSpansRate|TestSpanmetrics|TestSpansForwardedByACollector' .
