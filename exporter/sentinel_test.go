@@ -45,6 +45,9 @@ func TestSentinel(t *testing.T) {
 		if !strings.Contains(w.Body.String(), want) || page == "/" && strings.Contains(w.Body.String(), "/live/") {
 			t.Errorf("%s has no %q:\n%s", page, want, w.Body)
 		}
+		if status := http.StatusNotImplemented; (w.Code == status) != (page == "/live/") { // as windowstat top expects
+			t.Errorf("%s: status %d", page, w.Code)
+		}
 	}
 	if _, err := exporter.New(o); err == nil || !strings.Contains(err.Error(), "Sentinel.StateDir") {
 		t.Errorf("a second follower: %v", err)

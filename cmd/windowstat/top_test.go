@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/prom"
@@ -88,6 +89,29 @@ func TestTopOfDemo(t *testing.T) {
 	}
 	if status := demo.end(t); status != 0 {
 		t.Errorf("status %d:\n%s", status, demo.output())
+	}
+}
+
+// top rejects the page of windowstat sentinel, and names the commands to use instead.
+func TestTopOfSentinel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	second := time.Now().Add(-time.Minute)
+	row := fmt.Sprintf("%d|x|GET /users|42|3|40|1|12|0|0|0\n", second.Unix()*1000)
+	path := filepath.Join(dir, "shop-metrics.log."+second.Format(time.DateOnly))
+	if err := os.WriteFile(path, []byte(row), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel := launch(t, "sentinel", anyPort, "--dir", dir)
+	page := sentinel.find(t, `metrics +(http\S+)`)
+	want := "windowstat: " + page + " cannot be read:\nwindowstat: top cannot show the metric logs of Sentinel; use the dashboards, or\n" +
+		"windowstat: windowstat log --follow --dir DIRECTORY on the machine of the logs\n"
+	p := launch(t, "top", "--once", page)
+	if status := p.wait(t); status != 1 || p.output() != want {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+	if status := sentinel.end(t); status != 0 {
+		t.Errorf("status %d:\n%s", status, sentinel.output())
 	}
 }
 

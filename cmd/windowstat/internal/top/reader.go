@@ -50,11 +50,14 @@ func (t *target) read(ctx context.Context, selected string) (a answer) {
 	return a
 }
 
-// poll requests the last second and the missing ones. A service whose logs have no response times lacks some metrics,
-// and rejects a request that names them. poll then requests all metrics that the service has.
+// poll requests the last second and the missing ones. A page that lacks a metric rejects a request that names it. poll
+// then requests all metrics of the page, unless the page is of windowstat sentinel.
 func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err error) {
 	samples, newest, err = t.ask(ctx, 1, 0, metrics)
 	if errors.Is(err, statusError(http.StatusBadRequest)) && !t.all {
+		if d := t.endpoint.detail(ctx, inbound); errors.Is(d.err, statusError(http.StatusNotImplemented)) {
+			return nil, 0, errSentinel
+		}
 		t.all = true
 		samples, newest, err = t.ask(ctx, 1, 0, metrics)
 	}
@@ -109,6 +112,13 @@ func (t *target) missed(ctx context.Context, newest, kept int64) (samples []samp
 var errNoSeconds = errors.New(
 	"there is no per-second page; pass host:port of a service that serves\n" + defaultPage +
 		" (package exporter), or the URL of that page",
+)
+
+// errSentinel is the error for the page of windowstat sentinel. Processes on this page have the same resources, and a
+// delayed process has no rows in the newest second, so a table would have wrong numbers.
+var errSentinel = errors.New(
+	"top cannot show the metric logs of Sentinel; use the dashboards, or\n" +
+		"windowstat log --follow --dir DIRECTORY on the machine of the logs",
 )
 
 // ask requests the last seconds, with the metrics from one up to but not including another. If the window is a minute,

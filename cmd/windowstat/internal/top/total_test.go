@@ -134,18 +134,18 @@ func TestNothingIsInbound(t *testing.T) {
 	}
 }
 
-// The reader does not request each metric from an endpoint that refuses all requests.
+// The reader does not request each metric from an endpoint that refuses all requests. It requests the live page once.
 func TestRefusals(t *testing.T) {
-	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		requests++
+	requests := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests[r.URL.Path]++
 		http.Error(w, "what?", http.StatusBadRequest)
 	}))
 	defer server.Close()
 	if a := newReader(t, server.URL).read(t.Context(), inbound); a.err == nil ||
 		!strings.HasSuffix(a.err.Error(), "/metrics/seconds: 400 Bad Request: what?") ||
-		requests != 2 {
-		t.Errorf("after %d requests: %v", requests, a.err)
+		requests["/metrics/seconds"] != 2 || requests["/live/seconds"] != 1 {
+		t.Errorf("after the requests %v: %v", requests, a.err)
 	}
 }
 
