@@ -57,8 +57,8 @@ type shownPanel struct {
 	Panels                   []shownPanel // of a collapsed row
 	FieldConfig              struct {
 		Defaults struct {
-			Unit       string
-			Thresholds *struct{}
+			Unit, NoValue string
+			Thresholds    *struct{}
 		}
 		Overrides []any
 	}
@@ -171,6 +171,9 @@ func TestPanelsHaveWhatTheyNeed(t *testing.T) {
 			}
 			if p.Description == "" || p.FieldConfig.Defaults.Unit == "" || p.FieldConfig.Defaults.Thresholds == nil && p.Type != "heatmap" {
 				t.Errorf("%s, %q: description, unit or thresholds are missing", name, p.Title)
+			}
+			if p.FieldConfig.Defaults.NoValue == "" {
+				t.Errorf("%s, %q: no text for a panel without data", name, p.Title)
 			}
 			if p.FieldConfig.Overrides == nil {
 				t.Errorf("%s, %q: overrides are null", name, p.Title)

@@ -15,6 +15,7 @@ type head struct {
 	id          uint32
 	title, unit string
 	description string
+	none        string // text without data, see nodata.go
 }
 
 // Units.
@@ -30,7 +31,7 @@ const (
 // series returns a graph of metrics of /metrics.
 func series(h head, queries ...query) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
-		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
+		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).NoValue(h.none).
 		Datasource(source).
 		AxisSoftMin(0). // and below, where something is negative
 		LineWidth(1).
@@ -66,7 +67,7 @@ func figure(h head, expr string) *stat.PanelBuilder { return figures(h, query{ex
 // figures returns a panel with a number for each query. Several numbers have names.
 func figures(h head, queries ...query) *stat.PanelBuilder {
 	p := stat.NewPanelBuilder().
-		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
+		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).NoValue(h.none).
 		Datasource(source).
 		Interval("1s").
 		ReduceOptions(last()).
@@ -104,7 +105,7 @@ func small(unit string) []dashboard.ValueMapping {
 // one. Without a histogram the query returns a zero, because Grafana reports an empty result as an error.
 func heat(h head, classic, native string) *heatmap.PanelBuilder {
 	return heatmap.NewPanelBuilder().
-		Id(h.id).Title(h.title).Unit(perSecondUnit).Description(h.description).
+		Id(h.id).Title(h.title).Unit(perSecondUnit).Description(h.description).NoValue(h.none).
 		Datasource(source).
 		Interval("1s").
 		MaxDataPoints(240). // or cells would be too thin to see

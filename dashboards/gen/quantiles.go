@@ -89,7 +89,7 @@ func (v view) quantiles(legend string, q float64, of scope) []query {
 // p99 returns the panel with the 99% quantile of a view.
 func p99(id uint32, v view, of scope) *stat.PanelBuilder {
 	const time = "$__range"
-	return figures(head{id, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown, to 9%. Where the server has only classic histograms, the bounds that it is between."},
+	return figures(head{id, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown, to 9%. Where the server has only classic histograms, the bounds that it is between.", noQuantilesFigure},
 		query{legend: "p99", expr: of(v, func(v view) string { return v.quantile(0.99, time) })},
 		query{legend: "at least", expr: of(v, func(v view) string { return v.atLeast(0.99, time) })},
 		query{legend: "at most", expr: of(v, func(v view) string { return v.atMost(0.99, time) })},

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/table"
+
+	"github.com/windowstat/windowstat/internal/trouble"
+)
+
+// usual is the average number of calls a second that must end, before ten seconds without one are a hang: package
+// trouble expects about twenty calls in a silence.
+const usual = 20 / trouble.Window
+
+// hanging keeps the values of targets and resources with calls in flight that do not end: either no call ended in the
+// last ten seconds, or the oldest call is far older than any call that ended. The thresholds are those of the live page
+// and the alerts. The comparison is with the time shown instead of ten minutes, so a longer hang remains visible.
+func (v view) hanging(expr string) string {
+	window := fmt.Sprintf("[%ds999ms]", trouble.Window-1) // exactly ten seconds, also on Prometheus 2
+	ended := v.second("complete")
+	none := v.sum("min_over_time("+v.second("in_flight")+window+")") + " > 0 unless " +
+		v.sum("sum_over_time("+ended+window+")") + " > 0 and " +
+		fmt.Sprintf("%s >= %d", v.sum("avg_over_time("+ended+"[$__range])"), usual)
+	old := fmt.Sprintf("%s >= clamp_min(%d * %s, %v)", v.oldest(), trouble.AgeFactor, v.slowest("$__range"), trouble.OldAge.Seconds())
+	return expr + " and (" + none + " or " + old + ")"
+}
+
+// oldest returns the age of the oldest call in flight at the last scrape, among calls with a context.
+func (v view) oldest() string { return v.max(v.metric("in_flight_oldest_seconds")) }
+
+// unmeasured is the name of the row without calls in flight, as of Sentinel's metric log. An empty table means that
+// nothing hangs.
+const unmeasured = "calls in flight are not measured"
+
+// hangs returns the table of the calls that hang, with a row for each value of the label. It has the row unmeasured if
+// there are no calls in flight in the data source.
+func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConfigValue) cog.Builder[dashboard.Panel] {
+	each := v
+	each.by = "instance, resource"
+	calls := each.sum("last_over_time(" + each.second("in_flight") + "[999ms])")
+	average := each.sum(each.metric("in_flight_elapsed_seconds")) + " / " + each.sum(each.metric("in_flight"))
+	v.by = label
+	none := `-1 * label_replace(absent(` + v.second("in_flight") + `), "` + label + `", "` + unmeasured + `", "", "")`
+	unknown := dashboard.ValueMap{Type: "value", Options: map[string]dashboard.ValueMappingResult{
+		"-1": {Text: cog.ToPtr("unknown"), Color: cog.ToPtr("purple")},
+	}}
+	q := func(ref int, expr string) *prometheus.DataqueryBuilder {
+		return query{expr: expr, instant: true}.target(ref).Format(prometheus.PromQueryFormatTable)
+	}
+	return table.NewPanelBuilder().
+		Id(id).Title("Hangs").
+		Description("Calls in flight that do not end, with the most calls first: no call ended in the last ten seconds, although calls usually end in each of them, or the oldest call is at least 10 seconds old, and three times as old as any call that ended in the time shown. Age: of the oldest call with a context at the last scrape, or the average of all calls.").
+		Datasource(source).
+		Interval("1s").
+		Unit(number).
+		Thresholds(plain()).
+		NoValue("nothing hangs").
+		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("In flight").Desc(true)}).
+		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
+		WithTarget(q(0, v.sum(each.hanging(calls))+" or "+none)).
+		WithTarget(q(1, v.max(each.hanging("("+each.oldest()+" or "+average+")")))).
+		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}).
+		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
+			"excludeByName": map[string]bool{"Time": true}, "indexByName": map[string]int{label: 0, "Value #A": 1, "Value #B": 2},
+			"renameByName": map[string]string{label: title, "Value #A": "In flight", "Value #B": "Age"},
+		}}).
+		OverrideByName("In flight", []dashboard.DynamicConfigValue{
+			{Id: "mappings", Value: []dashboard.ValueMap{unknown}},
+			{Id: "custom.cellOptions", Value: map[string]string{"type": "color-text"}},
+			{Id: "custom.width", Value: 84},
+		}).
+		OverrideByName("Age", []dashboard.DynamicConfigValue{
+			{Id: "unit", Value: duration},
+			{Id: "decimals", Value: 0},
+			{Id: "custom.width", Value: 84},
+			{Id: "custom.cellOptions", Value: map[string]string{"type": "color-text"}},
+			{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": "red"}},
+		}).
+		OverrideByName(title, name)
+}
