@@ -107,6 +107,15 @@ func TestShipped(t *testing.T) {
 			}
 			p.stats.Record("inbound", collector.Completed{RT: 600 * time.Millisecond}, collector.Inbound())
 		}
+		for range hanging {
+			if p.second < begin+shippedSeconds/2 {
+				p.stats.Record("hangs", collector.Completed{RT: time.Millisecond})
+			} else if p.second == begin+shippedSeconds/2 {
+				if _, _, err := p.stats.Enter(t.Context(), "hangs"); err != nil {
+					t.Error(err)
+				}
+			}
+		}
 		return p.second < begin+shippedSeconds
 	})
 	deadline := time.Now().Add(catchUp)
@@ -118,6 +127,7 @@ func TestShipped(t *testing.T) {
 		s.show(t)
 		s.checkP99(t, p)
 		s.checkSlow(t, p.second)
+		s.checkHangs(t, p.second-1)
 		for where, exprs := range shippedExpressions(t) {
 			for _, expr := range exprs {
 				if len(s.queryAt(t, expr, float64(p.second-1))) > 0 && !slices.Contains(shown[where], s.name) {
@@ -215,6 +225,22 @@ func (s shippedServer) checkSlow(t *testing.T, at int64) {
 	for resource, want := range map[string]float64{"3ms": 0, "20ms and 600ms": 0.02, "600ms to 718ms": 1} {
 		if got := slow[resource] / all[resource]; math.Abs(got-want) > 0.001 {
 			t.Errorf("%s: %v of the calls of %s took longer than 500 ms, not %v", s.name, got, resource, want)
+		}
+	}
+}
+
+// hanging is the number of calls of the resource "hangs" that begin after half of the time and do not end. As many
+// calls end in each second before.
+const hanging = 7
+
+// checkHangs checks the table of Overview: one resource hangs, and its oldest call is nearly as old as half of the time.
+func (s shippedServer) checkHangs(t *testing.T, at int64) {
+	t.Helper()
+	for i, between := range [][2]float64{{hanging, hanging}, {shippedSeconds/2 - 10, shippedSeconds / 2}} { // scraped up to 5 s ago
+		rows := s.queryAt(t, shippedExpressions(t)["overview, Hangs"][i], float64(at))
+		if len(rows) != 1 || rows[0].Metric["resource"] != "hangs" ||
+			rows[0].Value.value < between[0] || rows[0].Value.value > between[1] {
+			t.Errorf("%s: column %d of the table of hangs is %v", s.name, i, rows)
 		}
 	}
 }
