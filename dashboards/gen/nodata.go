@@ -11,6 +11,7 @@ const (
 	noSliding   = "No data: no calls, or the source has no sliding seconds. Sentinel's metric log has none."
 	noQuantiles = "No data: no call ended, or the source has no quantiles. Sentinel's metric log has none."
 	noSlowest   = "No data: no call ended, or the source has only averages. Sentinel's metric log has no others."
+	noCompleted = "No data: no call ended, or the per-second endpoint is not scraped."
 	noInFlight  = "No data: the source does not measure calls in flight. Sentinel's metric log has no averages of them."
 	noMaximum   = "No data: no call began, or the source does not measure calls in flight. Sentinel for Java does not."
 	noOldest    = "No data: no call is in flight, or the source does not measure ages. Sentinel's metric log has none."
