@@ -54,6 +54,7 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 		Unit(number).
 		Thresholds(plain()).
 		NoValue("none").
+		OverrideByFieldType("number", blank).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("Severity").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
 		WithTarget(q(0, rank)).

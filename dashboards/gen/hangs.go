@@ -59,6 +59,7 @@ func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConf
 		Unit(number).
 		Thresholds(plain()).
 		NoValue("nothing hangs").
+		OverrideByFieldType("number", blank).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("In flight").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
 		WithTarget(q(0, v.sum(each.hanging(calls))+" or "+none)).

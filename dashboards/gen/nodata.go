@@ -1,7 +1,13 @@
 package main
 
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+
 // The texts of panels without data. A text names all possible reasons, because Grafana cannot distinguish an idle
 // service from a source that never has the metric, such as Sentinel's metric log. Every [head] has a text.
+
+// blank shows nothing for a missing value. Without blank, Grafana shows the text of an empty panel in each cell without
+// a value, and in the tooltip of a line with a gap.
+var blank = []dashboard.DynamicConfigValue{{Id: "noValue", Value: ""}}
 
 // Texts of graphs and tables.
 const (

@@ -32,6 +32,7 @@ const (
 func series(h head, queries ...query) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).NoValue(h.none).
+		OverrideByFieldType("number", blank).
 		Datasource(source).
 		AxisSoftMin(0). // and below, where something is negative
 		LineWidth(1).

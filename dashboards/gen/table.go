@@ -33,6 +33,7 @@ func (b *board) overviewTable(v view) {
 		Unit(number).
 		Thresholds(plain()).
 		NoValue(noSeconds).
+		OverrideByFieldType("number", blank).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("Peak second").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"}))
 
@@ -75,8 +76,6 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 			{Id: "min", Value: 0},
 		}
 	}
-	// A cell without a value is empty. The text without data is for the whole table.
-	bar = append(bar, dashboard.DynamicConfigValue{Id: "noValue", Value: ""})
 	all := append(bar, dashboard.DynamicConfigValue{Id: "unit", Value: c.unit}, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide})
 	switch c.unit {
 	case calls:
