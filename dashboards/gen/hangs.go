@@ -41,7 +41,7 @@ const unmeasured = "calls in flight are not measured"
 func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConfigValue) cog.Builder[dashboard.Panel] {
 	each := v
 	each.by = "instance, resource"
-	calls := each.sum("last_over_time(" + each.second("in_flight") + "[999ms])")
+	inFlight := each.sum("last_over_time(" + each.second("in_flight") + "[999ms])")
 	average := each.sum(each.metric("in_flight_elapsed_seconds")) + " / " + each.sum(each.metric("in_flight"))
 	v.by = label
 	none := `-1 * label_replace(absent(` + v.second("in_flight") + `), "` + label + `", "` + unmeasured + `", "", "")`
@@ -56,13 +56,13 @@ func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConf
 		Description("Calls in flight that do not end, with the most calls first: no call ended in the last ten seconds, although calls usually end in each of them, or the oldest call is at least 10 seconds old, and three times as old as any call that ended in the time shown. Age: of the oldest call with a context at the last scrape, or the average of all calls.").
 		Datasource(source).
 		Interval("1s").
-		Unit(number).
+		Unit(calls).
 		Thresholds(plain()).
 		NoValue("nothing hangs").
 		OverrideByFieldType("number", blank).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("In flight").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
-		WithTarget(q(0, v.sum(each.hanging(calls))+" or "+none)).
+		WithTarget(q(0, v.sum(each.hanging(inFlight))+" or "+none)).
 		WithTarget(q(1, v.max(each.hanging("("+each.oldest()+" or "+average+")")))).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
