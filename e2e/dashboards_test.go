@@ -130,7 +130,7 @@ func TestShipped(t *testing.T) {
 		s.checkHangs(t, p.second-1)
 		for where, exprs := range shippedExpressions(t) {
 			for _, expr := range exprs {
-				if len(s.queryAt(t, expr, float64(p.second-1))) > 0 && !slices.Contains(shown[where], s.name) {
+				if len(s.queryAt(t, s.withHidden(t, expr), float64(p.second-1))) > 0 && !slices.Contains(shown[where], s.name) {
 					shown[where] = append(shown[where], s.name)
 				}
 			}
@@ -169,7 +169,7 @@ type shippedServer struct {
 func (s shippedServer) byResource(t *testing.T, column int, at int64) map[string]float64 {
 	t.Helper()
 	values := map[string]float64{}
-	for _, x := range s.queryAt(t, shippedExpressions(t)["overview, Resources"][column], float64(at)) {
+	for _, x := range s.queryAt(t, s.withHidden(t, shippedExpressions(t)["overview, Resources"][column]), float64(at)) {
 		values[x.Metric["resource"]] = x.Value.value
 	}
 	return values
@@ -177,8 +177,14 @@ func (s shippedServer) byResource(t *testing.T, column int, at int64) map[string
 
 func (s shippedServer) checkP99(t *testing.T, p *paced) {
 	t.Helper()
-	const within, longest, bound = 5, 6, 8 // columns
+	const within, longest, bound, ranges = 5, 6, 8, 9 // columns
 	p99, atMost, slowest := s.byResource(t, within, p.second), s.byResource(t, bound, p.second), s.byResource(t, longest, p.second)
+	for resource, value := range s.byResource(t, ranges, p.second) {
+		if _, ok := p99[resource]; ok {
+			t.Errorf("%s: the p99 of %s is there twice", s.name, resource)
+		}
+		p99[resource] = value
+	}
 	seconds := map[string]float64{}
 	for _, x := range s.queryAt(t, "max by (resource) (max_over_time(windowstat_persecond_rt_p99_seconds[1m]))", float64(p.second)) {
 		seconds[x.Metric["resource"]] = x.Value.value
@@ -233,7 +239,8 @@ func (s shippedServer) checkSlow(t *testing.T, at int64) {
 // calls end in each second before.
 const hanging = 7
 
-// checkHangs checks the table of Overview: one resource hangs, and its oldest call is nearly as old as half of the time.
+// checkHangs checks the table of Overview: one resource hangs, and its oldest call is nearly as old as half of the
+// time.
 func (s shippedServer) checkHangs(t *testing.T, at int64) {
 	t.Helper()
 	for i, between := range [][2]float64{{hanging, hanging}, {shippedSeconds/2 - 10, shippedSeconds / 2}} { // scraped up to 5 s ago
@@ -250,7 +257,7 @@ func (s shippedServer) boundOf(t *testing.T, name, resource string, at int64) fl
 	t.Helper()
 	for _, x := range targetsOf(t)["resource, p99"] {
 		if x.LegendFormat == name {
-			if v := s.queryAt(t, strings.ReplaceAll(x.Expr, "RESOURCE", resource), float64(at)); len(v) == 1 {
+			if v := s.queryAt(t, s.withHidden(t, strings.ReplaceAll(x.Expr, "RESOURCE", resource)), float64(at)); len(v) == 1 {
 				return v[0].Value.value
 			}
 		}

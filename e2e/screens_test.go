@@ -392,7 +392,7 @@ func (s *story) checkSeconds(t *testing.T, server *server, end int64) {
 	for _, x := range inSeconds {
 		n, wrong := 0, 0
 		for _, resource := range []string{order, "GET /report"} {
-			for _, line := range server.queryRange(t, s.expression(t, x, resource), s.begin+1, end, 1) {
+			for _, line := range server.queryRange(t, server.withHidden(t, s.expression(t, x, resource)), s.begin+1, end, 1) {
 				name := resource
 				if strings.HasPrefix(x.where, "overview") {
 					name = line.Metric["resource"] // the total has no resource
@@ -418,16 +418,19 @@ func (s *story) checkSeconds(t *testing.T, server *server, end int64) {
 	}
 }
 
-// expression returns the expression of a line, for a resource.
+// expression returns the expression of a line, for a resource. A line with several queries has a value of one of them.
 func (s *story) expression(t *testing.T, x shown, resource string) string {
 	t.Helper()
+	var exprs []string
 	for _, target := range targetsOf(t)[x.where] {
 		if target.LegendFormat == x.legend {
-			return strings.ReplaceAll(target.Expr, "RESOURCE", resource)
+			exprs = append(exprs, "("+strings.ReplaceAll(target.Expr, "RESOURCE", resource)+")")
 		}
 	}
-	t.Fatalf("there is no %s, %s", x.where, x.legend)
-	return ""
+	if len(exprs) == 0 {
+		t.Fatalf("there is no %s, %s", x.where, x.legend)
+	}
+	return strings.Join(exprs, " or ")
 }
 
 // counted describes the seconds that a server's totals of the minute before at cover, from its first scrape in that
@@ -539,7 +542,7 @@ func (s *story) checkFigures(t *testing.T, server *server, end int64) {
 					}
 				}
 				got := nothing
-				if v := server.queryAt(t, s.expression(t, x.shown, resource), float64(at)); len(v) == 1 {
+				if v := server.queryAt(t, server.withHidden(t, s.expression(t, x.shown, resource)), float64(at)); len(v) == 1 {
 					got = v[0].Value.value
 				}
 				line := fmt.Sprintf("%-10s | %-28s | %-11s | to second %3d | shows %-9.5g | was %.5g to %.5g", server.name, x.where, cmp.Or(name, "total"), at-s.begin, got, low, high)

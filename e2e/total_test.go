@@ -96,7 +96,7 @@ func TestTotal(t *testing.T) {
 				samples[v.at/1000] += int64(v.value)
 			}
 		}
-		for _, series := range x.queryRange(t, panel, begin, end-1, 1) {
+		for _, series := range x.queryRange(t, x.withHidden(t, panel), begin, end-1, 1) {
 			for _, v := range series.Values {
 				graph[v.at/1000] += int64(v.value)
 			}

@@ -117,6 +117,8 @@ func (b *board) build() (file, error) {
 	for i, v := range d.Templating.List {
 		if v.Type == dashboard.VariableTypeConstant {
 			d.Templating.List[i].Hide = cog.ToPtr(dashboard.VariableHideHideVariable)
+		} else if v.Hide != nil {
+			d.Templating.List[i].SkipUrlSync = cog.ToPtr(true) // a link must not set what a query finds
 		}
 	}
 	return d, nil

@@ -19,13 +19,22 @@ const usual = 20 / trouble.Window
 // hanging keeps the values of targets and resources with calls in flight that do not end: either no call ended in the
 // last ten seconds, or the oldest call is far older than any call that ended. The thresholds are those of the live page
 // and the alerts. The comparison is with the time shown instead of ten minutes, so a longer hang remains visible.
+//
+// expr and most selectors are of [view.unselected]. The calls that ended in the time shown are selected ones, and each
+// hang needs them.
 func (v view) hanging(expr string) string {
 	window := fmt.Sprintf("[%ds999ms]", trouble.Window-1) // exactly ten seconds, also on Prometheus 2
-	ended := v.second("complete")
-	none := v.sum("min_over_time("+v.second("in_flight")+window+")") + " > 0 unless " +
-		v.sum("sum_over_time("+ended+window+")") + " > 0 and " +
-		fmt.Sprintf("%s >= %d", v.sum("avg_over_time("+ended+"[$__range])"), usual)
-	old := fmt.Sprintf("%s >= clamp_min(%d * %s, %v)", v.oldest(), trouble.AgeFactor, v.slowest("$__range"), trouble.OldAge.Seconds())
+	all := v.unselected()
+	none := all.sum("min_over_time("+all.second("in_flight")+window+")") + " > 0 unless " +
+		all.sum("sum_over_time("+all.second("complete")+window+")") + " > 0 and " +
+		fmt.Sprintf("%s >= %d", v.sum("avg_over_time("+v.second("complete")+"[$__range])"), usual)
+	old := fmt.Sprintf(
+		"%s >= clamp_min(%d * %s, %v)",
+		all.oldest(),
+		trouble.AgeFactor,
+		v.slowest("$__range"),
+		trouble.OldAge.Seconds(),
+	)
 	return expr + " and (" + none + " or " + old + ")"
 }
 
@@ -41,8 +50,9 @@ const unmeasured = "calls in flight are not measured"
 func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConfigValue) cog.Builder[dashboard.Panel] {
 	each := v
 	each.by = "instance, resource"
-	inFlight := each.sum("last_over_time(" + each.second("in_flight") + "[999ms])")
-	average := each.sum(each.metric("in_flight_elapsed_seconds")) + " / " + each.sum(each.metric("in_flight"))
+	all := each.unselected()
+	inFlight := all.sum("last_over_time(" + all.second("in_flight") + "[999ms])")
+	average := all.sum(all.metric("in_flight_elapsed_seconds")) + " / " + all.sum(all.metric("in_flight"))
 	v.by = label
 	none := `-1 * label_replace(absent(` + v.second("in_flight") + `), "` + label + `", "` + unmeasured + `", "", "")`
 	unknown := dashboard.ValueMap{Type: "value", Options: map[string]dashboard.ValueMappingResult{
@@ -63,10 +73,12 @@ func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConf
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("In flight").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
 		WithTarget(q(0, v.sum(each.hanging(inFlight))+" or "+none)).
-		WithTarget(q(1, v.max(each.hanging("("+each.oldest()+" or "+average+")")))).
+		WithTarget(q(1, v.max(each.hanging("("+all.oldest()+" or "+average+")")))).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
-			"excludeByName": map[string]bool{"Time": true}, "indexByName": map[string]int{label: 0, "Value #A": 1, "Value #B": 2},
+			"excludeByName": map[string]bool{
+				"Time": true,
+			}, "indexByName": map[string]int{label: 0, "Value #A": 1, "Value #B": 2},
 			"renameByName": map[string]string{label: title, "Value #A": "In flight", "Value #B": "Age"},
 		}}).
 		OverrideByName("In flight", []dashboard.DynamicConfigValue{

@@ -43,7 +43,7 @@ func inGrafana(t *testing.T, expr string, chosen map[string][]string) string {
 		t.Errorf("%s: a format that the test does not know, for %d values", v, len(values))
 		return ""
 	})
-	return strings.NewReplacer("$__rate_interval", "1m0s", "${__rate_interval}", "1m0s", "$__interval_ms", "1000", "${__interval}", "1s", "$__interval", "1s",
+	return strings.NewReplacer(totalPrefix, "", coarse, "", "$__rate_interval", "1m0s", "${__rate_interval}", "1m0s", "$__interval_ms", "1000", "${__interval}", "1s", "$__interval", "1s",
 		"$__range", "900s").Replace(expr)
 }
 

@@ -10,6 +10,8 @@ func overview() (file, error) {
 	// The name differs from the variable resource of the other dashboard: a link would pass "All" to that dashboard as
 	// a resource.
 	b.WithVariable(labelValues("resources", "Resource", resources).Regex(quotable).Multi(true).IncludeAll(true).AllValue(".*").Current(all))
+	b.withTotal(many)
+	b.withCoarse(many)
 	b.withRunbook()
 	b.withAnnotations()
 
@@ -95,8 +97,8 @@ func (b *board) overviewDuration(everything, each view) {
 		8, 10,
 		simple(series(head{18, "Response time", duration, "Quantiles over all resources, to 9%. At most: the bound of the bucket with the quantile, if the server has only classic histograms.", noQuantiles},
 			slices.Concat(everything.quantiles("p50", 0.5, view.total), everything.quantiles("p90", 0.9, view.total), everything.quantiles("p99", 0.99, view.total))...)),
-		series(head{19, "p99 by resource", duration, "p99 of the ten resources with the most calls, to 9%. At most: the bound of the bucket with the p99, if the server has only classic histograms.", noQuantiles},
-			each.quantiles("{{resource}}", 0.99, func(v view, expr func(view) string) string { return v.busiest(expr(v), "pass_total") })...),
+		series(head{19, "p99 by resource", duration, "The ten highest p99 at each time, to 9%. At most: the bound of the bucket with the p99, if the server has only classic histograms.", noQuantiles},
+			each.quantiles("{{resource}}", 0.99, func(v view, expr func(view) string) string { return "topk(10, " + expr(v) + ")" })...),
 		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources with the longest.", noSlowest},
 			query{legend: "{{resource}}", expr: each.highest(each.slowest("$__interval"), "rt_max_seconds")}),
 	)

@@ -12,25 +12,47 @@ const (
 	place      = "cluster=~`${cluster:regex}`,namespace=~`${namespace:regex}`"
 	instance   = ",instance=~`${instance:regex}`"
 	jobs       = "job=~`(${job:regex})(-seconds)?`"
-	job        = place + ",job=~`${job:regex}`" + instance
-	secondsJob = place + "," + jobs + instance
+	totals     = place + ",job=~`${job:regex}`"
+	perSeconds = place + "," + jobs
+	job        = totals + instance
+	secondsJob = perSeconds + instance
 	many       = ",resource=~`${resources:regex}`"
 	one        = ",resource=~`${resource:regex}`"
 )
 
-// A view makes expressions for the resources of one dashboard.
+// A view makes expressions for the resources of one dashboard. An expression repeats the selectors of thirty resources
+// and forty targets three times at most, because VictoriaMetrics refuses queries of more than 16 KiB.
 type view struct {
 	resources string // their selector, one of the constants above
 	by        string // label that groups sums, or empty
-	prefix    string // of metric names: "inbound_" for all inbound traffic
+	prefix    string // of metric names: totalPrefix for all inbound traffic
+	anywhere  bool   // also of targets that are not selected
 }
 
-// total makes an expression for all inbound traffic. Without inbound traffic, as in a worker, or if some resources are
-// selected, the expression is the sum of the resources. The selector for all resources also matches a series without
-// the label resource.
+// totalPrefix is the variable for the prefix of the metrics of a total: inbound_, or nothing if there is no inbound
+// traffic, as in a worker, or if some resources are selected. See [board.withTotal].
+const totalPrefix = "${total:raw}"
+
+// total makes an expression for all inbound traffic, or for the sum of the resources.
 func (v view) total(expr func(view) string) string {
-	inbound := `count({__name__=~"windowstat_(inbound_pass_total|persecond_inbound_pass)",` + secondsJob + v.resources + "})"
-	return "(" + expr(view{v.resources, v.by, "inbound_"}) + " or (" + expr(v) + ") unless on () " + inbound + ")"
+	v.prefix = totalPrefix
+	return expr(v)
+}
+
+// everywhere returns a view of the same resources on all targets of the jobs. Its values must be joined by resource
+// with values of selected targets.
+func (v view) everywhere() view {
+	v.anywhere = true
+	return v
+}
+
+// unselected returns a view of all targets of the jobs, and also of all resources if the selection may be long. Its
+// values must be joined by instance and resource with selected ones.
+func (v view) unselected() view {
+	if v.resources == many {
+		v.resources = ""
+	}
+	return v.everywhere()
 }
 
 // sum adds the values of the targets, grouped by v.by.
@@ -51,12 +73,20 @@ func (v view) grouping() string {
 
 // metric selects a metric of resources from /metrics.
 func (v view) metric(name string) string {
-	return "windowstat_" + v.prefix + name + "{" + job + v.resources + "}"
+	return "windowstat_" + v.prefix + name + "{" + v.selector(totals) + "}"
 }
 
 // second selects a metric of /metrics/seconds.
 func (v view) second(name string) string {
-	return "windowstat_persecond_" + v.prefix + name + "{" + secondsJob + v.resources + "}"
+	return "windowstat_persecond_" + v.prefix + name + "{" + v.selector(perSeconds) + "}"
+}
+
+// selector adds the selectors of targets and resources to the selector of a job.
+func (v view) selector(job string) string {
+	if v.anywhere {
+		return job + v.resources
+	}
+	return job + instance + v.resources
 }
 
 // rate returns the growth per second of a counter of /metrics. Its range follows the scrape interval.

@@ -14,6 +14,7 @@ func resource() (file, error) {
 	b.withVariables()
 	// The variable selects a single resource: the peak of a sum would not be the peak of any resource.
 	b.WithVariable(labelValues("resource", "Resource", resources).Regex(quotable))
+	b.withCoarse(one)
 	b.withAnnotations()
 
 	v := view{resources: one}

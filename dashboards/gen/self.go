@@ -22,6 +22,7 @@ func self() (file, error) {
 	b := newBoard("self", "windowstat itself",
 		"What windowstat costs, and whether every second arrives: scrapes, pushes, the metric log, overflow, the clock, the sampler; and the resource usage of the process.")
 	b.withVariables()
+	b.withTotal("")
 	b.withAnnotations()
 	b.selfFigures()
 	b.selfWays()

@@ -14,16 +14,18 @@ type column struct{ title, unit, color, expr string }
 
 // overviewTable adds the table with a row for each resource.
 func (b *board) overviewTable(v view) {
+	// The last column has no title: it is the p99 from vmrange, and a part of the column p99.
 	columns := []column{
 		{"Peak second", calls, "blue", peak(v.inSecond("pass"), "$__range")},
 		{"Average", perSecondUnit, "", v.mean("pass_total")},
 		{"Of limit", share, "", v.ofLimit("pass_peak", "limit_qps")},
 		{"Refused", share, "orange", ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
 		{"Failed", share, "red", ratio(v.mean("exception_total"), v.mean("complete_total"))},
-		{"p99", duration, "", v.quantile(0.99, "$__range")},
+		{"p99", duration, "", v.quantile(native, 0.99, "$__range")},
 		{"Slowest", duration, "", v.slowest("$__range")},
 		{"In flight", "none", "", v.mean("in_flight_seconds_total")},
 		{"p99 at most", duration, "", v.atMost(0.99, "$__range")}, // empty where p99 is known, so it is the last
+		{"", "", "", v.quantile(vmrange, 0.99, "$__range")},
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
@@ -39,16 +41,28 @@ func (b *board) overviewTable(v view) {
 
 	names := map[string]string{"resource": "Resource"}
 	order := map[string]int{"resource": 0}
+	var parts []string // of the column p99
+	hidden := map[string]bool{"Time": true}
 	for i, c := range columns {
 		q := query{expr: c.expr, instant: true}.target(i).Format(prometheus.PromQueryFormatTable)
 		p.WithTarget(q)
 		value := "Value #" + string(rune('A'+i))
-		names[value], order[value] = c.title, i+1
-		p.OverrideByName(c.title, c.properties())
+		if c.title == "p99" || c.title == "" {
+			parts = append(parts, value)
+			hidden[value] = true
+			value = "p99"
+		}
+		if c.title != "" {
+			names[value], order[value] = c.title, i+1
+			p.OverrideByName(c.title, c.properties())
+		}
 	}
 	p.WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}})
+	p.WithTransformation(dashboard.DataTransformerConfig{Id: "calculateField", Options: map[string]any{
+		"alias": "p99", "mode": "reduceRow", "reduce": map[string]any{"reducer": "max", "include": parts},
+	}})
 	p.WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
-		"excludeByName": map[string]bool{"Time": true}, "indexByName": order, "renameByName": names,
+		"excludeByName": hidden, "indexByName": order, "renameByName": names,
 	}})
 	p.OverrideByName("Resource", links("This resource second by second", toResource("__data.fields.Resource"), false))
 	b.add(width, 12, p)

@@ -81,6 +81,26 @@ func (b *board) withAnnotations() {
 	}
 }
 
+// withTotal adds the variable [totalPrefix]. The selector of all resources also matches a series without the label
+// resource, so the metrics of inbound traffic exist for this selector only.
+func (b *board) withTotal(resources string) {
+	b.hidden("total", `label_values({__name__=~"windowstat_(inbound_pass_total|persecond_inbound_pass)",`+secondsJob+resources+`}, __name__)`,
+		"/(inbound_)/")
+}
+
+// withCoarse adds the variable [coarse]: a part of the name of a fine histogram, or nothing if there is none. A native
+// histogram has no label le, and a histogram of VictoriaMetrics has the label vmrange.
+func (b *board) withCoarse(resources string) {
+	b.hidden("fine", `label_values({__name__=~"windowstat_(rt_seconds|persecond_rt_distribution_seconds_bucket)",le="",`+secondsJob+resources+`}, __name__)`,
+		"/rt(?:_distribution)?(_seconds)/")
+}
+
+// hidden adds a variable whose only value is the part of a label that regex captures, or nothing. It is the same for the
+// whole time shown.
+func (b *board) hidden(name, query, regex string) {
+	b.WithVariable(labelValues(name, name, query).Regex(regex).Hide(dashboard.VariableHideHideVariable))
+}
+
 // toResource returns the URL of the dashboard of a resource. word is Grafana's variable for the name of the resource.
 func toResource(word string) string {
 	return "/d/windowstat-resource?${datasource:queryparam}&${cluster:queryparam}&${namespace:queryparam}&${job:queryparam}&${instance:queryparam}" +
