@@ -95,10 +95,10 @@ func (b *board) overviewDuration(everything, each view) {
 	b.row("Duration")
 	b.add(
 		8, 10,
-		simple(series(head{18, "Response time", duration, "Quantiles over all resources, to 9%. At most: the bound of the bucket with the quantile, if the server has only classic histograms.", noQuantiles},
-			slices.Concat(everything.quantiles("p50", 0.5, view.total), everything.quantiles("p90", 0.9, view.total), everything.quantiles("p99", 0.99, view.total))...)),
-		series(head{19, "p99 by resource", duration, "The ten highest p99 at each time, to 9%. At most: the bound of the bucket with the p99, if the server has only classic histograms.", noQuantiles},
-			each.quantiles("{{resource}}", 0.99, func(v view, expr func(view) string) string { return "topk(10, " + expr(v) + ")" })...),
+		simple(series(head{18, "Response time", duration, "Quantiles over all resources, to 9%. At most: the bound of the bucket with the quantile, if the server has only classic histograms. Points are calls with a trace ID, where the server stores exemplars.", noQuantiles},
+			slices.Concat(everything.quantiles("p50", 0.5, view.total), everything.quantiles("p90", 0.9, view.total), everything.quantiles("p99", 0.99, view.total), []query{everything.traces()})...)),
+		series(head{19, "p99 by resource", duration, "The ten highest p99 at each time, to 9%. At most: the bound of the bucket with the p99, if the server has only classic histograms. Points are calls with a trace ID, where the server stores exemplars.", noQuantiles},
+			append(each.quantiles("{{resource}}", 0.99, func(v view, expr func(view) string) string { return "topk(10, " + expr(v) + ")" }), each.traces())...),
 		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources with the longest.", noSlowest},
 			query{legend: "{{resource}}", expr: each.highest(each.slowest("$__interval"), "rt_max_seconds")}),
 	)

@@ -110,8 +110,8 @@ func heat(h head, classic, native string) *heatmap.PanelBuilder {
 		Datasource(source).
 		Interval("1s").
 		MaxDataPoints(240). // or cells would be too thin to see
-		WithTarget(query{"{{le}}", classic + " or on () vector(0)", false, true}.target(0)).
-		WithTarget(query{"", native, false, false}.target(1)).
+		WithTarget(query{legend: "{{le}}", expr: classic + " or on () vector(0)", heatmap: true}.target(0)).
+		WithTarget(query{expr: native}.target(1)).
 		Calculate(false).
 		// A color scheme has no exponent: next to a burst, a calm minute would be invisible.
 		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeOpacity).

@@ -162,6 +162,15 @@ type query struct {
 	legend, expr string
 	instant      bool // a single value, at the end of the time range
 	heatmap      bool
+	traces       bool // exemplars of the series, instead of values
+}
+
+// traces returns a query for the exemplars of response times, the calls with a trace ID, as points of a graph. Grafana
+// asks Prometheus for the exemplars of all series that an expression selects. The expression has no values, so it adds
+// no lines, and it finds the exemplars of both kinds of histogram. The data source has the links to the traces.
+func (v view) traces() query {
+	expr := `count({__name__=~"windowstat_rt_seconds(_bucket)?",` + v.selector(totals) + `}) < 0`
+	return query{legend: "traces", expr: expr, traces: true}
 }
 
 // target makes the query for a panel. The query has no interval; the panel has one. Grafana since 10.3 would use an
@@ -178,6 +187,9 @@ func (q query) target(ref int) *prometheus.DataqueryBuilder {
 		t.Instant()
 	} else {
 		t.Range()
+	}
+	if q.traces {
+		t.Exemplar(true)
 	}
 	if q.heatmap {
 		t.Format(prometheus.PromQueryFormatHeatmap)

@@ -108,12 +108,13 @@ func (b *board) resourceTimes(v view) {
 		12, 10,
 		heat(head{14, "Response times", duration, "Calls by response time, of single seconds if the per-second endpoint is scraped with histogram=classic or native, otherwise from the histogram of /metrics. The source is the native histogram if the server stores it. In VictoriaMetrics it is the classic buckets of /metrics, because no expression valid in Prometheus, too, converts vmrange into lines.", noQuantiles},
 			classic+gaps, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
-		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the highest p99 of a second and target in each step. The p99 exists only for seconds that were read within a minute. Of Sentinel's metric log, the highest mean of a process.", noCompleted},
+		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the highest p99 of a second and target in each step. The p99 exists only for seconds that were read within a minute. Of Sentinel's metric log, the highest mean of a process. Points are calls with a trace ID, where the server stores exemplars.", noCompleted},
 			query{legend: "slowest", expr: v.slowest("$__interval")},
 			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
 			query{legend: "mean", expr: ratio(v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"), v.sum("sum_over_time("+v.second("complete")+"[$__interval])"))},
 			query{legend: "fastest", expr: v.fastest("$__interval")},
 			query{legend: "highest mean, Sentinel", expr: v.max("max_over_time(" + v.second("rt_avg_seconds") + "[$__interval])")},
+			v.traces(),
 		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green", "highest mean, Sentinel", "blue").
 			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3). // seconds without calls interrupt the line
 			// A log scale keeps usual response times readable next to calls that took a thousand times as long.
