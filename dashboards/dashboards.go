@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-//go:embed *.json *.libsonnet runbook.md README.md kustomization.yaml rules provisioning compose
+//go:embed *.json victoriametrics *.libsonnet runbook.md README.md kustomization.yaml rules provisioning compose
 var files embed.FS
 
 // FS returns all files of the package.

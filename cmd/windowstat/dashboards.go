@@ -24,9 +24,9 @@ func dashboardsCommand() *cli.Command {
 	return set.Command(&cli.Command{
 		Name:  "dashboards",
 		Usage: "write Grafana dashboards, rules and their setup to a directory",
-		Description: `The directory gets three dashboards, recording rules and alerts with their tests and a
-runbook, provisioning files and a compose file. Its README.md explains how to use them. If a file exists with other
-contents, nothing is written, unless --overwrite is given.`,
+		Description: `The directory gets three dashboards, the same ones for VictoriaMetrics's own data source,
+recording rules and alerts with their tests and a runbook, provisioning files and a compose file. Its README.md explains
+how to use them. If a file exists with other contents, nothing is written, unless --overwrite is given.`,
 		Action: func(c *cli.Context) error {
 			var err error
 			if out == "" {

@@ -30,12 +30,15 @@ const width = 24
 // the next scrape, and their sum is too small until every target was scraped.
 const delay = "20s"
 
+// tag is the tag of the dashboards, and the beginning of their uids.
+const tag = "windowstat"
+
 func newBoard(name, title, description string) *board {
 	//lint:ignore SA1019 as above
 	b := dashboard.NewDashboardBuilder(title).
-		Uid("windowstat-"+name).
+		Uid(tag+"-"+name).
 		Description(description).
-		Tags([]string{"windowstat"}).
+		Tags([]string{tag}).
 		Readonly().
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		Time("now-15m", "now-"+delay).
@@ -46,7 +49,7 @@ func newBoard(name, title, description string) *board {
 		Refresh("15s").
 		Link(dashboard.NewDashboardLinkBuilder("windowstat").
 			Type(dashboard.DashboardLinkTypeDashboards).
-			Tags([]string{"windowstat"}).
+			Tags([]string{tag}).
 			IncludeVars(true).
 			KeepTime(true))
 	return &board{DashboardBuilder: b}

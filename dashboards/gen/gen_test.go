@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -21,17 +22,20 @@ import (
 
 // Files of the other module are read as it embeds them: of files outside its own, go test would not see that they changed.
 func TestCommittedFilesAreWhatTheProgramWrites(t *testing.T) {
-	for name, build := range boards {
-		want, err := render(build)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := fs.ReadFile(dashboards.FS(), name+".json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s.json is not what the program writes; run: make dashboards", name)
+	for _, s := range sets {
+		for name, build := range boards {
+			want, err := s.render(build)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := path.Join(s.dir, name+".json")
+			got, err := fs.ReadFile(dashboards.FS(), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s is not what the program writes; run: make dashboards", path)
+			}
 		}
 	}
 }
@@ -67,7 +71,7 @@ type shownPanel struct {
 
 type shownTarget struct {
 	RefID, Expr, Interval string
-	Instant               bool
+	Instant, Exemplar     bool
 	Datasource            struct{ UID string }
 }
 

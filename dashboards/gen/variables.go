@@ -7,9 +7,12 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 )
 
+// prometheusType is the type of Grafana's data source for Prometheus. Other sets have another type, see [set].
+const prometheusType = "prometheus"
+
 // source is the data source of all panels: the value of the variable datasource. A fixed name would be valid in a
 // single Grafana only.
-var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+var source = common.DataSourceRef{Type: cog.ToPtr(prometheusType), Uid: cog.ToPtr("${datasource}")}
 
 // withVariables adds the variables for the data source and for the labels of targets. If targets have no labels cluster
 // and namespace, the only choice there is All, which matches an empty label.
@@ -17,7 +20,7 @@ var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr(
 // The per-second endpoint usually has a separate job, for example shop-seconds next to shop. The regular expression
 // removes the suffix, so both are one entry in the list; see [perSecond].
 func (b *board) withVariables() {
-	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus").Current(defaultSource))
+	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type(prometheusType).Current(defaultSource))
 	b.WithVariable(labelValues("cluster", "Cluster", "label_values({"+present+"}, cluster)").
 		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
 	b.WithVariable(labelValues("namespace", "Namespace", "label_values({"+present+",cluster=~`${cluster:regex}`}, namespace)").
@@ -95,8 +98,8 @@ func (b *board) withCoarse(resources string) {
 		"/rt(?:_distribution)?(_seconds)/")
 }
 
-// hidden adds a variable whose only value is the part of a label that regex captures, or nothing. It is the same for the
-// whole time shown.
+// hidden adds a variable whose only value is the part of a label that regex captures, or nothing. It is the same for
+// the whole time shown.
 func (b *board) hidden(name, query, regex string) {
 	b.WithVariable(labelValues(name, name, query).Regex(regex).Hide(dashboard.VariableHideHideVariable))
 }
