@@ -19,7 +19,7 @@ import (
 
 // TestTraces sends the queries of exemplars on all dashboards to Prometheus, with and without native histograms, while
 // a service records calls with trace IDs. Each query finds the ID of the selected resource, at the response time of the
-// call, under the label that the provisioned data source makes a link of. It has no values, which would be lines.
+// call, under the label that the provisioned data source makes a link of. No query has values, which would be lines.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	stats, err := collector.New(collector.Options{})

@@ -121,7 +121,7 @@ func (b *board) build() (file, error) {
 		if v.Type == dashboard.VariableTypeConstant {
 			d.Templating.List[i].Hide = cog.ToPtr(dashboard.VariableHideHideVariable)
 		} else if v.Hide != nil {
-			d.Templating.List[i].SkipUrlSync = cog.ToPtr(true) // a link must not set what a query finds
+			d.Templating.List[i].SkipUrlSync = cog.ToPtr(true) // a link must not replace the result of its query
 		}
 	}
 	return d, nil

@@ -11,7 +11,7 @@ import (
 // if the server does not store such buckets: classic buckets are too wide to interpolate, see [view.atMost].
 type fine func(v view, q float64, time string) string
 
-// fines lists the fine histograms. Each has a query of its own, because a query of both would be too long.
+// fines lists the fine histograms. Each histogram has a separate query, because a query of both would be too long.
 var fines = []fine{native, vmrange}
 
 // native uses the native histograms of /metrics.
@@ -50,8 +50,8 @@ func (v view) quantile(of fine, q float64, time string) string {
 	) + ")"
 }
 
-// coarse is the variable that makes the name of a metric one that does not exist if the server stores fine histograms.
-// See [board.withCoarse].
+// coarse is a variable in the names of metrics. If the server stores fine histograms, its value makes a name that no
+// metric has. See [board.withCoarse].
 const coarse = "${fine:raw}"
 
 // atLeast and atMost return the bounds of the classic bucket that contains a quantile. They have no value if the server

@@ -91,15 +91,15 @@ func (b *board) withTotal(resources string) {
 		"/(inbound_)/")
 }
 
-// withCoarse adds the variable [coarse]: a part of the name of a fine histogram, or nothing if there is none. A native
+// withCoarse adds the variable [coarse]: a part of the name of a fine histogram, or nothing without one. A native
 // histogram has no label le, and a histogram of VictoriaMetrics has the label vmrange.
 func (b *board) withCoarse(resources string) {
 	b.hidden("fine", `label_values({__name__=~"windowstat_(rt_seconds|persecond_rt_distribution_seconds_bucket)",le="",`+secondsJob+resources+`}, __name__)`,
 		"/rt(?:_distribution)?(_seconds)/")
 }
 
-// hidden adds a variable whose only value is the part of a label that regex captures, or nothing. It is the same for
-// the whole time shown.
+// hidden adds a variable whose only value is the part of a label that regex captures, or nothing. The
+// value holds for the whole time shown.
 func (b *board) hidden(name, query, regex string) {
 	b.WithVariable(labelValues(name, name, query).Regex(regex).Hide(dashboard.VariableHideHideVariable))
 }
