@@ -31,7 +31,8 @@ func (b *board) resourceFigures(v view) {
 	passed, refused := v.mean("pass_total"), v.mean("block_total")
 	// Eight figures next to the table of two lines, and four below it.
 	top := b.y
-	b.add(8, 6, v.hangs(50, "instance", "Target", []dashboard.DynamicConfigValue{}))
+	narrow := []dashboard.DynamicConfigValue{{Id: "custom.minWidth", Value: 100}} // or the age would not fit at 1000 pixels
+	b.add(8, 6, v.hangs(50, "instance", "Target", narrow))
 	figures := []cog.Builder[dashboard.Panel]{
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown.", noTotalsFigure}, passed),
 		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second, of all targets together.", noSecondsFigure},
