@@ -1,7 +1,9 @@
 package live
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -112,8 +114,24 @@ func (s *snapshot) rank(f *feed) {
 		list[i].Since = time.Unix(s.since(x), 0)
 		s.alarm.List = append(s.alarm.List, troubled{x.Name(), trouble.Words(x.troubles), list[i].Since.Unix()})
 	}
+	if worst := rows[list[0].Name]; worst.troubles[0].Kind == trouble.Refusing {
+		list[0].Limits = limitsOf(worst.Resource)
+	}
 	s.alarm.Before, s.alarm.After = trouble.Sentence(list)
 	s.alarm.Since = s.alarm.List[0].Since
+}
+
+// limitsOf describes the limits of a resource that cover all of its calls, such as "37 calls per second". It returns ""
+// without such limits.
+func limitsOf(r *collector.Resource) string {
+	var words []string
+	if n, ok := r.Limit(collector.QPS); ok {
+		words = append(words, fmt.Sprint(n, " calls per second"))
+	}
+	if n, ok := r.Limit(collector.Concurrency); ok {
+		words = append(words, fmt.Sprint(n, " calls in flight"))
+	}
+	return strings.Join(words, " and ")
 }
 
 // since returns the Unix time when the worst trouble of a row began.

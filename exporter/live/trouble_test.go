@@ -177,3 +177,36 @@ func TestTroubleFirst(t *testing.T) {
 		t.Errorf("ten seconds later: %s", got)
 	}
 }
+
+// The sentence about a resource that refuses calls names its limits.
+func TestRefusalNamesLimit(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	x := &shop{t: t, page: p, stats: c, now: now}
+	call := func() {
+		for range 30 {
+			if ctx, e, err := c.Enter(t.Context(), "GET /"); err == nil && ctx != nil {
+				e.Exit(nil)
+			}
+		}
+		*now = now.Add(time.Second)
+	}
+	for range 60 {
+		call()
+		x.trouble()
+	}
+	limits := []collector.Limit{
+		{Resource: "GET /", Count: 5}, {Resource: "GET /", Grade: collector.Concurrency, Count: 9},
+	}
+	if err := c.SetLimits(limits); err != nil {
+		t.Fatal(err)
+	}
+	began := now.Format(time.TimeOnly)
+	for range 3 {
+		call()
+	}
+	want := "GET / refuses calls since " + began +
+		"; its limit is 5 calls per second and 9 calls in flight.\nGET /: 75 of 300 refused\n"
+	if got := x.trouble(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

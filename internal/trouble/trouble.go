@@ -11,8 +11,9 @@
 //	Slow      response times are at least twice as long as usual
 //
 // A healthy service has no trouble: a resource that always fails one call in ten is not failing, a burst every ten
-// seconds does not stop between two bursts, and a single slow call is not slow. The price is that small problems remain
-// invisible: four failed calls, one failed call in a hundred, or a slowdown by less than five milliseconds.
+// seconds does not stop between two bursts, and a single slow second is not slow. The price is that small problems
+// remain invisible: four failed calls, one failed call in a hundred, a slowdown by less than five milliseconds, or slow
+// calls of a resource that is called in one second of ten.
 package trouble
 
 import (
@@ -50,6 +51,7 @@ const (
 	minSilence    = 2                    // seconds without an event that are trouble at the earliest
 	gapFactor     = 3                    // multiple of the longest usual silence
 	expectedCalls = 20                   // calls that usually occur in a silence that is trouble
+	retrySeconds  = 2                    // seconds whose calls are compared with the usual ones
 )
 
 // Kind is a kind of trouble. A higher kind is worse.
@@ -90,8 +92,9 @@ type Trouble struct {
 	Of    int64   // Failing, Refusing: all calls of the window
 	Usual float64 // Stopped: calls that usually pass per second
 	// Hanging: age of the oldest call, or time without a completion. Stopped: length of the silence.
-	Age      time.Duration
-	Times    float64 // Slow: the multiple of the usual response time
+	Age time.Duration
+	// Slow: the multiple of the usual response time. Failing: the multiple of the usual calls, or 0 unless it is high.
+	Times    float64
 	Slowest  bool    // Slow: Times compares the slowest calls of the seconds, not the averages
 	severity float64 // compares troubles of the same kind
 }
@@ -119,7 +122,8 @@ func Find(u *Usual, c Current) (list []Trouble) {
 	}
 	if excessive(sum.Exception, sum.Complete, u.Failed, u.Known) {
 		list = append(list, Trouble{
-			Kind: Failing, Calls: sum.Exception, Of: sum.Complete, severity: float64(sum.Exception),
+			Kind: Failing, Calls: sum.Exception, Of: sum.Complete, Times: retries(u, &c),
+			severity: float64(sum.Exception),
 		})
 	}
 	if excessive(sum.Block, sum.Block+sum.Pass, u.Refused, u.Known) {
@@ -127,7 +131,8 @@ func Find(u *Usual, c Current) (list []Trouble) {
 			Kind: Refusing, Calls: sum.Block, Of: sum.Block + sum.Pass, severity: float64(sum.Block),
 		})
 	}
-	if t := slow(u, &c, sum); t.Kind != None {
+	// A resource that hangs is slow as well, which says nothing more.
+	if t := slow(u, &c, sum); t.Kind != None && (len(list) == 0 || list[0].Kind != Hanging) {
 		list = append(list, t)
 	}
 	slices.SortFunc(list, Compare)
@@ -178,25 +183,41 @@ func excessive(n, all int64, usualShare float64, known bool) bool {
 	return n >= MinCalls+int64(Factor*usual+deviations*math.Sqrt(usual)+MinShare*float64(all))
 }
 
+// retries returns the multiple of the usual calls in the last seconds, or 0 if it is below Factor. Clients that retry
+// failed calls cause a high one. The multiple is also 0 for a resource that is usually idle in some seconds, because a
+// burst would be compared with an average.
+func retries(u *Usual, c *Current) float64 {
+	last := c.Seconds[max(0, len(c.Seconds)-retrySeconds):]
+	if u.passes.rate == 0 || u.passes.gap > 0 || len(last) == 0 {
+		return 0
+	}
+	sum := int64(0)
+	for _, s := range last {
+		sum += s.Pass + s.Block
+	}
+	if times := float64(sum) / float64(len(last)) / u.passes.rate; times >= Factor {
+		return times
+	}
+	return 0
+}
+
 // slow compares the average response time of the window, and the slowest calls of its seconds, with the usual ones. The
-// average leaves out the slowest call of the window. The slowest calls count if most seconds of the window have one. So
-// outliers are ignored.
+// average leaves out the slowest second of the window, because a short delay of the whole process is not trouble. The
+// slowest calls count if most seconds of the window have one. So outliers are ignored.
 func slow(u *Usual, c *Current, sum Second) Trouble {
+	worst := slowestSecond(c.Seconds)
+	rest := Second{Complete: sum.Complete - worst.Complete, RTSum: sum.RTSum - worst.RTSum}
 	times := func(rt, usual time.Duration, factor float64) float64 {
 		x := float64(rt) / float64(usual)
-		if usual == 0 || x < factor+noiseCalls/float64(sum.Complete) || rt-usual < minSlowdown {
+		if usual == 0 || x < factor+noiseCalls/float64(rest.Complete) || rt-usual < minSlowdown {
 			return 0
 		}
 		return x
 	}
-	if sum.Complete < MinCalls || u.calls < minUsualCalls {
+	if rest.Complete < MinCalls || u.calls < minUsualCalls {
 		return Trouble{}
 	}
-	longest := time.Duration(0)
-	for _, s := range c.Seconds {
-		longest = max(longest, s.RTMax)
-	}
-	average := times((sum.RTSum-longest)/time.Duration(sum.Complete-1), u.Average, Factor)
+	average := times(rest.RTSum/time.Duration(rest.Complete), u.Average, Factor)
 	slowest := 0.0
 	if sum.Complete >= frequentCalls {
 		slowest = times(slowestCall(c.Seconds), u.Slowest, slowestFactor)
@@ -208,6 +229,20 @@ func slow(u *Usual, c *Current, sum Second) Trouble {
 		return Trouble{Kind: Slow, Times: slowest, Slowest: true, severity: slowest}
 	}
 	return Trouble{}
+}
+
+// slowestSecond returns the second with the highest average response time, or the zero value without completed calls.
+func slowestSecond(list []Second) (worst Second) {
+	highest := -1.0
+	for _, s := range list {
+		if s.Complete == 0 {
+			continue
+		}
+		if average := float64(s.RTSum) / float64(s.Complete); average > highest {
+			worst, highest = s, average
+		}
+	}
+	return worst
 }
 
 // slowestCall returns the median of the slowest calls of the seconds, over seconds with completions. It returns the

@@ -196,6 +196,80 @@ func TestTroubleIsFound(t *testing.T) {
 	}
 }
 
+// One slow second is no trouble, neither of a busy resource nor of one that is only called in bursts. Two slow seconds
+// of a busy resource are trouble.
+func TestSlowSecond(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		slow []int // slow seconds of the window
+		want string
+	}{
+		{"busy, swinging", []int{9}, ""},
+		{"busy, swinging", []int{4, 9}, "slow: average × "},
+		{"a burst in ten seconds", []int{0}, ""},
+	} {
+		x := services(1)[tc.name]
+		var seconds []Second
+		for at := range 600 {
+			seconds = append(seconds, x.second(at))
+		}
+		usual := NewUsual(windows(seconds))
+		c := Current{Seconds: seconds[len(seconds)-Window:]}
+		for _, i := range tc.slow {
+			c.Seconds[i].RTSum, c.Seconds[i].RTMax = 50*c.Seconds[i].RTSum, 50*c.Seconds[i].RTMax
+		}
+		if got := Words(Find(&usual, c)); (got == "") != (tc.want == "") || !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s, slow seconds %v: %q, want %q", tc.name, tc.slow, got, tc.want)
+		}
+	}
+}
+
+// A resource that fails and is called four times as often as usual has this multiple, unless it is usually idle in some
+// seconds.
+func TestRetries(t *testing.T) {
+	for name, want := range map[string]bool{"busy, swinging": true, "a burst in ten seconds": false, "idle": false} {
+		x := services(1)[name]
+		var seconds []Second
+		for at := range 600 {
+			seconds = append(seconds, x.second(at))
+		}
+		usual := NewUsual(windows(seconds))
+		rate := int64(usual.passes.rate)
+		c := Current{Seconds: seconds[len(seconds)-Window:]}
+		if got := retries(&usual, &c); got != 0 {
+			t.Errorf("%s: the multiple of usual calls is %v", name, got)
+		}
+		for i := range c.Seconds[Window-2:] {
+			s := &c.Seconds[Window-2+i]
+			s.Pass, s.Complete, s.Exception = 4*rate+9, 4*rate+9, 4*rate+9
+		}
+		found := Find(&usual, c)
+		if len(found) == 0 || found[0].Kind != Failing {
+			t.Fatalf("%s: %v", name, found)
+		}
+		if got := found[0].Times; want != (got > 3.9) || !want && got != 0 {
+			t.Errorf("%s: the failing calls are %v times the usual ones", name, got)
+		}
+	}
+}
+
+// A resource whose calls hang and are slow only hangs.
+func TestHangIsNotSlow(t *testing.T) {
+	x := services(1)["busy, swinging"]
+	var seconds []Second
+	for at := range 600 {
+		seconds = append(seconds, x.second(at))
+	}
+	usual := NewUsual(windows(seconds))
+	c := Current{Seconds: seconds[len(seconds)-Window:], InFlight: 9, Oldest: time.Minute}
+	for i := range c.Seconds {
+		c.Seconds[i].RTSum *= 9
+	}
+	if got := Words(Find(&usual, c)); got != "hangs: 9 in flight, oldest 60 s" {
+		t.Errorf("%q", got)
+	}
+}
+
 // A viewer that arrives some minutes after the beginning still sees the trouble: the usual numbers are medians, and a
 // silence that continues is not usual.
 func TestLateViewer(t *testing.T) {
@@ -244,7 +318,7 @@ func TestUnknown(t *testing.T) {
 func TestSentence(t *testing.T) {
 	at := time.Date(2026, 1, 2, 1, 33, 5, 0, time.UTC)
 	resource := func(name string, t Trouble, callers ...string) Resource {
-		return Resource{name, []Trouble{t}, at, callers}
+		return Resource{Name: name, Troubles: []Trouble{t}, Since: at, Callers: callers}
 	}
 	hangs := func(n int64) Trouble { return Trouble{Kind: Hanging, Calls: n, severity: float64(n)} }
 	failing := Trouble{Kind: Failing, Calls: 52, Of: 60, severity: 52}
@@ -260,7 +334,7 @@ func TestSentence(t *testing.T) {
 				resource("GET /", Trouble{Kind: Stopped, Usual: 60, severity: 60}), resource("GET /search", hangs(300)),
 				resource("db: products", hangs(1000), "GET /products/{id}", "GET /search"),
 			},
-			"db: products hangs since 01:33:05; GET /products/{id} and GET /search wait for it; 2 more in trouble.",
+			"db: products hangs since 01:33:05; GET /products/{id} and GET /search wait for it; 2 others are in trouble.",
 		},
 		{
 			// The cause comes first, even if more of its callers wait.
@@ -275,6 +349,29 @@ func TestSentence(t *testing.T) {
 			"db fails since 01:33:05; a, b and 2 others fail as well.",
 		},
 		{[]Resource{resource("a", failing, "a")}, "a fails since 01:33:05."},
+		{
+			[]Resource{{
+				Name: "a", Troubles: []Trouble{{Kind: Refusing}}, Since: at,
+				Limits: "37 calls per second and 9 calls in flight",
+			}},
+			"a refuses calls since 01:33:05; its limit is 37 calls per second and 9 calls in flight.",
+		},
+		{
+			[]Resource{resource("a", failing), resource("b", Trouble{Kind: Slow})},
+			"a fails since 01:33:05; 1 other is slow.",
+		},
+		{
+			[]Resource{
+				resource("a", Trouble{Kind: Failing, Times: 3.9}, "b"), resource("b", Trouble{Kind: Failing}),
+				resource("c", Trouble{Kind: Slow}), resource("d", Trouble{Kind: Slow}),
+			},
+			"a fails since 01:33:05; it is called 4 times as often as usual; b fails as well; 2 others are slow.",
+		},
+		{
+			// The other resource that hangs is not between the callers.
+			[]Resource{resource("a", hangs(9), "c"), resource("b", hangs(8)), resource("c", hangs(7))},
+			"a hangs since 01:33:05; c waits for it; 1 other hangs.",
+		},
 	} {
 		Rank(tc.list)
 		before, after := Sentence(tc.list)

@@ -43,13 +43,18 @@ func Words(list []Trouble) string {
 	return strings.Join(words, "; ")
 }
 
-// verbs name the kinds of trouble in a sentence.
-var verbs = map[Kind]string{
-	Hanging: "hangs", Stopped: "has stopped", Failing: "fails", Refusing: "refuses calls", Slow: "is slow",
+// verbs name the kinds of trouble of one resource and of several. None is for resources with different kinds.
+var verbs = map[Kind][2]string{
+	Hanging:  {"hangs", "hang"},
+	Stopped:  {"has stopped", "have stopped"},
+	Failing:  {"fails", "fail"},
+	Refusing: {"refuses calls", "refuse calls"},
+	Slow:     {"is slow", "are slow"},
+	None:     {"is in trouble", "are in trouble"},
 }
 
 // String returns the verb for the kind, such as "hangs".
-func (k Kind) String() string { return verbs[k] }
+func (k Kind) String() string { return verbs[k][0] }
 
 // Resource is a resource in trouble.
 type Resource struct {
@@ -57,6 +62,7 @@ type Resource struct {
 	Troubles []Trouble // as Find returns them; not empty
 	Since    time.Time // beginning of the trouble
 	Callers  []string  // resources that call this one
+	Limits   string    // limits that may refuse its calls, such as "37 calls per second", or empty
 }
 
 // kind returns the worst kind of trouble.
@@ -93,37 +99,64 @@ func Rank(list []Resource) {
 // maxNamed is the number of callers that a sentence names.
 const maxNamed = 3
 
-// Sentence describes the first resource of a ranked list with its beginning and its callers, and counts the others. It
-// returns the texts before and after the time, because screens have different time zones. Both are "" for an empty
-// list. For example:
+// Sentence describes the first resource of a ranked list with its beginning and its callers, and counts the others. If
+// the resource refuses calls, the sentence names its limits. If it fails and is called far more often than usual, the
+// sentence states how often, because clients probably retry. Sentence returns the texts before and after the time,
+// because screens have different time zones. Both are "" for an empty list. For example:
 //
 //	db: products hangs since 01:33:05; GET /products/{id} and GET /search wait for it.
+//	GET /search refuses calls since 01:33:05; its limit is 37 calls per second; 2 others are slow.
+//	POST /payments fails since 01:33:05; it is called 4 times as often as usual.
 func Sentence(list []Resource) (before, after string) {
 	if len(list) == 0 {
 		return "", ""
 	}
-	worst, named := &list[0], 0
+	worst := &list[0]
 	before = fmt.Sprintf("%s %v since ", worst.Name, worst.kind())
+	if worst.kind() == Refusing && worst.Limits != "" {
+		after = "; its limit is " + worst.Limits
+	}
+	if worst.kind() == Failing && worst.Troubles[0].Times > 0 {
+		after = fmt.Sprintf("; it is called %.0f times as often as usual", worst.Troubles[0].Times)
+	}
 	var affected []string
-	if worst.kind().affectsCallers() {
-		for _, r := range list[1:] {
-			if r.kind() == worst.kind() && slices.Contains(worst.Callers, r.Name) {
-				affected = append(affected, r.Name)
-			}
+	var others []Resource
+	for _, r := range list[1:] {
+		if worst.kind().affectsCallers() && r.kind() == worst.kind() && slices.Contains(worst.Callers, r.Name) {
+			affected = append(affected, r.Name)
+		} else {
+			others = append(others, r)
 		}
-		named = len(affected)
 	}
-	if named > maxNamed {
-		affected = append(affected[:maxNamed-1], fmt.Sprintf("%d others", named-maxNamed+1))
+	return before, after + effects(worst.kind(), affected) + count(others) + "."
+}
+
+// effects names the callers that a kind of trouble affects, such as "; GET /a and GET /b wait for it".
+func effects(k Kind, callers []string) string {
+	n := len(callers)
+	if n == 0 {
+		return ""
 	}
-	if named > 0 {
-		verbs := map[bool][2]string{false: {"waits for it", "wait for it"}, true: {"fails as well", "fail as well"}}
-		after = "; " + join(affected) + " " + verbs[worst.kind() == Failing][min(named-1, 1)]
+	if n > maxNamed {
+		callers = append(callers[:maxNamed-1:maxNamed-1], fmt.Sprintf("%d others", n-maxNamed+1))
 	}
-	if others := len(list) - 1 - named; others > 0 {
-		after += fmt.Sprintf("; %d more in trouble", others)
+	verbs := map[bool][2]string{false: {"waits for it", "wait for it"}, true: {"fails as well", "fail as well"}}
+	return "; " + join(callers) + " " + verbs[k == Failing][min(n-1, 1)]
+}
+
+// count counts resources that the sentence does not name, such as "; 2 others are slow".
+func count(others []Resource) string {
+	if len(others) == 0 {
+		return ""
 	}
-	return before, after + "."
+	kind := others[0].kind()
+	if slices.ContainsFunc(others, func(r Resource) bool { return r.kind() != kind }) {
+		kind = None
+	}
+	if len(others) == 1 {
+		return "; 1 other " + verbs[kind][0]
+	}
+	return fmt.Sprintf("; %d others %s", len(others), verbs[kind][1])
 }
 
 // join joins names to "a, b and c".
