@@ -83,6 +83,9 @@ function drawAlarm() {
   if (byId('alarm').textContent !== text) byId('alarm').textContent = text;
 }
 
+// isInTrouble reports whether a resource is in trouble now.
+const isInTrouble = name => received.alarm !== null && received.alarm.list.some(x => x.resource === name);
+
 // drawCharts draws the charts of the subject.
 function drawCharts(seconds) {
   const column = c => valuesOf(seconds, c), times = seconds.map(s => s.at);
@@ -126,9 +129,9 @@ function drawFigures(seconds) {
   const underCursor = cursorAt !== null && seconds.find(s => s.at === cursorAt);
   const all = underCursor ? [underCursor] : view.zoom ? seconds : subjectStore().list(1, lastShown());
   byId('when').textContent = figuresTitle(all, underCursor);
-  byId('now').replaceChildren(...figuresOf(all, seconds, underCursor).map(([k, v]) => {
+  byId('now').replaceChildren(...figuresOf(all, seconds, underCursor).map(([k, v, bad]) => {
     const box = element('div');
-    box.append(element('dt', k), element('dd', v));
+    box.append(element('dt', k), element('dd', v, bad ? { class: 'bad' } : {}));
     return box;
   }));
 }
@@ -141,8 +144,8 @@ function figuresTitle(all, underCursor) {
   return 'The second ' + formatTime(all[0].at);
 }
 
-// figuresOf returns pairs of a label and a text. The list all holds the seconds that the numbers cover, and seconds
-// holds the seconds in the charts.
+// figuresOf returns figures: a label, a text, and whether the number is trouble. The list all holds the seconds that the
+// numbers cover, and seconds holds the seconds in the charts.
 function figuresOf(all, seconds, underCursor) {
   const sum = list => list.reduce((a, b) => a + b, 0), highest = list => Math.max(...list);
   const merge = (c, f) => { // merges the values of a column; null without values
@@ -166,10 +169,10 @@ function figuresOf(all, seconds, underCursor) {
     figures.push(['In flight, average', formatCalls(merge(FLIGHT, list => sum(list) / list.length))]);
   }
   if (isLive() && !underCursor) {
-    const oldest = received.running[0];
+    const oldest = received.running[0], age = oldest && (received.serverNow - oldest.since) * 1000;
     figures.push(subject === TOTAL
-      ? ['Oldest in flight', oldest ? formatDuration((received.serverNow - oldest.since) * 1000) : '< 1 s']
-      : ['Average age of these', formatDuration(received.age < 0 ? null : received.age)]);
+      ? ['Oldest in flight', oldest ? formatDuration(age) : '< 1 s', oldest && isInTrouble(oldest.resource)]
+      : ['Average age of these', formatDuration(received.age < 0 ? null : received.age), isInTrouble(subject)]);
   }
   const minutes = view.minutes === 1 ? 'a minute' : view.minutes + ' minutes';
   figures.push([
@@ -277,8 +280,8 @@ function drawDetails(d) {
   byId('above').style.minHeight = '';
 }
 
-// runningTable lists the groups of the oldest calls in flight.
-const runningTable = list => subtotalTable('In flight for longest', list.map(x => {
+// runningTable lists the groups of the oldest calls in flight. The server groups a limited number of calls.
+const runningTable = list => subtotalTable(runningTitle(list), list.map(x => {
   const traces = x.traces || [];
   const parts = [
     subject === TOTAL && x.resource, x.origin && 'by ' + x.origin, x.entrance,
@@ -287,6 +290,12 @@ const runningTable = list => subtotalTable('In flight for longest', list.map(x =
   const calls = x.count === 1 ? '1 call' : formatCount(x.count) + ' calls';
   return [parts.filter(Boolean).join(' · '), calls, formatDuration((received.serverNow - x.since) * 1000)];
 }));
+
+// runningTitle states the number of calls in the list, because many more may be in flight.
+function runningTitle(list) {
+  const calls = list.reduce((n, x) => n + x.count, 0);
+  return 'Oldest in flight' + (calls > 1 ? ': ' + formatCount(calls) + ' calls' : '');
+}
 
 // subtotalTable returns a titled table. A row is a list of texts, the name first.
 function subtotalTable(title, list) {

@@ -104,7 +104,8 @@ class Chart {
     };
     const line = (l, i) => ({
       label: l.label, show: this.hasLine(l, i), stroke: cssColor(l.color), width: 1.5, points: { show: false },
-      paths: stepPaths(l.fill), fill: l.fill ? cssColor(l.color) + '22' : undefined, value: (_, v) => this.format(v),
+      paths: stepPaths(l.fill), fill: l.fill ? cssColor(l.color) + '22' : undefined,
+      value: (_, v, __, i) => i === null ? '' : this.format(v), // without a cursor, the legend has no values
     });
     this.plot = new uPlot({
       ...this.size(),
@@ -124,7 +125,10 @@ class Chart {
       },
       axes: [
         { ...axis, size: 30, gap: 9, space: 60, incrs: timeTicks, values: (_, times) => times.map(formatTime) },
-        { ...axis, size: 62, incrs: this.incrs, values: (_, ticks) => ticks.map(n => n === 0 ? '0' : this.format(n)) },
+        {
+          ...axis, size: 62, space: 22, incrs: this.incrs,
+          values: (_, ticks) => ticks.map(n => n === 0 ? '0' : this.format(n)),
+        },
       ],
       series: [{ label: 'second', value: (_, t) => t === null ? '–' : formatTime(t) }, ...this.lines.map(line)],
     }, this.data, this.box);

@@ -22,7 +22,7 @@ const columns = [
   { key: AVERAGE, title: 'Average', format: formatDuration },
   { key: FLIGHT, title: RECORDED ? 'In flight, maximum' : 'In flight, average', format: formatCalls },
   {
-    key: PEAK, title: 'Busiest second of a minute', zoomedTitle: 'Busiest second',
+    key: PEAK, title: 'Busiest of a minute', zoomedTitle: 'Busiest second',
     derive: x => Math.max(0, ...x.past),
   },
   { key: 'spark', title: 'Last minute', zoomedTitle: 'Passes' },
