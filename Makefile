@@ -23,7 +23,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test check setup e2e screens paused sentinel late closing killed healed suspended proxied replay-memory attack consumers fleet race 386 api release release-check dist vuln dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test check setup e2e pictures screens paused sentinel late closing killed healed suspended proxied replay-memory attack consumers fleet race 386 api release release-check dist vuln dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ e2e: release-check ## test with the real Prometheus, VictoriaMetrics and chromiu
 	.ci/setup cc chromium npm apache2 haproxy
 	cd deploy && go test .
 	cd e2e && go mod tidy -diff && go vet -tags fleet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck -tags fleet ./... && go test -v -count=1 -timeout 40m ./...
+
+pictures: ## take docs/live.png from the demo, and pictures of its incidents, for people to check, to e2e/pictures: some eight minutes
+	.ci/setup chromium
+	cd e2e && WINDOWSTAT_E2E_INCIDENTS=1 go test -v -count=1 -timeout 40m -run 'TestPictures$$|TestIncidentPictures$$' . -update
 
 screens: ## run a service with every kind of error for ten minutes, compare every view of it with its own counts, and log the alerts
 	cd e2e && WINDOWSTAT_E2E_SCREENS=10m go test -v -count=1 -timeout 40m -run 'TestScreens$$' .

@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/proxy.md and docs/security.md")
+var update = flag.Bool("update", false, "write the tables of docs/proxy.md and docs/security.md, and docs/live.png")
 
 // A passage is a request through windowstat proxy and through nginx, and the response of the upstream to both.
 type passage struct {
