@@ -38,8 +38,8 @@ func (x *Exporter) mux() http.Handler {
 	case x.Live == nil:
 		mux.Handle("GET "+metrics+"/seconds", x.Seconds)
 		mux.HandleFunc("GET /live/", func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "the metric logs of Sentinel have no live page; use windowstat log --follow, or the dashboards",
-				http.StatusNotImplemented) // windowstat top recognizes the status
+			const text = "the metric logs of Sentinel have no live page; use windowstat log --follow, or the dashboards"
+			http.Error(w, text, http.StatusNotImplemented) // windowstat top recognizes the status
 		})
 	default:
 		mux.Handle("GET "+metrics+"/seconds", x.Seconds)

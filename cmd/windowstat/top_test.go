@@ -104,7 +104,8 @@ func TestTopOfSentinel(t *testing.T) {
 	}
 	sentinel := launch(t, "sentinel", anyPort, "--dir", dir)
 	page := sentinel.find(t, `metrics +(http\S+)`)
-	want := "windowstat: " + page + " cannot be read:\nwindowstat: top cannot show the metric logs of Sentinel; use the dashboards, or\n" +
+	want := "windowstat: " + page + " cannot be read:\n" +
+		"windowstat: top cannot show the metric logs of Sentinel; use the dashboards, or\n" +
 		"windowstat: windowstat log --follow --dir DIRECTORY on the machine of the logs\n"
 	p := launch(t, "top", "--once", page)
 	if status := p.wait(t); status != 1 || p.output() != want {

@@ -127,6 +127,7 @@ func (b *board) resourceTimes(v view) {
 const perSecond = " / ($__interval_ms / 1000)"
 
 func (b *board) resourceInFlight(v view) {
+	byTarget := view{resources: one, by: "instance"}
 	b.row("Concurrency")
 	b.add(
 		8, 8,
@@ -139,8 +140,9 @@ func (b *board) resourceInFlight(v view) {
 			query{legend: "oldest", expr: v.max(v.metric("in_flight_oldest_seconds"))},
 			query{legend: "average", expr: ratio(v.sum(v.metric("in_flight_elapsed_seconds")), v.sum(v.metric("in_flight")))},
 		)),
-		seconds(head{17, "In flight at once by target, at least", calls, "Calls in flight at once at each target in any second of each step. This is a lower bound: there may have been more.", noMaximum},
-			query{legend: "{{instance}}", expr: view{resources: one, by: "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
+		seconds(head{51, "In flight at once by target", calls, "Most calls in flight at once at each target in any second of each step. The two lines are bounds. They are equal if the maximum is known exactly, and far apart if calls come from many origins.", noMaximum},
+			query{legend: "{{instance}}, at least", expr: byTarget.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")},
+			query{legend: "{{instance}}, at most", expr: byTarget.max("max_over_time(" + v.second("in_flight_max_upper") + "[$__interval])")}),
 	)
 }
 

@@ -372,7 +372,8 @@ func TestSamplerHasNoFalsePeaks(t *testing.T) {
 		for range 700 {
 			s.second()
 		}
-		if got := s.lines("window=10m"); strings.Contains(got, "1000000") || !strings.Contains(got, "b_total_increase 0 ") {
+		if got := s.lines("window=10m"); strings.Contains(got, "1000000") ||
+			!strings.Contains(got, "b_total_increase 0 ") {
 			t.Errorf("got %.200s", got)
 		}
 	})

@@ -16,7 +16,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// registerNames registers metrics whose names many schemes of escaping would make equal, and sets each to its own value.
+// registerNames registers metrics whose names many schemes of escaping would make equal, and sets each to its own
+// value.
 func registerNames(r prometheus.Registerer) (want map[string]float64) {
 	want = map[string]float64{}
 	for i, name := range []string{
@@ -39,8 +40,8 @@ func registerNames(r prometheus.Registerer) (want map[string]float64) {
 	return want
 }
 
-// Each name on a page is the name of one metric. Clients that accept names of UTF-8 get them unchanged; other clients get
-// legacy names, from which Prometheus' own function restores the names.
+// Each name on a page is the name of one metric. Clients that accept names of UTF-8 get them unchanged; other clients
+// get legacy names, from which Prometheus' own function restores the names.
 func TestSamplerNames(t *testing.T) {
 	s := newSampling(t, nil, sampler.Options{})
 	s.second()

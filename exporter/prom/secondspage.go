@@ -38,7 +38,8 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 	if q.native() {
 		page := protobufPage{families: map[*table.Family]*dto.MetricFamily{}, quotes: quotes}
 		emit(&page)
-		return s.out.render(expfmt.NewFormat(expfmt.TypeProtoDelim).WithEscapingScheme(scheme), zip, nil, page.all()), to
+		format := expfmt.NewFormat(expfmt.TypeProtoDelim).WithEscapingScheme(scheme)
+		return s.out.render(format, zip, nil, page.all()), to
 	}
 	kind, plain := dialect(format)
 	if q.ranges { // VictoriaMetrics accepts quoted names

@@ -32,8 +32,8 @@ type cells struct {
 	series map[int64]float64
 }
 
-// Series implements [seconds.Sink]. Keys are the names that the Gatherer gave: without the prefix, and without the ending
-// of increases, which [TestNames] checks.
+// Series implements [seconds.Sink]. Keys are the names that the Gatherer gave: without the prefix, and without the
+// ending of increases, which [TestNames] checks.
 func (c *cells) Series(f *table.Family, names, values []string) {
 	key := strings.TrimSuffix(strings.TrimPrefix(f.Name, "persecond_"), "_increase")
 	for i := range names {

@@ -75,7 +75,8 @@ type Options struct {
 // Names are UTF-8. Pushes have them unchanged. The per-second endpoint writes names with characters other than letters,
 // digits, _ and : in quotes for clients that accept them, such as Prometheus 3, and otherwise in the escaped form of
 // Prometheus, which begins with U__ and shows other characters by their code: persecond_queue.length becomes
-// U__persecond__queue_2e_length. Two names therefore never become one. Prometheus 2 drops pushed series with such names.
+// U__persecond__queue_2e_length. Two names therefore never become one. Prometheus 2 drops pushed series with such
+// names.
 //
 // An increase is the difference of two known totals: the total at the end of the second, and the total at its start.
 // The total at the start is known in three cases. In all other cases the second has no sample:

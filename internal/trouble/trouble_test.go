@@ -334,7 +334,8 @@ func TestSentence(t *testing.T) {
 				resource("GET /", Trouble{Kind: Stopped, Usual: 60, severity: 60}), resource("GET /search", hangs(300)),
 				resource("db: products", hangs(1000), "GET /products/{id}", "GET /search"),
 			},
-			"db: products hangs since 01:33:05; GET /products/{id} and GET /search wait for it; 2 others are in trouble.",
+			"db: products hangs since 01:33:05; GET /products/{id} and GET /search wait for it; " +
+				"2 others are in trouble.",
 		},
 		{
 			// The cause comes first, even if more of its callers wait.

@@ -122,8 +122,8 @@ func New(c *collector.Collector, o Options) *Metrics {
 	return p
 }
 
-// labelled adds a label to a metric of resources. It leaves histograms unchanged, and metrics whose other label, such as
-// the reason of blocks, is known for the whole resource only.
+// labelled adds a label to a metric of resources. It leaves histograms unchanged, and metrics whose other label, such
+// as the reason of blocks, is known for the whole resource only.
 func labelled(m table.Metric, by string) table.Metric {
 	if m.Value != nil || m.ByCode {
 		m.Labels = append(slices.Clone(m.Labels), by)
