@@ -9,25 +9,26 @@ import (
 )
 
 // Code is the result code of a call: an HTTP status or a gRPC code. Create it with [HTTPStatus] or [GRPCCode], and pass
-// it to [Entry.ExitCode]. [View.Codes] divides the completed calls by code. A code does not decide whether a call is an
-// exception; the error of the call does: see [Options].Exception. The zero value means no code. There are about ninety
-// codes, so a label that holds the code has few values in any service.
+// it to [Entry.ExitCode]. [View.Codes] counts the completed calls by code. The zero value means no code.
+//
+// A code does not decide whether a call is an exception; the error of the call does. See [Options].Exception. There are
+// about ninety codes, so a label with the code has few values in any service.
 type Code struct{ n node.Code }
 
-// Code numbers in package node, which lists codes in the order of their numbers. The number of an HTTP status is the
-// status; the number of a gRPC code is grpcCodes plus the code.
+// Numbers of the codes in package node, which sorts codes by number. An HTTP status is its own number. A gRPC code has
+// the number grpcCodes plus the code.
 const (
 	grpcCodes node.Code = 1000
 	otherCode node.Code = 2000
 )
 
-// OtherCode is the String of all codes that are not registered.
+// OtherCode is the String of the code that all unregistered statuses and codes share.
 const OtherCode = "other"
 
-// HTTPStatus returns the code of an HTTP status. A status has its own code if it is in IANA's registry, including
-// unused and temporary entries. Statuses that only nginx logs also have their own code: 444 (the server closed the
-// connection without a response), 494 to 498 (headers, certificates and protocol), and 499 (the client hung up). All
-// other statuses share the code [OtherCode].
+// HTTPStatus returns the code of an HTTP status. Every status in IANA's registry has its own code, including unused and
+// temporary entries. Statuses that only nginx logs also have their own code: 444 (the server closed the connection
+// without a response), 494 to 498 (headers, certificates and protocol), and 499 (the client hung up). All other
+// statuses share the code [OtherCode].
 func HTTPStatus(status int) Code {
 	for _, r := range registered {
 		if r.from <= status && status <= r.to {
@@ -37,8 +38,8 @@ func HTTPStatus(status int) Code {
 	return Code{otherCode}
 }
 
-// registered holds the ranges of IANA's registry of HTTP status codes, the most common ones first, and of nginx's
-// statuses.
+// registered holds ranges of HTTP statuses: IANA's registry, and the statuses of nginx. The most common statuses come
+// first.
 var registered = [...]struct{ from, to int }{
 	{200, 208},
 	{400, 418},
@@ -88,7 +89,7 @@ var grpcNumbers = func() map[string]uint32 {
 	return numbers
 }()
 
-// String returns the value of the label code: 404, NotFound, [OtherCode], or an empty string for no code.
+// String returns the code as the value of a label: 404, NotFound, [OtherCode], or an empty string for no code.
 func (c Code) String() string { return CodeName(c.n) }
 
 // CodeName returns [Code.String] for a code in [node.Codes]. It is for exporters that read [node.Codes] directly.
@@ -104,10 +105,10 @@ func CodeName(n node.Code) string {
 	return OtherCode
 }
 
-// Codes iterates over the number of completed calls by code. The first entry has the zero Code, for calls without a
-// code; it is always present. HTTP statuses, gRPC codes and [OtherCode] follow, in this order, each in ascending order.
-// The numbers are read at one instant, and their sum equals Total.Complete of a [View.Snapshot] at that instant. Codes
-// yields nothing for a view whose name has been retired or was never used.
+// Codes iterates over the number of completed calls by code. The first entry is always the zero Code, for calls without
+// a code. HTTP statuses, gRPC codes and [OtherCode] follow, in this order, each in ascending order. All numbers are
+// read at one instant. Their sum equals Total.Complete of a [View.Snapshot] at that instant. Codes yields nothing for a
+// View whose name is not in use.
 func (v View) Codes() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		n, now := v.read()

@@ -14,18 +14,18 @@ import (
 //
 //	Collector                    registry: names, limits, self-metrics
 //	  Resource "GET /cart"       one for each name; see [Options].MaxResources
-//	    TreeNode "web"           one for each entrance
-//	      leaf mobile, inbound   one for each origin; the only unit that records
-//	        node.Statistic
-//	  View                       the sum of some leaves: of a resource, an origin, an entrance,
+//	    TreeNode "web"           one for each entrance through which the resource was called
+//	      leaf mobile, inbound   one for each origin, with separate leaves for inbound and nested calls
+//	        node.Statistic       the counters; only a leaf has them
+//	  View                       reads the sum of several leaves: of a resource, an origin, an entrance,
 //	                             all inbound calls, or the process
 //
 // Create a Collector with [New]. A nil *Collector is disabled: its resources are nil and record nothing. A Collector is
 // safe for concurrent use and starts no goroutine.
 //
-// Lock order: limitsMu, sweeping.mu, compactMu, mu, overflow limiters, limiter, view, statistic. Most calls take none
-// of the first four locks. The exceptions are the first call of a leaf, the first call that a resource records for
-// another name, and a call with a new name while the table is full.
+// Lock order: limitsMu, sweeping.mu, compactMu, mu, overflowLimiters.mu, limiters, views, statistics. Most calls take
+// none of the first four locks. There are three exceptions: the first call of a leaf, the first call that a resource
+// records for another name, and a call with a new name while the table is full.
 type Collector struct {
 	line  *leap.Timeline
 	shape *node.Config
@@ -35,22 +35,22 @@ type Collector struct {
 	run   int64     // see RunID
 
 	byName     sync.Map     // clean name: *Resource
-	registered atomic.Int64 // resources in byName without those of Options.Given; changed with mu held
-	other      atomic.Pointer[Resource]
+	registered atomic.Int64 // number of resources in byName, without Options.Given; changed with mu held
+	other      atomic.Pointer[Resource] // the resource Other; nil until a call needs it
 	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; replaced with mu held, never modified
 
 	root             *TreeNode
 	inbound          generation
 	limits           atomic.Pointer[ruleSet]
-	overflowLimiters *overflowLimiters // of names that another resource records
+	overflowLimiters *overflowLimiters // limiters of names that have no resource
 
-	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last complete sweep
+	leafCount, edges, swept atomic.Int64 // leaves; caller-callee edges of the tree; second of the last full sweep
 	excess, sparesInUse     atomic.Int64 // see memory.go
 	sizes                   reservations
-	sealed                  atomic.Int64 // all leaves are sealed up to this second, at least
+	sealed                  atomic.Int64 // in all leaves, the seconds before this one are sealed
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
-	unearned atomic.Int64 // calls that were recorded for a fallback resource
+	unearned atomic.Int64 // see Health.Unearned
 	running  slots
 
 	reservationsInUse atomic.Int64 // calls in flight with a reservation: see limitreserve.go
@@ -62,7 +62,7 @@ type Collector struct {
 
 	mu        fairMutex   // guards the fields below and registration
 	resources []*Resource // in order of registration; replaced when some are retired
-	gone      struct {    // retired, but not yet removed from resources and from the shared views
+	gone      struct {    // retired, but still in resources and in the shared views, until compact
 		resources int
 		leaves    int64
 	}
@@ -149,7 +149,7 @@ func (c *Collector) FirstSecond() int64 {
 	return c.Tree().View().Node().Since()
 }
 
-// History returns how long sealed seconds can be read.
+// History returns how long sealed seconds can be read. It returns 0 for a nil Collector.
 func (c *Collector) History() time.Duration {
 	if c == nil {
 		return 0
@@ -171,11 +171,11 @@ type Boundary struct {
 	// Open is the index of the second that was open. All earlier seconds are sealed for every view, and their records
 	// never change.
 	Open int64
-	// Now is the reading of the timeline at that time.
+	// Now is the reading of the timeline when Seal was called, or the start of the second Open if that is later.
 	Now leap.Reading
-	// Resources holds all resources that existed, oldest first. The caller must not change the slice. If a resource in
-	// it has been retired since, its [View.Node] stays readable, and its other views are idle until the name is used
-	// again.
+	// Resources holds all resources that existed, oldest first. The caller must not change the slice. A resource may be
+	// retired after Seal has returned. Its [View.Node] then stays readable. The other methods of its Views read as idle
+	// until the name is used again.
 	Resources []*Resource
 }
 
@@ -208,8 +208,9 @@ func (c *Collector) Resources() []*Resource {
 func (c *Collector) seal(now leap.Reading) Boundary {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second
-	// Registration holds mu, so resources and leaves that are registered after this call start after the seconds that
-	// are sealed here. A second Seal in the same second therefore has nothing to do.
+	// c.all locks mu, and so does registration. A resource or leaf that is registered after c.all therefore starts in
+	// the second that is open, and has nothing to seal. If Seal is called again in the same second, all leaves are
+	// sealed already.
 	resources := c.all()
 	if c.sealed.Load() < open.Index {
 		for _, r := range resources {
@@ -234,20 +235,23 @@ func (c *Collector) Inbound() View {
 // Health describes the state of a Collector: its size and its overflows.
 type Health struct {
 	// Resources is the number of resources, including [Other] once it is in use. Leaves is the number of combinations
-	// of resource, origin and entrance; these take most of the memory. Entrances is the number of entrances.
+	// of resource, origin and entrance, with inbound and nested calls apart; the leaves take most of the memory.
+	// Entrances is the number of entrances.
 	Resources, Leaves, Entrances int
-	// Overflow counts the calls that were recorded for the resource [Other], because the table was full or because the
-	// caller passed Other as the name.
+	// Overflow counts the calls that were recorded for the resource [Other]. This happens if the table was full, if
+	// there was no memory for a leaf, or if the caller passed Other as the name.
 	Overflow int64
-	// Unearned counts the calls that were recorded for a fallback resource, because their name had not been earned; see
+	// Unearned counts the calls that were recorded for a fallback resource instead of a resource of their own name; see
 	// [FallbackResource].
 	Unearned int64
-	// OriginOverflow and EntranceOverflow count the calls that were recorded for the origin or entrance [Other],
-	// because there were too many origins of the resource, or too many entrances. LeafOverflow counts the calls whose
-	// combination of resource, origin and entrance had no memory. They were recorded for the entrance [Other], and
-	// usually also for the origin and the resource Other.
+	// OriginOverflow counts the calls that were recorded for the origin [Other], because their resource had too many
+	// origins. EntranceOverflow counts the calls that were recorded for the entrance Other, because there were too many
+	// entrances. LeafOverflow counts the calls for which there was no memory, because their combination of resource,
+	// origin and entrance was new. These calls were recorded for the entrance Other, and usually also for the origin
+	// and the resource Other.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
-	// TreeOverflow counts the calls that the call tree lacks, because they are nested too deeply or the tree is full.
+	// TreeOverflow counts the calls that the call tree does not show below their caller, because they are nested too
+	// deeply or the tree is full.
 	TreeOverflow int64
 	// Retired counts the resources that were retired because they were idle, including evicted ones.
 	Retired int64
@@ -286,8 +290,9 @@ func (c *Collector) Health() Health {
 	return h
 }
 
-// newRun returns the number of a run that begins now: milliseconds since 1970 and 12 random bits. The random bits
-// distinguish processes of a fleet that start at the same time. The number has 53 bits, so a float64 holds it exactly.
+// newRun returns the number of a run that begins now. It consists of the milliseconds since 1970 and 12 random bits.
+// The random bits distinguish processes of a fleet that start at the same time. The number has 53 bits, so a float64
+// holds it exactly.
 func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
 
 // RunID returns a number that identifies this Collector. All other processes, instances and replicas have other

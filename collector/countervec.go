@@ -15,8 +15,8 @@ type labelled[X any] struct {
 	of    X
 }
 
-// getOrAdd returns the data of a value and adds the value if it is new. When the list is full, all further values share
-// the data of [Other].
+// getOrAdd returns the data of a value, and adds the value to the list if it is new. When the list is full, all further
+// values share the data of [Other].
 func getOrAdd[X any](list *[]labelled[X], value string) *X {
 	value = cleanName(value, Unspecified)
 	i := slices.IndexFunc(*list, func(x labelled[X]) bool { return x.value == value })
@@ -31,11 +31,11 @@ func getOrAdd[X any](list *[]labelled[X], value string) *X {
 }
 
 // counterVec holds one count for each value of a label. It counts blocks by reason and exceptions by class. These are
-// rare events, so a lock and a linear search are good enough, and memory stays small. The zero value is empty and ready
+// rare events, so a lock and a linear search are fast enough, and use little memory. The zero value is empty and ready
 // to use.
 //
-// Values come from callers, who may pass anything, such as the text of an error. The first fifteen values have their
-// own count. All later ones share the sixteenth, [Other], so the number of series is bounded.
+// Callers may pass any value, such as the text of an error. The first fifteen values have their own counts. All later
+// values share the sixteenth, [Other], so the number of series is bounded.
 type counterVec struct {
 	mu     sync.Mutex
 	counts []labelled[int64]
@@ -51,15 +51,15 @@ func (v *counterVec) add(value string, n int64) {
 	}
 }
 
-// prune removes the values that were never counted.
+// prune removes values with the count 0. setLimits adds such values for the limits in force.
 func (v *counterVec) prune() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.counts = filter(v.counts, func(x labelled[int64]) bool { return x.of > 0 })
 }
 
-// each calls yield for each value in order of its first use, until yield returns false. The counts are read at one
-// instant. It reports whether there are any values.
+// each calls yield for each value, in the order in which the values were added, until yield returns false. All counts
+// are read at one instant. each reports whether there are any values.
 func (v *counterVec) each(yield func(string, int64) bool) bool {
 	var counts [maxValues]labelled[int64]
 	v.mu.Lock()

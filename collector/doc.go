@@ -7,7 +7,7 @@
 //		return checkout.Do(func() error { … })
 //	}
 //
-// or, if the call is not one function,
+// If the call is not one function, enter and end it:
 //
 //	func handle() (err error) {
 //		e := checkout.Enter()
@@ -15,25 +15,35 @@
 //		…
 //	}
 //
-// or, for the calls of a request, with an origin, and with a context that leads to the nested calls,
+// If the call belongs to a request, pass the context on. A call that enters with the context of another call is nested
+// below that call:
 //
 //	ctx, e, err := c.Enter(ctx, "checkout", collector.Origin("mobile"), collector.Inbound())
-//	ctx, e, err := load.EnterContext(ctx) // below it, by a kept handle
+//	…
+//	ctx, inner, err := loadUser.EnterContext(ctx) // nested below checkout; loadUser is another handle
 //
-// A [Collector] holds a [Resource] for each name, up to a limit, and all data that exporters read. An [Entry] is a call
-// in flight. A call is recorded once, for its resource, origin and entrance. [Resource.View], [Resource.Origins],
-// [Resource.Entrances], [Collector.Inbound] and [Collector.Tree] read these records through a [View]: the current
-// windows, totals, and the sealed seconds by the wall clock. A call may end with a [Code], such as an HTTP status. A
-// [Limit] refuses calls.
+// A [Collector] holds all data that exporters read. It has a [Resource] for each name, up to a maximum number. An
+// [Entry] is a call in flight. A call has a resource, an origin (its caller), and an entrance (the point where its
+// chain of calls enters the process). The Collector records each call once, for this combination.
+//
+// A [View] reads the records of many combinations as one: the current windows, the totals, and the sealed seconds by
+// the wall clock. A sealed second has ended and never changes. [Resource.View], [Resource.Origins],
+// [Resource.Entrances], [Collector.Inbound] and [Collector.Tree] return Views.
+//
+// A call may end with a [Code], such as an HTTP status. A [Limit] refuses calls.
 //
 // The packages below this one instrument frameworks: httpstat HTTP services and clients; ginstat, echostat, echov5stat
-// and chistat web frameworks; grpcstat gRPC; sentinelstat services that use sentinel-golang. Package limitfile reads
-// limits from a file.
+// and chistat web frameworks; grpcstat gRPC; sentinelstat services that use sentinel-golang; otelstat services that use
+// OpenTelemetry. Package limitfile reads limits from a file.
 //
 // # Caveats
 //
-// An Entry that is never exited stays in flight for ever: a leak shows as a number of calls in flight that only grows.
-// Statistics live in memory; exporters deliver them, and a restart begins at zero. Names should be few and known in
-// advance. Names beyond the limits of [Options] share one resource. [Collector.Seal] retires idle resources; so does a
-// new name if the table is full. Use [FromRequest] for names that are made from requests.
+// An Entry that is never exited stays in flight for ever. Such a leak shows as a number of calls in flight that only
+// grows.
+//
+// Statistics live in memory. Exporters deliver them. After a restart, all counts begin at zero.
+//
+// Names should be few and known in advance. If there are more names than [Options] allow, the surplus names share one
+// resource. [Collector.Seal] retires idle resources. If the table of resources is full, a new name retires one, too.
+// Use [FromRequest] for names that are made from requests.
 package collector

@@ -9,8 +9,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Enter records the start of a call below the call of ctx, and returns a context for the calls that it makes in turn.
-// The call is in flight until a method of e ends it. Calls may overlap, outlive their parent, and end in any order.
+// Enter records the start of a call. The call is nested below the call of ctx, if there is one. Calls that use the
+// returned context are nested below this call. The call is in flight until a method of e ends it. Calls may overlap,
+// outlive their caller, and end in any order.
 //
 //	ctx, e, err := c.Enter(ctx, "load user")
 //	if err != nil {
@@ -22,8 +23,8 @@ import (
 // [Collector.Do] is simpler if the call is one function. If the call is the rest of the calling function, see
 // [Entry.End].
 //
-// The error is nil or wraps [ErrBlocked]: a limit refused the call, which counts as a block. In that case Enter returns
-// ctx unchanged, and e is the zero Entry. A caller without limits can ignore the error.
+// If a limit refuses the call, the call counts as a block. Enter then returns ctx unchanged, the zero Entry, and an
+// error that wraps [ErrBlocked]. There is no other error, so a caller without limits can ignore it.
 //
 // Enter and Exit cost about twice as much as [Resource.Enter] and Exit, plus one allocation for the context. The first
 // call of a name, an origin or an entrance registers it. A nil Collector records nothing.
@@ -42,8 +43,9 @@ func (c *Collector) Enter(
 	return
 }
 
-// enter records the start of a call; up is the frame of the call above, or nil. If known is not nil, enter tries this
-// leaf first. It returns the context of the call, or ctx and the error of the limit that refused the call.
+// enter implements [Collector.Enter] and [Resource.EnterContext]. up is the frame of the caller, or nil. If known is
+// not nil, enter tries this leaf first. It returns the context of the call, or ctx and the error of the limit that
+// refused the call.
 func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *options, e *Entry) (context.Context, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -52,7 +54,7 @@ func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *option
 	if o.prioritized {
 		waits = doneContext{ctx, ctx.Done()}
 	}
-	// The leaf of a handle may have been retired. In that case, look up the leaf by its names, as for a call without a
+	// The known leaf may have been retired. In that case, look up the leaf by its names, as for a call without a
 	// handle.
 	err := errMoved
 	if known != nil {
@@ -67,7 +69,8 @@ func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *option
 	return e.frame(ctx, up, o), nil
 }
 
-// frame returns the context of a call that has entered.
+// frame returns the context of a call that has entered. ctx is the context of its caller, and up is the frame of its
+// caller, or nil.
 func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	l := e.at.leaf
 	if o.at != nil && !o.at.IsZero() {
@@ -84,8 +87,8 @@ func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	return f
 }
 
-// doneContext caches the result of Done. enter creates it, and thereby calls Done, before the call borrows quota: the
-// Done method of a user-defined context may panic.
+// doneContext is a context that caches the result of Done. The Done method of a user-defined context may panic. enter
+// therefore calls Done when it creates the doneContext, before the call borrows quota.
 type doneContext struct {
 	context.Context
 	done <-chan struct{}
@@ -93,8 +96,8 @@ type doneContext struct {
 
 func (a doneContext) Done() <-chan struct{} { return a.done }
 
-// Do records f as one call, like [Collector.Enter], or returns an error that wraps [ErrBlocked] if a limit refuses it.
-// Otherwise it returns the error of f. A panic of f counts as an exception and continues.
+// Do records f as one call, as [Collector.Enter] does, and returns the error of f. A panic of f counts as an exception
+// and continues. If a limit refuses the call, Do does not call f, and returns an error that wraps [ErrBlocked].
 func (c *Collector) Do(ctx context.Context, name string, f func(context.Context) error, opts ...CallOption) error {
 	ctx, e, err := c.Enter(ctx, name, opts...)
 	if err != nil {
@@ -103,8 +106,9 @@ func (c *Collector) Do(ctx context.Context, name string, f func(context.Context)
 	return e.run(func() error { return f(ctx) })
 }
 
-// below applies opts to o, for a call with the context ctx. It returns the frame of the call above, or nil if there is
-// none. o inherits the entrance of that call. It also inherits the origin, unless opts set one or the call is outbound.
+// below applies opts to o, for a call with the context ctx. It returns the frame of the caller, or nil if there is
+// none. The call is in the entrance of its caller. It inherits the origin of its caller, too, unless opts set one or
+// the call is outbound.
 func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *frame {
 	o.apply(opts)
 	up := c.frameOf(ctx)
@@ -114,7 +118,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 		if !o.hasOrigin && !o.outbound {
 			o.origin = up.leaf.origin
 		}
-		if up.inbound() { // the call above already counts as inbound
+		if up.inbound() { // the caller is part of an inbound call, which counts once
 			o.inbound = false
 		}
 	case o.entrance == "":
@@ -123,8 +127,8 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 	return up
 }
 
-// Block records a call that code outside of the Collector has refused. The call is below the call of ctx. See
-// [Resource.Block].
+// Block records a call that code outside of the Collector has refused. The caller of the refused call is the call of
+// ctx. See [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...CallOption) {
 	if c == nil {
 		return
@@ -135,12 +139,12 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) })
 }
 
-// errMoved means that a leaf can no longer record a call: the leaf was retired, or the name of the call got its own
+// errMoved means that this leaf cannot record the call. The leaf was retired, or the name of the call got its own
 // resource after the lookup. The caller must look up the leaf again.
 var errMoved = errors.New("collector: counted elsewhere")
 
-// count looks up the leaf of a call and calls f with it. If f returns errMoved, count repeats both steps. It returns
-// any other result of f.
+// count looks up the leaf of a call and calls f with it. If f returns errMoved, count repeats both steps. Otherwise it
+// returns the result of f.
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)
@@ -159,8 +163,8 @@ func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	}
 }
 
-// reading returns the reading of the timeline at a time of the wall clock. A time in the future counts as the current
-// time.
+// reading returns the reading of the timeline at a wall clock time. For a time in the future it returns the current
+// reading.
 func (c *Collector) reading(at time.Time) leap.Reading {
 	return c.line.Now().Add(-max(c.now().Sub(at), 0))
 }
@@ -173,18 +177,20 @@ func (c *Collector) now() time.Time {
 	return time.Now()
 }
 
-// frame is the context of a call. Calls below find their parent in it:
+// frame is the context of a call. It leads from a call to its caller:
 //
-//	ctx of the caller <- frame "GET /cart" <- WithTimeout … <- frame "load user"
-//	                     leaf, stamp                            leaf, stamp
+//	ctx of the request <- frame "GET /cart" <- WithTimeout … <- frame "load user"
+//	                      leaf, stamp                           leaf, stamp
 //
-// frameOf asks the context for the closest frame of its own Collector, and thereby passes over other contexts and over
-// frames of other Collectors. A context may outlive its call. The frame then continues to name the call as the parent
-// of later calls.
+// frameOf finds the closest frame of its own Collector. It passes over other contexts, and over frames of other
+// Collectors.
+//
+// A context may outlive its call. A later call with this context then still counts as nested below the call that has
+// ended.
 type frame struct {
 	context.Context
 	leaf  *leaf
-	stamp uint64 // twice the reading at which the call entered, plus 1 if it is part of an inbound call
+	stamp uint64 // reading at which the call entered, times 2, plus 1 if it is part of an inbound call
 }
 
 func (f *frame) entered() leap.Reading { return leap.Reading(f.stamp) >> 1 }
@@ -201,7 +207,8 @@ func (f *frame) Value(k any) any {
 	return f.Context.Value(k)
 }
 
-// String describes the context. The default formatting would read statistics that change concurrently.
+// String describes the context. Without it, fmt would print the fields of the leaf by reflection, and race with
+// concurrent calls.
 func (f *frame) String() string {
 	return fmt.Sprintf("%v.WithEntry(%q)", f.Context, f.leaf.resource.name)
 }

@@ -14,16 +14,16 @@ import (
 // counts as an exception.
 var ErrPanicked = errors.New("collector: panicked")
 
-// Entry is a call in flight. Do not copy it: the copy would end the call a second time. The zero value is no call, and
-// its methods do nothing.
+// Entry is a call in flight. Do not copy an Entry: the copy would end the call a second time. The zero value is no
+// call, and its methods do nothing.
 //
-// The first call of End, Exit, ExitCode or ExitTrace ends the call, from any goroutine and in any order relative to
-// other entries. Later calls of these methods do nothing.
+// The first call of End, Exit, ExitCode or ExitTrace ends the call. Later calls of these methods do nothing. Any
+// goroutine may end the call. Entries may end in any order.
 //
-// The note of the node.Call holds what must be released when the call ends:
+// The note is a number that node.Call stores for the Collector. It tells what must be released when the call ends:
 //
-//	bit 31      reserved: the call has a reservation, so end takes its limiters
-//	bits 0-30   number of its slot in running, unlisted, or 0
+//	bit 31      reserved: the call has a reservation, so end updates its limiters
+//	bits 0-30   number of the call's slot in Collector.running, unlisted, or 0 without a frame
 type Entry struct {
 	call node.Call // its note holds the slot in running and the reserved bit
 	at   *place
@@ -40,9 +40,9 @@ type Entry struct {
 //		…
 //	}
 //
-// A nil err means no error. A panic counts as [ErrPanicked], an exception, and continues. End detects the panic only if
-// End itself is deferred, not if another deferred function calls it. End cannot distinguish a runtime.Goexit from a
-// return; only [Resource.Do] and [Collector.Do] can.
+// If the pointer is nil, the call ends without an error. A panic counts as an exception with the error [ErrPanicked],
+// and continues. End detects the panic only if End itself is deferred, not if another deferred function calls it. End
+// takes a runtime.Goexit for a normal return; only [Resource.Do] and [Collector.Do] detect it.
 func (e *Entry) End(err *error) {
 	if reason := recover(); reason != nil {
 		defer panic(reason) // even if Options.Exception panics
@@ -56,13 +56,13 @@ func (e *Entry) End(err *error) {
 	e.Exit(*err)
 }
 
-// Exit records the end of the call as one atomic change: its response time, whether it failed, and one call fewer in
-// flight. [Options].Exception decides which errors are failures.
+// Exit records the end of the call: its response time, whether it failed, and one call fewer in flight. No reader sees
+// only a part of this change. [Options].Exception decides which errors are failures.
 //
 // Do not write "defer e.Exit(err)": Go evaluates err at the defer statement, so every call would count as successful.
 // See [Entry.End].
 func (e *Entry) Exit(err error) {
-	if note := e.call.Note(); err == nil && note&reserved == 0 { // the same as end, inlined
+	if note := e.call.Note(); err == nil && note&reserved == 0 { // same effect as end, without its call
 		if e.call.End(false, 0) > 0 && note != 0 {
 			e.at.leaf.resource.c.running.empty(note)
 		}
@@ -71,7 +71,8 @@ func (e *Entry) Exit(err error) {
 	e.exit(err, Code{})
 }
 
-// reserved is the bit of a call's note that marks a reservation. The other bits hold the number of a slot in running.
+// reserved is the bit of a call's note that marks a call with a reservation. The other bits hold the number of a slot
+// in Collector.running.
 const reserved = 1 << 31
 
 // end ends the call and returns the number of completions that were counted.
@@ -97,7 +98,7 @@ func (e *Entry) markReserved() {
 }
 
 // exit ends the call and returns the number of completions that were counted. It calls [Options].Exception to classify
-// err. The call ends even if that function panics, which counts as an exception.
+// err. If that function panics, the call ends as an exception.
 func (e *Entry) exit(err error, code Code) (n int64) {
 	if e.at == nil {
 		return 0
@@ -113,10 +114,10 @@ func (e *Entry) exit(err error, code Code) (n int64) {
 		}
 	}()
 	failed = c.isException(err)
-	return 0 // the deferred function sets the result
+	return 0 // replaced by the deferred function
 }
 
-// classify counts exceptions by class. The class is [Unspecified] if [Options].ExceptionClass does not return.
+// classify counts n exceptions by class. If [Options].ExceptionClass panics, the class is [Unspecified].
 func (r *Resource) classify(err error, n int64) {
 	class := ""
 	defer func() { r.exceptions.add(class, n) }()
@@ -131,14 +132,16 @@ func (e *Entry) run(f func() error) (err error) {
 	return err
 }
 
-// ExitCode is [Entry.Exit] for a call with a result code. The completion and its code are counted in the same atomic
-// change. With the zero Code, ExitCode equals Exit. It costs a few nanoseconds more than Exit.
+// ExitCode is [Entry.Exit] for a call with a result code. The completion and its code change together, so the codes
+// always add up to the completions. With the zero Code, ExitCode equals Exit. It costs a few nanoseconds more than
+// Exit.
 func (e *Entry) ExitCode(err error, code Code) { e.exit(err, code) }
 
-// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. The ID becomes the exemplar of the call's bucket:
-// each classic bucket of the resource's histogram keeps the latest ID. ExitTrace ignores an ID that is empty, longer
-// than 64 bytes, or not valid UTF-8. It costs an allocation and a clock reading more than Exit; use it only for calls
-// whose trace is recorded.
+// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. It keeps the trace ID as an [Exemplar]: each bucket
+// of the resource's histogram keeps the latest ID. The histogram has the buckets of [node.Options].Bounds. ExitTrace
+// ignores an ID that is empty, longer than 64 bytes, or not valid UTF-8.
+//
+// ExitTrace costs an allocation and a clock reading more than Exit. Use it only for calls whose trace is recorded.
 func (e *Entry) ExitTrace(err error, code Code, id string) {
 	if e.at == nil {
 		return
@@ -150,8 +153,8 @@ func (e *Entry) ExitTrace(err error, code Code, id string) {
 	}
 }
 
-// Exemplar is a call that represents a bucket of a histogram: its response time lies in the bucket. It links the
-// histogram to a trace.
+// Exemplar is an example of the calls in one bucket of a histogram: its response time lies in the bucket. Its trace ID
+// links the histogram to a trace.
 type Exemplar struct {
 	TraceID string
 	RT      time.Duration
@@ -159,7 +162,7 @@ type Exemplar struct {
 	At time.Time
 }
 
-// maxTraceID is the maximum length of a trace ID in bytes. W3C trace IDs have 32.
+// maxTraceID is the maximum length of a trace ID in bytes. A W3C trace ID has 32 bytes.
 const maxTraceID = 64
 
 // validTraceID reports whether id is short enough and valid UTF-8.
@@ -174,8 +177,8 @@ func (r *Resource) keepExemplar(id string, rt time.Duration) {
 	r.exemplars(true)[bucket].Store(&Exemplar{TraceID: id, RT: rt, At: r.c.now()})
 }
 
-// Exemplars returns the latest calls with a trace ID, at most one for each classic bucket of the resource's histogram,
-// the fastest first.
+// Exemplars returns the latest calls with a trace ID, the fastest first. There is at most one call for each bucket of
+// the resource's histogram.
 func (r *Resource) Exemplars() (list []Exemplar) {
 	if r == nil {
 		return nil
@@ -189,8 +192,8 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 	return list
 }
 
-// exemplars returns the exemplars by bucket, or nil if there are none. If wanted is set and there are none, it
-// allocates them first.
+// exemplars returns the exemplars by bucket of the histogram, or nil if the resource never had one. If wanted is true,
+// exemplars allocates the list in that case.
 func (r *Resource) exemplars(wanted bool) []atomic.Pointer[Exemplar] {
 	if wanted && r.traced.Load() == nil {
 		list := make([]atomic.Pointer[Exemplar], len(r.c.shape.Options().Bounds)+1)

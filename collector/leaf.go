@@ -7,19 +7,20 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// leaf records the calls of one resource, origin and entrance. The Statistic is embedded as the first field, so loading
-// the leaf also loads the cache line that a call needs.
+// leaf records the calls of one resource, origin and entrance. Inbound calls and nested calls have separate leaves. The
+// Statistic is the first field of the leaf, so loading the leaf also loads the cache line that a call needs.
 type leaf struct {
 	node.Statistic
 	leafKey
 	retired  atomic.Bool // changed with the collector's mu held
-	spare    bool        // one of the spareLeaves
+	spare    bool        // uses memory that is reserved for calls without a leaf; see spareLeaves
 	resource *Resource
 	treeNode *TreeNode
 	own      place // for calls without a reservation
 }
 
-// place holds the leaf that records a call, and the call's reservation if it has one.
+// place holds the leaf that records a call, and the call's reservation if it has one. A reservation lists the limiters
+// that must learn that the call has ended.
 type place struct {
 	leaf     *leaf
 	reserved *reservation // nil for nearly all calls
@@ -29,22 +30,22 @@ type place struct {
 type leafKey struct {
 	origin  string
 	inbound bool
-	nested  bool // below another call; the view of the entrance counts only outermost calls
+	nested  bool // the call has a caller; the view of the entrance omits such calls
 }
 
-// key returns the key of the leaf that records the call.
+// key returns the key of the leaf that records the call; up is the frame of the caller, or nil.
 func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, up != nil || o.nested} }
 
 // views returns all views that include the leaf. The collector's mu must be held.
 //
 //	view                        includes the leaf
 //	of the resource             always
-//	of the origin               always; while there is only the empty origin, it is the view of the resource
-//	of the tree node            always: the resource in the context of the entrance
+//	of the origin               always; while only the empty origin exists, this is the view of the resource
+//	of the tree node            always: the resource below the entrance
 //	of the entrance, the root   if the call is outermost, so that a chain of calls counts once
 //	of all inbound calls        if the call is inbound
 //
-// A call therefore writes to one leaf, and each total is read by adding up leaves.
+// A call therefore writes to one leaf only. To read a total is to add up leaves.
 func (l *leaf) views() []*node.View {
 	c := l.resource.c
 	views := l.ownViews()
@@ -71,7 +72,7 @@ func (l *leaf) ownViews() []*node.View {
 // enter records the start of a call. It returns the error of a limit that refused the call, or errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
-	// Without limits this is one load of a nil pointer.
+	// Without a limit, the limits cost the call one load of a nil pointer.
 	switch m := l.resource.limiter.Load(); {
 	case m != nil:
 		return m.admit(ctx, e, o)
@@ -95,23 +96,26 @@ func (l *leaf) block(reason string, n int64) error {
 	return nil
 }
 
-// location describes the leaf of a call, within the limits of [Options]. The leaf may not exist yet.
+// location describes where a call is recorded, within the limits of [Options]. The leaf may not exist yet.
 type location struct {
 	resource *Resource // records the call; nil for Other if that does not exist yet
 	entrance string
 	key      leafKey
 	leaf     *leaf         // nil if it does not exist yet
-	spare    bool          // a new leaf uses the memory of a spare one
-	over     *atomic.Int64 // overflow counter, or nil if the call is within all limits
+	spare    bool          // a new leaf uses the memory that is reserved by spareLeaves
+	over     *atomic.Int64 // overflow counter to increment, or nil if no name was replaced
 }
 
 // location looks up the leaf of a call. It changes nothing and takes no lock.
 //
-// The bounds apply in this order. The entrance becomes [Other] if it is new and there are too many entrances; the
-// origin becomes Other in the same way. If the leaf is new and there is no memory for it, the entrance becomes Other,
-// and so does the origin unless it has a limit. If r has no leaf with the resulting names either, the resource Other
-// records the call, but the limits of r apply: see limiter.reserve. The memory of these leaves of Other is always
-// reserved.
+// It applies the bounds in this order:
+//
+//   1. If the entrance is new and there are too many entrances, it becomes [Other].
+//   2. If the origin is new and the resource has too many origins, it becomes Other.
+//   3. If the leaf is new and there is no memory for it, the entrance becomes Other. The origin becomes Other, too,
+//     unless it has a limit.
+//   4. If r has no leaf with these names either, the resource Other records the call. The memory of these leaves of
+//     Other is always reserved. The limits of r still apply to the call: see limiter.reserve.
 func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	s := location{resource: r, entrance: o.entrance, key: o.key(up)}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
@@ -134,8 +138,8 @@ func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	return s
 }
 
-// entrance returns the entrance with the given name, or nil. A linear scan is fast: there are few entrances, and the
-// busiest are usually registered first.
+// entrance returns the entrance with the given name, or nil. A linear scan is fast, because there are few entrances and
+// the busiest are usually registered first.
 func (c *Collector) entrance(name string) *TreeNode {
 	for _, e := range *c.entrances.Load() {
 		if e.name == name {

@@ -26,76 +26,85 @@ func (g Grade) String() string {
 }
 
 // Limit is a rule that bounds the passes of a resource in a second, or its calls in flight. Sentinel calls it a
-// FlowRule with the default controller. Unlike in Sentinel, check and count are one step.
+// FlowRule with the default controller. Unlike in Sentinel, check and count are one step: no other call can pass in
+// between.
 //
 // # QPS
 //
-// A second that begins at a bucket's start never holds more passes than Count, under any number of goroutines. By
-// default, a second has two buckets; see [node.Options].SampleCount. A second that begins inside a bucket can hold up
-// to twice Count: Count passes near its beginning, and Count passes near its end. An interval that is one bucket
-// shorter than a second (half a second by default, 0.9 s with 10 buckets) never holds more passes than Count, wherever
-// it begins. With Strict, no second at all holds more than Count, at a price: see [node.Quota].
+// The Collector counts passes in buckets. By default, a second has two buckets; see [node.Options].SampleCount.
 //
-// If a limit on QPS refuses a prioritized call, the call borrows from the next bucket with quota left, provided that
-// the bucket begins within half a second. The call waits until the bucket begins, and then passes as an occupied pass.
-// If the context of the call ends first, the call is blocked.
+// A second that begins at a bucket's start never holds more passes than Count, under any number of goroutines. A second
+// that begins inside a bucket can hold up to twice Count: Count passes near its beginning, and Count passes near its
+// end. An interval that is one bucket shorter than a second never holds more passes than Count, wherever it begins. Its
+// length is half a second by default, and 0.9 s with 10 buckets. With Strict, no second at all holds more passes than
+// Count. This has a price: see [node.Quota].
+//
+// If a limit on QPS refuses a prioritized call, the call borrows from the next bucket that has quota left and begins
+// within half a second. If there is no such bucket, the call is refused. Otherwise it waits until the bucket begins,
+// and then passes. Such a pass is an occupied pass. If the context of the call ends first, the call is blocked.
 //
 // # Concurrency
 //
-// A limit on concurrency counts every call in flight, including calls that entered before the limit was set and calls
-// that wait for a bucket. Its cost does not depend on the number of origins.
+// A limit on concurrency counts every call in flight. This includes calls that entered before the limit was set, and
+// calls that wait for a bucket. Its cost does not depend on the number of origins.
 //
 // # Several limits
 //
-// A call passes only if all limits that match it admit it. Calls that enter through [Resource.Enter] or are
-// [Admitted] are never refused, but count. Each name has its own quota, even if a pattern matches many names.
+// A call passes only if all limits that match it admit it. Limits count calls that enter through [Resource.Enter] or
+// are [Admitted], but never refuse them. Each name has its own quota, even if a pattern matches many names.
 //
 // # Overflowing names
 //
-// An overflowing name has no resource: its calls are recorded for [Other] because the table is full, or for another
-// resource because of [FallbackResource]. Limits track up to Options.MaxResources overflowing names separately, but no
-// more than fit into a sixteenth of Options.MaxMemory. A further name evicts the names without a call in flight and
-// without a pass in the last four seconds. If all names are busy, further names share one quota for each pattern that
-// they match. A name that gets a resource later keeps its used quota.
+// An overflowing name has no resource. Its calls are recorded for [Other] because the table is full, or for another
+// resource because of [FallbackResource]. Limits with patterns count each overflowing name separately, for up to
+// Options.MaxResources names, but no more than fit into a sixteenth of Options.MaxMemory. Beyond that, a new name
+// evicts the names that have no call in flight and had no pass in the last four seconds. If no name is that idle, new
+// names share one quota for each pattern that they match. A name that gets a resource later keeps its used quota.
 //
-// A call is also recorded for Other if its name has a resource, but there is no memory for its leaf. Such a call counts
-// for the limits of its own resource, together with the calls that the leaves of the resource record. If one of these
-// limits refuses the call, the block is recorded for Other.
+// A name can have a resource that has no memory for a further leaf. Other then records such a call, but the limits of
+// the call's own resource apply. They count the call together with the calls that the leaves of the resource record. If
+// one of these limits refuses the call, the block is recorded for Other.
 //
 // # Dry runs
 //
-// A dry run is a limit that refuses no call. It counts the calls over the limit instead: see [Resource.DryRuns]. It
-// checks the calls that all limits admit, at the time when they pass. A call over the limit of a dry run passes, and
+// A dry run is a limit that refuses no call. It counts the calls that it would refuse: see [Resource.DryRuns]. It
+// checks only calls that all limits admit, at the time when they pass. A call that a dry run would refuse passes. It
 // counts everywhere except in the quotas of dry runs. If callers do not retry, the dry runs of a name therefore count
-// exactly the calls that the same limits would refuse. A new dry run starts with the earlier passes and the calls in
-// flight, as a new limit does. A prioritized call does not wait for a dry run: if the dry run would let the call borrow
-// from a later bucket, it counts the pass in that bucket. A dry run and a limit may have the same Resource, Origin and
-// Grade; neither affects the other. A call that a dry run would refuse costs about as much as a pass and a refusal
-// together.
+// exactly the calls that the same limits would refuse.
+//
+// A new dry run starts with the earlier passes and the calls in flight, as a new limit does. No prioritized call waits
+// for a dry run. If the dry run would let the call borrow from a later bucket, it counts the pass in that bucket. A dry
+// run and a limit may have the same Resource, Origin and Grade; neither affects the other. A call that a dry run would
+// refuse costs about as much as a pass and a refusal together.
 //
 // # Limitations
 //
 // Overflowing names are limited separately only by methods that receive the name, such as [Collector.Enter]. A handle
-// that was obtained while the table was full is limited as Other. If a pattern is set that matches an overflowing name,
-// earlier calls of the name do not count. A name that had calls in flight in a shared quota, and then gets its own
-// resource or quota, starts without those calls. A new limit starts without the passes that Other recorded for its
-// resource because of missing memory.
+// that was obtained while the table was full is limited as Other.
+//
+// Some earlier calls do not count for new quotas:
+//
+//   - A new pattern does not count the earlier calls of overflowing names.
+//   - A name can have calls in flight in a shared quota when it gets its own resource or quota. The new quota starts
+//     without these calls.
+//   - A new limit starts without the passes that Other recorded for its resource because of missing memory.
 type Limit struct {
 	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any sequence of characters,
 	// including the empty sequence and slashes. All names are in the form of [CleanName]. A name that is limited
-	// without a * always has its own resource. A limit with exactly the name [Other] applies to the sum of all calls
-	// that are recorded for Other.
+	// without a * always has its own resource. A limit with exactly the name [Other] applies to all calls together that
+	// are recorded for Other.
 	Resource string
-	// Origin limits the calls of one origin. If it is empty, the limit covers all origins together: Sentinel's
+	// Origin is the origin whose calls are limited. If it is empty, the limit covers all origins together: Sentinel's
 	// limitApp default.
 	Origin string
 	// Grade is the limited quantity.
 	Grade Grade
 	// Count is the highest allowed value; 0 refuses every call.
 	Count int64
-	// Strict makes a limit on QPS hold for every second, instead of only for seconds that begin at a bucket's start.
+	// Strict makes a limit on QPS hold for every second. Without it, the limit holds only for seconds that begin at a
+	// bucket's start.
 	Strict bool
-	// DryRun makes the limit count calls over the limit instead of refusing them: see [Resource.DryRuns].
+	// DryRun makes the limit refuse no call, and count the calls that it would refuse: see [Resource.DryRuns].
 	DryRun bool
 }
 
@@ -109,7 +118,7 @@ func (l Limit) String() string {
 	return s
 }
 
-// isPattern reports whether the limit applies to all matching resources.
+// isPattern reports whether Resource is a pattern.
 func (l Limit) isPattern() bool { return strings.Contains(l.Resource, "*") }
 
 // Matches reports whether the limit applies to the resource with this name.

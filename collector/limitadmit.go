@@ -9,8 +9,8 @@ import (
 
 // Admission of a call
 //
-// A resource without limits has no limiter: its calls pay one load of a nil pointer, in Resource.begin or leaf.enter.
-// A call under limits takes these steps:
+// A resource without limits has no limiter: its calls pay one load of a nil pointer, in Resource.begin or leaf.enter. A
+// call under limits takes these steps:
 //
 //	leaf.enter → limiter.admit → reserve: find the limiters of the call
 //	    │
@@ -24,10 +24,11 @@ import (
 //	           ├─ the bucket begins: the call passed ───── afterWait
 //	           └─ the context ends ─────────── loan.cancel, leaf.block, BlockedError
 //
-// reserve, tryPass and leaf.block return errMoved if the leaf was retired, a limiter was dropped, or the name got its
-// own resource. Nothing is counted then, and Collector.count starts again with another leaf.
+// A call can find that its leaf was retired, that a limiter was dropped, or that its name got its own resource.
+// reserve, tryPass and leaf.block then count nothing and return errMoved. Collector.count starts again with another
+// leaf.
 
-// admit passes the call of the entry, or counts it as a block and returns a [BlockedError]. If the call must look up
+// admit lets the call of the entry pass, or counts it as a block and returns a [BlockedError]. If the call must look up
 // its leaf again, admit returns errMoved. m is the limiter of the resource that records the call.
 func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	list, r, err := m.reserve(o, e.at.leaf)
@@ -36,8 +37,8 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	}
 	if r != nil {
 		e.at = &r.place
-		// A limit may refuse the call, and user code of the context may panic during the wait. If the call did not
-		// enter, its limiters must not count it as in flight.
+		// If the call does not enter, its limiters must not count it as in flight. A limit may refuse it, or a method
+		// of a user-defined context may panic while the call waits.
 		defer func() {
 			if e.call.IsZero() {
 				r.release()
@@ -49,9 +50,8 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	return admitUnder(ctx, e, o, list)
 }
 
-// admitUnder implements admit with the limiters that reserve found. It passes the call, or counts it as a block and
-// returns a [BlockedError]. A prioritized call may wait first. If the call must look up its leaf again, admitUnder
-// returns errMoved.
+// admitUnder is the part of admit after reserve; list has the limiters that reserve found. A prioritized call may wait.
+// The results are those of admit.
 func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) error {
 	loan, refused, err := tryPass(e, o, list)
 	if loan != nil {
@@ -75,16 +75,16 @@ func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) erro
 	return refused
 }
 
-// tryPass checks the call, reads its start time and counts it, all while the limiters are locked. If a limit refuses
-// the call, tryPass returns the reason, and also a loan if the call may wait instead. If the call must look up its leaf
-// again, tryPass returns errMoved.
+// tryPass checks the call, reads its start time and counts it. The limiters stay locked during all three steps. If a
+// limit refuses the call, tryPass returns the reason. If the call may wait instead, tryPass also returns a loan. If the
+// call must look up its leaf again, tryPass returns errMoved.
 func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	if err := lockAll(list); err != nil {
 		return nil, nil, err
 	}
 	l := e.at.leaf
 	now := l.resource.c.line.Now()
-	if o.passed { // another process counted the pass: no limit checks it, and the call is only in flight here
+	if o.passed { // another process counted the pass, so only count the call as in flight
 		var err error
 		if e.call = l.Resume(now, o.n); e.call.IsZero() {
 			err = errMoved
@@ -94,7 +94,8 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 		unlockAll(list)
 		return nil, nil, err
 	}
-	// Hold keeps the bucket open until Enter or Release, so the quotas and the leaf count the pass in the same bucket.
+	// Hold keeps the bucket open until Enter or Release. The quotas and the leaf therefore count the pass in the same
+	// bucket.
 	bucket := l.Hold(now)
 	if bucket.IsZero() { // the leaf was retired
 		unlockAll(list)
@@ -104,8 +105,9 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	var loan *loan
 	refused := checkRules(list, false, at, o, l.origin, 0)
 	if refused == nil {
-		// evalDryRuns must run before countPasses, so that the dry runs decide before the pass counts. countDry must
-		// run after Enter: it locks another statistic, and sets the note of the call that Enter returns.
+		// evalDryRuns must run before countPasses: a dry run must not count this pass when it decides. countDry must
+		// run after Enter, for two reasons: it locks another statistic, and it sets the note of the call that Enter
+		// returns.
 		dryRefused := evalDryRuns(list, e, o, now, at, 0)
 		countPasses(list, at, o.n, e.at.reserved, l.origin)
 		e.call = bucket.Enter(o.n)
@@ -119,9 +121,9 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	return loan, refused, nil
 }
 
-// checkRules returns an error if the limits refuse the call. If dry is set, it checks the dry runs instead of the
-// limits. It checks concurrency first: a call over a limit on concurrency must not wait for a bucket. For the parameter
-// waiting see [quotas.checkConcurrency]. The limiters must be locked.
+// checkRules returns an error if the limits refuse the call. If dry is true, it checks the dry runs instead of the
+// limits. It checks concurrency first, because a call over a limit on concurrency must not wait for a bucket. For the
+// parameter waiting see [quotas.checkConcurrency]. The limiters must be locked.
 func checkRules(
 	list []*limiter, dry bool, bucket time.Duration, o *options, origin string, waiting int64,
 ) *BlockedError {
@@ -141,8 +143,8 @@ func checkRules(
 	return nil
 }
 
-// countPasses counts n passes in a bucket. If r is not nil, it also counts the call of this reservation as in flight.
-// The limiters must be locked.
+// countPasses counts n passes in a bucket for all limiters. If the call has a reservation r, countPasses also counts it
+// as in flight. r may be nil. The limiters must be locked.
 func countPasses(list []*limiter, bucket time.Duration, n int64, r *reservation, origin string) {
 	r.enter()
 	for _, m := range list {
@@ -150,9 +152,9 @@ func countPasses(list []*limiter, bucket time.Duration, n int64, r *reservation,
 	}
 }
 
-// eachQuota calls f with every quota that counts calls of the origin: for each limiter, the quota for all origins
-// together and the quota for this origin, as far as they exist. These are the quotas of the dry runs if dry is set,
-// otherwise the quotas of the limits. The limiters must be locked.
+// eachQuota calls f with every quota that counts calls of the origin. Each limiter can have two: the quota for all
+// origins together, and the quota for this origin. If dry is true, these are the quotas of the dry runs, otherwise the
+// quotas of the limits. The limiters must be locked.
 func eachQuota(list []*limiter, dry bool, origin string, f func(*node.Quota)) {
 	for _, m := range list {
 		s := m.set(dry)

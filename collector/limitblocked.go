@@ -8,14 +8,14 @@ import (
 // ErrBlocked is the error of a call that a limit refused. Use errors.As to get the [BlockedError] that names the limit.
 var ErrBlocked = errors.New("collector: blocked")
 
-// Cancelled is the reason of a block if a prioritized call stopped waiting before it could pass.
+// Cancelled is the reason of the block of a prioritized call that stopped waiting before it could pass.
 const Cancelled = "cancelled"
 
-// BlockedError describes why a limit refused a call. errors.Is(err, ErrBlocked) reports true for it.
+// BlockedError describes why a limit refused a call. errors.Is(err, ErrBlocked) is true for it.
 type BlockedError struct {
 	// Limit is the rule that refused the call.
 	Limit Limit
-	// Resource and Origin belong to the leaf that recorded the block.
+	// Resource and Origin say where the block was recorded. They may be [Other].
 	Resource, Origin string
 	// Reading is the value that the limit compared with its Count: the passes in the last second, or the calls in
 	// flight.

@@ -12,30 +12,31 @@ import (
 
 // Borrowing from a later bucket
 //
-// A prioritized call over a limit on QPS may pass in a later bucket. An example with a limit of 10 and two buckets in
-// a second; the bucket at is open:
+// A limit on QPS may refuse a prioritized call now, but let it pass in a later bucket. An example with a limit of 10
+// and two buckets in a second; the bucket "at" is open:
 //
 //	bucket         at-1    at    at+1
 //	passes            6     4       0
 //	                  └─ 10 ─┘              no quota in at: the call is refused there
 //	                        └─ 4+1 ─┘       quota in at+1: the call borrows a pass from this bucket
 //
-// The quotas count the pass in at+1 immediately; no later call can use it. The leaf counts the pass when at+1 begins.
-// Limits on concurrency count the call from the time when it borrows.
+// The quotas count the borrowed pass in at+1 immediately, so no other call can use it. The leaf counts the pass when
+// at+1 begins. Limits on concurrency count the call while it waits, too.
 
 // loan is a pass that a prioritized call borrowed from a later bucket. The call waits until the bucket begins.
 type loan struct {
 	node.Loan
-	entered leap.Reading // start of the response time: when the call borrowed
+	entered leap.Reading // when the call borrowed; the response time starts here
 	bucket  time.Duration
 	n       int64
 }
 
-// firstBorrowable returns the first bucket after at with quota for n passes under all rules. If there is none, or if
-// the wait would exceed [node.OccupyTimeout], ok is false. Each rule begins its search at the bucket that the rules
-// before it have found. One iteration over the rules is enough: if a rule has quota in a bucket, it also has quota in
-// all later buckets, because [node.Quota] checks every window up to the last bucket that can be borrowed from. The
-// limiters must be locked.
+// firstBorrowable returns the first bucket after at with quota for n passes under all rules. If there is none, or if it
+// begins more than [node.OccupyTimeout] after now, ok is false.
+//
+// The limiters are asked one after the other. Each begins its search at the bucket that the previous one found. One
+// pass over the limiters is enough: if a rule has quota in a bucket, it also has quota in all later buckets, because
+// [node.Quota] checks every window up to the last bucket that can be borrowed from. The limiters must be locked.
 func firstBorrowable(
 	c *Collector, list []*limiter, dry bool, now leap.Reading, at time.Duration, n int64, origin string,
 ) (bucket time.Duration, ok bool) {
@@ -48,8 +49,8 @@ func firstBorrowable(
 	return bucket, c.until(now, bucket) <= node.OccupyTimeout
 }
 
-// borrow borrows the passes of the call from the first bucket with quota under all rules. It returns nil if no bucket
-// begins in time. The limiters must be locked.
+// borrow borrows the passes of the call from the first bucket with quota under all rules. It returns nil if no such
+// bucket begins in time. The limiters must be locked.
 func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
 	l := e.at.leaf
 	// All limiters are locked, so no other call can use the quota before the pass is counted below.
@@ -58,7 +59,7 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 		return nil
 	}
 	borrowed, ok := l.Occupy(now, bucket, o.n)
-	if !ok { // the leaf was retired, or has opened the bucket
+	if !ok { // the leaf was retired, or the bucket has begun
 		return nil
 	}
 	e.at.reserved.enter() // the call is in flight for its limiters while it waits
@@ -66,8 +67,8 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 	return &loan{Loan: borrowed, entered: now, bucket: bucket, n: o.n}
 }
 
-// cancel gives the borrowed passes back, and reports whether it did. If the bucket has begun, the call has passed, and
-// cancel returns false.
+// cancel gives the borrowed passes back, and reports whether it did. If the bucket has begun, the call has passed
+// already: cancel then changes nothing and returns false.
 func (b *loan) cancel(l *leaf, list []*limiter) bool {
 	_ = lockAll(list) // limiters with a call in flight are never dropped
 	defer unlockAll(list)
@@ -83,12 +84,12 @@ func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration 
 	return c.line.At(now).ReadingAt(bucket).Sub(now)
 }
 
-// errClock ends the wait of a call whose clock makes no progress.
+// errClock is the error of a call that stopped waiting because the clock of [Options].Now makes no progress.
 var errClock = errors.New("collector: the clock does not reach the next bucket")
 
-// wait waits until the borrowed bucket begins, and sets e.call. If ctx ends first, wait cancels the loan and returns
-// the cause. If the clock does not reach the bucket within twice [node.OccupyTimeout], wait cancels the loan and
-// returns errClock.
+// wait waits until the borrowed bucket begins, and then sets e.call. If ctx ends first, wait cancels the loan and
+// returns the cause. If the bucket does not begin within twice [node.OccupyTimeout], wait cancels the loan and returns
+// errClock.
 func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 	c := e.at.leaf.resource.c
 	// The clock of [Options].Now may make no progress, so a real timer bounds the wait.
@@ -100,7 +101,8 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 		if e.call, ok = b.Call(now, b.entered); ok {
 			return nil
 		}
-		// The timeline may slew its seconds, so the bucket may begin after the timer fires. Check again then.
+		// The timeline may slow down its seconds to follow the wall clock. The bucket may then begin after the timer
+		// fires, so check again.
 		timer := time.NewTimer(min(max(c.until(now, b.bucket), time.Millisecond), node.OccupyTimeout))
 		reason := func() error { return errClock }
 		select {
@@ -112,7 +114,7 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 		}
 		timer.Stop()
 		if b.cancel(e.at.leaf, list) {
-			// Get the reason only after the loan is cancelled: the methods of a user-defined context may panic or
+			// Call reason only after the loan is cancelled, because the methods of a user-defined context may panic or
 			// return nil.
 			return cmp.Or(reason(), context.Canceled)
 		}

@@ -10,12 +10,12 @@ import (
 )
 
 // The dry runs of a name are a second set of quotas in its limiter. They check each call that the limits admit, in the
-// same way as limits do. A call that the dry runs would refuse uses none of their quota. It passes anyway, so the leaf
-// counts it as in flight. The dry runs therefore count such calls separately, and subtract them:
+// same way as limits do. A call that the dry runs would refuse uses none of their quota. It passes anyway, so the
+// meters of the limits count it as in flight. The dry runs count such calls separately, and subtract them:
 //
 //	in flight for a dry run = limiter.quotas inFlight − limiter.dry inFlight
 //
-// The counts of a call that the limits admit, by the decision of the dry runs:
+// A call that the limits admit changes these counts. The columns are the decision of the dry runs:
 //
 //	                           admitted            refused
 //	passes of the limits       counted             counted
@@ -24,18 +24,22 @@ import (
 //	refused calls in flight    —                   counted until the call ends
 //	dryCount of the reason     —                   one block
 
-// dryCount counts the calls that the dry runs of a resource would have refused for one reason, as blocks of a
-// statistic.
+// dryCount counts the calls that the dry runs of a resource would have refused for one reason. It counts them as blocks
+// of a statistic, so that a View can read them by second.
 type dryCount struct {
 	stat *node.Statistic // nil until the first call
 	*generation
 }
 
-// evalDryRuns lets the dry runs check a call that passes now; at is the start of the open bucket. If they admit the
-// call, evalDryRuns counts its pass for the dry runs and returns nil. If they would let a prioritized call wait for a
-// later bucket, the pass counts in that bucket. If they would refuse the call, evalDryRuns counts it as refused until
-// it ends, and returns the reason. For the parameter waiting see [quotas.checkConcurrency]. The limiters must be
-// locked.
+// evalDryRuns lets the dry runs check a call that passes now. The parameter at is the start of the open bucket. There
+// are three results:
+//
+//   - The dry runs admit the call. Their quotas count its pass, and evalDryRuns returns nil.
+//   - The dry runs would let a prioritized call wait for a later bucket. Their quotas count the pass in that bucket,
+//     and evalDryRuns returns nil.
+//   - The dry runs would refuse the call. The call counts as refused until it ends, and evalDryRuns returns the reason.
+//
+// For the parameter waiting see [quotas.checkConcurrency]. The limiters must be locked.
 func evalDryRuns(
 	list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64,
 ) *BlockedError {
@@ -59,8 +63,8 @@ func evalDryRuns(
 	return refused
 }
 
-// markRefused counts the call among the calls in flight that dry runs would have refused. If the call has no
-// reservation, it gets one. The reservation undoes the count when the call ends.
+// markRefused counts the call as a call in flight that dry runs would have refused. The reservation of the call undoes
+// this when the call ends. If the call has no reservation, markRefused gives it one.
 func (e *Entry) markRefused(list []*limiter) {
 	l := e.at.leaf
 	if e.at.reserved == nil {
@@ -73,7 +77,7 @@ func (e *Entry) markRefused(list []*limiter) {
 	}
 }
 
-// afterWait lets the dry runs check a call whose borrowed bucket has begun.
+// afterWait lets the dry runs check a call that has waited, and whose borrowed bucket has begun.
 func afterWait(e *Entry, o *options, list []*limiter) {
 	_ = lockAll(list) // limiters with a call in flight are never dropped
 	defer unlockAll(list)
@@ -89,13 +93,14 @@ func afterWait(e *Entry, o *options, list []*limiter) {
 	}
 }
 
-// countDry counts the n calls of e as refused by a dry run. m is the limiter of the resource, and must be locked.
+// countDry counts the n calls of e as refused by a dry run. m is the limiter of the recording resource, and must be
+// locked.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
 	e.markReserved()
 	x := getOrAdd(&m.dryCounts, refused.Limit.String())
 	if c := m.c; x.stat == nil {
-		// The statistic begins in the open second, which no reader has seen sealed yet. Readers that list the dry
-		// runs from now on find it.
+		// The statistic begins in the open second. No reader has seen this second sealed yet, and readers find the
+		// statistic when they list the dry runs the next time.
 		began := c.line.Now()
 		x.stat, x.generation = node.New(c.shape, began), &generation{c: c, view: node.NewView(c.shape, began)}
 		x.view.Add(x.stat)
@@ -103,7 +108,7 @@ func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n 
 	x.stat.Block(now, n)
 }
 
-// dryCounts returns a copy of the counts.
+// dryCounts returns a copy of the list of counts.
 func (r *Resource) dryCounts() []labelled[dryCount] {
 	m := r.limiterState.Load()
 	if m == nil {
@@ -114,7 +119,8 @@ func (r *Resource) dryCounts() []labelled[dryCount] {
 	return slices.Clone(m.dryCounts)
 }
 
-// dryRun returns the counts for a reason, or nil if the resource is retired or nothing was counted.
+// dryRun returns the generation of the view that counts a reason. It returns nil if the resource is retired, or if
+// nothing was counted.
 func (r *Resource) dryRun(reason string) *generation {
 	for _, x := range r.dryCounts() {
 		if x.value == reason && r.alive() {
@@ -126,8 +132,8 @@ func (r *Resource) dryRun(reason string) *generation {
 
 // DryRuns iterates over the dry runs of the resource by reason, the name of the limit. The blocks in each View are the
 // calls that the dry run would have refused, in total, in windows and in seconds. All other numbers of the View are 0.
-// There are at most 16 reasons: the last one, [Other], covers all reasons after the first fifteen. A dry run that has
-// refused nothing is listed while its limit is set. Limited calls wait while DryRuns copies the list.
+// There are at most 16 reasons: the first fifteen are counted separately, and all later ones share [Other]. While a dry
+// run is set, it is listed even if it would have refused no call. While DryRuns copies the list, limited calls wait.
 func (r *Resource) DryRuns() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {

@@ -9,10 +9,11 @@ import (
 
 // Limiters of a call
 //
-// A limiter holds the rules of one name, and counts the passes and the calls in flight that these rules compare with
-// their counts. A resource has at most one limiter, and so has a call that the resource of its name records. A call of
-// an overflowing name is recorded by another resource, and can have several limiters. The slice "list" in this package
-// holds the limiters of one call, in lock order:
+// A limiter holds the rules of one name. It also holds meters: they count the passes and the calls in flight that the
+// rules compare with their Count. A call usually has one limiter, the limiter of the resource of its name. An
+// overflowing name has no resource; another resource records its calls. Such a call has the limiter of the recording
+// resource, and the limiters of its own name. The slice "list" in this package holds all limiters of one call, in lock
+// order:
 //
 //	call: resource "GET /a", origin "web"             call: name "GET /b", recorded for _other, origin "web"
 //
@@ -22,7 +23,7 @@ import (
 //	                                                  or, while overflowLimiters is full:
 //	                                                  list[1:]  one limiter per matching pattern, sorted: *, GET /*
 //
-// Each limiter holds two sets of quotas, for limits and for dry runs. Each set has a meter for all origins together,
+// Each limiter has two sets of quotas: one for limits, one for dry runs. Each set has a meter for all origins together,
 // and a meter for each limited origin. The rules of a set read its meters:
 //
 //	limiter ─┬─ quotas ─┬─ all      ── passes, inFlight ←── rules without Origin
@@ -34,37 +35,39 @@ import (
 //	Collector.limitsMu → Collector.mu → overflowLimiters.mu → limiter of the recording resource (list[0])
 //	→ overflow limiters (list[1:], sorted by pattern) → locks of a node.View → locks of a node.Statistic
 //
-// No goroutine locks a limiter while it holds the lock of a statistic. Calls lock all of list (lockAll), and then the
-// stripe that records the call (node.Statistic.Hold). The quotas therefore count a pass in the same bucket as the
-// leaf, and no other call intervenes between check and count. The decision reads no leaf, so its cost does not depend
-// on the number of origins.
+// No goroutine locks a limiter while it holds the lock of a statistic. A call first locks all limiters of its list
+// (lockAll), and then the stripe of the statistic that records the call (node.Statistic.Hold). Two guarantees follow:
+// the quotas count a pass in the same bucket as the leaf, and no other call intervenes between check and count. The
+// decision reads no leaf, so its cost does not depend on the number of origins.
 
 // limiter holds the rules of one name and the meters that they read. The name belongs to a resource, or is an
-// overflowing name that another resource, such as [Other], records. A limiter outlives its rules: after SetLimits,
-// the new rules start with the existing meters.
+// overflowing name. A limiter outlives its rules: after SetLimits, the new rules continue with the existing meters.
 //
-// The leaves of a resource count its calls in flight in the meters, see [node.Statistic.SetCounters], including calls
-// that entered before there was a limit. An overflowing name has no leaf; its calls hold a reservation until they end.
-// When an overflowing name gets a resource, the resource takes over the limiter. The limiter then counts both kinds of
-// calls, until the calls with a reservation have ended.
+// Calls in flight are counted in two ways. The leaves of a resource count their calls in the meters: see
+// [node.Statistic.SetCounters]. They include calls that entered before there was a limit. An overflowing name has no
+// leaf; each of its calls has a reservation instead, which counts the call until it ends. When an overflowing name gets
+// a resource, the resource takes over the limiter. The limiter then counts both kinds of calls, until the calls with a
+// reservation have ended.
 type limiter struct {
 	mu     sync.Mutex
 	c      *Collector
-	quotas             // of the limits that refuse calls
-	dry    quotas      // of the dry runs
-	self   [1]*limiter // the limiters of a call without a reservation
+	quotas             // rules and meters of the limits that refuse calls
+	dry    quotas      // rules and meters of the dry runs
+	self   [1]*limiter // list of a call without a reservation: this limiter
 
-	dryCounts []labelled[dryCount] // by reason, including former dry runs; used for resources only
+	dryCounts []labelled[dryCount] // by reason, including removed dry runs; only in the limiter of a resource
 
-	// The following fields belong to limiters in overflowLimiters, which refresh their rules when a call locks them:
-	name     string   // the name or the pattern; empty for the limiter of a resource
-	rules    *ruleSet // source of the rules
-	lastPass int64    // second of the last reserved call; 0 before the first
-	shared   bool     // many names that match the pattern share the limiter
-	dropped  bool     // the limiter is no longer in the table; calls must look up the name again
+	// The following fields are for limiters in overflowLimiters. SetLimits does not change their rules: each of them
+	// refreshes its rules when a call locks it.
+	name     string   // overflowing name or pattern; empty for the limiter of a resource
+	rules    *ruleSet // limits from which the rules were made
+	lastPass int64    // second in which a call with a reservation last entered; 0 before the first
+	shared   bool     // name is a pattern, and several names share the limiter
+	dropped  bool     // no longer in overflowLimiters; a call that found it must look up its name again
 }
 
-// newLimiter returns a limiter without rules. The name is empty for the limiter of a resource.
+// newLimiter returns a limiter without rules. The name is empty for the limiter of a resource. If shared is true, name
+// is a pattern.
 func newLimiter(c *Collector, name string, shared bool) *limiter {
 	m := &limiter{c: c, name: name, shared: shared}
 	m.self[0] = m
@@ -74,7 +77,7 @@ func newLimiter(c *Collector, name string, shared bool) *limiter {
 	return m
 }
 
-// set returns the quotas of the dry runs, or of the limits that refuse calls.
+// set returns the quotas of the dry runs if dry is true, or else the quotas of the limits that refuse calls.
 func (m *limiter) set(dry bool) *quotas {
 	if dry {
 		return &m.dry
@@ -82,7 +85,8 @@ func (m *limiter) set(dry bool) *quotas {
 	return &m.quotas
 }
 
-// newQuota returns an empty record of passes. The rules that read it set the count, see [node.Quota.With].
+// newQuota returns a quota without passes. It only counts passes; each rule reads them through a quota with the rule's
+// own count, see [node.Quota.With].
 func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
 // lockAll locks the limiters of a call, in order. If one of them was dropped, it locks none and returns errMoved.
@@ -107,14 +111,14 @@ func unlockAll(list []*limiter) {
 }
 
 // setRules replaces the rules and keeps the meters. r is the resource of the limiter, or nil for an overflowing name.
-// If no rule has read the passes of a resource before, setRules takes them from the views of the resource. m.mu must be
-// held.
+// If a rule is the first to read the passes of a meter, setRules fills the meter with the recent passes, see
+// passesSoFar. m.mu must be held.
 func (m *limiter) setRules(limits []Limit, r *Resource) {
 	m.quotas.removeRules()
 	m.dry.removeRules()
 	for _, l := range limits {
-		// Dry runs count their own passes. They subtract the calls that they would have refused from the calls in
-		// flight.
+		// A dry run reads its passes from its own meter. It reads the calls in flight from the meter of the limits, and
+		// subtracts the calls that dry runs would have refused.
 		x := rule{Limit: l, meter: m.meter(l.Origin)}
 		set, own := &m.quotas, x.meter
 		if l.DryRun {
@@ -133,13 +137,13 @@ func (m *limiter) setRules(limits []Limit, r *Resource) {
 		x.quota = own.passes.With(l.Count, l.Strict)
 		set.qps = append(set.qps, x)
 	}
-	m.quotas.dropUnused(r != nil) // an overflowing name has no view to take the passes from later
+	m.quotas.dropUnused(r != nil) // keep the passes of an overflowing name: no view has them
 	m.dry.dropUnused(true)
 }
 
-// passesSoFar returns the recent passes of an origin. If r is nil, the name is overflowing, and its passes come from x.
-// Otherwise they come from the views of r; if the name was overflowing before it got the resource r, its passes from
-// that time are added.
+// passesSoFar returns the recent passes of an origin, or of all origins if origin is empty. If r is nil, the name is
+// overflowing, and its passes are in x. Otherwise they are in the views of r. The name may have been overflowing before
+// it got the resource r. In that case passesSoFar adds the passes from that time.
 func (m *limiter) passesSoFar(x *meter, r *Resource, origin string) *node.Quota {
 	q := m.c.newQuota()
 	switch {
@@ -198,7 +202,7 @@ func (m *limiter) enterReserved(origin string) {
 	}
 }
 
-// counters returns the counters that the leaves of an origin must update with their calls in flight. m.mu must be held.
+// counters returns the counters of calls in flight that a leaf with this origin must update. m.mu must be held.
 func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	if m.all.readsInFlight {
 		list = append(list, &m.all.inFlight)
@@ -209,15 +213,16 @@ func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	return list
 }
 
-// setCounters makes a new leaf count its calls in flight. The collector's mu must be held.
+// setCounters makes a new leaf update the counters of calls in flight. The collector's mu must be held.
 func (m *limiter) setCounters(l *leaf) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l.SetCounters(m.counters(l.origin)...)
 }
 
-// inUse reports whether the limiter counts recent calls that the leaves of its resource do not: calls of its name that
-// another resource records. They are in flight, or passed in the second since or later. m may be nil.
+// inUse reports whether the limiter has recent calls from the time when its name was overflowing. The leaves of the
+// resource do not have these calls. A call is recent if it is in flight, or if it passed in the second with the index
+// since, or later. m may be nil.
 func (m *limiter) inUse(since int64) bool {
 	if m == nil {
 		return false

@@ -5,17 +5,18 @@ import (
 	"sync"
 )
 
-// overflowLimiters holds the limiters of overflowing names. A pattern limits such a name, and another resource records
-// its calls: [Other], or the resource of [FallbackResource]. There are limiters for at most Options.MaxResources names,
-// and they take at most a sixteenth of Options.MaxMemory.
+// overflowLimiters holds the limiters of overflowing names. Such a name has no resource and matches a pattern of a
+// limit. Another resource records its calls: [Other], or the resource of [FallbackResource]. At most
+// Options.MaxResources names have their own limiter. All these limiters together take at most a sixteenth of
+// Options.MaxMemory.
 //
-//	byName["GET /b"]   ── limiter of one name
+//	byName["GET /b"]    ── limiter of one name
 //	byPattern["GET /*"] ── limiter that further names share while byName is full
 //
-// A further name evicts the idle names. A name is idle if it has no call in flight, and had no pass for longer than any
-// quota remembers. If no name is idle, further names share one limiter for each pattern that they match. A name that
-// moves from a shared limiter to its own one starts with all recent passes of the shared limiter, because some of them
-// may be its own.
+// If byName is full, a new name evicts the idle names. A name is idle if it has no call in flight, and had no pass for
+// so long that no quota counts it. If no name is idle, new names share one limiter for each pattern that they match. A
+// name may later move from a shared limiter to its own one. Its own limiter then starts with all recent passes of the
+// shared limiter, because some of them may be passes of this name.
 //
 // The life of a limiter:
 //
@@ -24,8 +25,8 @@ import (
 //	                    ├─ idle, and others need the slot (sweep) ───→ dropped
 //	                    └─ the name gets a resource (remove) ────────→ Resource.limiter
 //
-// A call that has found a limiter before it was dropped sees limiter.dropped under its lock, and looks up the name
-// again.
+// A call may find a limiter that is dropped before the call locks it. The call then sees limiter.dropped, and looks up
+// its name again.
 //
 // See limiter.go for the lock order.
 type overflowLimiters struct {
@@ -38,8 +39,8 @@ type overflowLimiters struct {
 }
 
 // idleAfter is the number of seconds after the last pass, including the open second, after which a name without a call
-// in flight is idle. No quota remembers the pass by then: a strict quota with one bucket looks back two seconds, and
-// calls borrow up to half a second ahead.
+// in flight is idle. No quota counts the pass by then: a strict quota with one bucket looks back two seconds, and a
+// pass may be borrowed from a bucket up to half a second ahead.
 const idleAfter = 5
 
 func newOverflowLimiters(c *Collector) *overflowLimiters {
@@ -49,8 +50,9 @@ func newOverflowLimiters(c *Collector) *overflowLimiters {
 // second returns the index of the second that was opened last. It does not read the clock.
 func (c *Collector) second() int64 { return c.line.At(0).Index }
 
-// reserve returns the reservation of a call that l records. own is the limiter of l's resource. The reservation is
-// nil if no pattern matches the name. If the name has its own resource by now, reserve returns errMoved.
+// reserve returns the reservation of a call with this name. l is the leaf that records the call, and own is the limiter
+// of l's resource. The reservation is nil if no pattern matches the name. If the name has its own resource by now,
+// reserve returns errMoved.
 func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reservation, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +62,7 @@ func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reserva
 		if r, ok := t.c.byName.Load(name); ok && r != l.resource {
 			return nil, errMoved
 		}
-		// matching returns the patterns in lock order.
+		// The patterns are sorted, which is also the lock order of their limiters.
 		if patterns = t.c.limits.Load().matching(name); len(patterns) == 0 {
 			return nil, nil
 		}
@@ -80,7 +82,7 @@ func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reserva
 	return r, nil
 }
 
-// add adds a limiter for a name, or returns nil if the table is full. mu must be held.
+// add adds a limiter for a name to byName. It returns nil if byName is full. mu must be held.
 func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 	if len(t.byName) >= t.c.sizes.limiters {
 		if t.sweep(); len(t.byName) >= t.c.sizes.limiters {
@@ -94,20 +96,20 @@ func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 			m.copyPasses(t.c, &shared.quotas)
 			m.dry.copyPasses(t.c, &shared.dry)
 			shared.mu.Unlock()
-			break // one is enough: the name counted in the limiters of all its patterns
+			break // one is enough: each call counted in the limiters of all its patterns
 		}
 	}
 	t.byName[name] = m
 	return m
 }
 
-// sweep drops idle names, at most once a second. mu must be held.
+// sweep drops the limiters of idle names from byName, at most once a second. mu must be held.
 func (t *overflowLimiters) sweep() {
 	now := t.c.second()
 	if t.swept == now {
 		return
 	}
-	t.swept = now // a flood of names must not repeat the scan
+	t.swept = now // without this, each name of a flood would scan the table
 	maps.DeleteFunc(t.byName, func(_ string, m *limiter) bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -116,7 +118,7 @@ func (t *overflowLimiters) sweep() {
 	})
 }
 
-// dropUnused drops the limiter of a name if all its calls were refused. The slot is free for other names again.
+// dropUnused drops the limiter of a name if all its calls were refused, so that another name can use the slot.
 func (t *overflowLimiters) dropUnused(m *limiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,8 +130,8 @@ func (t *overflowLimiters) dropUnused(m *limiter) {
 	}
 }
 
-// refresh drops the shared limiters of former patterns, unless they have a call in flight. The other limiters refresh
-// their rules with the next call.
+// refresh runs after a change of limits. It drops the shared limiters of patterns that no longer have a limit, unless
+// they have a call in flight. All other limiters refresh their rules when a call locks them.
 func (t *overflowLimiters) refresh() {
 	rules := t.c.limits.Load()
 	t.mu.Lock()
@@ -140,8 +142,8 @@ func (t *overflowLimiters) refresh() {
 	t.sweep()
 }
 
-// remove removes and returns the limiter of a name that gets a resource, for the resource to take over. It returns nil
-// if the table has no limiter for the name. mu must be held until other goroutines can find the resource.
+// remove removes the limiter of a name that gets a resource, and returns it for the resource. It returns nil if byName
+// has no limiter for the name. The caller must hold mu until other goroutines can find the resource.
 func (t *overflowLimiters) remove(name string) *limiter {
 	m := t.byName[name]
 	if m != nil {
@@ -149,7 +151,7 @@ func (t *overflowLimiters) remove(name string) *limiter {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.name = "" // the resource sets the rules from now on
-		// The views of the resource start empty, so its rules need the passes from before.
+		// The views of the resource start empty, so keep the passes until now for passesSoFar.
 		m.all.overflowPasses = t.c.copyQuota(m.all.passes)
 		for _, x := range m.origins {
 			if x.passes != nil {

@@ -8,24 +8,25 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// quotas holds the rules of a name, and the meters that they read. The limiter's mu guards it.
+// quotas holds the rules of a name, and the meters that they read. A limiter has one set for limits and one for dry
+// runs. The limiter's mu guards both.
 type quotas struct {
 	qps, concurrency []rule
 	all              meter             // all calls of the name
 	origins          map[string]*meter // calls of single origins
 }
 
-// meter counts the calls that a rule applies to. Its numbers have these writers:
+// meter counts the calls that a rule applies to. These write its counts:
 //
-//	inFlight        the leaves of the resource, while readsInFlight is set; calls with a reservation (enter, leave)
-//	passes          all calls under the limiter's lock (pass), loans and cancelled loans (eachQuota)
-//	overflowPasses  overflowLimiters.remove, once; they leave the window after a second
+//	inFlight        leaves of the resource, while readsInFlight is set; calls with a reservation (enter and leave)
+//	passes          calls that pass (pass, eachQuota); calls that borrow or cancel a loan (eachQuota)
+//	overflowPasses  overflowLimiters.remove, once; a second later they are too old to count
 //
-// In the meters of dry runs, inFlight has only the calls in flight that the dry runs would have refused.
+// In a meter of dry runs, inFlight counts only the calls in flight that the dry runs would have refused.
 type meter struct {
-	inFlight       atomic.Int64 // including calls that wait for a bucket
-	passes         *node.Quota  // nil while no rule reads it, except in overflow limiters
-	overflowPasses *node.Quota  // passes from before the name got its resource; usually nil
+	inFlight       atomic.Int64 // includes calls that wait for a bucket
+	passes         *node.Quota  // nil while no rule reads them; overflow limiters keep them anyway
+	overflowPasses *node.Quota  // passes of the name before it got its resource; usually nil
 	readsPasses    bool         // a rule reads passes
 	readsInFlight  bool         // a rule reads inFlight
 }
@@ -34,14 +35,15 @@ type meter struct {
 type rule struct {
 	Limit
 	*meter
-	quota   *node.Quota // the passes of the meter with the count of the limit; nil for concurrency
-	refused *meter      // calls in flight that a dry run would have refused; nil for a limit that refuses calls
+	quota   *node.Quota // passes of the meter, compared with the limit's Count; nil for concurrency
+	refused *meter      // for a dry run, the meter in limiter.dry; its calls are subtracted from inFlight
 }
 
 // covers reports whether the rule applies to calls of the origin.
 func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
 
-// meter returns the meter of an origin, and adds it if it is missing. The empty origin means all origins together.
+// meter returns the meter of an origin, and adds it if it is missing. The empty origin selects the meter of all origins
+// together.
 func (s *quotas) meter(origin string) *meter {
 	if origin == "" {
 		return &s.all
@@ -60,7 +62,7 @@ func (s *quotas) meter(origin string) *meter {
 // hasRules reports whether there are rules.
 func (s *quotas) hasRules() bool { return len(s.qps) > 0 || len(s.concurrency) > 0 }
 
-// removeRules removes the rules. The meters stay until dropUnused.
+// removeRules removes the rules. The meters stay, until dropUnused removes the unused ones.
 func (s *quotas) removeRules() {
 	s.qps, s.concurrency = nil, nil
 	s.all.readsPasses, s.all.readsInFlight = false, false
@@ -69,7 +71,7 @@ func (s *quotas) removeRules() {
 	}
 }
 
-// dropUnused drops the unused meters of origins. If forget is set, it also drops passes that no rule reads.
+// dropUnused drops the unused meters of origins. If forget is true, it also drops the passes that no rule reads.
 func (s *quotas) dropUnused(forget bool) {
 	s.all.forgetPasses(forget)
 	maps.DeleteFunc(s.origins, func(_ string, x *meter) bool {
@@ -78,8 +80,8 @@ func (s *quotas) dropUnused(forget bool) {
 	})
 }
 
-// copyPasses sets the passes to copies of the passes in o. Both sets then count separately. The calls in flight remain
-// counted in o only, because their reservations end there.
+// copyPasses replaces the passes of s by copies of the passes in o. Afterwards s and o count separately. The calls in
+// flight remain counted in o only, because their reservations end them there.
 func (s *quotas) copyPasses(c *Collector, o *quotas) {
 	if o.all.passes != nil {
 		s.all.passes = c.copyQuota(o.all.passes)
@@ -91,27 +93,28 @@ func (s *quotas) copyPasses(c *Collector, o *quotas) {
 	}
 }
 
-// copyQuota returns an independent copy of passes.
+// copyQuota returns a copy of passes that counts separately.
 func (c *Collector) copyQuota(passes *node.Quota) *node.Quota {
 	q := c.newQuota()
 	q.Add(passes)
 	return q
 }
 
-// forgetPasses drops the passes if forget is set and no rule reads them.
+// forgetPasses drops the passes if no rule reads them. It does nothing if forget is false.
 func (x *meter) forgetPasses(forget bool) {
 	if forget && !x.readsPasses {
 		x.passes = nil
 	}
 }
 
-// unused reports whether the meter of an origin can be dropped without a loss.
+// unused reports whether the meter of an origin can be dropped: no rule reads it, and it counts no call in flight and
+// no passes from overflow.
 func (x *meter) unused() bool {
 	return !x.readsPasses && !x.readsInFlight && x.overflowPasses == nil && x.inFlight.Load() == 0
 }
 
-// enter adds a call of the origin to the calls in flight. Each enter has exactly one leave. The meter of the origin
-// exists until leave, even if no rule reads it.
+// enter adds a call of the origin to the calls in flight. The caller must call leave exactly once for each enter. The
+// meter of the origin exists until then, even if no rule reads it.
 func (s *quotas) enter(origin string) {
 	s.all.inFlight.Add(1)
 	if origin != "" {
@@ -129,12 +132,13 @@ func (s *quotas) leave(origin string) {
 	}
 }
 
-// checkConcurrency returns an error if a limit on concurrency refuses one more call of the origin, else nil. waiting
-// is 1 if the call was already counted as in flight while it waited, else 0. The number of calls in
-// flight that it checks can be too high, because calls end concurrently, but never too low, because calls enter only
-// under the limiter's lock.
+// checkConcurrency returns an error if a limit on concurrency refuses one more call of the origin, else nil. A call
+// that waited for a bucket was counted as in flight already: waiting is then 1, else 0.
+//
+// The number of calls in flight can be too high, because calls end concurrently. It is never too low, because calls
+// enter only under the limiter's lock.
 func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
-	for i := range s.concurrency { // by index, which copies no rule
+	for i := range s.concurrency { // range over values would copy each rule
 		x := &s.concurrency[i]
 		inFlight := x.inFlight.Load() - waiting
 		if x.refused != nil {
@@ -147,8 +151,8 @@ func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
 	return nil
 }
 
-// checkQPS returns an error if a limit on QPS refuses n more passes of the origin in the bucket, else nil. It costs two
-// comparisons for each rule, and a sum over all buckets for the first call in a bucket.
+// checkQPS returns an error if a limit on QPS refuses n more passes of the origin in the bucket, else nil. For each
+// rule it makes two comparisons. The first call in a bucket also adds up all buckets of the rule's quota.
 func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *BlockedError {
 	for i := range s.qps {
 		if x := &s.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {
@@ -158,8 +162,9 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 	return nil
 }
 
-// firstBorrowable returns the first bucket with quota for n passes under all rules, among the buckets that start at
-// from or later. The parameter at is the bucket in which the call arrived. If there is no such bucket, ok is false.
+// firstBorrowable returns the first bucket in which all rules have quota for n passes. It considers buckets that start
+// at from or later. The parameter at is the start of the bucket in which the call arrived. If there is no such bucket,
+// ok is false.
 func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from
 	for i := range s.qps {
@@ -172,7 +177,7 @@ func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string)
 	return bucket, true
 }
 
-// pass counts n passes of the origin. If some origin has a meter, it costs a map lookup more.
+// pass counts n passes of the origin. It costs one map lookup more if there are meters of single origins.
 func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	if q := s.all.passes; q != nil {
 		q.Pass(bucket, n)
@@ -182,8 +187,8 @@ func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	}
 }
 
-// passFrom counts n passes for the meter of the origin, if it has one. It is separate from pass, which rarely calls it,
-// to keep pass small enough for inlining.
+// passFrom counts n passes for the meter of the origin, if it has one. It is a function of its own because pass rarely
+// calls it. Without its code, pass is small enough for inlining.
 func (s *quotas) passFrom(bucket time.Duration, n int64, origin string) {
 	if x := s.origins[origin]; x != nil && x.passes != nil {
 		x.passes.Pass(bucket, n)

@@ -1,16 +1,16 @@
 package collector
 
-// A resource refers to its limiter twice. Calls load Resource.limiter, which is nil while no limit applies.
-// Resource.limiterState has the limiter from the first limit on, because the meters and the counts of dry runs outlive
-// the rules, and calls with a reservation end in them.
+// A resource refers to its limiter in two fields. Calls load Resource.limiter, which is nil while no limit applies.
+// Resource.limiterState has the limiter from the first limit on, even while no limit applies: meters and the counts of
+// dry runs outlive the rules, and calls with a reservation end in the limiter.
 //
-// A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. Its own rules are
-// only the limits without a *. Calls of other names get the rules of patterns from overflowLimiters, or the rules of
-// their own resource if that has no memory for a leaf.
+// A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. The rules of this
+// limiter are only the limits without a *. Calls of other names get the rules of patterns elsewhere: from
+// overflowLimiters, or from the limiter of their own resource if that resource exists, but has no memory for a leaf.
 
 // Limit returns the lowest limit of a grade that covers all calls of the resource together. It ignores limits on single
-// origins and dry runs. It also ignores patterns for [Other], because a pattern limits each name separately. If there
-// is no such limit, ok is false. Limited calls wait while Limit reads the rules.
+// origins and dry runs. For [Other] it also ignores patterns, because a pattern limits each name separately. If there
+// is no such limit, ok is false. While Limit reads the rules, limited calls wait.
 func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if r == nil {
 		return 0, false
@@ -29,11 +29,10 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 }
 
 // setLimits sets the limits of the resource. The parameter limits must be the result of [ruleSet.forName] for its name.
-// setLimits locks the limiter before it reads the leaves, and therefore misses no call. The collector's mu must be
-// held.
+// setLimits locks the limiter before it reads the leaves, so it misses no call. The collector's mu must be held.
 func (r *Resource) setLimits(limits []Limit) {
 	rules, used := limits, len(limits) > 0
-	if r.fallback.Load() { // patterns limit each name separately, including the name of the resource itself
+	if r.fallback.Load() { // the rules of patterns are in overflowLimiters, also for the name of r itself
 		rules = filter(limits, func(l Limit) bool { return !l.isPattern() })
 		all := r.c.limits.Load().list
 		used = len(all) > 0
@@ -55,21 +54,22 @@ func (r *Resource) setLimits(limits []Limit) {
 	}
 	m.setRules(rules, r)
 	m.dryCounts = filter(m.dryCounts, func(x labelled[dryCount]) bool { return x.of.stat != nil })
-	for _, l := range limits { // so that their series exist before the first block
+	for _, l := range limits { // add a count of 0, so that the series exists before the first block
 		if l.DryRun {
 			getOrAdd(&m.dryCounts, l.String())
 		} else {
 			r.blocks.add(l.String(), 0)
 		}
 	}
-	// Leaves now count in the meters that the new rules read. SetCounters adds the calls that are already in flight.
+	// From here on, the leaves count in the meters that the new rules read. SetCounters adds the calls that are already
+	// in flight.
 	for l := range r.leaves {
 		l.SetCounters(m.counters(l.origin)...)
 	}
 }
 
-// share marks r as a resource that records calls of other names. From then on, limits apply to each of these names
-// separately.
+// share marks r as a resource that records calls of other names. From then on, a limit with a pattern applies to each
+// of these names separately.
 func (c *Collector) share(r *Resource) {
 	if r.fallback.Load() {
 		return

@@ -9,10 +9,10 @@ import (
 // ruleSet holds all limits of a Collector. A ruleSet is immutable; SetLimits stores a new one.
 type ruleSet struct {
 	list      []Limit
-	bySubject map[string][]int // indexes into list, by exact name or pattern
+	bySubject map[string][]int // Limit.Resource: indexes into list
 	patterns  []string         // sorted, without duplicates
-	names     map[string]bool  // exact names; their resources are registered even if the table is full
-	origins   map[string]bool  // origins of limits; they are tracked even if there are too many origins
+	names     map[string]bool  // names of limits without a *; they get a resource even if the table is full
+	origins   map[string]bool  // origins of limits; they are counted separately even if there are too many origins
 }
 
 func newRuleSet(list []Limit) *ruleSet {
@@ -33,7 +33,7 @@ func newRuleSet(list []Limit) *ruleSet {
 	return s
 }
 
-// matching returns the sorted patterns that name matches. The cost is linear in the number of patterns.
+// matching returns the patterns that match the name, sorted. The cost is linear in the number of patterns.
 func (s *ruleSet) matching(name string) (patterns []string) {
 	for _, p := range s.patterns {
 		if match(p, name) {
@@ -52,7 +52,7 @@ func (s *ruleSet) forName(name string) []Limit {
 	return s.forSubjects(subjects)
 }
 
-// forSubjects returns the limits on some names and patterns, in the order of SetLimits.
+// forSubjects returns the limits whose Resource is one of the subjects, in the order of SetLimits.
 func (s *ruleSet) forSubjects(subjects []string) []Limit {
 	var indexes []int
 	for _, x := range subjects {
@@ -74,20 +74,21 @@ func (c *Collector) Limits() []Limit {
 	return slices.Clone(c.limits.Load().list)
 }
 
-// The order of a change:
+// SetLimits changes these in order:
 //
 //	Collector.limits           new resources use the new rules
-//	overflowLimiters           refresh drops shared limiters; the others compare limiter.rules when a call locks them
+//	overflowLimiters           drops the shared limiters of removed patterns; all others refresh when a call locks them
 //	Resource.setLimits         for each resource; Collector.mu is released after each one
 
-// SetLimits replaces all limits while calls continue. Each resource changes to its new limits in one step, one resource
-// after the other; all of them have changed when SetLimits returns. The passes of the last second and the calls in
-// flight count for the new limits. If any limit is invalid, SetLimits changes nothing and returns an error that names
-// every invalid limit. If a call enters a resource without limits during SetLimits, the new limits count it as in
-// flight, but may miss its pass.
+// SetLimits replaces all limits while calls continue. The new limits of a resource replace its old ones in one step.
+// SetLimits changes one resource after the other, and returns when all have changed. The passes of the last second and
+// the calls in flight count for the new limits. There is one exception: if a call enters a resource without limits
+// during SetLimits, the new limits count it as in flight, but may miss its pass.
 //
-// The cost is proportional to the number of resources times the number of patterns. From then on, registering a name
-// costs time proportional to the number of patterns. Calls and new names wait at most while one resource changes.
+// If any limit is invalid, SetLimits changes nothing and returns an error that names every invalid limit.
+//
+// The cost is proportional to the number of resources times the number of patterns. Calls and new names wait at most
+// while one resource changes. Afterwards, the registration of a name costs time proportional to the number of patterns.
 func (c *Collector) SetLimits(limits []Limit) error {
 	if c == nil {
 		return nil
@@ -99,15 +100,15 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	c.limitsMu.Lock()
 	defer c.limitsMu.Unlock()
 	c.mu.Lock()
-	c.limits.Store(rules) // names that are registered from here on get the new limits
+	c.limits.Store(rules) // resources that are registered from here on get the new limits
 	c.overflowLimiters.refresh()
 	c.mu.Unlock()
 	for _, r := range c.all() {
 		own := rules.forName(r.name)
 		if len(own) == 0 && r.limiter.Load() == nil && !r.fallback.Load() {
-			continue // no limits before, and none now
+			continue // no limit, before and now
 		}
-		// own is up to date: limitsMu excludes other changes of limits.
+		// c.limits cannot have changed since own was computed: SetLimits holds limitsMu.
 		c.mu.Lock()
 		r.setLimits(own)
 		c.mu.Unlock()
@@ -116,8 +117,8 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	return nil
 }
 
-// Escapes reports whether a call of the first name would escape a limit if it were recorded under the second name: some
-// limit matches the first name, but not the second. The cost is linear in the number of limits.
+// Escapes reports whether a call would escape a limit if it were recorded under the name "as" instead of name: some
+// limit matches name, but not as. The cost is linear in the number of limits.
 func (c *Collector) Escapes(name, as string) bool {
 	if c == nil {
 		return false

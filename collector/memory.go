@@ -11,7 +11,7 @@ import (
 
 // The memory of a Collector
 //
-// Reservations bound the memory. A new resource or leaf reserves the memory that it needs when it is busy, and releases
+// Reservations bound the memory. A new resource or leaf reserves the memory that it needs when it is busy. It releases
 // the reservation when it is retired. An existing leaf therefore never loses a record for lack of memory:
 //
 //	reservation                           for
@@ -19,34 +19,38 @@ import (
 //	                                      and up to a sixteenth of MaxMemory for limiters of overflowing names
 //	resource                              a name with its views, counts by reason and class, and its limiter
 //	leaf                                  a statistic with a full history, its origin and its tree node
-//	entrance, edge                        a node of the call tree, a call of one resource by another one
+//	entrance                              an entrance of the call tree
+//	edge                                  an edge of the call tree: one resource calls another
 //	excess                                the memory of unusual leaves and resources above their reservation
 //
-// If the sum would exceed [Options].MaxMemory, names become [Other]: see location. The first leaf of a resource may use
-// all of the memory, and other leaves at most three quarters. Clients that invent origins thus cannot take the memory
-// of resources that are called for the first time.
+// (An overflowing name has no resource: another resource records its calls.)
 //
-// The size of a reservation is typical of a busy resource or leaf; an unusual one takes more. Every ten seconds, a
+// If the sum would exceed [Options].MaxMemory, new names become [Other]: see location. The first leaf of a resource may
+// use all of the memory. Other leaves may use three quarters of it. Clients that invent origins can therefore not take
+// the memory of new resources.
+//
+// The size of a reservation is typical of a busy resource or leaf. An unusual one takes more. Every ten seconds, a
 // sweep adds up the memory in use above the reservations: see memoryOf. This excess counts as reserved, so the
 // Collector accepts fewer new names.
 
-// reservations holds the reserved bytes of one item of each kind. The sizes depend on [Options].Windows. The fields
-// fixed, overflow and limiters also depend on MaxResources and MaxMemory, and fixed on Given.
+// reservations holds the number of bytes that one item of each kind reserves. The sizes depend on [Options].Windows.
+// The fields fixed, overflow and limiters also depend on MaxResources and MaxMemory, and fixed on Given.
 type reservations struct {
 	fixed, resource, leaf, entrance, edge int64
-	// All limiters of overflowing names, and their number.
+	// overflow is for all limiters of overflowing names, and limiters is their maximum number.
 	overflow int64
 	limiters int
 }
 
-// Parts that are not in the size of a struct: nodes of maps, closures, and slots of slices.
+// Estimated bytes of parts that unsafe.Sizeof of a struct does not include: map nodes, closures and slots of slices.
 const (
-	mapEntry = 160 // an entry of a sync.Map or a map, with its share of inner nodes, and the list of parents
+	mapEntry = 160 // an entry of a sync.Map or map with its share of inner nodes, and of TreeNode.parents
 	names    = 256 // a name of at most MaxNameLength bytes, and its copies in keys
-	perView  = 24  // slots of a leaf in a shared view, whose slice grows ahead
+	perView  = 24  // slots of one leaf in a shared view; append allocates more slots than needed
 )
 
-// newReservations computes the reservations for statistics of a configuration.
+// newReservations computes the reservations of a Collector with these options. config is the configuration of its
+// statistics.
 func newReservations(config *node.Config, o *Options) (s reservations) {
 	view := node.NewView(config, 0).Memory() + int64(unsafe.Sizeof(generation{}))
 	treeNode := int64(unsafe.Sizeof(TreeNode{})) + view + mapEntry
@@ -69,18 +73,19 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 	return s
 }
 
-// limiterShare is the inverse of the largest share of MaxMemory that the limiters of overflowing names take.
+// limiterShare bounds the limiters of overflowing names: they take at most 1/limiterShare of MaxMemory.
 const limiterShare = 16
 
-// spareLeaves is the number of leaves that [Other] needs for calls without a leaf: one for each value of inbound and
-// nested. A limit on an origin adds the same number, because calls of this origin are tracked separately.
+// spareLeaves is the number of leaves that the resource [Other] needs for calls whose own leaf has no memory: one for
+// each combination of inbound or not, and nested or not. A limit on an origin adds the same number, because the calls
+// of this origin are recorded separately.
 const spareLeaves = 4
 
 // reserved returns the sum of all reservations.
 func (c *Collector) reserved() int64 {
 	s, rules := &c.sizes, c.limits.Load()
-	// The fixed part includes the spare leaves, whether they exist or not. Each name of a limit reserves a resource,
-	// because it can be registered even if the table is full.
+	// s.fixed includes the spare leaves even before they exist, so subtract those that exist from the number of leaves.
+	// Each name in a limit reserves a resource, because the name can be registered even if the table is full.
 	return s.fixed + c.excess.Load() +
 		(c.registered.Load()+int64(len(rules.names)))*s.resource +
 		(c.leafCount.Load()-c.sparesInUse.Load()+int64(len(rules.origins))*spareLeaves)*s.leaf +
@@ -90,11 +95,11 @@ func (c *Collector) reserved() int64 {
 // fits reports whether n more bytes can be reserved.
 func (c *Collector) fits(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory }
 
-// fitsMore is fits for items that must not use the last quarter of the memory, which is kept for new resources and the
-// first leaf of each.
+// fitsMore is fits for items that may use only three quarters of the memory. The last quarter is for new resources and
+// for the first leaf of each.
 func (c *Collector) fitsMore(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory/4*3 }
 
-// leafFits reports whether r may get another leaf.
+// leafFits reports whether there is memory for another leaf of r.
 func (c *Collector) leafFits(r *Resource) bool {
 	if r.view.Empty() {
 		return c.fits(c.sizes.leaf)
@@ -102,9 +107,9 @@ func (c *Collector) leafFits(r *Resource) bool {
 	return c.fitsMore(c.sizes.leaf)
 }
 
-// memoryOfNames returns the memory that suffices for all resources with one busy leaf each.
+// memoryOfNames returns the memory that suffices for Given and MaxResources resources with one busy leaf each.
 func (o Options) memoryOfNames(config *node.Config) int64 {
-	o.MaxMemory = math.MaxInt64 // the limiters of all overflowing names
+	o.MaxMemory = math.MaxInt64 // no bound, so that newReservations counts MaxResources limiters
 	s := newReservations(config, &o)
 	return s.fixed + s.entrance + int64(min(o.MaxResources, 1<<30)+len(o.Given))*(s.resource+s.leaf)
 }
@@ -146,10 +151,10 @@ func (m Memory) parts(yield func(v float64, labels ...string)) {
 	yield(float64(m.Calls), "calls")
 }
 
-// Memory returns the memory that the Collector holds: an estimate from the sizes of its parts, within a tenth of the
-// live heap. [Options].MaxMemory bounds all parts except for Calls: the service decides how many calls are in flight.
-// The cost is linear in the number of leaves and of calls in flight; each leaf is locked for a short time. A nil
-// Collector has no memory.
+// Memory returns the memory that the Collector holds. It is an estimate from the sizes of the parts, within a tenth of
+// the live heap. [Options].MaxMemory bounds all parts except for Calls, because the service decides how many calls are
+// in flight. The cost is linear in the number of leaves and of calls in flight. Memory locks each leaf for a short
+// time. A nil Collector has no memory.
 func (c *Collector) Memory() (m Memory) {
 	if c == nil {
 		return m
@@ -199,7 +204,7 @@ func (s *slots) memory() (n int64) {
 	return n + each*s.unlisted.Load()
 }
 
-// memoryOf returns the memory of a resource with its leaves, and how much of it is above the reservations.
+// memoryOf returns the memory of a resource with its leaves. excess is the part of this memory above the reservations.
 func (c *Collector) memoryOf(r *Resource) (m Memory, excess int64) {
 	for _, t := range r.treeNodes() {
 		m.Names += t.memory()
@@ -232,7 +237,7 @@ func (t *TreeNode) memory() int64 {
 		int64(len(leaves.byKey))*int64(2*unsafe.Sizeof(leafKey{}))
 }
 
-// memory returns the memory of the values.
+// memory returns the memory of the values and their counts.
 func (v *counterVec) memory() (n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -271,10 +276,10 @@ func (m *limiter) memory() int64 {
 	return n + m.quotas.memory(m.c.shape) + m.dry.memory(m.c.shape)
 }
 
-// memory returns the memory of the rules and meters in addition to the struct. The limiter's mu must be held.
+// memory returns the memory of the rules and meters, without the struct itself. The limiter's mu must be held.
 func (s *quotas) memory(config *node.Config) int64 {
 	n := int64(cap(s.qps)+cap(s.concurrency)) * int64(unsafe.Sizeof(rule{}))
-	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{})) // each with the passes of its meter
+	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{})) // rule.quota; it shares the passes of the meter
 	count := func(x *meter) {
 		for _, q := range [...]*node.Quota{x.passes, x.overflowPasses} {
 			if q != nil {
@@ -290,7 +295,7 @@ func (s *quotas) memory(config *node.Config) int64 {
 	return n
 }
 
-// memory returns the memory of all limiters.
+// memory returns the memory of all limiters in the table.
 func (t *overflowLimiters) memory() (n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,30 +11,31 @@ import (
 	"unicode/utf8"
 )
 
-// Metric is a self-metric: a number about windowstat itself. A metric whose name ends in _total is a counter, any other
+// Metric is a self-metric: a number about windowstat itself. If its name ends in _total, it is a counter; otherwise it
 // is a gauge. Exactly one of Value and Read must be set.
 type Metric struct {
-	// Name is the name without namespace: letters, digits and _, and no digit at the start.
+	// Name is the name without namespace. It consists of letters, digits and _, and does not start with a digit.
 	Name string
-	// Unit is the base unit, the end of the name before _total. It is empty for plain numbers.
+	// Unit is the base unit, such as seconds. The name must end with it, before _total if the metric is a counter. Unit
+	// is empty for plain numbers.
 	Unit string
 	// Help is the HELP text, a noun phrase.
 	Help string
-	// Labels are the label names, in order. They follow the rules of Name and do not begin with __.
+	// Labels are the label names, in order. They follow the rules of Name, and must not begin with __.
 	Labels []string
 	// Value reads a metric without labels. Several goroutines may call it concurrently. If it panics, the metric is
 	// absent.
 	Value func() float64
-	// Read yields the series of a metric with labels: each value with its label values, in order. Several goroutines
-	// may call it concurrently. It yields nothing if there is no series. A series with another number of label values
-	// is omitted, and invalid UTF-8 in label values is replaced. If Read panics, the series that it yielded before are
-	// present.
+	// Read yields the series of a metric with labels: each value with its label values, in the order of Labels. Several
+	// goroutines may call it concurrently. It yields nothing if there is no series. A series with a wrong number of
+	// label values is omitted. Invalid UTF-8 in label values is replaced. If Read panics, only the series that it has
+	// yielded before are shown.
 	Read func(yield func(v float64, labels ...string))
 	// Began is the time at which a counter started at zero. [Collector.Publish] sets it if it is zero.
 	Began time.Time
 }
 
-// Each yields the current values with their label values.
+// Each calls yield with each current value and its label values.
 func (m *Metric) Each(yield func(v float64, labels ...string)) {
 	type series struct {
 		v      float64
@@ -42,7 +43,7 @@ func (m *Metric) Each(yield func(v float64, labels ...string)) {
 	}
 	var all []series
 	func() {
-		defer func() { _ = recover() }() // a page must not fail because of one metric
+		defer func() { _ = recover() }() // one metric that panics must not break the page
 		if m.Value != nil {
 			all = append(all, series{v: m.Value()})
 			return
@@ -74,7 +75,7 @@ func validName(name string) bool {
 	return name != ""
 }
 
-// check returns the errors of a metric.
+// check returns an error that describes all invalid fields of the metric, or nil.
 func (m *Metric) check() error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("collector: metric %q: "+format, append([]any{m.Name}, args...)...)
@@ -118,26 +119,27 @@ func (m *Metric) conflict(o *Metric) error {
 	return nil
 }
 
-// publication holds the metrics of one call of Publish.
+// publication holds the metrics that one call of Publish has added.
 type publication struct{ metrics []Metric }
 
-// Publish adds metrics to every page of the Collector, including existing pages. Each part of windowstat publishes its
-// own metrics, so a part that does not run has none. The part calls the returned function when it ends, to remove the
-// metrics; further calls of the function do nothing.
+// Publish adds metrics to every page of the Collector, including pages that exist already. Each part of windowstat
+// publishes its own metrics, so the metrics of a part that does not run are absent. The part calls withdraw when it
+// ends, to remove the metrics. Further calls of withdraw do nothing.
 //
-// Pages merge series with the same name and the same label values. They show the sum of counters and the highest value
-// of gauges. If the name of a gauge ends in _timestamp_seconds, they show the lowest value instead, so that the part
-// that is furthest behind is visible. Such a gauge must always have a value: 0 for an event that has not happened yet.
-// A pedantic prometheus.Registry refuses metrics that are published after the page was registered.
-//
-// Publish panics if a metric is invalid (see [Metric]), or if a different metric of the Collector already has its name:
-// a metric of the Collector itself, or a published one that has other labels or differs only in _total. Publish
-// does not know the names that pages use for resources, such as pass_total; pages omit a metric with such a name.
+// Several parts may publish series with the same name and the same label values. Pages merge them. A counter shows the
+// sum, and a gauge the highest value. If the name of a gauge ends in _timestamp_seconds, pages show the lowest value
+// instead: it belongs to the part that is furthest behind. Such a gauge must always have a value: 0 for an event that
+// has not happened yet.
 //
 //	pushes of two servers      metric                                       shown as
 //	3 and 4                    push_samples_total{format="otlp"}            7
 //	120 s and 5 s              push_lag_seconds{format="otlp"}              120
 //	13:00:05 and 13:02:00      push_last_success_timestamp_seconds          13:00:05
+//
+// Publish panics if a metric is invalid (see [Metric]), or if its name is in use for a different metric: a metric of
+// the Collector itself, or a published metric with other labels. Names that differ only in _total are the same name.
+// Publish does not know the names that pages use for resources, such as pass_total; pages omit a metric with such a
+// name. A pedantic prometheus.Registry refuses metrics that are published after the page was registered.
 //
 // A nil Collector publishes nothing.
 func (c *Collector) Publish(all ...Metric) (withdraw func()) {
@@ -163,7 +165,8 @@ func (c *Collector) Publish(all ...Metric) (withdraw func()) {
 	}
 }
 
-// checkMetrics returns the errors of metrics before their publication. publishedMu must be held.
+// checkMetrics returns an error if a metric is invalid, or conflicts with another one on the page. publishedMu must be
+// held.
 func (c *Collector) checkMetrics(all []Metric) error {
 	var errs []error
 	own := c.own()
@@ -188,8 +191,9 @@ func (c *Collector) checkMetrics(all []Metric) error {
 	return errors.Join(errs...)
 }
 
-// Metrics returns the metrics of the Collector itself, with the values of [Collector.Health] and the build, followed by
-// the published ones in order of publication. A nil Collector returns only its own, for documentation.
+// Metrics returns all self-metrics. The metrics of the Collector itself come first: the values of [Collector.Health],
+// the memory, the build, and the oldest calls in flight. The published metrics follow in order of publication. A nil
+// Collector returns only its own metrics, for documentation.
 func (c *Collector) Metrics() []Metric {
 	all := c.own()
 	if c == nil {
@@ -203,7 +207,8 @@ func (c *Collector) Metrics() []Metric {
 	return all
 }
 
-// Version returns the version of windowstat in this program from its build information, or unknown.
+// Version returns the version of windowstat that this program contains, from the program's build information. If there
+// is none, it returns "unknown".
 func Version() string {
 	const path = "github.com/windowstat/windowstat"
 	info, ok := debug.ReadBuildInfo()

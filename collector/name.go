@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// Other is the name that replaces new resources, origins, entrances and reasons when their table is full.
+	// Other is the name that replaces a new resource, origin, entrance or reason when its table is full.
 	Other = "_other"
 	// Unnamed is the resource of calls with the empty name.
 	Unnamed = "_unnamed"
@@ -19,11 +19,17 @@ const (
 )
 
 // CleanName converts name to the name of its resource. If name is valid UTF-8 of 1 to [MaxNameLength] bytes and not the
-// name of a view, CleanName returns it unchanged. Each sequence of invalid bytes becomes one U+FFFD. A longer name is
-// cut at a character and ends in "~" and a hash of the whole name, so that two names with the same beginning remain
-// different. The empty name becomes [Unnamed]. The names of views, [Root] and [InboundTotal], get the prefix "_". All
-// other bytes are kept, including newlines and quotes: exporters escape them for their format. Origins, entrances and
-// reasons are cleaned in the same way.
+// name of a view, CleanName returns it unchanged. Otherwise:
+//
+//   - Each sequence of invalid bytes becomes one U+FFFD.
+//   - A longer name is cut at a character, and ends in "~" and a hash of the whole name. Two names with the same
+//     beginning therefore remain different.
+//   - The empty name becomes [Unnamed].
+//   - The names of views, [Root] and [InboundTotal], get the prefix "_".
+//
+// All other bytes are kept, including newlines and quotes: exporters escape them for their format. Origins, entrances
+// and reasons are cleaned in the same way, but may have the name of a view, and keep their own replacement for the
+// empty name.
 //
 //	""               _unnamed
 //	"machine-root"   _machine-root
@@ -36,7 +42,8 @@ func CleanName(name string) string {
 	return cleanName(name, Unnamed)
 }
 
-// cleanName is CleanName with a replacement for the empty name.
+// cleanName is CleanName for names that are not resources: empty replaces the empty name, and the names of views are
+// valid.
 func cleanName(name, empty string) string {
 	if name == "" {
 		return empty

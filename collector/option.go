@@ -27,61 +27,64 @@ const (
 	optionTraceID
 )
 
-// Origin names the caller: Sentinel's origin. Calls below this one inherit it, unless they set another or are
-// [Outbound].
+// Origin names the caller of the service: Sentinel's origin. Nested calls inherit the origin, unless they set another
+// one or are [Outbound].
 func Origin(name string) CallOption { return CallOption{kind: optionOrigin, text: name} }
 
-// Entrance names the context of the call, the point where its chain of calls enters: Sentinel's context name. It
-// applies to the first call of a chain; calls below it are in the same context. The default is [DefaultEntrance].
+// Entrance names the point where a chain of calls enters the process: Sentinel's context name. It applies to the
+// outermost call; all nested calls have the same entrance. The default is [DefaultEntrance].
 func Entrance(name string) CallOption { return CallOption{kind: optionEntrance, text: name} }
 
-// Inbound marks a call from outside the process, which is part of [InboundTotal]. Below an inbound call it has no
-// effect, so a request that passes two middlewares counts once. Below an [Outbound] call it has an effect again.
+// Inbound marks a call from outside the process, which counts in [InboundTotal]. It has no effect on a call that is
+// nested below an inbound call, so a request that passes two middlewares counts once. It has an effect again below an
+// [Outbound] call, where another request may arrive.
 func Inbound() CallOption { return CallOption{kind: optionInbound} }
 
-// Outbound marks a call that leaves the process. It does not inherit the origin of the call above.
+// Outbound marks a call that leaves the process. It does not inherit the origin of its caller.
 func Outbound() CallOption { return CallOption{kind: optionOutbound} }
 
-// Batch makes the entry represent n calls. They pass or are refused together, take the same time, and count as one call
-// in flight. An n below 1 counts as 1. A batch that enters counts at most 2^32-1 passes. A refused batch, and a batch
-// that [Collector.Record] records, count all their calls.
+// Batch makes the entry represent n calls. They pass or are refused together, have the same response time, and count as
+// one call in flight. An n below 1 counts as 1. A batch that enters counts at most 2^32-1 passes. A refused batch
+// counts all its calls, and so does a batch that [Collector.Record] records.
 func Batch(n int64) CallOption { return CallOption{kind: optionBatch, n: n} }
 
 // Prioritized lets a call wait for a later bucket if a QPS limit would refuse it now. The call waits at most half a
 // second, and no longer than its context. See [Limit].
 func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 
-// Admitted marks a call that was already admitted elsewhere. No limit refuses it, but it counts in all of them.
+// Admitted marks a call that was already admitted elsewhere. No limit refuses the call, but all limits count it.
 func Admitted() CallOption { return CallOption{kind: optionAdmitted} }
 
-// StartedAt sets the start of a call that began before it is entered. The response time counts from t. The call passes
-// when it is entered, and is in flight from then on, because sealed seconds do not change. If t is in the future or
-// zero, the response time counts from the entry, too.
+// StartedAt is for a call that began before it enters. The response time counts from t. The pass and the call in flight
+// count from the entry, because sealed seconds do not change. If t is zero or in the future, the response time counts
+// from the entry, too.
 func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, at: &t} }
 
-// Passed marks a call whose pass another process has counted: here it is in flight and completes, but does not pass. No
-// limit refuses it. Limits on QPS do not count it, because they count passes; limits on concurrency do, because it is
-// in flight.
+// Passed marks a call whose pass another process has counted, for example the process before a restart. Here the call
+// is in flight and completes, but does not pass. No limit refuses it. Limits on QPS do not count it, because they count
+// passes. Limits on concurrency count it, because it is in flight.
 func Passed() CallOption { return CallOption{kind: optionPassed} }
 
-// FromRequest marks a name that comes from a request, such as a path, and has earned a resource. Such a name evicts no
-// given name, and any new name may evict it; see [Options].MaxResources. A name becomes given when a call without this
-// option, or [Collector.Resource], uses it.
+// FromRequest marks a name that comes from a request, such as a path. The caller has decided that the name may have a
+// resource, for example because the service has answered it with success. Such a name is earned; other names are given.
+// In a full table, an earned name never evicts a given name, but any new name may evict an earned one; see
+// [Options].MaxResources. An earned name becomes given when a call without this option, or [Collector.Resource], uses
+// it.
 func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 
-// FallbackResource records a call for another resource, such as one for all names that have not earned a resource. It
-// has no effect if the call's own name has a resource, or if a limit names it exactly. Limits apply by the call's own
-// name, as for names that are recorded as [Other]; see [Limit]. The other resource is registered if necessary, and is
-// never retired.
+// FallbackResource records a call for another resource, such as "unmatched" for all names that have not earned a
+// resource. It has no effect if the call's own name has a resource, or if a limit names it exactly. Limits apply by the
+// call's own name, as for names that are recorded as [Other]; see [Limit]. The other resource is registered if
+// necessary, and is never retired.
 //
-// When the other resource first records another name, it may have calls of its own in flight. Limits with patterns do
+// The other resource may have calls of its own in flight when it first records another name. Limits with patterns do
 // not count these calls.
 func FallbackResource(resource string) CallOption {
 	return CallOption{kind: optionFallback, text: resource}
 }
 
-// TraceID sets the trace ID of the call and the calls below it, for [Collector.Oldest]. An ID longer than 64 bytes is
-// ignored. It costs an allocation. For exemplars see [Entry.ExitTrace].
+// TraceID sets the trace ID of the call and of the calls nested below it, for [Collector.Oldest]. An ID longer than 64
+// bytes is ignored. The option costs an allocation. For exemplars see [Entry.ExitTrace].
 func TraceID(id string) CallOption { return CallOption{kind: optionTraceID, text: id} }
 
 // options holds all options of a call.
@@ -94,11 +97,12 @@ type options struct {
 	admitted         bool
 	passed           bool
 	fromRequest      bool
-	nested           bool // the call is below another call, which has no frame
+	nested           bool // the call has a caller, although there is no frame of the caller
 	trace            string
-	fallback         string // empty if the call's own name records it
-	name             string // the name in the call
-	// The resource of the name, if Other records the call because there is no memory for a leaf.
+	fallback         string // from FallbackResource; empty without the option
+	name             string // the call's own name, as passed to Enter
+	// The resource of the call's name if that resource has no memory for a leaf, and Other records the call. Otherwise
+	// nil.
 	home *Resource
 	n    int64
 	at   *time.Time // nil means now

@@ -30,44 +30,54 @@ type Options struct {
 	// Given are the names of resources that exist from the start and are never retired. They do not count in
 	// MaxResources.
 	Given []string
-	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. If the table is full, a new name
-	// evicts the longest-idle resource. That resource must have been idle for longer than Windows.History, so that
-	// every exporter has read its last seconds. A sweep finds idle resources every ten seconds. A name with
-	// [FromRequest] evicts only earned names. While no resource is idle, calls of further names share the resource
-	// [Other]. Limits with patterns track up to MaxResources of these names separately; see [Limit]. MaxResources
-	// bounds the number of series; MaxMemory bounds the memory.
+	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. It bounds the number of series;
+	// MaxMemory bounds the memory.
+	//
+	// If the table is full, a new name evicts the longest-idle resource. That resource must have been idle for longer
+	// than Windows.History, so that every exporter has read its last seconds. A sweep finds idle resources every ten
+	// seconds. Names from code are given; names with the option [FromRequest] are earned. A new earned name never
+	// evicts a given one.
+	//
+	// While no resource is idle, the calls of further names are recorded for the resource [Other]. Limits with patterns
+	// still limit up to MaxResources of these names one by one; see [Limit].
 	MaxResources int
-	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero; calls of further origins
-	// share the origin [Other]. MaxEntrances is the same for the entrances of the process. They bound the number of
-	// series, and prevent one resource with made-up origins from using the memory of the others.
+	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero. Calls of further origins
+	// share the origin [Other]. MaxEntrances is the maximum number of entrances of the process, [DefaultMaxEntrances]
+	// if zero. Calls of further entrances share the entrance Other. Both bound the number of series. MaxOrigins also
+	// prevents a client from using all memory with made-up origins of one resource.
 	MaxOrigins, MaxEntrances int
 	// MaxMemory is the maximum number of bytes of heap for all statistics and limits. If zero, it is
-	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each. If Given, MaxResources
-	// and Windows need more than that for one busy leaf of each resource, the default is what they need. A resource
-	// with one leaf (a combination of resource, origin and entrance) reserves some 19 KB at its first call, with the
-	// default Windows. It may use these bytes later without further checks; a busy resource takes some 16 KB. Without
-	// memory for a leaf, a call is recorded for the resource [Other], and the limits of its own resource apply to it.
-	// New names evict idle resources, as for MaxResources. Origins and entrances of existing resources may use three
-	// quarters of the memory; the last quarter is for new resources. A leaf that takes more than it has reserved,
-	// because its response times vary widely or many goroutines contend for it, reduces the memory for new ones. See
-	// [Collector.Memory].
+	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each. The default is higher if
+	// one busy leaf of each resource in Given and MaxResources needs more with the configured Windows. (A leaf is a
+	// combination of resource, origin and entrance.)
+	//
+	// A resource with one leaf reserves some 19 KB at its first call, with the default Windows. It may use these bytes
+	// later without further checks. A busy resource takes some 16 KB. A leaf can take more than it has reserved, if its
+	// response times vary widely or many goroutines contend for it. This reduces the memory for new leaves.
+	//
+	// If there is no memory for a leaf, the call is recorded for the resource [Other]. The limits of its own resource
+	// apply to it. New names evict idle resources, as for MaxResources. Additional leaves of existing resources may use
+	// three quarters of the memory; the last quarter is for new resources. See [Collector.Memory].
 	MaxMemory int64
-	// RetireAfter is the time that a leaf must be idle, with no call in flight, until it is retired and its series end.
-	// Its counts stay in every total. The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are
-	// retired only when a new name evicts their resource. Otherwise RetireAfter must exceed Windows.History by at least
-	// two seconds, so that every exporter has read the last seconds of a retired leaf. A resource is retired with its
-	// last leaf; a call through a kept handle registers it again.
+	// RetireAfter is the time after which an idle leaf is retired and its series end. A leaf is idle if nothing is
+	// recorded and no call is in flight. Its counts stay in every total. A resource is retired with its last leaf; a
+	// call through a kept handle registers it again.
+	//
+	// The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are retired only when a new name evicts
+	// their resource. Otherwise RetireAfter must exceed Windows.History by at least two seconds, so that every exporter
+	// has read the last seconds of a retired leaf.
 	RetireAfter time.Duration
 	// Windows configure the windows and the histogram of every resource.
 	Windows node.Options
-	// Exception decides which errors count as exceptions. The default is [IsException]. The function is called for
-	// every error except [ErrBlocked], which is never an exception, and [ErrPanicked], which always is. See [Ignore]
-	// and [Only]. If the function panics, the call ends with an exception, and the panic continues in the caller of
-	// [Entry.Exit].
+	// Exception decides which errors count as exceptions. The default is [IsException]; see also [Ignore] and [Only].
+	// The Collector calls the function for every error except [ErrBlocked], which is never an exception, and
+	// [ErrPanicked], which always is. If the function panics, the call ends with an exception, and the panic continues
+	// in the caller of [Entry.Exit].
 	Exception func(error) bool
-	// ExceptionClass returns the class of an exception, such as the type of the error. [Resource.Exceptions] counts
-	// exceptions by class, so there should be few classes. Nil means no classes. The error of a panic is [ErrPanicked].
-	// If ExceptionClass panics, the class is [Unspecified], and the panic continues.
+	// ExceptionClass returns the class of an exception, such as the type of the error. The error of a panic is
+	// [ErrPanicked]. [Resource.Exceptions] counts exceptions by class, so there should be few classes. If
+	// ExceptionClass is nil, exceptions have no classes. If it panics, the class is [Unspecified], and the panic
+	// continues.
 	ExceptionClass func(error) string
 	// DurationsUnknown means that response times are unknown, for example in a log without durations. They count as 0,
 	// and exporters omit every metric of response times.
@@ -80,18 +90,18 @@ type Options struct {
 	// Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus those that the conventions recommend: 75 ms,
 	// 750 ms and 7.5 s.
 	OpenTelemetry bool
-	// After is the last second that an earlier process logged or sent. All seconds of this process have later names.
-	// The zero Time means none.
+	// After is the last second that an earlier process logged or sent. The seconds of this process get names (wall
+	// clock times) after it. The zero Time means none.
 	After time.Time
 	// Now replaces the clock, for tests and for replays of the past. The Collector calls it at the start and the end of
-	// each call. Several goroutines may call it. If Now goes back, the time of the Collector stops until Now has caught
-	// up. Now is called with locks held, so it must not use the Collector, panic, or end its goroutine. A prioritized
-	// call waits by the machine's clock even if Now is set.
+	// each call. Several goroutines may call it concurrently. If Now goes back, the time of the Collector stops until
+	// Now has caught up. The Collector holds locks while it calls Now. Now must therefore not use the Collector, panic,
+	// or end its goroutine. A prioritized call that waits for quota waits by the machine's clock, even if Now is set.
 	Now func() time.Time
 }
 
-// complete sets the defaults and returns the configuration of statistics on a timeline, or an error that names every
-// field that is out of range.
+// complete sets the defaults of the options. It returns the configuration of statistics that use the timeline line, or
+// an error that names every field that is out of range.
 func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 	var errs []error
 	o.Windows.History = cmp.Or(o.Windows.History, DefaultHistory)
@@ -149,18 +159,19 @@ func (o Options) Check() error {
 	return err
 }
 
-// IsException is the default of [Options].Exception: every error except context.Canceled is an exception. A caller that
+// IsException is the default of [Options].Exception. Every error is an exception except context.Canceled: a caller that
 // no longer waits is not a failure of the callee. context.DeadlineExceeded is an exception.
 func IsException(err error) bool { return !errors.Is(err, context.Canceled) }
 
-// Ignore returns an [Options].Exception that treats all errors as exceptions except those that match a target, in the
-// sense of errors.Is.
+// Ignore returns a function for [Options].Exception. All errors are exceptions except errors that match a target, in
+// the sense of errors.Is.
 func Ignore(targets ...error) func(error) bool {
 	is := Only(targets...)
 	return func(err error) bool { return !is(err) }
 }
 
-// Only returns an [Options].Exception that treats only errors that match a target as exceptions.
+// Only returns a function for [Options].Exception. Only errors that match a target, in the sense of errors.Is, are
+// exceptions.
 func Only(targets ...error) func(error) bool {
 	return func(err error) bool {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
@@ -172,8 +183,9 @@ func Only(targets ...error) func(error) bool {
 type OptionError struct {
 	// Package is the package of the options: "collector", "push".
 	Package string
-	// Field is the name of the field: "MaxResources". A field of nested options has both names, and the index in a
-	// slice: "Push[0].Interval". It is empty if the error concerns several fields.
+	// Field is the name of the field, such as "MaxResources". It is empty if the error concerns several fields. The
+	// field of a nested options struct is preceded by the name of the outer field. If the outer field is a slice, the
+	// name contains the index: "Push[0].Interval".
 	Field string
 	// Err describes the value and the allowed values.
 	Err error
@@ -190,8 +202,8 @@ func (e *OptionError) Error() string {
 // Unwrap returns Err.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// OptionErrors returns the errors that are joined in err, in order, each as an [OptionError]. Other errors get no
-// package and no field.
+// OptionErrors splits a joined error. It returns the parts in order, each as an [OptionError]. A part that is another
+// error becomes an OptionError without package and field.
 func OptionErrors(err error) (all []*OptionError) {
 	switch e := err.(type) { //nolint:errorlint // wrapped errors are split step by step
 	case nil:

@@ -6,7 +6,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Origin returns the View of the calls by one origin. The empty origin is the origin of calls without one.
+// Origin returns the View of the calls by one origin. Calls without an origin have the empty origin.
 func (r *Resource) Origin(name string) View {
 	if r == nil {
 		return View{}
@@ -17,23 +17,25 @@ func (r *Resource) Origin(name string) View {
 	return r.c.absent(r.findOrigin(name))
 }
 
-// Most resources have only calls without an origin. Their view is then also the view of the empty origin:
+// Most resources have only calls without an origin. The view of such a resource also serves as the view of the empty
+// origin. A resource can be in one of three states:
 //
-//	calls                 defaultOrigin           origins            view of the resource
-//	none, or origin ""    alive                   nil                all leaves = leaves of the origin ""
-//	a second origin       dead, points to "" in   "": a clone of     all leaves
-//	                      origins                 the view, "b"
-//	"" has no leaves      dead                    "b"                all leaves
+//	leaves of the resource       defaultOrigin              origins                     View of the origin ""
+//	none, or origin "" only      alive                      nil                         the view of the resource
+//	origins "" and "b"           dead, replaced by          "": clone of the view,      the clone
+//	                             the entry "" of origins    "b": its own view
+//	origin "b" only              dead                       "b": its own view           idle
 //
-// A View of an origin follows the name through these states by findOrigin.
+// A View that a caller keeps follows the name of its origin through these states: it calls findOrigin.
 
-// findOrigin returns a function that looks up an origin. At each call, the function uses the resource that currently
-// has the name of r.
+// findOrigin returns a function that looks up an origin by name. The function uses the resource that has the name of r
+// at the time of the call, because r may have been retired.
 func (r *Resource) findOrigin(name string) func() *generation {
 	return func() *generation { return r.now().origin(name) }
 }
 
-// origin returns an origin of this resource, or nil. It does not look for another resource if this one was retired.
+// origin returns an origin of this resource, or nil. If the resource was retired, origin does not look for its
+// successor.
 func (r *Resource) origin(name string) *generation {
 	if all := loaded(&r.origins); all != nil {
 		return all[name]
@@ -70,16 +72,16 @@ func (r *Resource) addOrigin(name string) {
 		all[name] = new(generation)
 		all[name].init(r.c, v, r, r.findOrigin(name))
 	}
-	// While no call has an origin, the view of the resource also serves the empty origin. A second origin makes a
-	// separate view of the same leaves necessary.
+	// While no call has an origin, the view of the resource also serves as the view of the empty origin. With a second
+	// origin, the empty origin needs a separate view of the leaves so far.
 	if old := r.origins.Load(); old != nil {
 		all = maps.Clone(*old)
 	} else if !r.view.Empty() {
-		add("", r.view.Clone()) // all leaves so far have the empty origin
+		add("", r.view.Clone()) // all leaves so far have the empty origin, so its view starts with all of them
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)
-	r.defaultOrigin.dead.Store(true) // last, so that lookups find its successor
+	r.defaultOrigin.dead.Store(true) // last, so that a lookup that sees it dead finds the entry "" in origins
 }
 
 // dropOrigins removes the views of origins without leaves. The collector's mu must be held.
@@ -91,7 +93,7 @@ func (r *Resource) dropOrigins() {
 			gone = true
 		}
 	}
-	if !gone { // the usual case, in which nothing is copied
+	if !gone { // the usual case; nothing is copied
 		return
 	}
 	all := maps.Clone(old)

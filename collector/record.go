@@ -12,23 +12,25 @@ import (
 type Completed struct {
 	// RT is the response time. A negative one counts as 0.
 	RT time.Duration
-	// Err is the error of the call. It is an exception if [Options].Exception reports so.
+	// Err is the error of the call, or nil. [Options].Exception decides whether it is an exception.
 	Err error
 	// Code is the result code; the zero Code means none.
 	Code Code
-	// TraceID, if not empty, is kept as an exemplar; see [Entry.ExitTrace].
+	// TraceID is kept as an exemplar unless it is empty; see [Entry.ExitTrace].
 	TraceID string
-	// Nested marks a call that was made by another recorded call. It does not count for the entrance or the process,
-	// because the other call does.
+	// Nested marks a call that another recorded call has made. A nested call does not count for the entrance and the
+	// process, because its caller counts there.
 	Nested bool
 }
 
 // Record records a completed call, for callers that learn of calls when they end. The call passes and completes in the
-// current second, as one atomic change. The Collector does not know when the call was in flight, so the call does not
-// count in concurrency. The call is at the top of the call tree. No limit refuses the call, but QPS limits count it.
-// The options are those of [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect.
-// Record costs as much as Enter and Exit minus one reading of the clock, and allocates nothing for a registered name. A
-// nil Collector records nothing.
+// current second; no reader sees only one of the two. The call does not count in concurrency, because the Collector
+// does not know when it was in flight. The call is at the top of the call tree. No limit refuses the call, but QPS
+// limits count it.
+//
+// Record accepts the options of [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect.
+// Record costs as much as Enter and Exit minus one reading of the clock. It allocates nothing if the name is
+// registered. A nil Collector records nothing.
 func (c *Collector) Record(name string, e Completed, opts ...CallOption) {
 	if c == nil {
 		return
@@ -65,10 +67,11 @@ func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) 
 			if err != nil {
 				return err
 			}
-			defer p.release() // marks the name as used
+			defer p.release() // the call has ended; countPasses has counted it as in flight
 			defer unlockAll(list)
 		}
-		// Hold locks the open bucket, so that the passes of the limits and the completion count in the same one.
+		// Hold keeps the bucket open until Record. The quotas of the limits therefore count the pass in the same bucket
+		// as the leaf.
 		bucket := l.Hold(c.line.Now())
 		if bucket.IsZero() {
 			return errMoved

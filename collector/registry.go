@@ -9,9 +9,9 @@ import (
 // Resource returns the resource with this name, and registers it if necessary. Keep the handle where possible: a lookup
 // costs about as much as recording a call.
 //
-// Any name is allowed. A name that is empty, longer than [MaxNameLength] or not valid UTF-8 is changed as described at
-// [CleanName]. If there are MaxResources resources and none has been idle for long enough to be evicted, a new name
-// shares the resource [Other], unless a limit names it.
+// Any name is allowed. [CleanName] changes names that are empty, longer than [MaxNameLength] or not valid UTF-8. A new
+// name gets no resource if there are MaxResources resources already and none has been idle for long enough to be
+// evicted. Resource then returns the resource [Other]. A name in a limit always gets its own resource.
 func (c *Collector) Resource(name string) *Resource {
 	if c == nil {
 		return nil
@@ -19,28 +19,29 @@ func (c *Collector) Resource(name string) *Resource {
 	return c.resourceFor(name, true)
 }
 
-// A call finds its leaf in these steps. The first three need no lock, and suffice for all calls but the first of a
-// leaf:
+// A call finds its leaf in these steps. The first three need no lock. They suffice if the leaf exists:
 //
-//	leafFor       the child of the caller's tree node, or of the entrance, and its leaf      3 lookups
-//	resourceFor   byName                                                                     1 lookup
-//	location      the leaf within the bounds of Options: names beyond them become Other      3 lookups
+//	leafFor       in the call tree: from the node of the caller, or of the entrance, to the leaf   3 lookups
+//	resourceFor   by name: the resource in byName                                                  1 lookup
+//	location      the leaf within the bounds of Options: names beyond them become Other            3 lookups
 //	register      with mu: a new resource, if the table has a free slot
 //	evict         without mu: retire the longest-idle resource, then try again
 //	makeLeaf      with mu: the steps of location again, then a new tree node, leaf and edge
 //
-// A step that finds its result changed by another goroutine starts over: the resource was retired (makeLeaf returns
-// nil), or the leaf was (leaf.enter returns errMoved).
+// Another goroutine may retire the resource or the leaf between two steps. If the resource was retired, makeLeaf
+// returns nil. If the leaf was retired, leaf.enter returns errMoved. In both cases the search starts over.
 
-// resourceFor looks up or registers a resource. If given is true, the name is from code and becomes given; if false, it
-// is from a request and only earned.
+// resourceFor looks up or registers a resource. The parameter given is true if the name comes from code, and false if
+// it comes from a request. If it is true, the name becomes given.
 func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource).markGiven(given)
 	}
 	clean := CleanName(name)
-	// If the table is full, this path takes no lock: a client may send a million made-up names. Check whether the table
-	// is full before the lookup: the lookup then finds every name that filled the table.
+	// If the table is full, this path takes no lock, because a client may send a million made-up names. Check first
+	// whether the table is full, and look up the name afterwards: register stores a name before it counts the name. The
+	// lookup therefore finds every name that filled the table. In the other order, it could miss a name that took the
+	// last slot in between.
 	other := c.other.Load()
 	beyond := other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given))
 	if r, ok := c.byName.Load(clean); ok {
@@ -49,12 +50,13 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if beyond {
 		return other
 	}
-	// A sweep may free slots in a full table. Each new name does a small share of it, so no call waits for a complete
-	// sweep.
+	// If the table is full, a sweep may free slots. This call does a small share of the sweep, and the next new name
+	// continues it, so no call waits for a complete sweep.
 	if c.full(clean) {
 		c.sweep(newShare)
 	}
-	// The loop ends: each round takes one of the idle resources, and register returns Other if there is none.
+	// The loop ends: each round removes one entry from the list of idle resources. When the list is empty, register
+	// returns the resource Other.
 	for {
 		if r := c.register(clean, given); r != nil {
 			return r.markGiven(given)
@@ -71,13 +73,15 @@ func (r *Resource) markGiven(given bool) *Resource {
 	return r
 }
 
-// full reports whether the table has no slot for a new resource with this name.
+// full reports whether the table has no slot or no memory for a new resource with this name. Names in limits always
+// have a slot.
 func (c *Collector) full(name string) bool {
 	return (c.registered.Load() >= int64(c.opts.MaxResources) || !c.fits(c.sizes.resource+c.sizes.leaf)) &&
 		!c.limits.Load().names[name]
 }
 
-// register looks up or creates a resource. It returns nil if the table is full and evict may help.
+// register looks up or creates a resource. If the table is full, register returns nil if evict may free a slot;
+// otherwise it returns the resource Other.
 func (c *Collector) register(name string, given bool) *Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,13 +95,14 @@ func (c *Collector) register(name string, given bool) *Resource {
 		}
 		return c.ensureOther()
 	}
-	// Another resource may have recorded calls of this name so far. Hold the lock until byName has the new resource, so
-	// that all later calls of the name find it.
+	// So far the name may have been an overflowing name: another resource recorded its calls, and overflowLimiters
+	// limited them. newResource takes over the limiter of the name. Hold the lock of the table until byName has the
+	// resource. A concurrent call then finds either the old limiter in the table, or the resource.
 	c.overflowLimiters.mu.Lock()
 	defer c.overflowLimiters.mu.Unlock()
 	r := c.newResource(name)
 	c.byName.Store(name, r)
-	c.registered.Add(1) // after Store: a goroutine that sees a full table must find every name in it
+	c.registered.Add(1) // after Store: see resourceFor
 	return r
 }
 
@@ -109,8 +114,8 @@ func (c *Collector) ensureOther() *Resource {
 	return c.other.Load()
 }
 
-// newResource creates a resource. mu must be held. Seal reads the list of resources under mu, so a resource is either
-// sealed with the others, or starts after the sealed seconds.
+// newResource creates a resource. mu must be held. Seal also takes mu to read the list of resources. Seal therefore
+// either sees a new resource and seals it with the others, or the resource starts after the sealed seconds.
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}
@@ -128,7 +133,7 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 	if o.fallback == "" {
 		return o.name, false
 	}
-	// The own name wins if it has a resource, or if a limit is for exactly this name.
+	// Record the call for its own name if that name has a resource, or if a limit is for exactly this name.
 	clean := CleanName(o.name)
 	if _, there := c.byName.Load(clean); there || clean == CleanName(o.fallback) || c.limits.Load().names[clean] {
 		return o.name, false
@@ -136,9 +141,9 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 	return o.fallback, true
 }
 
-// leafFor returns the leaf of a call whose caller is up, or of an outermost call if up is nil, and creates it if
-// necessary. For an existing leaf it takes three lookups and no lock. Names beyond the limits cost a few lookups more,
-// and no lock either.
+// leafFor returns the leaf of a call, and creates it if necessary. up is the frame of the caller, or nil for an
+// outermost call. If the leaf exists, leafFor takes three lookups and no lock. If the name is beyond the limits of
+// Options, it takes a few lookups more, and no lock either.
 func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	o.home = nil
 	var at *TreeNode
@@ -162,7 +167,8 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 				continue // r was retired concurrently
 			}
 		}
-		// The tree lacks the edge and will not get it: show that calls are missing there.
+		// The tree has no edge from the caller to this node, and cannot get one. Mark the caller, so that the tree
+		// shows that it is incomplete there.
 		if up != nil && up.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
 			up.leaf.treeNode.cutOff()
 			c.overflow.tree.Add(1)
@@ -177,12 +183,12 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	}
 }
 
-// edgeMissing reports whether the tree lacks the edge from the caller to the leaf's node and should get it. The tree
-// does not get the edge if it is full or too deep, if the caller was retired in the meantime, or if the leaf is in
-// another context than the caller.
+// edgeMissing reports whether the tree lacks the edge from the caller to the leaf's node, and can get it. It cannot get
+// the edge in three cases: the tree is full or too deep, the caller was retired, or the leaf belongs to another
+// entrance than the caller.
 func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
-		return false // created with the leaf
+		return false // makeLeaf puts the node below its entrance
 	}
 	at := up.leaf.treeNode
 	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&
@@ -196,8 +202,8 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	if r.dead.Load() {
 		return nil
 	}
-	// Look up the leaf again: since the lookup without the lock, another call may have created it or used the last
-	// slot.
+	// Look up the leaf again. Another call may have created it, or used the last slot, since the lookup without the
+	// lock.
 	s := c.location(r, up, o)
 	if s.leaf == nil {
 		if s.resource == nil {
@@ -210,20 +216,21 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 		s.leaf = c.newLeaf(tn, s.key, s.spare)
 	}
 	switch {
-	// The tree gets an edge for each caller of a node. If the tree cannot get the edge, the node becomes a child of its
-	// entrance, so that every node is in the tree.
+	// The tree gets an edge from each caller to the node. If the caller belongs to another entrance or was retired, the
+	// node becomes a child of its own entrance instead. If the tree is full or too deep, the tree gets no edge, and
+	// leafFor marks the caller with cutOff.
 	case up == nil:
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):
 		up.leaf.treeNode.adopt(s.leaf.treeNode)
 		c.edges.Add(1)
 	case s.leaf.treeNode.entrance != up.leaf.treeNode.entrance || up.leaf.treeNode.dead.Load():
-		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // the node has no caller in this context
+		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // no edge from this caller is possible
 	}
 	return s.leaf
 }
 
-// newTreeNode creates the node of a resource in the context of an entrance. mu must be held.
+// newTreeNode creates the node of a resource below an entrance, and the entrance if it is new. mu must be held.
 func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
@@ -259,8 +266,8 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey, spare bool) *leaf {
 	if c.opts.OpenTelemetry && k.inbound {
 		l.SplitByCode()
 	}
-	// The order matters to readers, which take no lock of the collector: the views include the leaf before calls can
-	// reach it, so no view ever shows less than was counted.
+	// The order matters to readers, which take no lock of the collector. The views get the leaf first, and calls can
+	// reach it afterwards. No view therefore ever shows less than was counted.
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {
 		v.Add(&l.Statistic)

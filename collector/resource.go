@@ -10,28 +10,29 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Resource counts the calls of one resource: an endpoint, a query, a client. Get it from [Collector.Resource] and keep
-// it. A nil *Resource records nothing and reads as idle. A Resource is safe for concurrent use.
+// Resource counts the calls of one resource: an endpoint, a query, a client. Get a Resource from [Collector.Resource]
+// and keep it. A nil *Resource records nothing and reads as idle. A Resource is safe for concurrent use.
 //
 // A call that enters through a Resource has no origin, and its entrance is [DefaultEntrance]. To set an origin or an
 // entrance, use [Resource.EnterContext] or [Collector.Enter].
 type Resource struct {
 	// Every call reads the next three fields, which start a cache line.
-	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before the first use and after retirement
-	limiter atomic.Pointer[limiter] // nil while there is no limit
+	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before its first call and after retirement
+	limiter atomic.Pointer[limiter] // nil while the resource has no limit
 	generation
 
 	name          string
-	defaultOrigin generation              // the origin "" while there is no other; dead afterwards
-	limiterState  atomic.Pointer[limiter] // the current or last limiter; changed with the collector's mu held
+	defaultOrigin generation              // the origin "" while it is the only one; dead afterwards
+	limiterState  atomic.Pointer[limiter] // like limiter, but kept without limits; changed with the collector's mu held
 
-	given atomic.Bool // the name is given, not only earned; see [FromRequest]
-	// The resource records calls of other names, see [FallbackResource]; changed with the collector's mu held.
+	given atomic.Bool // the name comes from code, not only from requests; see [FromRequest]
+	// The resource records calls of other names, see [FallbackResource], and is therefore never retired. Changed with
+	// the collector's mu held.
 	fallback  atomic.Bool
-	permanent bool // never retired; a fallback is not retired either
+	permanent bool // in Options.Given, and therefore never retired
 
 	blocks, exceptions counterVec
-	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // exemplars by classic bucket; nil without any
+	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // exemplars by histogram bucket; nil without any
 
 	// Replaced with the collector's mu held, never modified:
 	contexts atomic.Pointer[[]*TreeNode]
@@ -46,15 +47,16 @@ func (r *Resource) Name() string {
 	return r.name
 }
 
-// Enter records the start of a call: it passes, and is in flight until [Entry.Exit]. It costs one reading of the
-// monotonic clock and one atomic addition. Exit costs another reading and a lock that is almost never contended. Enter
-// and Exit allocate memory only for the resource, when it first needs the memory; the resource then keeps it.
+// Enter records the start of a call. The call passes, and is in flight until [Entry.Exit]. Enter costs one reading of
+// the monotonic clock and one atomic addition. Exit costs another reading and a lock that is almost never contended.
+// Enter and Exit allocate memory only when the resource needs more of it for the first time; the resource then keeps
+// the memory.
 //
 //	e := r.Enter()
 //	…
 //	e.Exit(err)
 //
-// No limit refuses the call, but it counts in the limits of the resource. See [Resource.TryEnter].
+// No limit refuses the call, but limits count it. See [Resource.TryEnter].
 func (r *Resource) Enter() (e Entry) {
 	if r != nil && !r.begin(&e) {
 		_ = r.enter(&e, true) // admitted: no limit refuses it
@@ -64,12 +66,12 @@ func (r *Resource) Enter() (e Entry) {
 
 // A call by a handle takes one of three paths:
 //
-//	begin   current leaf, no limit: one load each, then Statistic.Enter     nearly all calls
-//	count   current leaf, with a limit: leaf.enter asks the limiter
-//	count   no current leaf, or a retired one: look up or make the leaf, and keep it in current
+//	begin   the leaf in r.current exists, no limit: two loads, then Statistic.Enter      nearly all calls
+//	count   the leaf in r.current exists, with a limit: leaf.enter asks the limiter
+//	count   r.current is nil, or its leaf was retired: find or create the leaf, and store it in r.current
 
-// begin records the start of a call if there is no limit and the leaf exists, which is true for nearly all calls.
-// Otherwise it reports false.
+// begin records the start of a call if the resource has no limit and its leaf exists, which is true for nearly all
+// calls. Otherwise it reports false.
 func (r *Resource) begin(e *Entry) bool {
 	l := r.current.Load()
 	if l == nil || r.limiter.Load() != nil {
@@ -79,8 +81,9 @@ func (r *Resource) begin(e *Entry) bool {
 	return !e.call.IsZero()
 }
 
-// EnterContext is [Collector.Enter] for the name of the resource, without the lookup. The call is below the call of ctx
-// and inherits its origin. EnterContext costs about 1.5 times as much as Enter, plus one allocation for the context.
+// EnterContext is [Collector.Enter] for the name of the resource, without the lookup of the name. The call is nested
+// below the call of ctx, and inherits its origin. EnterContext costs about 1.5 times as much as Enter, plus one
+// allocation for the context.
 func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner context.Context, e Entry, err error) {
 	inner = ctx
 	if r == nil {
@@ -92,8 +95,9 @@ func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner 
 	return
 }
 
-// known returns the leaf of a call. It returns nil if the resource has a limit or was retired, or if the leaf or its
-// position in the tree does not exist yet.
+// known returns the leaf of a call if it can be found without the registry. It returns nil if the resource has a limit
+// or was retired, and if the leaf or its node below the caller does not exist yet. The call then takes the path of a
+// call without a handle.
 func (r *Resource) known(up *frame, o *options) *leaf {
 	if r.limiter.Load() != nil || r.dead.Load() {
 		return nil
@@ -109,8 +113,8 @@ func (r *Resource) known(up *frame, o *options) *leaf {
 	return nil
 }
 
-// TryEnter is Enter for a call that limits may refuse. In that case the error wraps [ErrBlocked], the call counts as a
-// block, and the Entry is the zero Entry.
+// TryEnter is Enter for a call that limits may refuse. If a limit refuses the call, the error wraps [ErrBlocked], the
+// call counts as a block, and the Entry is the zero Entry.
 func (r *Resource) TryEnter() (e Entry, err error) {
 	if r != nil && !r.begin(&e) {
 		err = r.enter(&e, false)
@@ -118,9 +122,9 @@ func (r *Resource) TryEnter() (e Entry, err error) {
 	return
 }
 
-// Do records f as one call, or returns an error that wraps [ErrBlocked] if a limit refuses it. Otherwise it returns the
-// error of f, which counts as an exception if [Options].Exception reports so. A panic of f or a runtime.Goexit
-// always counts as an exception; the panic continues.
+// Do records f as one call and returns its error. The error counts as an exception if [Options].Exception reports so. A
+// panic of f or a runtime.Goexit always counts as an exception, and the panic continues. If a limit refuses the call,
+// Do does not call f, and returns an error that wraps [ErrBlocked].
 func (r *Resource) Do(f func() error) error {
 	e, err := r.TryEnter()
 	if err != nil {
@@ -131,13 +135,13 @@ func (r *Resource) Do(f func() error) error {
 
 // enter records the start of a call, or its refusal by a limit.
 func (r *Resource) enter(e *Entry, admitted bool) error {
-	var o options // a composite literal would be copied, which takes a tenth of the call's time
+	var o options // a composite literal would be copied, at a tenth of the cost of a call
 	o.name, o.entrance, o.n, o.admitted = r.name, DefaultEntrance, 1, admitted
 	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }
 
-// count calls f with the leaf of a call without a context. If r was retired, count looks up the name for each call:
-// another resource may have the name now, or the call may be recorded for [Other].
+// count calls f with the leaf of a call without a context. If r was retired, count looks up the name at each call:
+// another resource may have the name now, or the resource [Other] may record the call.
 func (r *Resource) count(o *options, f func(*leaf) error) error {
 	if l := r.current.Load(); l != nil {
 		if err := f(l); err != errMoved {
@@ -166,8 +170,8 @@ func (r *Resource) Block(reason string) {
 // The next methods are shortcuts for the View of the resource: code that decides about calls reads PassQPS, Window and
 // InFlight; tests and logs read Snapshot.
 
-// PassQPS is [View.PassQPS] of the resource: the passes per second in the window of one second. The window
-// slides by one bucket and ends with the open bucket.
+// PassQPS is [View.PassQPS] of the resource: the passes per second in the second window. This window has the length of
+// a second. It ends with the open bucket and moves by one bucket.
 func (r *Resource) PassQPS() float64 { return r.View().PassQPS() }
 
 // Window is [View.Window] of the resource.
@@ -179,7 +183,7 @@ func (r *Resource) InFlight() int64 { return r.View().InFlight() }
 // Snapshot is [View.Snapshot] of the resource.
 func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot { return r.View().Snapshot(h) }
 
-// now returns the resource that currently has the name of r, or r itself if none has it.
+// now returns the resource that currently has the name of r. If no resource has it, now returns r.
 func (r *Resource) now() *Resource {
 	if r.dead.Load() {
 		if x, ok := r.c.byName.Load(r.name); ok {
@@ -189,7 +193,7 @@ func (r *Resource) now() *Resource {
 	return r
 }
 
-// View returns the View of the resource over all origins and entrances: Sentinel's ClusterNode.
+// View returns the View of all calls of the resource, of all origins and entrances: Sentinel's ClusterNode.
 func (r *Resource) View() View {
 	if r == nil {
 		return View{}
@@ -197,8 +201,8 @@ func (r *Resource) View() View {
 	return View{&r.generation}
 }
 
-// Origins iterates over the origins of the resource with their views, sorted by name. Calls without an origin have the
-// empty origin. Every call of the resource is in exactly one of these views.
+// Origins iterates over the origins of the resource with their Views, sorted by name. Calls without an origin have the
+// empty origin. Every call of the resource is in exactly one of these Views.
 func (r *Resource) Origins() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {
@@ -218,9 +222,9 @@ func (r *Resource) Origins() iter.Seq2[string, View] {
 	}
 }
 
-// Entrances iterates over the entrances through which the resource was called, sorted by name. The View of an entrance
-// covers the calls of the resource in the context of that entrance. Every call of the resource is in exactly one of
-// these views.
+// Entrances iterates over the entrances through which the resource was called, sorted by name. Each View has the calls
+// of the resource whose chain of calls began at this entrance. Every call of the resource is in exactly one of these
+// Views.
 func (r *Resource) Entrances() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {
@@ -234,9 +238,9 @@ func (r *Resource) Entrances() iter.Seq2[string, View] {
 	}
 }
 
-// Blocks iterates over the number of refused calls by reason: the limit that refused them, or the reason passed to
-// Block. There are at most 16 reasons: the last one, [Other], covers all reasons after the first fifteen. A resource
-// without refused calls yields [Unspecified] with 0.
+// Blocks iterates over the number of refused calls by reason. The reason is the name of the limit that refused them, or
+// the text passed to Block. There are at most 16 reasons: the first fifteen are counted separately, and all later ones
+// share [Other]. A resource without refused calls yields [Unspecified] with 0.
 func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil && !r.now().blocks.each(yield) {

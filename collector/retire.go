@@ -15,35 +15,37 @@ import (
 const (
 	// sweepEvery is the number of seconds between two sweeps for idle leaves.
 	sweepEvery = 10
-	// sealShare is the number of leaves that one Seal visits in a sweep. newShare is the number that a new name visits
-	// if the table is full. The next Seal, or the next new name, continues the sweep.
+	// sealShare is the number of leaves that one Seal visits in a sweep. newShare is the number of leaves that a new
+	// name visits if the table is full. The next Seal or the next new name continues the sweep.
 	sealShare = 1000
 	newShare  = 64
 	// portion is the number of leaves that retire visits per lock acquisition.
 	portion = 64
 )
 
-// sweeper is the state of the sweep in progress. A sweep visits all resources in portions:
+// sweeper is the state of the sweep in progress. A sweep visits all resources, a part of them at a time:
 //
 //	Seal, or a new name in a full table
-//	  sweep    up to sealShare leaves, then the next Seal continues
-//	    retire a resource: its idle leaves, then its empty origins and tree nodes, then the resource
-//	  compact  at the end: remove the retired from the list of resources and from the shared views
+//	  sweep    up to sealShare or newShare leaves; the next call continues
+//	    retire each resource: its idle leaves, then its empty origins and tree nodes, then the resource itself
+//	  compact  at the end: remove what was retired from the list of resources and from the shared views
+//
+// (The shared views have leaves of many resources: the views of the root, of the entrances, and of all inbound calls.)
 type sweeper struct {
-	mu   sync.Mutex     // held during a part of the sweep; only TryLock locks it
-	todo []*Resource    // not visited yet
-	idle []idleResource // collected so far
-	// The memory above the reservations so far, see memory.go.
+	mu   sync.Mutex     // held during a part of the sweep; locked by TryLock only, so nobody waits
+	todo []*Resource    // resources that the sweep has not visited yet
+	idle []idleResource // evictable resources found so far
+	// Sum of the memory above the reservations of the resources visited so far; see memory.go.
 	excess int64
 }
 
-// sweepIsDue reports whether a sweep is due or in progress. It does not read the clock; the most recently opened second
-// is accurate enough.
+// sweepIsDue reports whether a sweep is due or in progress. It does not read the clock. It uses the second that was
+// opened last, which is accurate enough.
 func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
-// sweep continues the sweep if one is due: it retires the leaves that have been idle for RetireAfter, and collects the
-// resources that a new name may evict. It stops after about n leaves. It does nothing while another goroutine sweeps.
-// It does not read the clock.
+// sweep continues the sweep if one is due. It retires the leaves that have been idle for RetireAfter, and lists the
+// resources that a new name may evict. It stops after about n leaves. If another goroutine sweeps already, sweep does
+// nothing. It does not read the clock.
 func (c *Collector) sweep(n int) {
 	s := &c.sweeping
 	if !s.mu.TryLock() {
@@ -84,8 +86,8 @@ func (c *Collector) sweep(n int) {
 }
 
 // retire retires the idle leaves of a resource, and then the parts of the resource that are empty. A leaf is idle if it
-// recorded nothing in the second with the index since or later. retire locks mu for one portion of the leaves at a
-// time, and unlocks it while the views add the counts of the retired leaves to their totals.
+// recorded nothing in the second with the index since, or later. retire locks mu for one portion of the leaves at a
+// time. It holds no lock while the views add the counts of the retired leaves to their totals.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
@@ -108,8 +110,8 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 }
 
-// retire retires the idle leaves in the list some, a portion of the leaves of the node. It returns the views of the
-// resource that include the retired leaves. The collector's mu must be held.
+// retire retires those of some leaves of the node that are idle. It returns the views of the resource that include the
+// retired leaves. The collector's mu must be held.
 func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
@@ -134,8 +136,8 @@ func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node
 	return views
 }
 
-// retire removes the origins and tree nodes without leaves, and then the resource itself if it is empty. The
-// collector's mu must be held.
+// retire removes the origins and tree nodes without leaves. If the resource has no leaf left, retire then retires the
+// resource itself. The collector's mu must be held.
 func (r *Resource) retire(since int64) {
 	c := r.c
 	r.dropOrigins()
@@ -152,7 +154,7 @@ func (r *Resource) retire(since int64) {
 	c.gone.resources++
 }
 
-// all returns all resources. The caller must not change the slice.
+// all returns all resources that are not retired, oldest first. The caller must not change the slice.
 func (c *Collector) all() []*Resource {
 	c.mu.Lock()
 	resources, gone := slices.Clip(c.resources), c.gone.resources > 0
@@ -166,9 +168,9 @@ func (c *Collector) all() []*Resource {
 // alive reports whether the resource has not been retired.
 func (r *Resource) alive() bool { return !r.dead.Load() }
 
-// compact removes retired resources from c.resources and retired leaves from the shared views. The cost is linear in
-// the size of both. compact builds the new list without holding mu, then swaps it in together with resources that were
-// registered in the meantime, so no caller waits for the scan.
+// compact removes retired resources from c.resources, and retired leaves from the shared views. The cost is linear in
+// the size of both. compact builds the new list without mu, so no caller waits for the scan. Then it takes mu, appends
+// the resources that were registered during the scan, and replaces the list.
 func (c *Collector) compact() {
 	if !c.compactMu.TryLock() {
 		return
@@ -186,7 +188,7 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// Every retired leaf has been idle since this second, whether a sweep or an eviction retired it.
+		// A sweep and an eviction retire only leaves that were idle in this second and later.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
 			e.view.Remove(since)
@@ -201,22 +203,23 @@ func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
 }
 
-// idleResources lists the resources that had been idle for longer than the history at the last sweep: first the given
-// names, then the earned ones, each group with the longest idle last. While the table is full, a new name evicts the
-// last entry. An earned name evicts only earned names; a given name evicts a given one only if no earned one is idle.
+// idleResources lists the resources that had been idle for longer than the history at the last sweep. The given names
+// come first, then the earned ones; each group ends with its longest-idle resource. While the table is full, a new name
+// evicts the last entry. An earned name evicts only earned names. A given name evicts a given one only if no earned one
+// is idle.
 type idleResources []idleResource
 
-// idleResource is a resource with its state at the sweep.
+// idleResource is a resource, with its last use and its kind of name at the time of the sweep.
 type idleResource struct {
 	*Resource
 	last  int64 // second of its last use
 	given bool
 }
 
-// any reports whether a name may evict one of the resources.
+// any reports whether a new name may evict one of the resources. The parameter given is the kind of the new name.
 func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// setIdle replaces c.idle with the resources of list that were last used before the second with the index since.
+// setIdle replaces c.idle with the resources of list that were not used in the second with the index since, or later.
 func (c *Collector) setIdle(list []idleResource, since int64) {
 	list = filter(list, func(r idleResource) bool { return r.last < since })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })
@@ -225,7 +228,7 @@ func (c *Collector) setIdle(list []idleResource, since int64) {
 	c.idle.Store(&all)
 }
 
-// takeIdle removes and returns the next resource that a name may evict, or nil.
+// takeIdle removes the next resource that a new name may evict from c.idle, and returns it, or nil if there is none.
 func (c *Collector) takeIdle(given bool) *Resource {
 	for {
 		all := c.idle.Load()
@@ -239,22 +242,24 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the index of a second; open is the index of the open second. A resource may be evicted only if it
-// was last used before the second that idleSince returns. Every reader has then had time to read its last seconds.
+// idleSince returns the index of the second since which a resource must be idle to be evicted: the length of the
+// history, and two more seconds, before the second open. Every reader has then had time to read the last seconds of the
+// resource.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }
 
-// Retirement, eviction and new calls may run concurrently. Each conflict is resolved:
+// Retirement, eviction and new calls may run concurrently. These conflicts are possible:
 //
-//	a call finds a leaf that is being retired       leaf.enter returns errMoved; the call looks the leaf up again
-//	a call finds a resource that is being retired   makeLeaf returns nil; the call registers the name again
-//	a handle is used after retirement               its current leaf is nil; the name is looked up for each call
-//	a view is read after retirement                 it is idle, or follows the name to its next generation
+//	a call finds a leaf that is being retired       leaf.enter returns errMoved, and the call looks up the leaf again
+//	a call finds a resource that is being retired   makeLeaf returns nil, and the call registers the name again
+//	a handle is used after retirement               its field current is nil, so each call looks up the name
+//	a view is read after retirement                 it is idle, or reads the resource that has the name now
 //	two names want the same idle resource           takeIdle gives it to one of them
-//	the resource was used since the sweep           evict leaves it alone, and the next name takes another one
+//	the resource was used since the sweep           evict does not retire it, and the next name takes another one
 
-// evict retires the longest-idle resource, unless it has been used, looked up, or named by a limit since the sweep.
+// evict retires the longest-idle resource that a name of this kind may evict. It does nothing if the resource has been
+// used since the sweep, or if a limit now names it.
 func (c *Collector) evict(given bool) {
 	r := c.takeIdle(given)
 	// Check again: the sweep may be ten seconds old.
@@ -265,13 +270,15 @@ func (c *Collector) evict(given bool) {
 	}
 }
 
-// evictable reports whether a new name may evict the resource when it is idle.
+// evictable reports whether a new name may evict the resource if it is idle. The parameter given is the kind of the new
+// name.
 func (r *Resource) evictable(given bool) bool {
 	return !r.dead.Load() && !r.permanent && !r.fallback.Load() && (given || !r.given.Load()) &&
 		!r.c.limits.Load().names[r.name]
 }
 
-// lastUsed returns the last second in which the resource was used, or the second of its creation if it never was.
+// lastUsed returns the index of the last second in which the resource was used. If it was never used, that is the
+// second of its creation.
 func (r *Resource) lastUsed(now leap.Reading) int64 {
 	last := r.view.Since()
 	for l := range r.leaves {
@@ -280,9 +287,9 @@ func (r *Resource) lastUsed(now leap.Reading) int64 {
 	return last
 }
 
-// fairMutex is a mutex for long work that is done in portions. Between two portions, [fairMutex.yield] lets the waiting
-// goroutines run. A plain mutex would only make them runnable; if all processors are busy, they would find it locked
-// again each time they are scheduled.
+// fairMutex is a mutex for long work that is done in portions. Between two portions, [fairMutex.yield] lets the
+// goroutines that wait for the mutex run. Unlocking a sync.Mutex only makes them runnable. If all processors are busy,
+// such a goroutine would run later, and find the mutex locked for the next portion.
 type fairMutex struct {
 	sync.Mutex
 	waiting atomic.Int32

@@ -12,22 +12,23 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Running is a call in flight that was entered with a context; [Collector.Oldest] lists them.
+// Running describes a call in flight that was entered with a context. [Collector.Oldest] returns it.
 type Running struct {
 	Resource, Origin, Entrance string
-	// TraceID is the ID that [TraceID] set on this call or its nearest caller; empty without one.
+	// TraceID is the trace ID of the call, or of its nearest caller that has one. The option [TraceID] sets it. It is
+	// empty without the option.
 	TraceID string
 	// Age is the time since the call entered.
 	Age time.Duration
 }
 
-// Oldest returns the n calls that have been in flight longest, the oldest first, among calls that were entered with a
-// context: by [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the middlewares. It does not list calls
-// through a handle, because the Collector keeps only their number. If more than about twenty thousand calls are in
-// flight, some find no free slot when they begin, and Oldest misses them.
+// Oldest returns the n calls that have been in flight longest, the oldest first. It considers only calls that were
+// entered with a context: by [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the middlewares. It cannot
+// list calls that entered through [Resource.Enter], because the Collector keeps only their number. If more than about
+// twenty thousand calls are in flight, some find no free slot when they begin, and Oldest misses them.
 //
-// It takes no lock and delays no call. It costs about ten microseconds, plus about ten nanoseconds for each call in
-// flight. It calls Value on the contexts of the calls that it lists. A nil Collector has no calls.
+// Oldest takes no lock and delays no call. It costs about ten microseconds, plus about ten nanoseconds for each call in
+// flight. It calls Value on the contexts of the calls that it returns. A nil Collector has no calls.
 func (c *Collector) Oldest(n int) []Running {
 	if c == nil {
 		return nil
@@ -67,7 +68,8 @@ func (c *Collector) listOldest(n int, of *Resource) []Running {
 	return list
 }
 
-// oldest yields, for each resource, the age of the oldest call among the calls that [Collector.Oldest] can list.
+// oldest yields the age of the oldest call of each resource, in seconds. It considers the calls that [Collector.Oldest]
+// can list.
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	first := map[*Resource]*frame{}
 	for f := range c.running.all {
@@ -126,22 +128,22 @@ func (t *traced) Value(k any) any {
 // String describes the context, for the same reason as [frame.String].
 func (t *traced) String() string { return fmt.Sprintf("%v.WithTraceID(%q)", t.Context, t.id) }
 
-// slot holds the frame of a call that was entered with a context, from the start of the call to its end. To be listed,
-// a call needs two atomic stores and no lock. A slot retains no call that has ended.
+// slot holds the frame of a call that was entered with a context, from the start of the call to its end. To enter a
+// call into the list and remove it costs two atomic writes and no lock. A slot retains no call that has ended.
 type slot = atomic.Pointer[frame]
 
-// slotShard fills a cache line. A goroutine chooses a shard by the address of its stack: the shard is then usually in
-// its cache, and rarely written by another processor. If the shard is full, the goroutine tries others, chosen by the
-// address of the frame.
+// slotShard is a group of slots that fills a cache line. A goroutine chooses a shard by the address of its stack. The
+// same goroutine therefore tends to use the same shard, whose cache line other processors rarely write. If this shard
+// is full, the goroutine tries shards in a second table, chosen by the address of the frame:
 //
-//	first   64 shards of 8 slots    |f| | |f| | | | |  | | | …     chosen by the address of the stack
+//	first   64 shards of 8 slots    |f| | |f| | | | |  | | | …     chosen by the address of the stack; one try
 //	more  4096 shards of 8 slots    |f|f|f|f|f|f|f|f|  |f| | …     chosen by the address of the frame; up to 8 tries
 //
-// The number of a slot is its position plus 1, so that 0 means that the call has no frame. It fits into the call's
-// note.
+// Slots are numbered from 1, across both tables. The note of a call stores the number of its slot. The number 0 means
+// that the call has no frame.
 type slotShard [8]slot
 
-// slots holds the slots of a Collector.
+// slots holds the slots of a Collector, in two tables.
 type slots struct {
 	first [firstShards]slotShard
 	more  atomic.Pointer[[moreShards]slotShard] // nil until a call finds its shard full
@@ -154,7 +156,8 @@ const firstShards, moreShards = 64, 4096
 // unlisted is returned by put instead of the number of a slot if a call finds no free slot.
 const unlisted = (firstShards+moreShards)*8 + 1
 
-// shard returns the shard with number n. Shards from firstShards on are in more, which must exist.
+// shard returns the shard with number n. The shards of the table first have the numbers below firstShards. All others
+// are in the table more, which must exist.
 func (s *slots) shard(n uint32) *slotShard {
 	if n < firstShards {
 		return &s.first[n]
@@ -162,8 +165,8 @@ func (s *slots) shard(n uint32) *slotShard {
 	return &s.more.Load()[n-firstShards]
 }
 
-// put stores a frame in a slot and returns the number of the slot. If all slots that it tries are taken, put counts the
-// frame and returns unlisted.
+// put stores a frame in a free slot and returns the number of the slot. If all slots that it tries are taken, put counts
+// the frame and returns unlisted.
 func (s *slots) put(f *frame) uint32 {
 	var here byte
 	if number := s.take(choose(unsafe.Pointer(&here), 11, firstShards), f); number > 0 {
@@ -182,8 +185,8 @@ func (s *slots) put(f *frame) uint32 {
 	return unlisted
 }
 
-// choose hashes an address to the number of one of n shards. It ignores the low bits of the address, because they are
-// equal for many addresses.
+// choose hashes an address to the number of one of n shards. It drops the low bits of the address, because they are the
+// same for many addresses. The parameter low is the number of these bits.
 func choose(at unsafe.Pointer, low int, n uint32) uint32 {
 	return uint32(uint64(uintptr(at))>>low*0x9e3779b97f4a7c15>>32) % n
 }

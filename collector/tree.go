@@ -8,46 +8,51 @@ import (
 )
 
 const (
-	// Root is the root of the call tree and the name of the view of the whole process: Sentinel's machine-root. The
-	// root and the entrances count only outermost calls, so a request counts once.
+	// Root is the name of the root of the call tree, and of the View of the whole process: Sentinel's machine-root. The
+	// root and the entrances count only outermost calls, so a request with nested calls counts once.
 	Root = "machine-root"
-	// InboundTotal is the name of the view of all inbound calls: Sentinel's ENTRY_NODE.
+	// InboundTotal is the name of the View of all inbound calls: Sentinel's ENTRY_NODE.
 	InboundTotal = "__total_inbound_traffic__"
-	// DefaultEntrance is the entrance of calls that name none, and of calls through a [Resource] without a context.
+	// DefaultEntrance is the entrance of calls without the option [Entrance], and of calls through a [Resource] without
+	// a context.
 	DefaultEntrance = "_default"
 )
 
-// TreeNode is a node of the call tree: the root, an entrance below it, or a resource in the context of an entrance
-// (Sentinel's DefaultNode) below each of its callers. A resource has one node in each context. The node is a child of
-// each of its callers in the context, and its own child if the resource calls itself. The tree is therefore a graph,
-// and a program that prints it must limit the depth. A TreeNode is safe for concurrent use, and its methods show the
-// current tree. A nil *TreeNode, as of a nil Collector, is idle and has no children.
+// TreeNode is a node of the call tree. There are three kinds: the root, an entrance below the root, and a resource
+// below an entrance (Sentinel's DefaultNode).
+//
+// A resource has one node for each entrance through which it was called. This node is a child of the nodes of all its
+// callers there. If the resource calls itself, the node is its own child. The tree is therefore a graph, and a program
+// that prints it must limit the depth.
+//
+// A TreeNode is safe for concurrent use, and its methods show the current tree. A nil *TreeNode is idle and has no
+// children; the tree of a nil Collector is one.
 //
 //	machine-root
 //	  web                       entrance
-//	    GET /cart               resource in the context web
+//	    GET /cart               resource, called through web
 //	      load user             called from GET /cart and from GET /pay: one node, two parents
 //	    GET /pay
 //	      load user
 //	  jobs                      another entrance
 //	    load user               another node of the same resource
 //
-// The first call from one node to another makes the edge; later calls find the edge and check nothing else: see
-// edgeMissing. Retirement removes nodes without leaves and gives their children to the entrance: see unlink.
+// The first call from one node to another creates the edge between them: see edgeMissing. Later calls only find the
+// edge. Retirement removes nodes without leaves, and moves their children to the entrance: see unlink.
 type TreeNode struct {
 	generation // its resource is nil for the root and for entrances
 	name       string
-	entrance   *TreeNode // nil for the root; the node itself for an entrance
+	entrance   *TreeNode // entrance above the node; nil for the root, and an entrance points to itself
 
 	children sync.Map                 // name: *TreeNode
 	first    atomic.Pointer[leaf]     // one of the leaves, usually the only one
 	leaves   atomic.Pointer[leafSet]  // all leaves; replaced, never modified
-	cut      atomic.Bool              // the tree lacks calls below the node
-	caller   atomic.Pointer[TreeNode] // cache of below: one of the parents, usually the only one
+	cut      atomic.Bool              // the tree cannot show all calls below the node
+	caller   atomic.Pointer[TreeNode] // cache of the method below: one parent, usually the only one
 
 	// guarded by the collector's mu:
 	parents []*TreeNode
-	members int // number of nodes in the context of an entrance
+	members int // of an entrance: number of nodes below it, at any depth
 }
 
 // Tree returns the root of the call tree, or nil for a nil Collector.
@@ -66,8 +71,8 @@ func (t *TreeNode) Name() string {
 	return t.name
 }
 
-// View returns the View of the node: the resource in this context, the outermost calls of the entrance, or the
-// outermost calls of the process.
+// View returns the View of the node. It has the calls of the resource through this entrance, the outermost calls of the
+// entrance, or the outermost calls of the process.
 func (t *TreeNode) View() View {
 	if t == nil {
 		return View{}
@@ -75,8 +80,8 @@ func (t *TreeNode) View() View {
 	return View{&t.generation}
 }
 
-// Children returns the nodes called from this one, sorted by name. If the tree lacks calls below the node, because they
-// were nested too deeply or the tree is full, the last child is [Other], with an idle View.
+// Children returns the children of the node, sorted by name. The tree may lack calls below the node, because they were
+// nested too deeply or the tree is full. The last child is then [Other], with an idle View.
 func (t *TreeNode) Children() []*TreeNode {
 	if t == nil {
 		return nil
@@ -100,7 +105,7 @@ func (t *TreeNode) child(name string) *TreeNode {
 	return nil
 }
 
-// below reports whether the node is a child of caller.
+// below reports whether the node is a child of caller. It caches one parent in t.caller.
 func (t *TreeNode) below(caller *TreeNode) bool {
 	if t.caller.Load() == caller {
 		return true
@@ -112,7 +117,7 @@ func (t *TreeNode) below(caller *TreeNode) bool {
 	return true
 }
 
-// adopt makes child a child of t. The collector's mu must be held.
+// adopt adds child to the children of t. The collector's mu must be held.
 func (t *TreeNode) adopt(child *TreeNode) {
 	if _, there := t.children.LoadOrStore(child.name, child); !there {
 		child.parents = append(child.parents, t)
@@ -126,8 +131,9 @@ func (t *TreeNode) cutOff() {
 	}
 }
 
-// unlink removes the node from the tree. Its children may still be called in the same context, so they become children
-// of the entrance. The entrance is removed with the last node in its context. The collector's mu must be held.
+// unlink removes the node from the tree. Calls may still reach its children by other ways, so they become children of
+// the entrance. With the last node below an entrance, unlink removes the entrance, too. The collector's mu must be
+// held.
 func (t *TreeNode) unlink() {
 	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)
@@ -157,13 +163,13 @@ func (t *TreeNode) unlink() {
 	}
 }
 
-// leafSet holds the leaves of a tree node. A short list is faster to search than a map.
+// leafSet holds the leaves of a tree node. While there are few, a scan of the list is faster than a map.
 type leafSet struct {
 	list  []*leaf
 	byKey map[leafKey]*leaf // nil while the list is short
 }
 
-// fewLeaves is the maximum length of a list that is scanned. Longer lists have a map.
+// fewLeaves is the maximum length of a list without a map.
 const fewLeaves = 8
 
 // leaf returns the leaf of this node with the key k, or nil.
@@ -207,7 +213,8 @@ func (t *TreeNode) listLeaves() []*leaf { return loaded(&t.leaves).list }
 // addLeaf adds a leaf. The collector's mu must be held.
 func (t *TreeNode) addLeaf(l *leaf) { t.setLeaves(append(slices.Clip(t.listLeaves()), l)) }
 
-// The methods below find the tree nodes of a resource, one in each context. There are few, and lookups take no lock.
+// The methods below find the tree nodes of a resource, one for each entrance. There are few nodes, and lookups take no
+// lock.
 
 // treeNodes returns the nodes of the resource, sorted by entrance.
 func (r *Resource) treeNodes() []*TreeNode { return loaded(&r.contexts) }
@@ -231,7 +238,7 @@ func (r *Resource) leaves(yield func(*leaf) bool) {
 	}
 }
 
-// treeNode returns the node in the context of an entrance, or nil.
+// treeNode returns the node below the entrance with this name, or nil.
 func (r *Resource) treeNode(entrance string) *TreeNode {
 	for _, p := range r.treeNodes() {
 		if p.entrance.name == entrance {
@@ -241,7 +248,7 @@ func (r *Resource) treeNode(entrance string) *TreeNode {
 	return nil
 }
 
-// leaf returns a leaf, or nil. r may be nil.
+// leaf returns the leaf below an entrance with the key k, or nil. r may be nil.
 func (r *Resource) leaf(entrance string, k leafKey) *leaf {
 	if r == nil {
 		return nil
@@ -252,14 +259,14 @@ func (r *Resource) leaf(entrance string, k leafKey) *leaf {
 	return nil
 }
 
-// addTreeNode adds a node. The collector's mu must be held.
+// addTreeNode adds a node of the resource. The collector's mu must be held.
 func (r *Resource) addTreeNode(p *TreeNode) {
 	list := append(slices.Clone(r.treeNodes()), p)
 	slices.SortFunc(list, func(a, b *TreeNode) int { return strings.Compare(a.entrance.name, b.entrance.name) })
 	r.contexts.Store(&list)
 }
 
-// dropTreeNodes removes the nodes without leaves. The collector's mu must be held.
+// dropTreeNodes removes the nodes of the resource that have no leaves. The collector's mu must be held.
 func (r *Resource) dropTreeNodes() {
 	list := filter(r.treeNodes(), func(t *TreeNode) bool { return !t.view.Empty() })
 	if len(list) == len(r.treeNodes()) {

@@ -9,27 +9,29 @@ import (
 )
 
 // View reads the calls of a resource, of one of its origins or entrances, of a node of the call tree, or of all inbound
-// calls. Get one from [Resource.View], [Resource.Origin], [TreeNode.View] or [Collector.Inbound], and keep it as long
-// as needed: it follows the name. If a name is retired because it was idle and is then used again, its statistics start
-// from zero, and the View reads the new ones. Between retirement and the next call the View reads as idle. All Views of
-// one name are equivalent, whenever they were created.
+// calls. Get a View from [Resource.View], [Resource.Origin], [TreeNode.View] or [Collector.Inbound]. Keep it as long as
+// needed: it follows the name. An idle name may be retired, and then be used again. Its statistics then start from
+// zero, and the View reads the new statistics. Between retirement and the next call the View reads as idle. All Views
+// of one name are equivalent, whenever they were created.
 //
-// The zero View is idle, and so is the View of a nil *Resource or a nil *Collector, and the View of an origin before
-// its first call. A View is a small value and safe for concurrent use. Each method reads the clock once, takes a lock
-// of each leaf for a short time, and costs time linear in the number of leaves.
+// These Views are idle, too: the zero View, the View of a nil *Resource or a nil *Collector, and the View of an origin
+// before its first call.
+//
+// A View is a small value and safe for concurrent use. Each method reads the clock once, takes a lock of each leaf for
+// a short time, and costs time linear in the number of leaves.
 type View struct{ generation *generation }
 
-// Window returns the second window: the open bucket and the buckets before it, together one second.
+// Window returns the second window: the open bucket and the buckets before it, together as long as a second.
 func (v View) Window() node.Window {
 	return read(v, (*node.View).Window)
 }
 
-// Minute returns the minute window, which ends with the open second.
+// Minute returns the minute window: the open second and the 59 seconds before it.
 func (v View) Minute() node.Window {
 	return read(v, (*node.View).Minute)
 }
 
-// PassQPS returns the passes in the second window, per second. It costs less than Window and allocates nothing.
+// PassQPS returns the passes per second in the second window. It costs less than Window and allocates nothing.
 func (v View) PassQPS() float64 {
 	return read(v, (*node.View).PassQPS)
 }
@@ -39,8 +41,9 @@ func (v View) InFlight() int64 {
 	return read(v, func(n *node.View, _ leap.Reading) int64 { return n.InFlight() })
 }
 
-// Snapshot returns the totals, the calls in flight, the last complete second and the peak of the minute. If h is not
-// nil, Snapshot sets it to the histogram of all response times at the same instant.
+// Snapshot returns the totals, the calls in flight, the last complete second, and the peak of the minute: the most
+// passes in a sliding second. If h is not nil, Snapshot sets h to the histogram of all response times at the same
+// instant.
 func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 	n, now := v.read()
 	if n == nil {
@@ -52,9 +55,10 @@ func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 	return n.Snapshot(now, h)
 }
 
-// Seconds returns the records of the sealed seconds that start in [from, to) by the wall clock, ascending, including
-// idle seconds. They start with the history (see [Collector.History]) or with the view, whichever is later. Seconds
-// that the wall clock skipped do not exist, and a name that it repeated appears once; see [leap.Timeline].
+// Seconds returns the records of the sealed seconds that start in [from, to) by the wall clock, in ascending order,
+// including idle seconds. The first record is not older than the history (see [Collector.History]), and not older than
+// the view. If the wall clock skips seconds, there are no records of them. If it repeats seconds, each has one record;
+// see [leap.Timeline].
 func (v View) Seconds(from, to time.Time) []node.MetricNode {
 	return read(v, func(n *node.View, now leap.Reading) []node.MetricNode {
 		line := v.generation.c.line
@@ -62,8 +66,8 @@ func (v View) Seconds(from, to time.Time) []node.MetricNode {
 	})
 }
 
-// Last returns the records of the last n sealed seconds, ascending, including idle seconds. It returns fewer if the
-// history or the view is shorter, or if the wall clock repeated a name.
+// Last returns the records of the last n sealed seconds, in ascending order, including idle seconds. It returns fewer
+// if the history or the view is shorter, or if the wall clock repeated seconds.
 func (v View) Last(n int) []node.MetricNode {
 	return read(v, func(x *node.View, now leap.Reading) []node.MetricNode {
 		open := v.generation.c.line.At(now).Index
@@ -72,8 +76,8 @@ func (v View) Last(n int) []node.MetricNode {
 }
 
 // Histogram sets h to the histogram of the response times in the sealed seconds that start in [from, to) by the wall
-// clock. It reports whether h covers the whole interval. It reports false if a second of the interval is still open, or
-// is older than the histograms that are kept; see [Collector.Histograms].
+// clock. It reports whether h covers the whole interval. The result is false if a second of the interval is still open,
+// or if its histogram is no longer kept; see [Collector.Histograms].
 func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	n, now := v.read()
 	if n == nil {
@@ -85,10 +89,10 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	return n.Histogram(line.IndexAtOrAfter(from), line.IndexAtOrAfter(to), h)
 }
 
-// Node returns the [node.View] that v reads. The methods of the node.View take indexes of the timeline, for exporters
-// that read many views at one [Boundary]. The result does not follow the name, so call Node again rather than keep it.
-// After retirement and before the next call, Node returns the retired view, or nil if the View never had one. The Node
-// of a resource of a [Boundary] is never nil.
+// Node returns the [node.View] that v reads now. The methods of a node.View take indexes of the timeline. They are for
+// exporters that read many views at one [Boundary]. The node.View does not follow the name, so call Node again rather
+// than keep its result. Between retirement and the next call, Node returns the retired view, or nil if the View never
+// had one. The Node of a resource in [Boundary].Resources is never nil.
 func (v View) Node() *node.View {
 	g := v.generation
 	if g == nil {
@@ -97,14 +101,16 @@ func (v View) Node() *node.View {
 	if now := g.latest(); now != nil {
 		return now.view
 	}
-	// The resource has other origins now, so g.view covers more than the calls without an origin.
+	// This is the view of the empty origin of a resource that has other origins by now. g.view is the view of the
+	// resource, and includes the calls of these origins.
 	if r := g.resource; r != nil && g == &r.defaultOrigin && r.origins.Load() != nil {
 		return node.NewView(g.c.shape, g.c.line.Now())
 	}
 	return g.view
 }
 
-// read returns the result of f for the view, or the zero value if the view is idle.
+// read returns the result of f, called with the node.View that v reads and the current reading. If v is idle, read
+// returns the zero value.
 func read[T any](v View, f func(*node.View, leap.Reading) T) (x T) {
 	if n, now := v.read(); n != nil {
 		x = f(n, now)
@@ -120,21 +126,20 @@ func (v View) read() (n *node.View, now leap.Reading) {
 	return n, now
 }
 
-// generation holds the view of a name from its first use to its retirement, and a function that finds the next
-// generation of the name. Only the field dead changes.
+// A name gets a new view each time it is used again after retirement. A generation holds one of these views, and a
+// function that finds the next generation of the name. Only the field dead changes.
 //
 //	View -> generation 1 (dead) -- next() --> generation 2 (the current one)
 //	        view: last counts                 view: counts since the name was used again
 //
-// Each generation finds the current one by its name, not by a chain. To read a View that was kept for a long time
-// therefore costs only one more lookup, and such a View retains only one generation.
+// The function next looks up the name, and returns its current generation directly. A View that was kept through many
+// generations therefore needs only one lookup, and retains only one generation.
 type generation struct {
 	c        *Collector
 	view     *node.View
 	dead     atomic.Bool // retired; changed with the collector's mu held
-	resource *Resource   // the resource, also of an origin or a context; nil for other views
-	// Returns the current generation of the name, which may be nil or dead. The field is nil if the name is never
-	// retired.
+	resource *Resource   // resource of the view, or of its origin or tree node; nil for other views
+	// Looks up the name and returns its current generation, which may be nil or dead. Nil if the name is never retired.
 	next func() *generation
 }
 
@@ -143,16 +148,16 @@ func (g *generation) init(c *Collector, v *node.View, r *Resource, next func() *
 	g.c, g.view, g.resource, g.next = c, v, r, next
 }
 
-// absent returns a View of a name that is not in use. The View reads the generation that next returns at the time of
-// the read.
+// absent returns a View of a name that may not be in use. Each read of the View calls next to get the current
+// generation.
 func (c *Collector) absent(next func() *generation) View {
 	g := &generation{c: c, next: next}
 	g.dead.Store(true)
 	return View{g}
 }
 
-// latest returns the current generation of the name, or nil if the name is not in use or g is nil. All generations of a
-// name return the same result.
+// latest returns the current generation of the name. It returns nil if the name is not in use, or if g is nil. All
+// generations of a name return the same result.
 func (g *generation) latest() *generation {
 	if g == nil || !g.dead.Load() {
 		return g
