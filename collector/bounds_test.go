@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A client that sends a million names, origins and entrances does not make memory grow. No call is lost, and the
-// self-metrics count the overflow.
+// A client that sends a million names, origins and entrances does not make memory grow. No call is lost. The
+// self-metrics count the calls that were recorded for Other.
 func TestAMillionNames(t *testing.T) {
 	million := 1_000_000
 	if testing.Short() {
@@ -88,7 +88,7 @@ func TestAMillionNames(t *testing.T) {
 	}
 }
 
-// Origins from the network may be anything.
+// Clients can send any origin: too long, invalid UTF-8, or too many different ones.
 func TestOriginsAreCleaned(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxOrigins: 2})
 	for _, origin := range []string{strings.Repeat("x", 10_000), "a\xff\xfeb", "third", "fourth", ""} {
@@ -105,7 +105,7 @@ func TestOriginsAreCleaned(t *testing.T) {
 	}
 }
 
-// A name in a limit always has a slot: a client cannot evade the limit by filling the table first.
+// A name in a limit always gets a resource, so a client cannot evade the limit by filling the table first.
 func TestNamesOfLimitsHaveASlot(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2, MaxOrigins: 1})
 	limit(t, c, collector.Limit{Resource: "login", Count: 1}, collector.Limit{Resource: "x*", Origin: "bot", Count: 0})
@@ -130,8 +130,8 @@ func TestNamesOfLimitsHaveASlot(t *testing.T) {
 	}
 }
 
-// Made-up names do not evade it either: names beyond the table have as many quotas as there may be resources, and
-// further names share one for each pattern that they match.
+// Made-up names do not evade a limit with a pattern. With two resources allowed, two more names have their own quotas.
+// All further names share one quota for each pattern that they match.
 func TestPatternsLimitTheOverflow(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
 	limit(
@@ -150,7 +150,8 @@ func TestPatternsLimitTheOverflow(t *testing.T) {
 			e.Exit(nil)
 		}
 	}
-	// Two names have a resource of their own, /api/0 and /web/0; two have a quota of their own, /api/1 and /api/2.
+	// /api/0 and /web/0 have the two resources; /api/1 and /api/2 have their own quotas. Each of the three names below
+	// /api/ passes once. The 17 other names below /api/ share one quota of 5: 3 + 5 = 8. No limit applies to /web/.
 	if fmt.Sprint(passed) != "map[/api/:8 /web/:20]" {
 		t.Errorf("%v", passed)
 	}
@@ -159,13 +160,13 @@ func TestPatternsLimitTheOverflow(t *testing.T) {
 	}
 }
 
-// retiring is a Collector that retires after two minutes.
+// retiring returns a Collector that retires leaves after two minutes without a call.
 func retiring(t *testing.T) (*collector.Collector, *fakeClock) {
 	return clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 }
 
-// Idle resources, origins, entrances and tree nodes are removed. Their counts stay in every total above them, and
-// seconds in the history do not change.
+// Idle resources, origins, entrances and tree nodes are removed. Their counts stay in the totals, and seconds in the
+// history do not change.
 func TestIdleIsRetired(t *testing.T) {
 	c, f := retiring(t)
 	call := func(name string, opts ...collector.CallOption) {
@@ -230,12 +231,13 @@ func TestIdleIsRetired(t *testing.T) {
 	if in := c.Inbound().Snapshot(nil).Total.Pass; in != 1 {
 		t.Errorf("inbound %d", in)
 	}
-	leak.Exit(nil) // it may take as long as it likes
+	leak.Exit(nil) // a call in flight prevents retirement, however long it takes
 	if s := c.Resource("leak").Snapshot(nil); s.InFlight != 0 || s.Total.Complete != 1 {
 		t.Errorf("leak %+v", s)
 	}
 
-	// A handle that is used after retirement starts a new series, and shares it with later lookups of the name.
+	// If a handle is used after the retirement of its resource, a new series starts. Later lookups of the name return
+	// the same new resource.
 	if old.InFlight() != 0 || old.PassQPS() != 0 {
 		t.Error("what was retired is not idle")
 	}
@@ -256,7 +258,7 @@ func TestIdleIsRetired(t *testing.T) {
 	if s := old.Snapshot(nil); s.Total.Pass != 1 {
 		t.Errorf("after it was retired twice the handle has %+v", s)
 	}
-	_, e2, _ := c.Enter(ctx, "late") // below an entry that is gone
+	_, e2, _ := c.Enter(ctx, "late") // nested below a call whose leaf was retired
 	e2.Exit(nil)
 	if s := c.Resource("late").Snapshot(nil); s.Total.Complete != 1 {
 		t.Errorf("late %+v", s)
@@ -266,7 +268,8 @@ func TestIdleIsRetired(t *testing.T) {
 	}
 }
 
-// A sweep that finds all origins of a resource in use copies none of them: new names wait for it.
+// If all origins of a resource are in use, a sweep copies none of them. New names wait for the sweep, so it must be
+// fast.
 func TestOriginsThatAreAllInUseAreNotCopied(t *testing.T) {
 	c, _ := retiring(t)
 	for i := range 50 {
@@ -297,7 +300,7 @@ func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
 	}
 }
 
-// If the table is full, idle resources are evicted, even if no reader seals seconds.
+// If the table is full, a new name evicts an idle resource, even if no exporter calls Seal.
 func TestRetirementFreesSlots(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: 20 * time.Minute})
 	for _, origin := range []string{"x", "y", "z"} {
@@ -308,7 +311,7 @@ func TestRetirementFreesSlots(t *testing.T) {
 		e.Exit(nil)
 	}
 	f.add(time.Hour)
-	e := c.Resource(collector.Other).Enter() // recording moves the timeline
+	e := c.Resource(collector.Other).Enter() // a recorded call opens the current second
 	e.Exit(nil)
 	if got := c.Resource("d").Name(); got != "d" {
 		t.Errorf("d is counted for %s", got)
@@ -319,7 +322,7 @@ func TestRetirementFreesSlots(t *testing.T) {
 	}
 }
 
-// While idle resources are retired, concurrent writers lose no call, and none is counted twice.
+// While idle resources are retired, each concurrent call is counted exactly once.
 func TestRetirementUnderWriters(t *testing.T) {
 	c, f := clocked(
 		t,
@@ -373,7 +376,7 @@ func TestRetirementUnderWriters(t *testing.T) {
 		defer stop.Store(true)
 		for took := time.Duration(0); took < length || took < time.Minute &&
 			c.Health().Retired < 20; took = time.Since(begin) {
-			f.add(70 * time.Second) // names without a later call are idle
+			f.add(70 * time.Second) // names that are not called again are idle
 			c.Seal()
 			for _, r := range c.Seal().Resources {
 				if n := r.InFlight(); n < 0 {

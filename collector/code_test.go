@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// answered is the calls of a view by code, those without any left out.
+// answered returns the completed calls of a view by code. It omits codes without calls.
 func answered(v collector.View) map[string]int64 {
 	all := map[string]int64{}
 	for code, n := range v.Codes() {
@@ -28,9 +28,9 @@ func answered(v collector.View) map[string]int64 {
 	return all
 }
 
-// Registered codes have separate names, and all other numbers share one: the number of codes is bounded.
+// Each registered status has its own code. All other numbers share one code, so the number of codes is bounded.
 func TestHTTPStatus(t *testing.T) {
-	// net/http has IANA's registry without the unused, temporary and obsolete entries.
+	// net/http has the statuses of IANA's registry except unused, temporary and obsolete ones, such as 104 and 306.
 	registered := map[int]bool{104: true, 306: true}
 	for status := range 1000 {
 		if http.StatusText(status) != "" {
@@ -73,9 +73,10 @@ func TestGRPCCode(t *testing.T) {
 	}
 }
 
-// A thousand times 401 looked like a thousand times 200. Every completion is in one code, in every view that it is in:
-// of its resource, origin, entrance, of all inbound traffic, with batches, beyond the limit of names, and whoever ends
-// it.
+// Regression: a thousand responses 401 looked like a thousand responses 200.
+//
+// Every completion counts for exactly one code in each view: the resource, the origin, the entrance, and all inbound
+// calls. This is true for batches, for names that are recorded for Other, and for each method that ends a call.
 func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 2})
 	want, inbound := map[string]map[string]int64{}, map[string]int64{}
@@ -105,7 +106,7 @@ func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 			e.ExitTrace(err, code, "x")
 		default:
 			e.ExitCode(err, code)
-			e.ExitCode(nil, collector.HTTPStatus(500)) // too late
+			e.ExitCode(nil, collector.HTTPStatus(500)) // ignored: the call has ended
 			e.Exit(nil)
 		}
 		resource := name
@@ -161,7 +162,7 @@ func TestCodesOfNoCall(t *testing.T) {
 	}
 }
 
-// A call whose error panics in the functions of the service ends, once, with its code.
+// If Options.Exception panics, the call still ends once, with its code.
 func TestCodesOfCallsWhoseErrorPanics(t *testing.T) {
 	c := newCollector(t, collector.Options{Exception: func(error) bool { panic("boom") }})
 	e := c.Resource("a").Enter()
@@ -175,7 +176,7 @@ func TestCodesOfCallsWhoseErrorPanics(t *testing.T) {
 	}
 }
 
-// Origins that are retired leave their codes to the resource, and to all inbound traffic.
+// The codes of retired origins stay in the totals of the resource and of all inbound calls.
 func TestCodesOutliveRetirement(t *testing.T) {
 	c, f := retiring(t)
 	call := func(origin string, status int) {
@@ -202,7 +203,7 @@ func TestCodesOutliveRetirement(t *testing.T) {
 	}
 }
 
-// A reading has codes for exactly the completions that it has, and no code falls, under concurrent calls.
+// Under concurrent calls, the codes of a snapshot add up to its completions, and the count of a code never falls.
 func TestCodesNeverFall(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	stop := make(chan struct{})
@@ -268,7 +269,7 @@ func ExampleEntry_ExitCode() {
 	// Output: "": 0, "200": 1, "401": 2, "other": 1
 }
 
-// Every gRPC code has the name of the specification.
+// GRPCCodeNumber accepts the names of the specification and of the Go library.
 func TestGRPCCodeNumber(t *testing.T) {
 	names := []string{
 		"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",

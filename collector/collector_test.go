@@ -32,7 +32,7 @@ func newCollector(t testing.TB, o collector.Options) *collector.Collector {
 	return c
 }
 
-// last reads the last complete second of a resource.
+// last returns the record of the last complete second of a resource.
 func last(t testing.TB, c *collector.Collector, r *collector.Resource) node.MetricNode {
 	t.Helper()
 	m, ok := r.View().Node().Second(c.Seal().Open - 1)
@@ -49,7 +49,7 @@ func TestCallsAreCounted(t *testing.T) {
 		e := r.Enter()
 		time.Sleep(20 * ms)
 		e.Exit(nil)
-		e.Exit(errBad) // a second exit counts nothing
+		e.Exit(errBad) // ignored: the call has ended
 		for _, err := range []error{nil, errBad} {
 			got := r.Do(func() error { time.Sleep(30 * ms); return err })
 			if !errors.Is(got, err) {
@@ -117,7 +117,7 @@ func TestExitFromAnotherGoroutineAndTwice(t *testing.T) {
 	}
 }
 
-// Instrumentation can be off: everything on nil does nothing.
+// A nil Collector, and every nil value that it returns, does nothing.
 func TestNilIsOff(t *testing.T) {
 	var c *collector.Collector
 	r := c.Resource("a")
@@ -169,7 +169,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A million names cannot take more than the bounded memory, nor lose a count.
+// If there are more names than MaxResources, no call is lost, and the number of resources stays bounded.
 func TestOverflowIsCounted(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 3})
 	for i := range 10_000 {
@@ -193,7 +193,7 @@ func TestOverflowIsCounted(t *testing.T) {
 	if c.Resource(collector.Other) != c.Resource("one more") {
 		t.Error("two overflow resources")
 	}
-	// Asking for the overflow resource takes nobody's place.
+	// A lookup of Other uses no slot of the table.
 	c = newCollector(t, collector.Options{MaxResources: 2})
 	c.Resource(collector.Other)
 	if a, b := c.Resource("a"), c.Resource("b"); a.Name() != "a" || b.Name() != "b" {
@@ -210,8 +210,8 @@ func TestOptionsNameAllThatIsWrong(t *testing.T) {
 	}
 }
 
-// A resource that is registered while others are sealed begins after the seconds that were sealed, or is sealed with
-// them: no second that was read gets a row later.
+// No record is added to a sealed second later: a resource that is registered during Seal is sealed with the others, or
+// begins after the sealed seconds.
 func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 	var clock atomic.Int64
 	c := newCollector(t, collector.Options{
@@ -244,7 +244,7 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 		clock.Add(int64(130 * ms))
 		runtime.Gosched()
 		m := c.Seal()
-		for i := next - 10; i < next; i++ { // read before, and read again
+		for i := next - 10; i < next; i++ { // seconds that were read before must be unchanged
 			for _, r := range m.Resources {
 				rec, ok := r.View().Node().Second(i)
 				if before, known := rows[row{r.Name(), i}]; ok != known || rec != before {
@@ -264,8 +264,8 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 	wg.Wait()
 }
 
-// A second that Seal calls sealed can be read for every resource, though another one crossed a boundary between the
-// clock reading and the sealing.
+// Seal returns a Boundary, and all seconds before its Open can be read for every resource. This is true even if another
+// goroutine opens the next second between the clock reading of Seal and the sealing.
 func TestWhatSealCallsSealedIsSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -275,7 +275,7 @@ func TestWhatSealCallsSealedIsSealed(t *testing.T) {
 		e.Exit(nil)
 		before := c.Timeline().Now()
 		time.Sleep(ms)
-		busy.Block("") // crosses
+		busy.Block("") // opens the next second
 		m := c.SealAt(before)
 		for _, r := range m.Resources {
 			if _, ok := r.View().Node().Second(m.Open - 1); !ok {
@@ -285,7 +285,7 @@ func TestWhatSealCallsSealedIsSealed(t *testing.T) {
 	})
 }
 
-// Concurrent lookups of one name return one resource, also for the last free slot.
+// Concurrent lookups of a new name return the same resource, even if they compete for the last free slot.
 func TestTheLastSlotIsTakenOnce(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -354,12 +354,13 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 		e.Exit(nil)
 		_ = r.Do(f)
 		r.Block("")
-	}); n >= 1 { // less than one in a thousand rounds: the rings are made when the first bucket turns
+	}); n >= 1 { // up to 999 allocations in 1000 rounds are fine: the first second allocates the window
 		t.Errorf("%v allocations", n)
 	}
 }
 
-// Do counts what f does, whichever way it ends, and panics are exceptions whatever Options say of errors.
+// Do counts the call with the result of f: nil, an error, or a panic. A panic is an exception, whatever
+// Options.Exception decides about errors.
 func TestDo(t *testing.T) {
 	var classes []string
 	c := newCollector(t, collector.Options{
@@ -403,7 +404,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// The latest call with a trace ID is kept for each bucket, in the bucket of its response time.
+// For each bucket of the histogram, the latest call with a valid trace ID is kept. The bucket contains the response
+// time of the call.
 func TestExemplars(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{

@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// dry returns the limits as dry runs.
+// dry makes the limits dry runs, and returns them.
 func dry(limits ...collector.Limit) []collector.Limit {
 	for i := range limits {
 		limits[i].DryRun = true
@@ -24,7 +24,7 @@ func dry(limits ...collector.Limit) []collector.Limit {
 	return limits
 }
 
-// wouldRefuse returns the calls that the dry runs of a resource would have refused, by reason.
+// wouldRefuse returns the number of calls that the dry runs of a resource would have refused, by reason.
 func wouldRefuse(r *collector.Resource) map[string]int64 {
 	all := map[string]int64{}
 	for reason, v := range r.DryRuns() {
@@ -33,7 +33,8 @@ func wouldRefuse(r *collector.Resource) map[string]int64 {
 	return all
 }
 
-// twins returns limits on names that begin with "real", and the same limits as dry runs on names that begin with "dry".
+// twins returns each limit twice: as a limit on names that begin with "real", and as a dry run on names that begin with
+// "dry".
 func twins(random *rand.Rand) []collector.Limit {
 	count := func(n int64) int64 { return random.Int64N(n) }
 	real := []collector.Limit{
@@ -53,8 +54,8 @@ func twins(random *rand.Rand) []collector.Limit {
 	return all
 }
 
-// compare fails if the limits and the dry runs of the twins differ in the refused calls of any second, or if a dry
-// run has refused a call.
+// compare fails if, in any second, the limits of the twins refused more or fewer calls than their dry runs counted. It
+// also fails if a dry run has refused a call.
 func compare(t *testing.T, c *collector.Collector, name string) {
 	t.Helper()
 	r, d := c.Resource("real"+name), c.Resource("dry"+name)
@@ -90,9 +91,9 @@ func compare(t *testing.T, c *collector.Collector, name string) {
 	}
 }
 
-// Under the same load without retries, a dry run counts exactly the calls that an equal limit refuses. The limits are
-// on QPS and concurrency, strict ones, patterns and origins; the calls include batches and overflowing names; and the
-// limits change.
+// Under the same load without retries, a dry run counts exactly the calls that an equal limit refuses. The test covers
+// limits on QPS and concurrency, strict limits, patterns, and limits on origins. The calls include batches and
+// overflowing names. The limits change during the test.
 func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 	var refused int64
 	for seed := range uint64(300) {
@@ -116,7 +117,7 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 				var pair [2]*collector.Entry
 				for i, kind := range []string{"real", "dry"} {
 					own := opts[:len(opts):len(opts)]
-					if name == "/4" { // it has no resource
+					if name == "/4" { // this name gets no resource, because it has a fallback
 						own = append(own, collector.FallbackResource(kind+", others"))
 					}
 					pair[i] = f(kind, kind+name, own)
@@ -167,7 +168,8 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 	}
 }
 
-// A dry run does not count a prioritized call that a limit would delay. Its quota counts the pass in the later bucket.
+// If a limit would let a prioritized call wait, the equal dry run does not count the call as refused. Its quota counts
+// the pass in the later bucket.
 func TestDryRunCountsPrioritizedCalls(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -205,8 +207,8 @@ func TestDryRunCountsPrioritizedCalls(t *testing.T) {
 	}
 }
 
-// A dry run next to a limit on the same name checks the calls that the limit admits, at the time when they pass.
-// Neither affects the other.
+// A dry run next to a limit on the same name checks only calls that the limit admits, at the time when they pass. The
+// dry run and the limit do not affect each other.
 func TestDryRunNextToALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -227,7 +229,7 @@ func TestDryRunNextToALimit(t *testing.T) {
 		if _, ok := r.Limit(collector.Concurrency); ok {
 			t.Error("Resource.Limit returns a dry run")
 		}
-		// Two calls wait for the next bucket, and the dry run allows one in flight.
+		// Two calls wait for the next bucket. The dry run allows one call in flight, so it counts the second one.
 		time.Sleep(600 * ms)
 		limit(t, c, append(dry(qps("a", 9), flying("a", 1)), qps("a", 4))...)
 		var wg sync.WaitGroup
@@ -252,10 +254,10 @@ func TestDryRunNextToALimit(t *testing.T) {
 	})
 }
 
-// Under concurrent calls, a dry run counts exactly the calls over the quota, and each call once.
+// Under concurrent calls, a dry run counts exactly the calls over its quota, and each of them once.
 func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // to interrupt calls at any point
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // so that the scheduler interrupts calls at any point
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
 		for g := range goroutines {
@@ -270,7 +272,7 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 		if name != "a" {
 			opts = append(opts, collector.FallbackResource("others"))
 		}
-		stay := pass(c, name, 5, opts...) // as many as may be in flight
+		stay := pass(c, name, 5, opts...) // as many as the dry run allows in flight
 		each(func(int) {
 			for range calls {
 				exit(pass(c, name, 1, opts...))
@@ -303,22 +305,22 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	}
 }
 
-// New dry runs start with the earlier passes and the calls in flight, as limits do. Their counts stay. A refused call
-// does not count for them while it is in flight.
+// New dry runs start with the earlier passes and the calls in flight, as limits do. The counts of removed dry runs
+// stay. A call that a dry run would have refused does not count as in flight for dry runs.
 func TestDryRunsAreReplaced(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
 	before := pass(c, "a", 3)
 	for i, tc := range []struct {
 		limits []collector.Limit
-		want   map[string]int64 // after three more calls, which stay
+		want   map[string]int64 // after three more calls, which stay in flight
 	}{
 		{dry(qps("a", 4)), map[string]int64{"qps a": 2}},
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
 		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
 		{nil, map[string]int64{"qps a": 4}},
-		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}}, // 12 are in flight, but for 4
-		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}}, // 10 of 15 are so for the dry run
+		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}}, // 12 in flight; 4 of them do not count
+		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}}, // 15 in flight; 5 of them do not count
 		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},
 	} {
 		limit(t, c, tc.limits...)
@@ -327,7 +329,7 @@ func TestDryRunsAreReplaced(t *testing.T) {
 			t.Errorf("%d: %v, want %v", i, got, tc.want)
 		}
 	}
-	if n := r.InFlight(); n != 19 { // the limit refused two
+	if n := r.InFlight(); n != 19 { // the last limit refused two of three calls
 		t.Errorf("%d in flight", n)
 	}
 	exit(before)
@@ -348,15 +350,15 @@ func TestDryRunsAreReplaced(t *testing.T) {
 	}
 }
 
-// A name that leaves the shared quota of a dry run starts with the passes that the dry run admitted, and with no
-// others.
+// A name gets its own quota after it shared the quota of a dry run with other names. The new quota starts with the
+// passes that the dry run admitted, and with no others.
 func TestOwnLimiterKeepsSharedPassesOfADryRun(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, dry(qps("*", 5))...)
 	exit(pass(c, "a", 1))
 	f.add(4900 * ms)
-	exit(pass(c, "x", 7)) // together with all names but a
-	f.add(200 * ms)       // a is forgotten
+	exit(pass(c, "x", 7)) // x shares the quota of all names except a
+	f.add(200 * ms)       // a is idle, so x can have its own quota
 	c.Seal()
 	limit(t, c, dry(qps("*", 7))...)
 	exit(pass(c, "x", 9))
@@ -365,7 +367,7 @@ func TestOwnLimiterKeepsSharedPassesOfADryRun(t *testing.T) {
 	}
 }
 
-// A View of a dry run follows its name, from before the first refusal until after the retirement of the resource.
+// A View of a dry run follows its name from before the first refusal until after the retirement of the resource.
 func TestViewsOfDryRunsFollowTheirNames(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
 	limit(t, c, dry(qps("a*", 1))...)
@@ -402,7 +404,7 @@ func TestViewsOfDryRunsFollowTheirNames(t *testing.T) {
 	}
 }
 
-// CheckLimits checks dry runs like other limits. A dry run and a limit may have the same subject.
+// CheckLimits checks dry runs like other limits. A dry run and a limit may have the same Resource, Origin and Grade.
 func TestDryRunsAreChecked(t *testing.T) {
 	if err := collector.CheckLimits(append(dry(qps("a", 1)), qps("a", 1))); err != nil {
 		t.Error(err)
@@ -419,7 +421,7 @@ func TestDryRunsAreChecked(t *testing.T) {
 	}
 }
 
-// A call that no dry run would refuse allocates nothing, like a call under a limit.
+// If no dry run would refuse a call, the call allocates nothing, like a call under a limit.
 func TestDryRunsAllocateNothing(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, append(dry(qps("a", 1<<40), flying("a", 10)), qps("a", 1<<40))...)

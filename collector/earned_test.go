@@ -13,8 +13,9 @@ import (
 
 const unmatched = "unmatched"
 
-// A new name neither escapes a limit nor uses up the quota of another: names that have not earned a resource follow the
-// rules of names that are recorded for Other because the table is full.
+// Limits apply to names that have not earned a resource in the same way as to names without a free slot in the table:
+// such a name neither escapes a limit nor uses the quota of another name. This test repeats the tests of overflowing
+// names with unearned names.
 func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	unearned = []collector.CallOption{collector.FallbackResource(unmatched)}
 	defer func() { unearned = nil }()
@@ -34,7 +35,7 @@ func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	}
 }
 
-// A limit on the resource that counts them is for all of them together.
+// A limit on the resource "unmatched" applies to all calls together that this resource records.
 func testLimitOfUnmatched(t *testing.T) {
 	c, _ := crowded(t, 10)
 	limit(t, c, qps(unmatched, 3), qps("*", 2))
@@ -44,7 +45,8 @@ func testLimitOfUnmatched(t *testing.T) {
 	}
 }
 
-// A name that has used up its quota earned a resource, and with it had a second quota; and one in flight left twice.
+// Regression: a name that had used up its quota earned a resource, and got a second quota. One of its calls in flight
+// was subtracted twice when it ended.
 func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, qps("*", 10), flying("*", 15))
@@ -68,8 +70,8 @@ func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	}
 }
 
-// Blocks and passes of names without a resource count once, for the resource that records them and in the self-metric.
-// Names in limits or code count for their own resource.
+// Blocks and passes of names without a resource are counted once: for the resource that records them, and in
+// Health.Unearned. Calls of names in limits or in code count for the resource of their own name.
 func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{Given: []string{"route", "route", collector.Other}, MaxResources: 3})
 	limit(t, c, qps("named", 100), qps("/*", 1))
@@ -94,7 +96,7 @@ func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// Names earn their resources while calls of theirs enter, wait and leave under limits: none is exceeded, none is lost.
+// Names earn their resources while their calls enter and leave under limits. No limit is exceeded, and no call is lost.
 func TestNamesAreEarnedUnderWriters(t *testing.T) {
 	const most, names = 3, 40
 	c := newCollector(t, collector.Options{MaxResources: 30})

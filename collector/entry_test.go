@@ -12,14 +12,14 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A call that was ended by a deferred Exit(err) counted as successful whatever it returned, because err was evaluated
-// too early.
+// Regression: "defer e.Exit(err)" evaluates err at the defer statement, so every call counted as successful. End reads
+// err when the function returns.
 func TestDeferredEnd(t *testing.T) {
 	boom := errors.New("boom")
 	for _, test := range []struct {
 		name      string
 		f         func(e *collector.Entry) error
-		exception string // its class
+		exception string // expected class; empty if the call is no exception
 		panics    any
 	}{
 		{"returns nil", func(e *collector.Entry) (err error) { defer e.End(&err); return nil }, "", nil},
@@ -90,8 +90,8 @@ func TestDeferredEnd(t *testing.T) {
 	}
 }
 
-// A call by a kept handle is recorded like a call by name: in the tree, with the origin of its request, under its
-// limits.
+// EnterContext of a kept handle records a call exactly as Enter by name does: below the same caller, with the same
+// origin, and under the same limits.
 func TestEnterContextIsEnterByName(t *testing.T) {
 	type entering func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error)
 	play := func(by func(c *collector.Collector, name string) entering) string {
@@ -134,7 +134,7 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 	}
 	handles := map[string]*collector.Resource{}
 	byName := play(func(c *collector.Collector, name string) entering {
-		c.Resource(name) // as one who keeps handles does
+		c.Resource(name) // registers the name in the same order as the run with handles
 		return func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error) {
 			return c.Enter(ctx, name, opts...)
 		}
@@ -143,7 +143,7 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 		if handles[name] == nil {
 			handles[name] = c.Resource(name)
 		}
-		if name == "fourth" { // a name without a resource has no handle of its own
+		if name == "fourth" { // the table is full, so a handle of this name would be the handle of Other
 			return func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error) {
 				return c.Enter(ctx, name, opts...)
 			}
@@ -155,7 +155,7 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 	}
 }
 
-// firsts are the first of each pair.
+// firsts returns the first elements of the pairs.
 func firsts[K, V any](pairs iter.Seq2[K, V]) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for k := range pairs {
@@ -166,7 +166,8 @@ func firsts[K, V any](pairs iter.Seq2[K, V]) iter.Seq[K] {
 	}
 }
 
-// A handle that is kept while its resource is retired and registered again enters the new resource.
+// A handle is kept while its resource is retired and the name is registered again. Calls by the handle count for the
+// new resource.
 func TestEnterContextOfARetiredHandle(t *testing.T) {
 	c, clock := clocked(t, collector.Options{RetireAfter: time.Hour})
 	r := c.Resource("a")
@@ -192,8 +193,8 @@ func TestEnterContextOfARetiredHandle(t *testing.T) {
 	}
 }
 
-// BenchmarkEnterContext compares EnterContext with Enter by name, which should cost more, and with Enter by handle
-// alone.
+// BenchmarkEnterContext compares EnterContext with Enter of a handle, which should be faster, and with Enter by name,
+// which should be slower.
 func BenchmarkEnterContext(b *testing.B) {
 	c := newCollector(b, collector.Options{})
 	r := c.Resource("load")

@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// busy is what keeps a resource: one call.
+// busy makes one call of a name, which protects its resource from eviction for as long as the history.
 func busy(t *testing.T, c *collector.Collector, name string, opts ...collector.CallOption) {
 	t.Helper()
 	_, e, err := c.Enter(t.Context(), name, opts...)
@@ -26,8 +26,10 @@ func names(c *collector.Collector) (list []string) {
 	return list
 }
 
-// 1,100 made-up paths filled the table, and the checkout was recorded for _other for an hour. The longest-idle resource
-// is evicted once it has been idle for longer than the history; a resource with a call within the history never is.
+// Regression: 1,100 made-up paths filled the table, and the calls of the checkout were recorded for _other for an hour.
+//
+// A new name evicts the longest-idle resource if it has been idle for longer than the history. A resource with a call
+// within the history is never evicted.
 func TestTheLongestIdleIsEvicted(t *testing.T) {
 	for _, retire := range []time.Duration{0, -1} {
 		c, f := clocked(
@@ -48,7 +50,7 @@ func TestTheLongestIdleIsEvicted(t *testing.T) {
 		if got := fmt.Sprint(names(c)); got != "[flying first second third _other]" {
 			t.Fatalf("%s: one that was called within the history made room", got)
 		}
-		for _, step := range []struct{ name, want string }{ // one is idle for long enough each time
+		for _, step := range []struct{ name, want string }{ // in each step, one more resource is idle for long enough
 			{"new", "[flying first third _other new]"},
 			{"newer", "[flying first _other new newer]"},
 			{"newest", "[flying _other new newer newest]"},
@@ -65,8 +67,8 @@ func TestTheLongestIdleIsEvicted(t *testing.T) {
 	}
 }
 
-// Every reader has read all seconds of an evicted resource: no second in the history is lost, of the resource or of the
-// total.
+// A resource is evicted only after its last seconds have left the history. An eviction therefore removes no call from a
+// second in the history, in the view of the resource or of the process.
 func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, Windows: node.Options{History: time.Minute}})
 	busy(t, c, "old", collector.Inbound(), collector.FromRequest())
@@ -96,8 +98,8 @@ func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 	}
 }
 
-// A stranger's name never pushes out a given one, however idle that is; a given one does, but takes the place of a
-// stranger's first.
+// An earned name never evicts a given name, however long that name has been idle. A given name evicts an earned name if
+// possible, or else a given one.
 func TestEarnedNamesEvictNoGivenName(t *testing.T) {
 	c, f := clocked(t, collector.Options{Given: []string{"route"}, MaxResources: 3, RetireAfter: 24 * time.Hour})
 	busy(t, c, "given")
@@ -128,7 +130,7 @@ func TestEarnedNamesEvictNoGivenName(t *testing.T) {
 	}
 }
 
-// A name in a limit, and a name with calls in flight, keep their slots.
+// Names in limits and names with calls in flight are not evicted.
 func TestLimitedAndBusyNamesAreNotEvicted(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: -1})
 	limit(t, c, qps("login", 1))
@@ -148,7 +150,8 @@ func TestLimitedAndBusyNamesAreNotEvicted(t *testing.T) {
 	}
 }
 
-// Making room for one name costs about the same in a large table as in a small one.
+// BenchmarkMakingRoom measures a call whose new name evicts another one. A large table should cost about as much as a
+// small one.
 func BenchmarkMakingRoom(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

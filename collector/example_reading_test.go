@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// What decides by the present load reads the window, which slides; what reports reads finished seconds, which do not
+// Code that decides by the current load reads the sliding window. Code that reports reads sealed seconds, which never
 // change.
 func ExampleView_Last() {
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

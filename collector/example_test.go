@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	// The clock of the example; leave Now out for the real one.
+	// A fixed clock for the example; omit Now to use the real one.
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {
@@ -37,8 +37,9 @@ func Example() {
 	// second 03:04:05: 100 calls
 }
 
-// A fixed window of a second, as many limiters have it, forgets at its end: 20 and then 80 calls in one second, 80 and
-// then 20 in the next, are 160 in the second between. A window that slides by buckets does not let them through.
+// Many limiters count in fixed windows of one second. A fixed window forgets its calls when it ends. If 20 and then 80
+// calls arrive in one second, and 80 and then 20 in the next, a fixed window with a limit of 100 admits 160 calls
+// between the middles of the two seconds. The window of a Limit slides by buckets, and admits 100.
 func ExampleCollector_SetLimits() {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := start
@@ -81,7 +82,7 @@ func ExampleCollector_SetLimits() {
 	// at 1900 ms 20 calls: a fixed window lets 20 pass, this one 20
 }
 
-// The call tree: each resource below everything that called it.
+// Calls that use the context of a call are below it in the call tree, and inherit its origin.
 func ExampleCollector_Enter() {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -117,7 +118,7 @@ func ExampleCollector_Enter() {
 	// the database was asked for mobile
 }
 
-// MaxMemory bounds the memory of all statistics, however many names clients invent.
+// MaxMemory bounds the memory of all statistics, even if clients invent names.
 func ExampleCollector_Memory() {
 	c, err := collector.New(collector.Options{MaxMemory: 64 << 20})
 	if err != nil {

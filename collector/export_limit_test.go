@@ -1,6 +1,6 @@
 package collector
 
-// OriginsOfName returns the number of origins with a meter in the limiter of a name that another resource records.
+// OriginsOfName returns the number of origins that have a meter in the limiter of an overflowing name.
 func OriginsOfName(c *Collector, name string) int {
 	t := c.overflowLimiters
 	t.mu.Lock()

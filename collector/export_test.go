@@ -5,13 +5,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// NewOn is New with a given timeline, whose clocks a test controls separately.
+// NewOn is New on a given timeline. A test can control the monotonic clock and the wall clock of this timeline
+// separately.
 func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(line, o) }
 
-// SealAt is Seal with a reading of the clock that was taken some time ago.
+// SealAt is Seal with an earlier reading of the clock.
 func (c *Collector) SealAt(now leap.Reading) Boundary { return c.seal(now) }
 
-// LimitedNames is how many names that other resources count have limiters of their own.
+// LimitedNames returns the number of overflowing names that have their own limiter.
 func LimitedNames(c *Collector) int {
 	n := c.overflowLimiters
 	n.mu.Lock()
@@ -19,7 +20,7 @@ func LimitedNames(c *Collector) int {
 	return len(n.byName)
 }
 
-// RulesOf is the rules of a resource.
+// RulesOf returns the limits in the limiter of a resource.
 func RulesOf(r *Resource) (list []Limit) {
 	r = r.now()
 	if m := r.limiter.Load(); m != nil {
@@ -28,7 +29,7 @@ func RulesOf(r *Resource) (list []Limit) {
 	return list
 }
 
-// RulesOfName is the rules of a name that another resource counts.
+// RulesOfName returns the limits in the limiter of an overflowing name.
 func RulesOfName(c *Collector, name string) []Limit {
 	n := c.overflowLimiters
 	n.mu.Lock()
@@ -40,8 +41,8 @@ func RulesOfName(c *Collector, name string) []Limit {
 	return m.limits()
 }
 
-// FoundBeforeItWasDropped reports whether a call of a name that another resource counts looks again if the limiter that
-// it found is dropped before it has locked it.
+// FoundBeforeItWasDropped finds the limiter of an overflowing name, as a call does, drops the limiter, and then locks
+// it. It reports whether the call would look up its name again.
 func FoundBeforeItWasDropped(c *Collector, name string) bool {
 	other := c.other.Load()
 	list, _, err := other.limiter.Load().reserve(&options{name: name}, other.treeNodes()[0].listLeaves()[0])
@@ -63,7 +64,7 @@ func DropOrigins(r *Resource) {
 	r.dropOrigins()
 }
 
-// IsFree reports whether nobody holds the collector's lock.
+// IsFree reports whether the collector's lock is free.
 func IsFree(c *Collector) bool {
 	free := c.mu.TryLock()
 	if free {
@@ -72,7 +73,7 @@ func IsFree(c *Collector) bool {
 	return free
 }
 
-// MemoryFor is the MaxMemory of options in which n resources have a leaf each.
+// MemoryFor returns the MaxMemory that suffices for n resources with one leaf each.
 func MemoryFor(o Options, n int) int64 {
 	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), o.Windows)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// BenchmarkHolds reports the longest time for which an operation on 50,000 leaves holds the collector's lock, for which
-// new names wait. Another goroutine, with a processor of its own, measures the time between two moments at which the
-// lock is free. The result is meaningful only on an otherwise idle machine.
+// BenchmarkHolds reports how long operations on 50,000 leaves hold the collector's lock at most, because new names wait
+// for this lock. Another goroutine polls the lock, and measures the longest time during which the lock is not free. The
+// result is meaningful only on an otherwise idle machine with two processors.
 func BenchmarkHolds(b *testing.B) {
 	const resources, origins = 10_000, 5
 	windows := node.Options{History: node.Minute}
@@ -68,7 +68,7 @@ func BenchmarkHolds(b *testing.B) {
 	}
 }
 
-// longestHold returns the longest time for which the collector's lock is held while work runs.
+// longestHold runs work and returns the longest time for which the collector's lock was held.
 func longestHold(b *testing.B, c *collector.Collector, work func()) (longest time.Duration) {
 	b.Helper()
 	var done atomic.Bool

@@ -9,8 +9,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A service with a nil Collector panicked when it read the calls in flight and walked the tree. Every method of every
-// absent object must be harmless and read as idle, including new methods.
+// Regression: a service with a nil Collector panicked when it read the calls in flight and walked the tree. Every
+// method of a nil Collector, and of every nil or zero value that it returns, must do nothing and read as idle.
+// Reflection finds all methods, including methods that are added later.
 func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 	walk := idleWalk{t}
 	for _, x := range []any{
@@ -21,10 +22,10 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 	} {
 		walk.all(reflect.ValueOf(x), reflect.TypeOf(x).String())
 	}
-	// The zero values: fields before they are set, and the result of TryEnter for a refused call.
+	// TryEnter, for example, returns a zero Entry for a refused call.
 	walk.all(reflect.ValueOf(new(collector.Entry)), "zero Entry")
 
-	// Reflection covers all methods; these are the reported ones.
+	// These calls caused the reported panic.
 	var c *collector.Collector
 	if n := c.Resource("x").View().InFlight() + c.Inbound().InFlight() +
 		c.Resource("x").Origin("y").InFlight() + c.Tree().View().InFlight(); n != 0 {
@@ -32,10 +33,10 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 	}
 }
 
-// idleWalk calls methods and checks their results.
+// idleWalk calls all methods of values by reflection, and checks that the results are idle.
 type idleWalk struct{ t *testing.T }
 
-// says is the methods whose results are not zero though nothing is there, and why.
+// says lists the methods with results other than zero. The value says which result that is.
 var says = map[string]string{
 	"*collector.Collector.Enter":       "the context",
 	"*collector.Resource.EnterContext": "the context",
@@ -75,7 +76,7 @@ func (w idleWalk) all(x reflect.Value, name string) {
 	}
 }
 
-// argument makes something to call a method with.
+// argument returns a value of type t for the call of a method.
 func argument(t reflect.Type) reflect.Value {
 	switch {
 	case t == reflect.TypeFor[context.Context]():
@@ -95,11 +96,11 @@ func argument(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// idle reports a result that is not idle. It calls functions, and walks results that have methods.
+// idle fails the test if v is not idle. If v is a function, idle calls it. If v is a View, idle checks all its methods.
 func (w idleWalk) idle(v reflect.Value, name string) {
 	w.t.Helper()
 	switch x := v.Interface().(type) {
-	case []collector.Metric: // for documents
+	case []collector.Metric: // a nil Collector lists its metrics, for documentation
 		for _, m := range x {
 			m.Each(func(v float64, _ ...string) {
 				if v != 0 {
@@ -122,7 +123,7 @@ func (w idleWalk) idle(v reflect.Value, name string) {
 		v.Call(nil)
 		return
 	}
-	yield := v.Type().In(0) // an iterator
+	yield := v.Type().In(0) // v is an iterator, and must yield nothing
 	v.Call([]reflect.Value{reflect.MakeFunc(yield, func(args []reflect.Value) []reflect.Value {
 		w.t.Errorf("%s yields %v", name, fmt.Sprint(args))
 		return []reflect.Value{reflect.ValueOf(true)}

@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// flyingModel is a naive oracle for limits on concurrency. It keeps a list of the calls in flight, and counts them
-// for each check.
+// flyingModel is a naive oracle for limits on concurrency. It keeps a list of the calls in flight, and counts them for
+// each check. The bytes in play choose its random steps.
 type flyingModel struct {
 	t      testing.TB
 	c      *collector.Collector
@@ -24,8 +24,8 @@ type flyingModel struct {
 	log    []string
 }
 
-// flyingCall is a call in flight. For a call that was recorded for Other, known is true if a pattern matched its name
-// when it entered: limits must then count it.
+// flyingCall is a call in flight. If Other records the call, inOther is true. If a pattern matched its name when it
+// entered, known is true. Limits must count a call that is known or not in Other; they may count the rest.
 type flyingCall struct {
 	name, origin string
 	inOther      bool
@@ -69,10 +69,11 @@ func (m *flyingModel) fail(format string, args ...any) {
 	m.t.Fatalf(format, args...)
 }
 
-// flying returns bounds of the number that a limit compares for a call of the name and the origin: at least the known
-// calls, at most all calls. If the limit does not match the call, ok is false.
+// flying returns bounds of the number of calls in flight that the limit l compares when a call of this name and origin
+// enters. The lower bound has the calls that the limit must count, and the upper bound all calls. If the limit does not
+// match the call, ok is false.
 func (m *flyingModel) flying(l collector.Limit, name, origin string, inOther bool) (least, most int64, ok bool) {
-	whole := inOther && l.Resource == collector.Other // the resource Other itself
+	whole := inOther && l.Resource == collector.Other // the limit is on the resource Other itself
 	pattern := l.Resource != name && l.Matches(name) || l.Resource == name && !inOther
 	if l.Origin != "" && l.Origin != origin || !whole && !pattern {
 		return 0, 0, false
@@ -100,7 +101,7 @@ func (m *flyingModel) enter() {
 	if byHandle {
 		origin = ""
 		if inOther {
-			name = collector.Other // the handle knows no other
+			name = collector.Other // the handle is the handle of Other, and has no other name
 		}
 	}
 	call := flyingCall{name: name, origin: origin, inOther: inOther}
@@ -189,7 +190,7 @@ func (m *flyingModel) exit() {
 	x.end(nil)
 }
 
-// errPanics makes Options.Exception panic.
+// errPanics is an error for which Options.Exception panics.
 var errPanics = errors.New("panics")
 
 func (m *flyingModel) set() {
@@ -226,7 +227,7 @@ func playFlying(t testing.TB, play []byte) {
 	m := &flyingModel{t: t, c: c, clock: f, play: play}
 	c.Resource("a")
 	c.Resource("b")
-	for i := range 4 { // other names are always busy, so the rest are recorded for Other
+	for i := range 4 { // four busy resources fill the table, so further names are recorded for Other
 		c.Resource(fmt.Sprint("busy ", i)).Enter()
 	}
 	for len(m.play) > 0 {
@@ -247,7 +248,7 @@ func playFlying(t testing.TB, play []byte) {
 	for len(m.calls) > 0 {
 		m.exit()
 	}
-	// No call is left in flight: exactly one call of each name enters.
+	// If the limits count no call in flight, exactly one call of each name enters.
 	limit(
 		t,
 		c,
@@ -272,8 +273,8 @@ func randomPlay(seed uint64, n int) []byte {
 	return play
 }
 
-// Limits on concurrency agree with a naive oracle while calls enter in every way, exit and are cancelled, limits
-// change, and resources retire.
+// Limits on concurrency agree with a naive oracle. Calls enter in every way, exit and are cancelled, while limits
+// change and resources retire.
 func TestConcurrencyLimitsAgainstOracle(t *testing.T) {
 	seeds := uint64(3000)
 	if testing.Short() {

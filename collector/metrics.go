@@ -16,7 +16,7 @@ import (
 type Metric struct {
 	// Name is the name without namespace. It consists of letters, digits and _, and does not start with a digit.
 	Name string
-	// Unit is the base unit, such as seconds. The name must end with it, before _total if the metric is a counter. Unit
+	// Unit is the base unit, such as seconds. The name ends with it, before _total if the metric is a counter. Unit
 	// is empty for plain numbers.
 	Unit string
 	// Help is the HELP text, a noun phrase.

@@ -41,9 +41,9 @@ func (v View) InFlight() int64 {
 	return read(v, func(n *node.View, _ leap.Reading) int64 { return n.InFlight() })
 }
 
-// Snapshot returns the totals, the calls in flight, the last complete second, and the peak of the minute: the most
-// passes in a sliding second. If h is not nil, Snapshot sets h to the histogram of all response times at the same
-// instant.
+// Snapshot returns the totals, the calls in flight, the last complete second, and the peak: the highest number of
+// passes in a sliding second of the last minute. If h is not nil, Snapshot sets h to the histogram of all response
+// times at the same instant.
 func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 	n, now := v.read()
 	if n == nil {
