@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// fakeClock is a clock that the test sets, for a Collector.
+// fakeClock is a clock for a Collector. The test moves it.
 type fakeClock struct{ ns atomic.Int64 }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -40,7 +40,7 @@ func limit(t testing.TB, c *collector.Collector, limits ...collector.Limit) {
 	}
 }
 
-// try makes n calls at a time and returns how many passed.
+// try sets the clock to at, tries n calls of the resource "a", and returns the number of passes.
 func try(c *collector.Collector, f *fakeClock, at time.Duration, n int) (passed int) {
 	f.set(at)
 	for range n {
@@ -52,13 +52,13 @@ func try(c *collector.Collector, f *fakeClock, at time.Duration, n int) (passed 
 	return passed
 }
 
-// A fixed window admits up to twice the limit in a second across its boundary: 20 and 80 calls in one window, 80 and
-// 20 in the next are 160 calls from the middle of the first to the middle of the second. The sliding window admits
-// 100.
+// A fixed window admits up to twice the limit in a second across its boundary. Here the limit is 100. 20 calls arrive
+// at 0.1 s, 80 at 0.9 s, 80 at 1.1 s and 20 at 1.9 s. In the second from 0.5 s to 1.5 s, fixed windows admit 160 calls;
+// the sliding window admits 100.
 func TestNoBurstAtWindowBoundary(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Count: 100})
-	fixed := map[time.Duration]int{} // what a fixed window of one second lets through
+	fixed := map[time.Duration]int{} // passes with fixed windows of one second, by start of the window
 	var between, fixedBetween int
 	for _, burst := range []struct {
 		at time.Duration
@@ -78,13 +78,13 @@ func TestNoBurstAtWindowBoundary(t *testing.T) {
 	}
 }
 
-// A second that begins within a bucket can hold twice the limit, at its two ends. A second less one bucket never
-// holds more than the limit. In strict mode no second does.
+// A second that begins inside a bucket can hold twice the limit: half of the passes at each of its ends. An interval
+// that is one bucket shorter than a second never holds more than the limit. With Strict, no second does.
 func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
 		strict  bool
-		want    int // in [0.499, 1.499) with two buckets, in [0.099, 1.099) with ten
+		want    int // passes in the second from 0.499 s with two buckets, from 0.099 s with ten
 	}{{2, false, 200}, {10, false, 200}, {2, true, 100}, {10, true, 100}, {1, false, 200}, {1, true, 100}} {
 		c, f := clocked(t, collector.Options{Windows: node.Options{SampleCount: tc.buckets}})
 		limit(t, c, collector.Limit{Resource: "a", Count: 100, Strict: tc.strict})
@@ -108,8 +108,8 @@ func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 	}
 }
 
-// 64 goroutines call under a limit while the clock runs. No second that begins with a bucket holds more passes than
-// the limit, and in strict mode no second at all. Every call is a pass or a block.
+// 64 goroutines call under a limit while the clock runs. No second that begins at a bucket's start holds more passes
+// than the limit. With Strict, no second at all does. Every call is a pass or a block.
 func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -133,7 +133,7 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 						if i%7 == 0 {
 							n = 3
 						}
-						if g == 0 || i%50 == 0 { // the clock moves on while others decide
+						if g == 0 || i%50 == 0 { // move the clock while other goroutines are in the middle of a call
 							f.add(time.Millisecond)
 						}
 						_, e, err := c.Enter(t.Context(), "a", collector.Batch(n), collector.Origin(origins[g%3]))
@@ -168,8 +168,8 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	}
 }
 
-// The limit also holds with prioritized calls that wait for the next bucket, and with contexts that end before the
-// bucket begins. Time passes only while all goroutines wait, so the time of each call is exact.
+// The limit also holds if prioritized calls wait for the next bucket, and if contexts end before this bucket begins. In
+// the synctest bubble, time passes only while all goroutines wait, so the time of each call is exact.
 func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -225,7 +225,8 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				slices.Sort(passes)
 				length := time.Second / time.Duration(tc.buckets)
-				// Each window that could be the fullest begins with a pass, or with its bucket.
+				// Only check the seconds that can hold the most passes. With Strict, such a second begins with a pass;
+				// without it, at the start of a bucket that has a pass.
 				for i, at := range passes {
 					from := at.Truncate(length)
 					if tc.strict {
@@ -282,7 +283,7 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	}
 }
 
-// A limit on concurrency holds at any time, including calls that wait.
+// A limit on concurrency holds at any time.
 func TestConcurrencyLimit(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 5},
@@ -360,7 +361,7 @@ func TestBlockedError(t *testing.T) {
 	}
 }
 
-// Each resource that matches a pattern has its own quota, and a call passes only if all matching rules admit it.
+// Each resource that matches a pattern has its own quota. A call passes only if all matching limits admit it.
 func TestPatterns(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, name string
@@ -403,7 +404,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// New limits count the passes of the last second and the calls in flight, whether or not earlier limits counted them.
+// New limits count the passes of the last second and the calls in flight. This is true even if no limit counted them
+// before.
 func TestLimitsAreReplaced(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -431,9 +433,9 @@ func TestLimitsAreReplaced(t *testing.T) {
 		limits []collector.Limit
 		want   int
 	}{
-		{800 * ms, []collector.Limit{qps(5)}, 2}, // three have passed
+		{800 * ms, []collector.Limit{qps(5)}, 2}, // three calls have passed already
 		{800 * ms, []collector.Limit{qps(6)}, 1},
-		{1200 * ms, []collector.Limit{qps(6)}, 1}, // the one of 300 ms is out
+		{1200 * ms, []collector.Limit{qps(6)}, 1}, // the pass at 300 ms has left the window
 		{1200 * ms, []collector.Limit{qps(7)}, 1},
 		{1200 * ms, []collector.Limit{qps(7), flying(3)}, 0},
 		{3 * time.Second, []collector.Limit{flying(3)}, 0},
@@ -449,7 +451,7 @@ func TestLimitsAreReplaced(t *testing.T) {
 	}
 }
 
-// New limits count a borrowed pass whose call is waiting.
+// New limits count the borrowed pass of a call that waits.
 func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -468,7 +470,7 @@ func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 		}()
 		synctest.Wait()
 		limit(t, c, collector.Limit{Resource: "*", Count: 2})
-		time.Sleep(500 * ms) // into the bucket that was borrowed from
+		time.Sleep(500 * ms) // until the bucket with the borrowed pass is open
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -480,7 +482,7 @@ func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 	})
 }
 
-// No limit refuses calls that enter through Enter or are Admitted, but they use quota.
+// No limit refuses calls that enter through Enter or are Admitted, but these calls use quota.
 func TestAdmittedCallsUseQuota(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	limit(
@@ -541,7 +543,7 @@ func TestInvalidLimits(t *testing.T) {
 	}
 }
 
-// Other calls can use the pass that a cancelled call had borrowed.
+// A call that is cancelled while it waits returns its borrowed pass, and other calls can use it.
 func TestCancelledCallReturnsItsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -614,7 +616,7 @@ func TestLimitsOnOrigins(t *testing.T) {
 	}
 }
 
-// The reasons of a resource are the limits in force, and former limits that have refused a call.
+// The reasons of a resource are the limits in force, and earlier limits that have refused a call.
 func TestReasonsOfLimitsInForce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -639,7 +641,7 @@ func TestReasonsOfLimitsInForce(t *testing.T) {
 	}
 }
 
-// Resource.Limit returns the lowest of several limits, and ignores limits on origins.
+// Resource.Limit returns the lowest limit of a grade, and ignores limits on single origins.
 func TestResourceLimit(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
 	limit(t, c,
@@ -661,14 +663,14 @@ func TestResourceLimit(t *testing.T) {
 		{"a", collector.Concurrency, 0, false},
 		{"b", collector.QPS, 0, false},
 		{"b", collector.Concurrency, 3, true},
-		{collector.Other, collector.QPS, 0, false}, // ab, and names that have no limit
+		{collector.Other, collector.QPS, 0, false}, // records ab, and would record names without a limit
 	} {
 		if n, ok := c.Resource(tc.resource).Limit(tc.grade); n != tc.count || ok != tc.ok {
 			t.Errorf("%s of %s: %d, %v", tc.grade, tc.resource, n, ok)
 		}
 	}
 	limit(t, c, collector.Limit{Resource: "*", Count: 1}, collector.Limit{Resource: collector.Other, Count: 2})
-	// The pattern is for each name by itself.
+	// The limit on "*" does not count: it limits each name of Other separately.
 	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok {
 		t.Errorf("limits were replaced: %d, %v", n, ok)
 	}
@@ -681,7 +683,7 @@ func TestResourceLimit(t *testing.T) {
 	}
 }
 
-// The names of views are not names of resources, so a limit on one is invalid.
+// A limit on the name of a view is invalid, because no resource can have this name.
 func TestLimitOnAViewIsInvalid(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	for _, name := range []string{collector.InboundTotal, collector.Root} {

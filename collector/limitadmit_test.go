@@ -12,7 +12,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// The age of a call counts from StartedAt, whether or not limits apply, the call is admitted, or it has a reservation.
+// The age of a call counts from the time of StartedAt. This is true without limits, under limits, for an Admitted call,
+// and for a call with a reservation.
 func TestAgeOfACallThatStartedEarlier(t *testing.T) {
 	for name, limits := range map[string][]collector.Limit{
 		"no limit": nil, "limit": {qps("x", 5)}, "overflowing name": {flying("x*", 5)}, "dry run": dry(flying("x", 0)),
@@ -37,7 +38,7 @@ func TestAgeOfACallThatStartedEarlier(t *testing.T) {
 	}
 }
 
-// A prioritized call waits only for quota of passes. A limit on concurrency refuses it immediately.
+// A prioritized call waits only if a limit on QPS refuses it. A limit on concurrency refuses it immediately.
 func TestPrioritizedCallDoesNotWaitForConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -56,14 +57,15 @@ func TestPrioritizedCallDoesNotWaitForConcurrency(t *testing.T) {
 	})
 }
 
-// The error of a call that stops waiting has the cause of its context, not only context.Canceled.
+// If the context of a waiting call ends, the error of the call wraps the cause of the context, not only
+// context.Canceled.
 func TestCauseOfACancelledWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
 		limit(t, c, qps("a", 1))
 		e := c.Resource("a").Enter()
 		defer e.Exit(nil)
-		time.Sleep(600 * ms) // the pass leaves the window before the next second begins
+		time.Sleep(600 * ms) // a call can now borrow from the bucket that begins at 1 s
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("shutdown")
 		time.AfterFunc(ms, func() { cancel(cause) })
@@ -74,7 +76,7 @@ func TestCauseOfACancelledWait(t *testing.T) {
 	})
 }
 
-// If the clock of Options.Now makes no progress, a prioritized call stops waiting after a second.
+// If the clock of Options.Now makes no progress, a prioritized call stops waiting after one second.
 func TestStoppedClockEndsAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := clocked(t, collector.Options{})
@@ -93,7 +95,7 @@ func TestStoppedClockEndsAWait(t *testing.T) {
 	})
 }
 
-// The first limit on an origin counts the passes of the origin in the last second.
+// The first limit on an origin counts the passes that the origin had in the last second.
 func TestFirstLimitOnAnOriginCountsItsPasses(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	exit(pass(c, "a", 4, collector.Origin("web")))
@@ -104,7 +106,8 @@ func TestFirstLimitOnAnOriginCountsItsPasses(t *testing.T) {
 	}
 }
 
-// A limiter that names share keeps its calls in flight while there are no limits.
+// Names that share a limiter have calls in flight. If all limits are removed and set again, the limiter still counts
+// these calls.
 func TestSharedLimiterKeepsCallsInFlight(t *testing.T) {
 	c, _ := crowded(t, 2)
 	limit(t, c, flying("*", 2))
@@ -123,7 +126,7 @@ func TestSharedLimiterKeepsCallsInFlight(t *testing.T) {
 	}
 }
 
-// A call escapes a limit if the limit matches its name, and not the name that it would be recorded under.
+// Escapes reports true if some limit matches the first name, but not the second.
 func TestEscapes(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, qps("GET /*", 1))
@@ -141,11 +144,11 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// The statistic of a dry run begins in the open second, even if the first call read the clock in the second before,
-// which exporters may have read already.
+// The statistic of a dry run begins in the open second. Here the first call has read the clock in the second before.
+// Exporters may have read that second already, so the statistic must not begin there.
 func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 	f := new(fakeClock)
-	var turns atomic.Bool // the next reading is the last one of its second
+	var turns atomic.Bool // if set, the next reading of the clock is followed by a new second
 	c := newCollector(t, collector.Options{Now: func() time.Time {
 		now := f.now()
 		if turns.CompareAndSwap(true, false) {
@@ -155,7 +158,7 @@ func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 	}})
 	limit(t, c, dry(flying("a", 0))...)
 	r := c.Resource("a")
-	r.Enter() // creates the leaf, and is refused by no limit
+	r.Enter() // creates the leaf; no limit refuses Enter
 	f.add(ms)
 	turns.Store(true)
 	if _, err := r.TryEnter(); err != nil {

@@ -10,26 +10,27 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A name that leaves a shared limiter starts with the passes of each origin there.
+// If a name gets its own limiter after it used a shared one, its own limiter starts with the passes of each origin in
+// the shared one.
 func TestANameKeepsThePassesOfItsOrigins(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, collector.Limit{Resource: "*", Origin: "web", Count: 5})
 	exit(pass(c, "a", 1, collector.Origin("web")))
 	f.add(4900 * ms)
-	exit(pass(c, "x", 4, collector.Origin("web"))) // "a" is not idle yet, so "x" has no limiter of its own
+	exit(pass(c, "x", 4, collector.Origin("web"))) // "a" is not idle yet, so "x" uses the shared limiter
 	f.add(200 * ms)
 	if n := len(pass(c, "x", 9, collector.Origin("web"))); n != 1 {
 		t.Errorf("%d calls passed after 4, want 1 of 5", n)
 	}
 }
 
-// A name that gets a resource brings the passes that it has then. Later passes count once, in the views of the
-// resource.
+// If an overflowing name gets a resource, the limits of the resource start with the passes of the name so far. Later
+// passes are counted once, in the views of the resource.
 func TestLaterPassesOfANewResourceCountOnce(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, qps("*", 10))
 	exit(pass(c, "x", 2))
-	limit(t, c, qps("*", 10), flying("x", 100)) // a limit on the name registers its resource with the next call
+	limit(t, c, qps("*", 10), flying("x", 100)) // after a limit on the exact name, the next call registers its resource
 	exit(pass(c, "x", 3))
 	limit(t, c, flying("x", 100))
 	limit(t, c, qps("x", 10))
@@ -38,7 +39,8 @@ func TestLaterPassesOfANewResourceCountOnce(t *testing.T) {
 	}
 }
 
-// The limiter of a name keeps no meter for an origin without calls in flight, unless a limit needs the passes.
+// The limiter of an overflowing name keeps a meter for an origin only while it has calls in flight or a limit needs its
+// passes.
 func TestOverflowLimiterForgetsOrigins(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, flying("*", 5))
@@ -64,7 +66,7 @@ func TestCancelledBatchReturnsAllPasses(t *testing.T) {
 		if _, _, err := c.Enter(ctx, "a", collector.Prioritized(), collector.Batch(4)); err == nil {
 			t.Fatal("the batch passed before its bucket began")
 		}
-		time.Sleep(400 * ms) // the bucket that the batch had borrowed from
+		time.Sleep(400 * ms) // until the bucket is open from which the batch had borrowed
 		if n := len(pass(c, "a", 9)); n != 4 {
 			t.Errorf("%d calls passed, want 4", n)
 		}

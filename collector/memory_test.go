@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// heapAlloc is the live heap after two collections.
+// heapAlloc returns the size of the live heap in bytes.
 func heapAlloc() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -22,8 +22,9 @@ func heapAlloc() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A service gets more names and origins than there is memory for, and all of them are busy for longer than the history.
-// The heap stays below MaxMemory, by the runtime and by the metric, which differ by less than a tenth. No call is lost.
+// A service gets more names and origins than fit into MaxMemory, and all of them are busy for longer than the history.
+// The heap stays below MaxMemory. So does the result of Memory, which differs from the heap by less than a tenth. No
+// call is lost.
 func TestMemoryIsBounded(t *testing.T) {
 	for name, limits := range map[string][]collector.Limit{
 		"without limits": nil,
@@ -82,7 +83,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// exhausted is a Collector whose resource "a" has a leaf, and whose memory is reserved.
+// exhausted returns a Collector without memory for new leaves. Its resource "a" has one leaf.
 func exhausted(t *testing.T, limits ...collector.Limit) (*collector.Collector, *fakeClock) {
 	t.Helper()
 	var o collector.Options
@@ -98,10 +99,10 @@ func exhausted(t *testing.T, limits ...collector.Limit) (*collector.Collector, *
 	return c, f
 }
 
-// Calls for which there is no memory are recorded for the resource Other. The limits of their own name apply anyway,
-// together with the calls that the name's leaves record.
+// If there is no memory for the leaf of a call, Other records the call. The limits of the call's own name apply anyway.
+// They count it together with the calls that the leaves of the name record.
 func TestLimitsApplyWithoutMemory(t *testing.T) {
-	all := func(n int) []collector.CallOption { // calls of a that need 12 leaves
+	all := func(n int) []collector.CallOption { // options of the nth call: 6 combinations, each with its own leaf
 		opts := []collector.CallOption{collector.Origin([]string{"", "x", "bad"}[n%3])}
 		if n/3%2 == 1 {
 			opts = append(opts, collector.Inbound())
@@ -136,7 +137,7 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 					e.Exit(nil)
 				}
 				f.add(2 * time.Second)
-				e := c.Resource("a").Enter() // in its own leaf; the limit counts it, too
+				e := c.Resource("a").Enter() // its own leaf records this call; the limit counts it, too
 				defer e.Exit(nil)
 				if l.Grade == collector.Concurrency {
 					e.Exit(nil)
@@ -172,7 +173,7 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 	})
 }
 
-// Every call is recorded once, in the totals to which it belongs, although there is no memory for its leaf.
+// Every call is recorded once, in all totals to which it belongs, even if there is no memory for its leaf.
 func TestTotalsWithoutMemory(t *testing.T) {
 	c, f := exhausted(t)
 	root, inbound := c.Tree().View().Snapshot(nil).Total.Pass, int64(0)
@@ -199,7 +200,7 @@ func TestTotalsWithoutMemory(t *testing.T) {
 	}
 }
 
-// Made-up origins leave a quarter of the memory to names that are called for the first time.
+// Made-up origins of some resources leave a quarter of the memory for new resources.
 func TestOriginsLeaveMemoryToNames(t *testing.T) {
 	var o collector.Options
 	o.MaxMemory = collector.MemoryFor(o, 100)
@@ -223,8 +224,8 @@ func TestOriginsLeaveMemoryToNames(t *testing.T) {
 	}
 }
 
-// Ten thousand busy resources with one origin each fit into the default. Options that ask for more names or longer
-// histories raise the default.
+// Ten thousand busy resources with one origin each fit into the default MaxMemory. The default is higher if the options
+// ask for more names or a longer history.
 func TestDefaultMemory(t *testing.T) {
 	for name, o := range map[string]collector.Options{
 		"defaults":       {},
@@ -247,13 +248,13 @@ func TestDefaultMemory(t *testing.T) {
 	}
 }
 
-// The memory that a resource takes above its reservation reduces the memory for new leaves.
+// If a resource takes more memory than it has reserved, the excess counts as reserved.
 func TestExcessIsReserved(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	block := func(reason string) {
 		c.Resource("a").Block(reason)
 		f.add(11 * time.Second)
-		c.Seal() // with a sweep
+		c.Seal() // 11 s after the last sweep, so this Seal sweeps
 	}
 	block("")
 	before := c.Health().MemoryReserved

@@ -23,8 +23,8 @@ func flying(resource string, n int64) collector.Limit {
 	return collector.Limit{Resource: resource, Grade: collector.Concurrency, Count: n}
 }
 
-// crowded returns a Collector with a full table of resources, and with capacity for the given number of overflow
-// limiters.
+// crowded returns a Collector whose table of resources is full, so that further names overflow. It has capacity for the
+// limiters of room overflowing names.
 func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 	t.Helper()
 	c, f := clocked(
@@ -43,10 +43,11 @@ func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 	return c, f
 }
 
-// unearned has the options of all calls of pass, in tests that run a second time with unearned names.
+// unearned has options that pass adds to every call. TestLimitsOfNamesThatAreNotEarned sets it, and repeats tests of
+// this file with unearned names.
 var unearned []collector.CallOption
 
-// pass tries n calls of a name, and returns the entries of the calls that passed.
+// pass tries n calls of a name. It returns the entries of the calls that passed.
 func pass(c *collector.Collector, name string, n int, opts ...collector.CallOption) (list []*collector.Entry) {
 	opts = append(opts, unearned...)
 	for range n {
@@ -63,8 +64,9 @@ func exit(list []*collector.Entry) {
 	}
 }
 
-// Regression: a scanner requested made-up paths, and the requests hung. The checkout, also over MaxResources, was
-// refused although its own calls were far below the limit.
+// Regression: the names of a scanner's made-up paths, and the name of the checkout, were beyond MaxResources. The
+// requests of the scanner hung. Calls of the checkout were refused although they were far below the limit, because all
+// overflowing names shared one quota.
 func TestMadeUpNamesDoNotUseTheQuotaOfOthers(t *testing.T) {
 	for _, l := range []collector.Limit{flying("*", 2), qps("*", 2)} {
 		c, _ := crowded(t, 50)
@@ -86,8 +88,7 @@ func TestMadeUpNamesDoNotUseTheQuotaOfOthers(t *testing.T) {
 	}
 }
 
-// Regression: an operator reloaded the limits file twice in a second, and names over MaxResources got a full quota
-// each time.
+// Regression: an operator reloaded the limits file twice in a second. Overflowing names got a full quota each time.
 func TestReloadKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 5)
 	web := collector.Limit{Resource: "/api/*", Origin: "web", Count: 8}
@@ -113,7 +114,7 @@ func TestReloadKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// A reload keeps the calls in flight of names over MaxResources.
+// After a change of limits, the calls in flight of overflowing names still count.
 func TestReloadKeepsCallsInFlight(t *testing.T) {
 	c, _ := crowded(t, 5)
 	bot := collector.Limit{Resource: "*", Origin: "bot", Grade: collector.Concurrency, Count: 4}
@@ -137,7 +138,8 @@ func TestReloadKeepsCallsInFlight(t *testing.T) {
 	}
 }
 
-// Regression: the first limit with the exact name registered the resource, which then had a second quota.
+// Regression: the first limit on the exact name of an overflowing name registered its resource. The name then had a
+// second quota.
 func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 5)
 	limit(t, c, qps("*", 10), flying("*", 50))
@@ -152,7 +154,7 @@ func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	if len(own) != 2 {
 		t.Errorf("%d entered next to ten in flight, want 2", len(own))
 	}
-	for i, e := range list { // they entered when the name was counted for Other
+	for i, e := range list { // these calls entered before the name had a resource
 		e.Exit(nil)
 		e.Exit(nil)
 		if more := len(pass(c, "login", 3)); more != 1 {
@@ -164,7 +166,7 @@ func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// A name keeps its used quota when it gets a resource because others were retired.
+// Idle resources are retired, so an overflowing name gets a resource. The name keeps its used quota.
 func TestNewResourceKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 2)
 	limit(t, c, qps("*", 10), flying("*", 15))
@@ -180,7 +182,7 @@ func TestNewResourceKeepsUsedQuota(t *testing.T) {
 		t.Errorf("%d entered next to ten in flight, want 5", len(more))
 	}
 	exit(more)
-	f.add(time.Hour) // the resource is idle, but for calls that entered before there was one
+	f.add(time.Hour) // the resource itself is idle; ten calls from before it existed are in flight
 	c.Seal()
 	c.Seal()
 	if more = pass(c, "x", 20); len(more) != 5 {
@@ -188,8 +190,8 @@ func TestNewResourceKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// Calls that entered before the first limit count. They leave exactly once, however they end and whichever limits
-// apply.
+// Calls that entered before the first limit count as in flight. Each is subtracted exactly once, however it ends and
+// whichever limits are set then.
 func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -227,7 +229,7 @@ func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	}
 }
 
-// A call that waits for the next bucket is in flight for its name until it is cancelled.
+// A call of an overflowing name that waits for the next bucket counts as in flight until it is cancelled.
 func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{MaxResources: 4})
@@ -268,7 +270,7 @@ func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 		if len(list) != 1 {
 			t.Errorf("%d entered after one was cancelled", len(list))
 		}
-		time.Sleep(500 * ms) // into the bucket that was borrowed from
+		time.Sleep(500 * ms) // until the bucket with the borrowed pass is open
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -285,7 +287,7 @@ func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 	})
 }
 
-// A call that passed in an earlier process is in flight in this one, even if its name has no resource.
+// A call with the option Passed counts as in flight, even if its name has no resource.
 func TestPassedCallsAreInFlight(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, flying("*", 2), qps("*", 2))
@@ -301,7 +303,7 @@ func TestPassedCallsAreInFlight(t *testing.T) {
 	}
 }
 
-// A limit on concurrency costs the same with one origin and with a thousand.
+// A limit on concurrency costs about the same with one origin and with a thousand.
 func TestCostOfALimitWithAThousandOrigins(t *testing.T) {
 	cost := func(origins int) time.Duration {
 		c := newCollector(t, collector.Options{MaxOrigins: origins})
@@ -327,7 +329,8 @@ func TestCostOfALimitWithAThousandOrigins(t *testing.T) {
 	}
 }
 
-// Made-up names leave at most MaxResources limiters behind. A further name evicts an idle one, and never a busy one.
+// At most MaxResources overflowing names have limiters. If all limiters are in use, a new name evicts an idle name, and
+// never a busy one.
 func TestOverflowLimitersAreBounded(t *testing.T) {
 	many := 100_000
 	if testing.Short() {
@@ -358,8 +361,8 @@ func TestOverflowLimitersAreBounded(t *testing.T) {
 	}
 }
 
-// While the table is full of busy names, further names share a quota for each pattern. When the table has capacity
-// again, no name gets more than its own quota.
+// While the table of overflow limiters is full of busy names, further names share one quota for each pattern. When the
+// table has capacity again, no name gets more than its own quota.
 func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	c, f := crowded(t, 3)
 	limit(t, c, qps("/a/*", 5), flying("/a/*", 6), qps("/b/*", 2), flying("*", 100))
@@ -379,7 +382,8 @@ func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	}
 	f.add(5 * time.Second)
 	c.Seal()
-	// The table has capacity for two; calls in flight stay in their limiter.
+	// The table has capacity for two more names, because /b/0 has a call in flight and keeps its limiter. z and x get
+	// the two limiters. y stays in the shared one.
 	if z, x, y := pass(c, "/a/z", 9), pass(c, "/a/x", 9), pass(c, "/a/y", 9); len(z) != 5 || len(x) != 5 ||
 		len(y) != 1 {
 		t.Errorf("%d, %d and %d passed next to three of x and two of y in the shared limiter", len(z), len(x), len(y))
@@ -387,22 +391,22 @@ func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	exit(held)
 }
 
-// A name that leaves a shared quota starts with the passes of the shared quota.
+// If a name gets its own quota after it used a shared one, its own quota starts with the passes of the shared one.
 func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, qps("*", 5))
 	exit(pass(c, "a", 1))
 	f.add(4900 * ms)
-	exit(pass(c, "x", 4)) // together with all names but a
-	f.add(200 * ms)       // a is forgotten
+	exit(pass(c, "x", 4)) // x shares the quota of all names except a
+	f.add(200 * ms)       // a is idle, so x can have its own quota
 	c.Seal()
 	if n := len(pass(c, "x", 9)); n != 1 {
 		t.Errorf("%d more passed, want 1", n)
 	}
 }
 
-// Limits are replaced while calls of all kinds enter and exit. No limit is exceeded, and after all calls have left,
-// no call is in flight for any limit. The same holds if limits are removed periodically.
+// Limits are replaced while calls of all kinds enter and exit. No limit is exceeded. After all calls have left, no
+// limit counts a call in flight. The second run also removes all limits periodically.
 func TestLimitsAreReplacedUnderWriters(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("removed %t", removed), func(t *testing.T) { limitsUnderWriters(t, removed) })
@@ -514,14 +518,14 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 	}
 }
 
-// An overflowing name keeps its used quota while a limit can count it, however many other names arrive: two seconds
-// and a bucket for strict limits. Then a new name may evict it.
+// An overflowing name keeps its used quota while a limit can count it, even if many other names arrive. A strict limit
+// counts a pass for two seconds and one bucket. Afterwards a new name may evict the name.
 func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	for since, own := range map[time.Duration]bool{
 		0: true, time.Second: true, 3 * time.Second: true,
 		4 * time.Second: true, 5 * time.Second: false,
 	} {
-		c, f := crowded(t, 2) // as many names have limiters of their own
+		c, f := crowded(t, 2) // two overflowing names can have their own limiters
 		strict := qps("/*", 3)
 		strict.Strict = true
 		limit(t, c, strict)
@@ -541,7 +545,8 @@ func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	}
 }
 
-// A call found the limiter of its name, and the limiter was evicted before the call locked it.
+// A call found the limiter of its name, but the limiter was dropped before the call locked it. The call must look up
+// its name again.
 func TestCallDoesNotCountInADroppedLimiter(t *testing.T) {
 	c, _ := crowded(t, 2)
 	limit(t, c, qps("*", 3))

@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A call that passed in an earlier process completes in this one. It does not pass here, and limits on QPS neither
-// count nor refuse it.
+// With the option Passed, a call completes here, but its pass was counted in an earlier process. It does not pass here,
+// and limits on QPS neither count nor refuse it.
 func TestPassed(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
@@ -54,7 +54,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// A limit on concurrency counts calls that passed in an earlier process, and refuses none of them.
+// A limit on concurrency counts calls with the option Passed, and refuses none of them.
 func TestPassedCallsUseUpConcurrency(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 2})

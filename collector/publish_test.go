@@ -9,7 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Publish refuses invalid metrics and metrics that conflict with others of the page, and publishes none of them.
+// Publish panics if one of its metrics is invalid, or conflicts with another metric of the page. It then publishes none
+// of them.
 func TestPublishRefuses(t *testing.T) {
 	one := func() float64 { return 1 }
 	read := func(yield func(float64, ...string)) { yield(1, "a") }
@@ -68,12 +69,12 @@ func TestPublishRefuses(t *testing.T) {
 			if n := len(c.Metrics()); n != before {
 				t.Errorf("%d metrics are published", n-before)
 			}
-			c.Publish(collector.Metric{Name: "there_total", Value: one})() // the same, for a while
+			c.Publish(collector.Metric{Name: "there_total", Value: one})() // a second publication of the same metric is valid; withdraw it
 		})
 	}
 }
 
-// A value that panics, or has other labels than it said, is absent.
+// Each omits a metric whose Value panics, and a series with a wrong number of labels.
 func TestEachOfABadValue(t *testing.T) {
 	var got []string
 	each := func(m collector.Metric) {

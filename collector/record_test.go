@@ -38,7 +38,7 @@ func TestRecordIsOneChange(t *testing.T) {
 	(*collector.Collector)(nil).Record("charge", collector.Completed{})
 }
 
-// A call that is over belongs to its limits as any call: of resources, and of names that share one.
+// Record uses the quota of limits like any call: the quota of a resource, and the quota of an overflowing name.
 func TestRecordUsesUpLimits(t *testing.T) {
 	c, err := collector.New(collector.Options{MaxResources: 1})
 	if err != nil {
@@ -64,7 +64,7 @@ func TestRecordUsesUpLimits(t *testing.T) {
 	}
 }
 
-// Functions that classify the error of a call may panic: the call counts once, as an exception.
+// If Options.Exception panics in Record, the call is still counted once, as an exception.
 func TestRecordCountsPanics(t *testing.T) {
 	c, err := collector.New(collector.Options{Exception: func(error) bool { panic("oh") }})
 	if err != nil {

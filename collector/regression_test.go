@@ -15,10 +15,10 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// One story for each defect that this package once had.
+// Each test in this file covers a defect that this package had, and begins with a description of it.
 
-// A call whose borrowed pass had just counted was in neither number: the calls in flight were read before, and the
-// waiting calls after. One call more than the limit was admitted.
+// A limit on concurrency added two numbers: first it read the calls in flight, then the waiting calls. A call whose
+// bucket began between the two readings was in neither. One call more than the limit was admitted.
 func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -58,7 +58,7 @@ func waitForLoans(t *testing.T, c *collector.Collector, name string) {
 	}
 }
 
-// A batch that waited counted as many calls for a limit on concurrency, and in flight as one.
+// A limit on concurrency counted a waiting batch of n calls as n calls in flight, and a batch in flight as one.
 func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -86,7 +86,7 @@ func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
 	}
 }
 
-// If the Collector's clock stopped, a prioritized call waited for ever.
+// If the clock of Options.Now made no progress, a prioritized call waited for ever.
 func TestRegressionStoppedClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := clocked(t, collector.Options{})
@@ -99,8 +99,8 @@ func TestRegressionStoppedClock(t *testing.T) {
 	})
 }
 
-// An entrance was removed while a worker below it continued with its context: later calls through this entrance counted
-// for an invisible one, and the worker was not in the tree.
+// An entrance was removed although a worker still used a context below it. Later calls through this entrance were
+// counted for a node outside of the tree, and the tree lacked the worker.
 func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	c, f := retiring(t)
 	ctx, start, _ := c.Enter(t.Context(), "startup", collector.Entrance("E"))
@@ -120,7 +120,7 @@ func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	if root != entrance || root != 2 {
 		t.Errorf("root %d, entrance %d", root, entrance)
 	}
-	// A context may outlive its entrance. Nodes that are created below it are bounded like all others.
+	// "E" is one entrance, although a context of the call "startup" is older than the entrance that exists now.
 	if h := c.Health(); h.Entrances != 1 {
 		t.Errorf("%+v", h)
 	}
@@ -148,8 +148,8 @@ func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// A child whose leaves lay in two places, one of them for overflow, was made an edge again and again, until the tree
-// was full.
+// A resource had nodes below two entrances: the entrance of its caller, and Other for calls without memory for their
+// leaf. Calls that alternated between both nodes created an edge each time, until the tree was full.
 func TestRegressionTheTreeFillsUp(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 100)})
 	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
@@ -175,8 +175,7 @@ func TestRegressionTheTreeFillsUp(t *testing.T) {
 	}
 }
 
-// Once there were as many leaves as there may be, a call was counted for another origin, and escaped the limit of its
-// own.
+// Without memory for a leaf, a call was recorded for the origin Other, and escaped the limit on its own origin.
 func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 10)})
 	limit(t, c, collector.Limit{Resource: "a", Origin: "bad", Count: 1})
@@ -195,7 +194,7 @@ func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
 	}
 }
 
-// Counts by reason overflowed, and counts by class took a batch for one call.
+// Counts of blocks by reason overflowed to negative numbers. Counts of exceptions by class counted a batch as one call.
 func TestRegressionTallies(t *testing.T) {
 	c, _ := clocked(t, collector.Options{ExceptionClass: func(error) string { return "x" }})
 	for range 2 {
@@ -215,7 +214,7 @@ func TestRegressionTallies(t *testing.T) {
 	}
 }
 
-// A start in the far future, or the zero time, gave a response time of 292 years.
+// If StartedAt was far in the future or the zero time, the response time was 292 years.
 func TestRegressionStartedAt(t *testing.T) {
 	for at, want := range map[time.Time]time.Duration{
 		epoch:                            2 * time.Second,
@@ -235,7 +234,7 @@ func TestRegressionStartedAt(t *testing.T) {
 	}
 }
 
-// Printing a context read the call in it while it ended; the race detector sees it.
+// Printing a context read its call by reflection while the call ended. The race detector reports this.
 func TestRegressionPrintingAContext(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	ctx, e, _ := c.Enter(t.Context(), "a")
@@ -248,7 +247,7 @@ func TestRegressionPrintingAContext(t *testing.T) {
 	<-done
 }
 
-// Before 1970 nothing was retired.
+// If the clock was before 1970, nothing was retired.
 func TestRegressionBefore1970(t *testing.T) {
 	f := new(fakeClock)
 	f.set(-100 * 365 * 24 * time.Hour)
@@ -265,8 +264,8 @@ func TestRegressionBefore1970(t *testing.T) {
 	}
 }
 
-// A single reading from the future, such as a window five minutes from now, moved the timeline of the whole process
-// there: no second of any resource was sealed until the clock had caught up.
+// A single read with a time in the future, such as a window five minutes from now, moved the timeline of the whole
+// process there. No second of any resource was sealed until the clock had caught up.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(v *node.View, now leap.Reading){
 		"Window":   func(v *node.View, now leap.Reading) { v.Window(now) },
@@ -301,8 +300,8 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	}
 }
 
-// An exception whose class function panicked or ended its goroutine was in no class, so the classes added up to fewer
-// exceptions than there were. The call leaves once in any case.
+// If ExceptionClass panicked or ended its goroutine, the exception had no class. The counts by class then added up to
+// less than the exceptions. The call ended once in any case.
 func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for _, broken := range []string{"Exception", "ExceptionClass"} {
@@ -352,7 +351,7 @@ func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	}
 }
 
-// noDone is a context of somebody's own that does not work.
+// noDone is a user-defined context. Its Done method calls end, which panics or ends the goroutine.
 type noDone struct {
 	context.Context
 	end func()
@@ -360,8 +359,8 @@ type noDone struct {
 
 func (c noDone) Done() <-chan struct{} { c.end(); return nil }
 
-// A prioritized call whose context panicked while it waited had borrowed already: it passed in the next bucket, and was
-// in flight for ever.
+// If the context of a prioritized call panicked in Done, the call had already borrowed. It passed in the next bucket,
+// and was in flight for ever.
 func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		c, f := clocked(t, collector.Options{})
@@ -384,7 +383,7 @@ func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	}
 }
 
-// noErr is a context that has ended and cannot say why.
+// noErr is a context that has ended. Its Err method runs the function err.
 type noErr struct {
 	context.Context
 	err func() error
@@ -398,8 +397,8 @@ func (c noErr) Done() <-chan struct{} {
 
 func (c noErr) Err() error { return c.err() }
 
-// The same if the cause of the context panics or is nil: without a cause the call seemed to have passed, and nothing
-// was counted.
+// If Err of a context panicked, the call stayed in flight as well. If Err returned nil, Enter returned no error
+// although the call was cancelled, and nothing was counted.
 func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	for way, err := range map[string]func() error{
 		"panic":  func() error { panic("boom") },
@@ -427,8 +426,9 @@ func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	}
 }
 
-// A kept handle whose resource was retired while the table was full stayed with _other for as long as that was busy,
-// though there was room again, or its name had a resource.
+// A handle was kept while its resource was retired. A call through the handle while the table was full switched the
+// handle to _other. It kept recording for _other while that was busy, even when the table had a free slot, or when the
+// name had a resource again.
 func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	for name, registered := range map[string]bool{"room": false, "registered": true} {
 		c, f := clocked(
@@ -454,14 +454,14 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 			}
 		}
 		call(r)
-		pass(4*time.Minute, stays) // it is retired
+		pass(4*time.Minute, stays) // "a" is retired
 		new := c.Resource("new")
-		call(new) // the table is full
+		call(new) // now the table is full
 		call(r)
 		if got := c.Health().Overflow; got != 1 {
 			t.Fatalf("%s: %d calls overflowed, want 1", name, got)
 		}
-		call(c.Resource("another")) // _other stays busy, also without the handle
+		call(c.Resource("another")) // other calls keep _other busy
 		pass(4*time.Minute, stays, c.Resource("another"))
 		if registered {
 			call(c.Resource("a"))
@@ -485,8 +485,8 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	}
 }
 
-// A reload of limits forgot the passes that a name had used while it was recorded for _other, once it had its own
-// resource: 20 passed in a second under a limit of 10.
+// A name used quota while its calls were recorded for _other, and then got its own resource. After a change of limits,
+// these passes no longer counted: 20 calls passed in a second under a limit of 10.
 func TestRegressionAReloadForgetsWhatANamePassedInOther(t *testing.T) {
 	for name, reload := range map[string][][]collector.Limit{
 		"no limits":  {{}},
@@ -511,7 +511,7 @@ func TestRegressionAReloadForgetsWhatANamePassedInOther(t *testing.T) {
 		}
 		exit(pass(c, "x", 1))
 		e.Exit(nil)
-		f.add(1) // there is room: the limit names the resource
+		f.add(1) // the limit on its exact name gives x a resource
 		limit(t, c, qps("x", 9), web)
 		if n := len(pass(c, "x", 20)); n != 0 {
 			t.Fatalf("%s: %d more passed, want none", name, n)

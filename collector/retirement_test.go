@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A View never shows less than was counted, also while calls make new leaves: the views have a leaf before a call can
-// find it.
+// A View never shows less than was counted before it was read. This is true even while calls create new leaves: a leaf
+// is added to its views before a call can find it.
 func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	for range 20 {
@@ -25,7 +25,7 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 		var counted atomic.Int64
 		var calls, reader sync.WaitGroup
 		var done atomic.Bool
-		for range 4 { // the same origins at the same time: most calls meet a leaf that another goroutine has just made
+		for range 4 { // all use the same origins, so most calls find a leaf that another goroutine has just created
 			calls.Go(func() {
 				for i := range 500 {
 					c.Block(t.Context(), "r", "test", collector.Origin(strconv.Itoa(i)))
@@ -54,8 +54,8 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	}
 }
 
-// A resource is retired only after it has been idle for RetireAfter in whole seconds, wherever it begins between two
-// sweeps.
+// A resource is retired only after it has been idle for RetireAfter, in whole seconds. It does not matter when it was
+// registered relative to the sweeps.
 func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 	const after = 62 * time.Second
 	earliest := time.Hour
@@ -74,7 +74,7 @@ func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 		for range phase {
 			tick()
 		}
-		c.Resource("young") // it has no leaf, and so only its own age counts
+		c.Resource("young") // it has no leaf, so it counts as last used when it was created
 		begin := now
 		for c.Health().Retired == 0 && now.Sub(begin) < time.Hour {
 			tick()
@@ -86,7 +86,8 @@ func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 	}
 }
 
-// ticking returns a Collector that retires after 62 s, and a function that lets seconds pass.
+// ticking returns a Collector that retires leaves after 62 s by default. It also returns a function that lets seconds
+// pass, and seals each of them.
 func ticking(t *testing.T, o collector.Options) (*collector.Collector, func(seconds int)) {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -106,7 +107,7 @@ func ticking(t *testing.T, o collector.Options) (*collector.Collector, func(seco
 	}
 }
 
-// A resource of Options.Given is neither retired nor evicted, however long it is idle and however many names come.
+// A resource in Options.Given is never retired or evicted, however long it is idle and however many names arrive.
 func TestGivenResourcesStay(t *testing.T) {
 	c, pass := ticking(t, collector.Options{Given: []string{"given"}, MaxResources: 2, RetireAfter: -1})
 	given := c.Resource("given")
@@ -120,7 +121,7 @@ func TestGivenResourcesStay(t *testing.T) {
 	}
 }
 
-// The edges of retired nodes are removed from the tree, so it does not fill up with them.
+// The edges of retired nodes are removed from the tree. Otherwise the tree would fill up with them.
 func TestRetiredEdgesAreRemoved(t *testing.T) {
 	c, pass := ticking(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 8)})
 	for i := range 20 {
@@ -131,7 +132,7 @@ func TestRetiredEdgesAreRemoved(t *testing.T) {
 		up.Exit(nil)
 		pass(80)
 	}
-	// The caller stays, and only the callees are retired.
+	// The caller is never idle; only the callees are retired.
 	for i := range 20 {
 		for range 2 {
 			ctx, up, _ := c.Enter(t.Context(), "caller")
@@ -146,7 +147,8 @@ func TestRetiredEdgesAreRemoved(t *testing.T) {
 	}
 }
 
-// A kept view of the empty origin never reads the calls of other origins, also after its own were retired.
+// A kept View of the empty origin never reads the calls of other origins, even after the leaves of the empty origin
+// were retired.
 func TestNodeOfTheEmptyOrigin(t *testing.T) {
 	c, pass := ticking(t, collector.Options{})
 	view := c.Resource("r").Origin("")

@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A dependency hangs: its calls have no response time yet, and all other calls end quickly. The list and the two ages
-// show it.
+// A call hangs, while other calls of the same resource end quickly. A hanging call has no response time yet, but Oldest
+// lists it. The sum of the ages and the metric of the oldest call show it, too.
 func TestCallsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -37,7 +37,7 @@ func TestCallsThatHang(t *testing.T) {
 			e.Exit(nil)
 		}
 		_, fresh, _ := c.Resource("db").EnterContext(t.Context())
-		byHandle := c.Resource("db").Enter() // not in the list
+		byHandle := c.Resource("db").Enter() // Oldest does not list it, because it has no context
 		time.Sleep(time.Second)
 		want := []collector.Running{
 			{"GET /", "web", "http", "4bf92f35", 61 * time.Second},
@@ -70,7 +70,7 @@ func TestCallsThatHang(t *testing.T) {
 	})
 }
 
-// oldest is the metric of the oldest calls, by resource.
+// oldest returns the metric in_flight_oldest_seconds by resource.
 func oldest(c *collector.Collector) map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range c.Metrics() {
@@ -81,8 +81,8 @@ func oldest(c *collector.Collector) map[string]float64 {
 	return all
 }
 
-// A call that a limit counts under its own name, though another resource counts it, gives back both that and its place
-// in the list.
+// Other records a call, and a limit counts it under its own name. When the call ends, it leaves both the limit and the
+// list of running calls.
 func TestCallsThatRunUnderLimits(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 1})
 	c.Resource("taken").Block("")
@@ -108,7 +108,7 @@ func TestCallsThatRunUnderLimits(t *testing.T) {
 	}
 }
 
-// Each Collector lists its own, and a nil one nothing.
+// Each Collector lists its own calls. A nil Collector lists none.
 func TestCallsOfTwoCollectors(t *testing.T) {
 	a, b := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	ctx, x, _ := a.Enter(t.Context(), "a")
@@ -127,7 +127,7 @@ func TestCallsOfTwoCollectors(t *testing.T) {
 	}
 }
 
-// Ended calls are not retained by the list, nor by the context of a call that continues.
+// The list of running calls does not retain a call that has ended, and neither does the context of its caller.
 func TestEndedCallsAreNotRetained(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	const calls = 1000
@@ -149,8 +149,7 @@ func TestEndedCallsAreNotRetained(t *testing.T) {
 
 type requestKey struct{}
 
-// With far more concurrent calls than slots, the first ones are in the list, and the list is complete again after they
-// have ended.
+// There are far more concurrent calls than slots. Many calls are listed, and after all have ended, none.
 func TestMoreCallsThanSlots(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	all := make([]collector.Entry, 100_000)
@@ -169,8 +168,8 @@ func TestMoreCallsThanSlots(t *testing.T) {
 	}
 }
 
-// Goroutines that come and go, each with two calls, while others list them: nothing is listed that cannot be, and at
-// the end nothing is.
+// Short-lived goroutines make two calls each, while other goroutines list the calls. The list never shows an impossible
+// call. In the end it is empty.
 func TestRunningUnderStress(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	var over atomic.Bool
@@ -202,13 +201,13 @@ func TestRunningUnderStress(t *testing.T) {
 		writers.Wait()
 	}
 	for c.Inbound().InFlight() > 0 || len(c.Oldest(1)) > 0 {
-		runtime.Gosched() // the inner calls end by themselves
+		runtime.Gosched() // goroutines end the inner calls
 	}
 	over.Store(true)
 	readers.Wait()
 }
 
-// A context whose Value panics, and ids of traces that nobody could mean.
+// Invalid trace IDs are ignored. If the Value method of a context panics, the call has no trace ID.
 func TestTraceIDs(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	for id, want := range map[string]string{
@@ -235,7 +234,7 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
-// hostile panics when it is asked for a trace id.
+// hostile is a context that panics in Value when its key is the key of trace IDs.
 type hostile struct{ context.Context }
 
 func (h hostile) Value(k any) any {

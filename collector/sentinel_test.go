@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// stage is a Collector with a clock that a row of the tables below drives.
+// stage is a Collector with a clock. Each row of the tables below runs on a new stage.
 type stage struct {
 	*testing.T
 	*collector.Collector
@@ -36,7 +36,7 @@ func (s stage) equal(what string, got, want any) {
 	}
 }
 
-// row is a behaviour, and a play that shows it.
+// row describes a behaviour, and has a function that checks it.
 type row struct {
 	behaviour string
 	play      func(stage)
@@ -51,10 +51,10 @@ func playAll(t *testing.T, rows []row) {
 	}
 }
 
-// What Sentinel does (StatisticNode, the node hierarchy, StatisticSlot, tryOccupyNext), and this package does, too.
+// This package behaves like Sentinel's StatisticNode, node hierarchy, StatisticSlot and tryOccupyNext in these cases.
 func TestAsSentinelDoes(t *testing.T) {
 	playAll(t, []row{
-		{"pass, block, success, exception and occupied QPS are the window's counts by its length", func(s stage) {
+		{"pass, block, success, exception and occupied QPS are the counts of the window, per second", func(s stage) {
 			for i := range 4 {
 				e := s.enter("a")
 				s.clock.add(10 * ms)
@@ -69,7 +69,7 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.equal("occupied", w.OccupiedPass, int64(0))
 			s.equal("total", w.Total(), int64(5))
 		}},
-		{"totals are those of the last minute, with the present second", func(s stage) {
+		{"the totals of the minute include the open second", func(s stage) {
 			s.enter("a")
 			s.clock.set(59 * time.Second)
 			s.enter("a")
@@ -77,21 +77,21 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.clock.set(60 * time.Second)
 			s.equal("passes in 1 to 60 s", s.Resource("a").View().Minute().Pass, int64(1))
 		}},
-		{"maxSuccessQps is the best bucket by its length", func(s stage) {
+		{"maxSuccessQps is the highest number of completions in a bucket", func(s stage) {
 			for _, at := range []time.Duration{100 * ms, 600 * ms, 700 * ms, 800 * ms} {
 				s.clock.set(at)
 				s.enter("a").Exit(nil)
 			}
 			s.equal("the best", s.Resource("a").Window().MaxComplete, int64(3))
 		}},
-		{"the second before is a whole one", func(s stage) {
+		{"the previous second is a complete second", func(s stage) {
 			for _, at := range []time.Duration{0, 400 * ms, 900 * ms, 1100 * ms} {
 				s.clock.set(at)
 				s.enter("a")
 			}
 			s.equal("passes", s.Resource("a").Snapshot(nil).Last.Pass, int64(3))
 		}},
-		{"a resource has a node in each context, one over all, and one for each origin", func(s stage) {
+		{"a resource has one node for each entrance, one for all calls, and one for each origin", func(s stage) {
 			s.enter("a", collector.Entrance("x"), collector.Origin("o1"))
 			s.enter("a", collector.Entrance("x"), collector.Origin("o2"))
 			s.enter("a", collector.Entrance("y"), collector.Origin("o1"))
@@ -106,7 +106,7 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.equal("in all", s.Resource("a").Window().Pass, int64(3))
 		}},
 		{
-			"only inbound calls count for the total of inbound traffic, each request once, whatever is marked below it",
+			"each inbound request counts once in the inbound total, whatever is marked below it",
 			func(s stage) {
 				ctx, _, _ := s.Enter(context.Background(), "a", collector.Inbound())
 				s.Enter(ctx, "b", collector.Inbound())
@@ -114,24 +114,24 @@ func TestAsSentinelDoes(t *testing.T) {
 				s.Enter(inner, "b", collector.Inbound())
 				out, _, _ := s.Enter(ctx, "c", collector.Outbound())
 				s.equal("inbound", s.Inbound().Window().Pass, int64(1))
-				s.Enter(out, "b", collector.Inbound()) // it left the process, and came in again
+				s.Enter(out, "b", collector.Inbound()) // the request left the process and has come back
 				s.equal("inbound", s.Inbound().Window().Pass, int64(2))
 				s.equal("calls of b", s.Resource("b").Window().Pass, int64(4))
 			},
 		},
-		{"an entrance adds up what was called from it, not what that called", func(s stage) {
+		{"an entrance counts its outermost calls, not the calls below them", func(s stage) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Entrance("x"))
 			s.Enter(ctx, "b")
 			s.enter("c", collector.Entrance("x"))
 			s.equal("entrance", s.Tree().Children()[0].View().Window().Pass, int64(2))
 			s.equal("root", s.Tree().View().Window().Pass, int64(2))
 		}},
-		{"the context of a chain is the one it entered by", func(s stage) {
+		{"all calls of a chain have the entrance of the outermost call", func(s stage) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Entrance("x"))
 			s.Enter(ctx, "b", collector.Entrance("y"))
 			s.equal("tree", tree(s.Tree(), ""), "machine-root\n  x\n    a\n      b\n")
 		}},
-		{"the origin is that of the whole chain", func(s stage) {
+		{"nested calls inherit the origin", func(s stage) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Origin("web"))
 			s.Enter(ctx, "b")
 			s.equal("origins of b", fmt.Sprint(origins(s.Resource("b"))), "[web]")
@@ -150,7 +150,7 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.equal("rt", w.AvgRT(), 30*ms)
 			s.equal("in flight", s.Resource("a").InFlight(), int64(0))
 		}},
-		{"success counts in the second of the exit, pass in that of the entry", func(s stage) {
+		{"success counts in the second of the exit, and pass in the second of the entry", func(s stage) {
 			e := s.enter("a")
 			s.clock.set(1500 * ms)
 			e.Exit(nil)
@@ -180,12 +180,12 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.equal("root", s.Tree().View().Window().Counts, want)
 			s.equal("entrance", s.Tree().Children()[0].View().Window().Counts, want)
 		}},
-		{"a block that comes up through an entry is no exception of it", func(s stage) {
+		{"an entry that ends with the block of another call is no exception", func(s stage) {
 			e := s.enter("a")
 			e.Exit(fmt.Errorf("below: %w", &collector.BlockedError{}))
 			s.equal("exceptions", s.Resource("a").Window().Exception, int64(0))
 		}},
-		{"rt counts from where the entry was made, waiting included", func(s stage) {
+		{"rt includes the wait for a bucket", func(s stage) {
 			synctest.Test(s.T, func(t *testing.T) {
 				c := newCollector(t, collector.Options{})
 				limit(t, c, collector.Limit{Resource: "a", Count: 1})
@@ -201,7 +201,7 @@ func TestAsSentinelDoes(t *testing.T) {
 				}
 			})
 		}},
-		{"a limit lets a call pass if what passed in the window and it are no more than the count", func(s stage) {
+		{"a call passes if the passes in the window, including its own, are within the limit", func(s stage) {
 			limit(s.T, s.Collector, collector.Limit{Resource: "a", Count: 5})
 			_, _, err := s.Enter(context.Background(), "a", collector.Batch(6))
 			s.equal("6 of 5 refused", errors.Is(err, collector.ErrBlocked), true)
@@ -213,19 +213,19 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.clock.set(time.Second)
 			s.enter("a", collector.Batch(5))
 		}},
-		{"tryOccupyNext: wait for the next bucket if it drops enough", func(s stage) {
+		{"tryOccupyNext: wait for the next bucket if enough passes leave the window", func(s stage) {
 			for _, tc := range []struct {
-				old, young, borrowed int64 // passes in the bucket before, in the present one, borrowed from the next
+				old, young, borrowed int64 // passes in the previous and the open bucket, and borrowed from the next
 				n                    int64
 				ok                   bool
 			}{
-				{10, 0, 0, 10, true},  // all of it leaves
-				{10, 0, 0, 11, false}, // more than the count
-				{0, 10, 0, 1, false},  // nothing leaves
+				{10, 0, 0, 10, true},  // all earlier passes leave the window
+				{10, 0, 0, 11, false}, // one more than the limit
+				{0, 10, 0, 1, false},  // no pass leaves the window
 				{4, 6, 0, 4, true},
 				{4, 6, 0, 5, false},
 				{4, 6, 3, 1, true},
-				{4, 6, 4, 1, false}, // borrowed passes count
+				{4, 6, 4, 1, false}, // borrowed passes use the quota, too
 				{0, 0, 10, 1, false},
 			} {
 				length := 500 * ms
@@ -254,11 +254,11 @@ func shape(t testing.TB) *node.Config {
 	return s
 }
 
-// Where this package differs from Sentinel on purpose, with the reason.
+// This package differs from Sentinel in these cases, on purpose. Each row has the reason.
 func TestDifferencesFromSentinel(t *testing.T) {
 	playAll(t, []row{
 		{
-			"an idle node reads as zero: no minimum rt of 5000, no maximum of 2 a second, which look measured",
+			"an idle node reads as zero, because a minimum rt of 5000 and a maximum of 2 per second look measured",
 			func(s stage) {
 				w := s.Resource("a").Window()
 				_, there := w.MinRT()
@@ -267,13 +267,13 @@ func TestDifferencesFromSentinel(t *testing.T) {
 				s.equal("best", w.MaxComplete, int64(0))
 			},
 		},
-		{"times are nanoseconds, not at least one millisecond, because fast calls are calls", func(s stage) {
+		{"times are in nanoseconds, because a millisecond is too coarse for fast calls", func(s stage) {
 			e := s.enter("a")
 			s.clock.add(300)
 			e.Exit(nil)
 			s.equal("rt", s.Resource("a").Window().RTMin, 300*time.Nanosecond)
 		}},
-		{"a batch of n is n calls of that rt, so that the average is one", func(s stage) {
+		{"a batch counts n calls with its rt, because the average must be per call", func(s stage) {
 			e := s.enter("a", collector.Batch(2))
 			s.clock.add(7 * ms)
 			e.Exit(nil)
@@ -283,7 +283,7 @@ func TestDifferencesFromSentinel(t *testing.T) {
 			s.equal("average", s.Resource("a").Window().AvgRT(), 6*ms) // Sentinel: 3.667
 		}},
 		{
-			"an entrance has every reading: exceptions, rt, the best, seconds; a field that is always zero lies",
+			"an entrance has all counts, such as exceptions and rt, because a field that is always zero misleads",
 			func(s stage) {
 				e := s.enter("a", collector.Entrance("x"))
 				s.clock.add(5 * ms)
@@ -296,13 +296,13 @@ func TestDifferencesFromSentinel(t *testing.T) {
 			},
 		},
 		{
-			"the pass of a prioritized call is in every node, in its second, because success must not exceed pass",
+			"every node counts the pass of a prioritized call when it passes, because success must not exceed pass",
 			func(s stage) {
 				synctest.Test(s.T, func(t *testing.T) {
 					c := newCollector(t, collector.Options{})
 					limit(t, c, collector.Limit{Resource: "a", Count: 1})
 					c.Resource("a").Enter()
-					time.Sleep(800 * ms) // the pass is borrowed in one second, and happens in the next
+					time.Sleep(800 * ms) // the call borrows in one second, and passes in the next
 					_, e, err := c.Enter(
 						t.Context(),
 						"a",
@@ -347,25 +347,25 @@ func TestDifferencesFromSentinel(t *testing.T) {
 				})
 			},
 		},
-		{"a limit on concurrency counts a batch as the one call in flight that it is", func(s stage) {
+		{"a limit on concurrency counts a batch as one call in flight, because it is one", func(s stage) {
 			limit(s.T, s.Collector, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 1})
 			s.enter("a", collector.Batch(5))
 		}},
 		{
-			"outbound calls have no origin of their own accord, because origins times resources is what fills memory",
+			"outbound calls inherit no origin, because origins times resources fill the memory",
 			func(s stage) {
 				ctx, _, _ := s.Enter(context.Background(), "a", collector.Origin("web"))
 				s.Enter(ctx, "b", collector.Outbound())
 				s.equal("origins of b", fmt.Sprint(origins(s.Resource("b"))), "[]")
 			},
 		},
-		{"context.Canceled is no exception, because a caller that left is no fault of what it called", func(s stage) {
+		{"context.Canceled is no exception, because a caller that left is not a failure of the callee", func(s stage) {
 			s.enter("a").Exit(fmt.Errorf("x: %w", context.Canceled))
 			s.enter("a").Exit(context.DeadlineExceeded)
 			s.equal("exceptions", s.Resource("a").Window().Exception, int64(1))
 		}},
 		{
-			"whatever panics, what is in flight is never below zero, because exits without entries count nothing",
+			"concurrency is never negative after panics, because exits without entries count nothing",
 			func(s stage) {
 				limit(s.T, s.Collector, collector.Limit{Resource: "refused", Count: 0})
 				for range 3 {
@@ -388,7 +388,7 @@ func TestDifferencesFromSentinel(t *testing.T) {
 				s.equal("exceptions", s.Resource("a").Window().Exception, int64(3))
 			},
 		},
-		{"a name beyond the limits is counted, because blindness must not be silent", func(s stage) {
+		{"calls of names beyond the limits are counted, because lost calls must be visible", func(s stage) {
 			c, _ := clocked(s.T, collector.Options{MaxResources: 1})
 			c.Resource("a").Enter()
 			c.Resource("b").Enter()

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// A call by a handle misses the cache once for the resource, and once for the first line of its leaf, if it was not
-// used for long. 32-bit platforms have other sizes, and get by.
+// A call by a handle that was not used for long misses the cache twice: once for the fields of the resource that it
+// reads, and once for the first line of its leaf. This test runs on 64-bit platforms only; on others the sizes differ.
 func TestACallReadsFewCacheLines(t *testing.T) {
 	c, err := New(Options{})
 	if err != nil {

@@ -15,24 +15,24 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// happened is an event of a call in the oracle.
+// happened is an event in the oracle: the start, the end or the refusal of a call.
 type happened struct {
 	at                         time.Duration
 	resource, origin, entrance string
-	parent                     string // empty at the top
+	parent                     string // resource of the caller; empty for an outermost call
 	inbound                    bool
-	within                     bool // a call that is inbound
+	within                     bool // the call is part of an inbound call
 	pass, block, done, failed  int64
 	rt                         time.Duration
 	balance                    int64
 }
 
-// forest is an oracle of random call trees.
+// forest is an oracle for random call trees. It keeps a list of all events.
 type forest struct {
 	mu     sync.Mutex
 	begin  time.Time
 	events []happened
-	edges  map[string]bool // entrance, parent, child
+	edges  map[string]bool // keys are "entrance > parent > child"
 }
 
 func (f *forest) note(h happened) {
@@ -43,7 +43,8 @@ func (f *forest) note(h happened) {
 	f.edges[h.entrance+" > "+h.parent+" > "+h.resource] = true
 }
 
-// grow makes a call and its nested calls, some in other goroutines that outlive it.
+// grow makes a random call and its nested calls. Some nested calls run in other goroutines and outlive the call. up is
+// the last event of the caller.
 func (f *forest) grow(
 	ctx context.Context,
 	c *collector.Collector,
@@ -75,7 +76,7 @@ func (f *forest) grow(
 		opts = append(opts, collector.Batch(n))
 	}
 	entrance := []string{"", "http", "cron"}[random.IntN(3)]
-	opts = append(opts, collector.Entrance(entrance)) // ignored below another entry
+	opts = append(opts, collector.Entrance(entrance)) // ignored unless the call is outermost
 	if depth == 0 {
 		h.entrance = entrance
 		if entrance == "" {
@@ -120,7 +121,7 @@ func (f *forest) grow(
 		}
 		e.Exit(err)
 		f.note(h)
-		e.Exit(nil) // counts nothing
+		e.Exit(nil) // ignored: the call has ended
 	}
 	if random.IntN(3) == 0 {
 		wg.Go(exit)
@@ -129,7 +130,8 @@ func (f *forest) grow(
 	}
 }
 
-// node returns the expected values of a node that counts the events for which count returns true.
+// counts adds up the events from the time from until before to, for which count returns true. balance is the number of
+// calls in flight at the time to.
 func (f *forest) counts(from, to time.Duration, count func(happened) bool) (c node.Counts, balance int64) {
 	for _, h := range f.events {
 		if h.at >= to || !count(h) {
@@ -148,8 +150,8 @@ func (f *forest) counts(from, to time.Duration, count func(happened) bool) (c no
 	return c, balance
 }
 
-// Random call trees, concurrent and asynchronous, with entries that outlive those above them: every node's every
-// reading agrees with an oracle that has a list of all events.
+// Random call trees agree with an oracle. The calls are concurrent, and may outlive their callers. The test compares
+// all values of every node.
 func TestCallTreesAgainstOracle(t *testing.T) {
 	seeds := uint64(5)
 	if testing.Short() {
@@ -170,7 +172,7 @@ func TestCallTreesAgainstOracle(t *testing.T) {
 					}
 				})
 			}
-			for range 8 { // reads all views concurrently
+			for range 8 { // compares while other calls are in flight
 				time.Sleep(1100 * ms)
 				synctest.Wait()
 				f.checkAll(t, c)
@@ -183,7 +185,7 @@ func TestCallTreesAgainstOracle(t *testing.T) {
 	}
 }
 
-// checkAll checks every node there is.
+// checkAll compares every view of the Collector with the oracle.
 func (f *forest) checkAll(t *testing.T, c *collector.Collector) {
 	t.Helper()
 	f.mu.Lock()
@@ -269,7 +271,7 @@ func (f *forest) check(
 	}
 }
 
-// checkTree checks that the tree has every edge that there was, and no other.
+// checkTree checks that the tree has exactly the edges of the calls that were made.
 func (f *forest) checkTree(t *testing.T, c *collector.Collector) {
 	t.Helper()
 	got := map[string]bool{}
@@ -297,7 +299,7 @@ func (f *forest) checkTree(t *testing.T, c *collector.Collector) {
 	}
 }
 
-// print is the tree as text, three deep.
+// tree returns the node and the nodes below it as text, four levels in all.
 func tree(n *collector.TreeNode, indent string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s\n", indent, n.Name())
@@ -309,15 +311,15 @@ func tree(n *collector.TreeNode, indent string) string {
 	return b.String()
 }
 
-// A resource appears below every caller, not only below the first one (Sentinel attaches it once, so its tree is
-// incomplete), and below itself if it calls itself.
+// A resource appears below every caller, and below itself if it calls itself. Sentinel shows it only below the first
+// caller.
 func TestEveryParentIsShown(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	for _, path := range []string{"a b", "c b", "b b", "d a"} {
 		names := strings.Fields(path)
 		ctx, e, _ := c.Enter(t.Context(), names[0], collector.Entrance("http"))
 		_, below, _ := c.Enter(ctx, names[1])
-		e.Exit(nil) // before its callee
+		e.Exit(nil) // the caller ends before its callee
 		below.Exit(nil)
 	}
 	want := `machine-root
@@ -336,7 +338,7 @@ func TestEveryParentIsShown(t *testing.T) {
 	}
 }
 
-// Calls that are nested too deeply are counted, and the tree shows that it lacks calls there.
+// Calls that are nested deeper than MaxDepth are counted, and the tree shows Other in their place.
 func TestDepthIsBounded(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	ctx := t.Context()
@@ -361,7 +363,7 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 }
 
-// Two Collectors do not see each other's entries in a context.
+// Two Collectors share a context, and each finds only its own calls in it.
 func TestCollectorsAreIndependent(t *testing.T) {
 	c1, _ := clocked(t, collector.Options{})
 	c2, _ := clocked(t, collector.Options{})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Using an Entry, a Call or a Statistic after copying it would count twice or nowhere; go vet must see it.
+// A copy of an Entry, a Call or a Statistic would count a call twice or nowhere. go vet must report copies.
 func TestVetSeesCopies(t *testing.T) {
 	out, err := exec.Command("go", "vet", "-copylocks", "./testdata/copies").CombinedOutput()
 	if err == nil {

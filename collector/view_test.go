@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Kept views follow their name, also after retirement and new use.
+// Kept handles and Views follow their name when it is retired and used again.
 func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 	use := func(n int) {
@@ -27,7 +27,7 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 			e.ExitTrace(nil, collector.Code{}, "t")
 		}
 	}
-	// One resource stays, so that there is always another one to find.
+	// The resource "stays" is never retired, so a wrong View would find its numbers.
 	stay := func() {
 		_, e, _ := c.Enter(t.Context(), "stays", collector.Origin("s"))
 		e.Exit(nil)
@@ -35,7 +35,7 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 		c.Seal()
 	}
 	handle := c.Resource("a")
-	early := handle.Origin("o") // before its first call
+	early := handle.Origin("o") // before the first call of the origin
 	if (early.Snapshot(nil) != node.Snapshot{}) || early.Node() != nil {
 		t.Errorf("an origin that has not called has %+v", early.Snapshot(nil))
 	}
@@ -93,7 +93,7 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	if got := handle.Exemplars(); len(got) != 1 || f.now().Sub(got[0].At) > 2*time.Second {
 		t.Errorf("the handle has the exemplars %v", got)
 	}
-	for name, v := range c.Resource("a").Origins() { // of the second time
+	for name, v := range c.Resource("a").Origins() { // created after the name was used again
 		kept["later origin "+name] = v
 	}
 	for range 200 {
@@ -104,8 +104,8 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	check("used a third time", 1, 1)
 }
 
-// Views of one name read the same whenever they were taken: before anything called, while there was no other origin, in
-// an earlier life of the name, while there was nothing of it.
+// All Views of one name read the same numbers, whenever they were created: before the first call, before another origin
+// called, before an earlier retirement of the name, or while the name was not in use.
 func TestViewsOfANameReadTheSame(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -143,7 +143,8 @@ func TestViewsOfANameReadTheSame(t *testing.T) {
 	}
 }
 
-// Kept views are read while their names come and go. Each call is seen by every view of it, in the life that counts it.
+// Kept Views are read while their names are retired and used again. Every view of a call counts the call, until the
+// name is retired.
 func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 62 * time.Second, Windows: node.Options{History: node.Minute}})
 	r := c.Resource("a")
@@ -188,8 +189,8 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 				t.Fatalf("round %d: the origin has %d passes", i, got)
 			}
 		}
-		f.add(80 * time.Second)                                 // a sweep is due each 10 s
-		for begin := time.Now(); c.Health().Retired <= lives; { // a reader may hold the sweep and be preempted
+		f.add(80 * time.Second)                                 // a sweep is due every 10 s
+		for begin := time.Now(); c.Health().Retired <= lives; { // repeat: another goroutine may be in a sweep
 			if c.Seal(); time.Since(begin) > time.Minute {
 				t.Fatalf("round %d: the name is not retired", i)
 			}
@@ -204,7 +205,8 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 	}
 }
 
-// The origin "" covers calls without an origin, also for a view that was kept while there was no other origin.
+// The View of the empty origin has the calls without an origin. This is true even if the View was created before
+// another origin called.
 func TestTheEmptyOriginIsNotAll(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	call := func(name, origin string) {
@@ -252,9 +254,9 @@ func TestZeroViewsAreIdle(t *testing.T) {
 	}
 }
 
-// Seconds are read by the wall clock, whatever it did in the meantime.
+// Seconds and Histogram select seconds by the wall clock, even if it has stepped.
 func TestSecondsByTheWallClock(t *testing.T) {
-	var mono, wall time.Duration // since the epoch of the test, a full second
+	var mono, wall time.Duration // readings of the two clocks since epoch
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return mono },
 		Wall: func() time.Time { return epoch.Add(wall) },
@@ -264,11 +266,11 @@ func TestSecondsByTheWallClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := c.Resource("a")
-	pass := map[int64]int64{} // by second of the wall clock
+	pass := map[int64]int64{} // passes by second of the wall clock since epoch
 	for i := range int64(100) {
 		switch i {
 		case 10:
-			wall += 30 * time.Second // names skip 10 to 39
+			wall += 30 * time.Second // the seconds 10 to 39 do not exist
 		case 30:
 			wall += time.Hour
 		}
@@ -286,16 +288,16 @@ func TestSecondsByTheWallClock(t *testing.T) {
 		{0, last + 1},
 		{-1000, 1 << 30},
 		{0, 10},
-		{5, 45}, // across a step
+		{5, 45}, // includes a step
 		{10, 40},
-		{12, 13}, // within it
+		{12, 13}, // seconds that the step has skipped
 		{58, 3662},
 		{3671, 3690},
 		{last, last + 1},
-		{last + 1, last + 2}, // open
-		{1 << 20, 1 << 21},   // to come
-		{-50, -3},            // from before the beginning
-		{20, 5},              // backwards
+		{last + 1, last + 2}, // the open second
+		{1 << 20, 1 << 21},   // in the future
+		{-50, -3},            // before the first second
+		{20, 5},              // to is before from
 	} {
 		var want []int64
 		for s := max(span[0], 0); s < min(span[1], last+1); s++ {
@@ -303,7 +305,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 				want = append(want, s, n)
 			}
 		}
-		// The first second that starts at it or after.
+		// A time inside a second selects from the next second on, so these times select the same seconds.
 		for _, early := range []time.Duration{0, 400 * ms, time.Second - 1} {
 			var got []int64
 			var sum int64
@@ -317,7 +319,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 			}
 			var h node.Histogram
 			whole := v.Histogram(from, to, &h)
-			recent := len(want) == 0 || want[0] >= 3670 // in the minute window
+			recent := len(want) == 0 || want[0] >= 3670 // the histograms of these seconds are kept
 			if recent && h.Count() != sum || whole != (recent && span[1] <= last+1 || span[0] > span[1]) {
 				t.Errorf("histogram from %d to %d: %d (%t), want %d", span[0], span[1], h.Count(), whole, sum)
 			}

@@ -15,8 +15,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Regression: a new name waited for more than a second while SetLimits matched all names with all patterns. A new name
-// waits for one resource at most: it can be registered when only some resources have the new limits.
+// Regression: while SetLimits matched all names with all patterns, a new name waited for more than a second. A new name
+// must wait while one resource changes, at most. It must therefore be possible to register a name when only some
+// resources have the new limits.
 func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	const resources, patterns = 2000, 200
 	c := newCollector(t, collector.Options{MaxResources: 10 * resources})
@@ -56,9 +57,9 @@ func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	t.Error("no name was registered before all resources had their limits")
 }
 
-// A Seal visited all of 50,000 leaves, for 175 ms, and a new name waited for most of that. A Seal now visits its share,
-// and the next one continues. Resources that are retired in between are not returned, and a name that is used again
-// appears once.
+// Regression: one Seal visited all of 50,000 leaves, which took 175 ms, and a new name waited for most of this time. A
+// Seal now visits a part of the leaves, and the next one continues. Seal must not return resources that are retired in
+// between. A name that is used again must appear once.
 func TestASealSweepsItsShare(t *testing.T) {
 	const resources, origins = 3000, 3
 	c, f := clocked(t, collector.Options{MaxMemory: 1 << 30})
@@ -92,8 +93,8 @@ func TestASealSweepsItsShare(t *testing.T) {
 	}
 }
 
-// A new name that found the table full waited until all resources had been visited. It now visits some, and later ones
-// continue.
+// Regression: if the table was full, a new name waited until a sweep had visited all resources. A new name now does a
+// part of the sweep, and later names continue it.
 func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	const resources = 1000
 	c, f := clocked(t, collector.Options{MaxResources: resources})
@@ -101,7 +102,7 @@ func TestANewNameSweepsSomeOfMany(t *testing.T) {
 		c.Resource(fmt.Sprint("r", i))
 	}
 	f.add(2 * time.Hour)
-	c.Timeline().At(c.Timeline().Now()) // a call came
+	c.Timeline().At(c.Timeline().Now()) // open the current second, as a call would
 	c.Resource("new 0")
 	first := c.Health().Retired
 	if first == 0 || first > resources/10 {
@@ -119,12 +120,12 @@ func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	for i := range resources {
 		c.Resource(fmt.Sprint("more ", i))
 	}
-	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 { // the new names, and _other
+	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 { // all new names, and _other
 		t.Errorf("%+v", h)
 	}
 }
 
-// Retired leaves and resources are in no list and no view, whichever way they went.
+// Retired leaves and resources are removed from all lists and all views.
 func TestRetiredResourcesAreRemoved(t *testing.T) {
 	c, f := clocked(
 		t,
@@ -176,8 +177,8 @@ func TestRetiredResourcesAreRemoved(t *testing.T) {
 	}
 }
 
-// Limits are set, names are registered and retired, and calls enter, in any order and concurrently. Afterwards each
-// name has the limits that it matches, in the order of SetLimits.
+// Limits are set, names are registered and retired, and calls enter, in random order and concurrently. Afterwards each
+// name has the limits that match it, in the order of SetLimits.
 func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -248,7 +249,7 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 			}
 			for _, name := range names {
 				if slices.Contains(own, name) || !passed[name] || !slices.ContainsFunc(limits, hasStar) {
-					continue // nobody asks
+					continue // no limiter was needed, or its rules were not refreshed
 				}
 				got := collector.RulesOfName(c, name)
 				if want := naiveLimits(limits, name, false); !slices.Equal(got, want) {
@@ -303,14 +304,15 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	}
 }
 
-// naiveLimits returns the limits on a name. A resource that records other names has only the limits without a *.
+// naiveLimits returns the limits that match a name. If shared is true, the name is a resource that records other names,
+// and has only limits without a *.
 func naiveLimits(limits []collector.Limit, name string, shared bool) (list []collector.Limit) {
 	for _, l := range limits {
 		if l.Matches(name) && (!shared || !hasStar(l)) {
 			list = append(list, l)
 		}
 	}
-	// As a limiter keeps them.
+	// A limiter lists its limits on QPS first.
 	slices.SortStableFunc(list, func(a, b collector.Limit) int { return cmp.Compare(a.Grade, b.Grade) })
 	return list
 }
