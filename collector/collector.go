@@ -34,9 +34,9 @@ type Collector struct {
 	began time.Time // wall clock
 	run   int64     // see RunID
 
-	byName     sync.Map     // clean name: *Resource
-	registered atomic.Int64 // number of resources in byName, without Options.Given; changed with mu held
-	other      atomic.Pointer[Resource] // the resource Other; nil until a call needs it
+	byName     sync.Map                    // clean name: *Resource
+	registered atomic.Int64                // number of resources in byName, without Options.Given; changed with mu held
+	other      atomic.Pointer[Resource]    // the resource Other; nil until a call needs it
 	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; replaced with mu held, never modified
 
 	root             *TreeNode

@@ -110,11 +110,11 @@ type location struct {
 //
 // It applies the bounds in this order:
 //
-//   1. If the entrance is new and there are too many entrances, it becomes [Other].
-//   2. If the origin is new and the resource has too many origins, it becomes Other.
-//   3. If the leaf is new and there is no memory for it, the entrance becomes Other. The origin becomes Other, too,
+//  1. If the entrance is new and there are too many entrances, it becomes [Other].
+//  2. If the origin is new and the resource has too many origins, it becomes Other.
+//  3. If the leaf is new and there is no memory for it, the entrance becomes Other. The origin becomes Other, too,
 //     unless it has a limit.
-//   4. If r has no leaf with these names either, the resource Other records the call. The memory of these leaves of
+//  4. If r has no leaf with these names either, the resource Other records the call. The memory of these leaves of
 //     Other is always reserved. The limits of r still apply to the call: see limiter.reserve.
 func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	s := location{resource: r, entrance: o.entrance, key: o.key(up)}

@@ -249,7 +249,7 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 			}
 			for _, name := range names {
 				if slices.Contains(own, name) || !passed[name] || !slices.ContainsFunc(limits, hasStar) {
-					continue // no limiter was needed, or its rules were not refreshed
+					continue // the name has no overflow limiter
 				}
 				got := collector.RulesOfName(c, name)
 				if want := naiveLimits(limits, name, false); !slices.Equal(got, want) {

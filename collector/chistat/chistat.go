@@ -5,35 +5,37 @@
 //	r.Mount("/api", api)
 //
 // Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is its method and
-// chi's pattern, as RoutePattern returns it in a handler: the pattern of all mounted routers on the way, such as "GET
-// /api/users/{id}". Requests that match no route are [httpstat.Unmatched], for any method. A HEAD request
-// without its own route gets the name of the GET route, because middleware.GetHead sends it there. Limits are checked
-// before the inner handlers run; the response to a refused request is 429.
+// chi's pattern, such as "GET /api/users/{id}". The pattern includes the patterns of all mounted routers on the way, as
+// RoutePattern returns it in a handler. Requests that match no route are [httpstat.Unmatched], whatever their method. A
+// HEAD request without its own route gets the name of the GET route, because middleware.GetHead sends it there. Limits
+// are checked before the inner handlers run. The response to a refused request is 429.
 //
 // Calls that handlers make with r.Context() are nested below the request.
 //
 // # Position
 //
-// Installed with Use in the outermost router, the middleware counts all requests. Chi runs such middleware before it
-// routes, so the route is searched twice. Install middleware that changes the routing, such as StripSlashes, outside of
-// this one; otherwise the request has the name of its original path. Redirects of an inner RedirectSlashes are
-// unmatched.
+// There are three ways to install the middleware:
 //
-// Installed with With or in a Group, the middleware counts only the routes there. Chi has routed already, so no search
-// is needed. Installed with Use in a mounted router, the middleware counts the routes of this router and its 404s; it
-// sees the original paths. To install it in a router that is not a chi.Mux, wrap the router as a whole:
-// chistat.Middleware(c)(router).
+//   - With Use in the outermost router, it counts all requests. Chi runs such middleware before it routes, so the
+//     middleware searches the route itself. Middleware that changes the routing, such as StripSlashes, must be outside
+//     of this one. Otherwise the request has the name of its original path. Redirects of an inner RedirectSlashes are
+//     unmatched.
+//   - With With or in a Group, it counts only the routes there. Chi has routed already, so no search is needed.
+//   - With Use in a mounted router, it counts the routes and the 404s of this router. It sees the original paths.
 //
-// Requests to a mounted handler that does not implement chi.Routes have the pattern of the mount, such as "GET /old/*".
-// This includes routers behind http.StripPrefix, which hides their routes. Use [StripPrefix] instead to keep their
-// routes.
+// To install it in a router that is not a chi.Mux, wrap the router as a whole: chistat.Middleware(c)(router).
+//
+// A handler may be mounted that does not implement chi.Routes. Requests to it have the pattern of the mount, such as
+// "GET /old/*". This includes routers behind http.StripPrefix, which hides their routes. Use [StripPrefix] instead to
+// keep their routes.
 //
 // # Panics
 //
-// The middleware works inside or outside of chi's Recoverer. A panic is an exception. The request has the status that
-// was written before the panic, or else 500, which Recoverer sends. It has no code after http.ErrAbortHandler, which
-// Recoverer lets through. If other middleware recovers panics and sends another status, pass this status to
-// httpstat.Recovered. In a service without Recoverer, net/http closes the connection; use httpstat.Recovered(0).
+// The middleware works inside or outside of chi's Recoverer. A panic is an exception. If the handler has written a
+// status before the panic, the request has this status. Otherwise it has 500, which Recoverer sends. After
+// http.ErrAbortHandler, which Recoverer lets through, the request has no code. If other middleware recovers panics and
+// sends another status, pass that status to httpstat.Recovered. In a service without Recoverer, net/http closes the
+// connection; use httpstat.Recovered(0).
 //
 // # Caveats
 //
@@ -56,15 +58,16 @@ import (
 
 // Middleware counts requests under their route: the method and chi's full pattern, such as "GET /api/users/{id}", or
 // [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner handler runs.
-// Middleware takes the options of [httpstat.Handler]. A panic that propagates is counted with 500, the status that
-// chi's Recoverer sends, unless the option [httpstat.Recovered] sets another one. A nil Collector counts nothing.
+// Middleware takes the options of [httpstat.Handler]. A panic that propagates through the middleware is counted with
+// 500, the status that chi's Recoverer sends, unless the option [httpstat.Recovered] sets another one. A nil Collector
+// counts nothing.
 //
-// Middleware is safe for concurrent use. It costs as much as httpstat.Handler plus a search of the routes, because chi
-// runs the middleware of Use before it routes.
+// Middleware is safe for concurrent use. It costs as much as httpstat.Handler plus a search of the routes. No search is
+// needed behind With and Group.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) func(http.Handler) http.Handler {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next http.Handler) http.Handler {
-		routes, _ := next.(chi.Routes) // set if a router is wrapped as a whole
+		routes, _ := next.(chi.Routes) // not nil if next is a whole router
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Serve(w, r, route(routes, r), next) })
 	}
 }
@@ -81,7 +84,7 @@ type (
 		routes
 		http.Handler
 	}
-	routes = chi.Routes // alias, because the field name Routes would hide the method Routes
+	routes = chi.Routes // an alias, because an embedded field named Routes would hide the method Routes
 )
 
 // route returns the name of the route that a request matches.
@@ -120,7 +123,8 @@ func route(routes chi.Routes, r *http.Request) string {
 // contexts recycles the routing contexts of find.
 var contexts = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 
-// find returns the pattern that a path matches, in the form that chi reports after routing, or an empty string.
+// find returns the pattern that a path matches, as chi's RoutePattern would return it after routing. It returns an
+// empty string if the path matches no route.
 func find(routes chi.Routes, method, path string) string {
 	x := contexts.Get().(*chi.Context)
 	defer contexts.Put(x)

@@ -14,39 +14,39 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// earnedNames holds the earned names: those in use, and those that are only remembered.
+// earnedNames holds the earned names. An earned name is in use, or only remembered:
 //
 //	          first success                 no call for inUseSeconds
 //	unearned ---------------> earned, in use <----------------------> earned, remembered ---> evicted
 //	                                                 next call                (longest idle first)
 //
-// A name in use is never evicted, because the Collector keeps its resource for the same time. A host that has its share
-// of the names in use gets no further ones. Remembered names belong to no host; if there are too many, the longest idle
-// ones are evicted.
+// A name in use is never evicted, because the Collector keeps its resource for the same time. Each name in use belongs
+// to a host. A host that has its share of the names in use gets no further one. Remembered names belong to no host. If
+// there are too many names, the longest-idle remembered ones are evicted.
 type earnedNames struct {
 	maxInUse   int
 	byName     map[string]*earnedName
 	inUse      int
 	byHost     map[string]*host
-	nextExpiry int64 // Unix time before which expire does nothing
+	nextExpiry int64 // Unix time of the next scan by expire
 	refused    int64 // successful calls whose name was not earned
 
-	evictions int // calls of evict, so that a NameCache can detect them
+	evictions int // number of calls of evict; each invalidates every NameCache
 }
 
-// earnedName is a name that is earned.
+// earnedName is an earned name.
 type earnedName struct {
 	savedName
-	owner *host // host that earned the name, or used it again after it was idle; nil if the name is not in use
+	owner *host // host to which the name belongs; nil if the name is not in use
 }
 
-// host counts the names in use that a client has earned.
+// host is the address of a client, with the number of names in use that belong to it.
 type host struct {
 	address string
 	names   int
 }
 
-// savedName is the part of an earnedName that a file stores.
+// savedName is the part of an earnedName that Save writes to a file.
 type savedName struct {
 	Name  string `json:"name"`
 	Calls uint32 `json:"calls"` // successful calls, halved periodically
@@ -54,9 +54,9 @@ type savedName struct {
 }
 
 const (
-	// inUseSeconds is the time, in seconds, that a name stays in use after its last call.
+	// inUseSeconds is the number of seconds that a name stays in use after its last call.
 	inUseSeconds = int64(collector.DefaultHistory / time.Second)
-	// rememberFactor is the number of earned names that are kept for each name that may be in use.
+	// rememberFactor times maxInUse is the maximum number of earned names, in use or remembered.
 	rememberFactor = 10
 )
 
@@ -64,9 +64,9 @@ func newEarnedNames(maxInUse int) *earnedNames {
 	return &earnedNames{maxInUse: maxInUse, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
 }
 
-// lookup returns the clean form of b. It also returns the earned name with this form, or nil if the name is not earned.
-// b is a name from the path tree. If b equals plain, lookup uses plain instead of a copy of b. All names in byName are
-// clean.
+// lookup returns the name in b in the form of CleanName. It also returns the earned name with this form, or nil if the
+// name is not earned. b is a name from the path tree. The parameter plain avoids an allocation: if b equals plain,
+// lookup returns plain instead of a copy of b.
 func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName) {
 	if x = e.byName[string(b)]; x != nil {
 		return x.Name, x
@@ -78,8 +78,9 @@ func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName
 	return name, e.byName[name]
 }
 
-// use returns the status of a name, and records a call at the time now. If the name is idle, use first activates it
-// again. It returns Unearned if that fails, because the table, or the share of the host, is full.
+// use records a call of the earned name x at the time now, and returns the status of the name. x is nil for a name that
+// is not earned. If the name is only remembered, use takes it into use again. This can fail because the table, or the
+// share of the host, is full; use then returns Unearned.
 func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	if x == nil {
 		return Unearned
@@ -94,7 +95,8 @@ func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	return Earned
 }
 
-// earn adds a name after its first successful call.
+// earn adds a name after its first successful call. It counts the name in refused if the table, or the share of the
+// host, is full.
 func (e *earnedNames) earn(name, client string, now int64) {
 	x := &earnedName{savedName: savedName{Name: strings.Clone(name), Calls: 1, Last: now}}
 	if !e.activate(x, client, now) {
@@ -107,11 +109,11 @@ func (e *earnedNames) earn(name, client string, now int64) {
 	e.byName[x.Name] = x
 }
 
-// activate takes a name into use if the host of its client may have one more. It expires idle names only if that could
-// change the result.
+// activate takes a name into use, for the host of client. It reports false if the host may not have one more name in
+// use.
 func (e *earnedNames) activate(x *earnedName, client string, now int64) bool {
 	address := clientip.OfAddress(client)
-	// expire scans all names, so do it only for a host that would be refused otherwise.
+	// expire scans all names, so call it only if the host would be refused without it.
 	if !e.mayActivate(address) {
 		if e.expire(now); !e.mayActivate(address) {
 			return false
@@ -126,7 +128,8 @@ func (e *earnedNames) activate(x *earnedName, client string, now int64) bool {
 	return true
 }
 
-// mayActivate reports whether a host may have one more name in use. Unknown hosts have no share.
+// mayActivate reports whether a host may have one more name in use. An empty address is an unknown host, which has no
+// share.
 func (e *earnedNames) mayActivate(address string) bool {
 	own := 0
 	if h := e.byHost[address]; h != nil && address != "" {
@@ -135,7 +138,7 @@ func (e *earnedNames) mayActivate(address string) bool {
 	return fairshare.MayHave(own, e.inUse, e.maxInUse)
 }
 
-// deactivate ends the use of a name. The name stays remembered.
+// deactivate makes a name in use a remembered name.
 func (e *earnedNames) deactivate(x *earnedName) {
 	if x.owner.names--; x.owner.names == 0 {
 		delete(e.byHost, x.owner.address)
@@ -144,7 +147,7 @@ func (e *earnedNames) deactivate(x *earnedName) {
 	e.inUse--
 }
 
-// expire deactivates idle names. It scans all names, and therefore at most once a minute.
+// expire deactivates idle names. It scans all names, so it does nothing if the last scan was less than a minute ago.
 func (e *earnedNames) expire(now int64) {
 	if now < e.nextExpiry {
 		return
@@ -159,8 +162,8 @@ func (e *earnedNames) expire(now int64) {
 
 func (x *earnedName) isIdle(now int64) bool { return now-x.Last > inUseSeconds }
 
-// evict removes a tenth of all names, but none that are in use. The longest idle names go first, and of equally idle
-// names those with fewer calls.
+// evict removes a tenth of all names, but no name in use. It removes the longest-idle names first. Among equally idle
+// names, it removes those with the fewest calls first.
 func (e *earnedNames) evict() {
 	var idle []*earnedName
 	for _, x := range e.byName {
@@ -184,8 +187,8 @@ func (e *earnedNames) halve() {
 	}
 }
 
-// Save writes the earned names to a file, for [Names.Load]. It replaces the file atomically: after a crash, the file
-// has either the old or the new content.
+// Save writes the earned names to a file, for [Names.Load]. After a crash, the file has either the old or the new
+// content.
 func (n *Names) Save(path string) error {
 	n.saveMu.Lock()
 	defer n.saveMu.Unlock()
@@ -198,9 +201,9 @@ func (n *Names) Save(path string) error {
 	return atomicfile.Replace(path, list)
 }
 
-// Load reads names that Save has written. They become remembered names that are not in use. A missing file is not an
-// error. If Load cannot read the file, it renames the file and returns an error with the new name. The Names stays
-// usable, but the names in the file must be earned again.
+// Load reads names that Save has written. They become remembered names: earned, but not in use. A missing file is not
+// an error. If Load cannot read the file, it renames the file and returns an error with the new file name. The Names
+// stays usable, but the names in the file must be earned again.
 func (n *Names) Load(path string) error {
 	list, err := atomicfile.Load[[]savedName](path, nil)
 	if err != nil {
@@ -212,7 +215,7 @@ func (n *Names) Load(path string) error {
 	slices.SortStableFunc(
 		list,
 		func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) },
-	) // the most called values take the slots of the tree first
+	) // sorted by calls, so the most called values get the slots of the tree
 	for _, x := range list {
 		name := collector.CleanName(x.Name)
 		if n.given[name] || n.earned.byName[name] != nil || len(n.earned.byName) >= rememberFactor*n.opts.MaxNames {

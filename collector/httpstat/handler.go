@@ -10,19 +10,21 @@ import (
 // Unmatched is the resource of requests that match no route.
 const Unmatched = "unmatched"
 
-// DefaultEntrance is the entrance of requests without the option [Entrance].
+// DefaultEntrance is the entrance of requests if the option [Entrance] is not set.
 const DefaultEntrance = "http"
 
-// StatusError is the error of a call whose status is an exception, see [Exception]. [collector.Options].Exception
-// receives it.
+// StatusError is the error of a call whose status is an exception (see [Exception]). Its value is the status.
+// [collector.Options].Exception receives it.
 type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
 
-// Mux counts the requests to mux under the pattern that they match, such as "GET /users/{id}". For a ServeMux below
-// mux, Mux uses the inner pattern, including the prefix of [StripPrefix]. If the inner ServeMux has its own Mux, both
-// count the request: the inner resource is below the outer one in the call tree, and the request is one inbound call. A
-// nil Collector counts nothing. Mux routes each request twice, because it needs the pattern before the handler runs.
+// Mux counts the requests to mux under the pattern that they match, such as "GET /users/{id}". The handler of a pattern
+// can be another ServeMux. Mux then uses the inner pattern, with the prefix of [StripPrefix] in front. If the inner
+// ServeMux has its own Mux, both count the request: the inner resource is below the outer one in the call tree, and the
+// request is one inbound call.
+//
+// Mux routes each request twice, because it needs the pattern before the handler runs. A nil Collector counts nothing.
 func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
 	return Handler(c, func(r *http.Request) string { return pattern(mux, r) }, mux, opts...)
 }
@@ -32,10 +34,10 @@ func Route(c *collector.Collector, resource string, next http.Handler, opts ...O
 	return Handler(c, func(*http.Request) string { return resource }, next, opts...)
 }
 
-// Handler counts the requests to next. The function name returns the resource of a request. Everything that is
-// available before next runs may determine the name. An empty name means [Unmatched]. Calls that next makes with the
+// Handler counts the requests to next. The function name returns the resource of a request, or an empty name for
+// [Unmatched]. It runs before next, so it can use only data that are available then. Calls that next makes with the
 // context of the request are nested below the request. If a limit refuses a request, next does not run, and the
-// response is 429 with Retry-After, see [Refused]. A nil Collector counts nothing.
+// response is 429 with Retry-After; see [Refused]. A nil Collector counts nothing.
 func Handler(c *collector.Collector, name func(*http.Request) string, next http.Handler, opts ...Option) http.Handler {
 	if c == nil {
 		return next
@@ -50,15 +52,16 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 	})
 }
 
-// Middleware counts the requests that are passed to [Middleware.Serve]. Use it instead of [Handler] for routers that
-// determine the route before they call middleware, as frameworks do. Create it with [New]; concurrent use is safe.
+// Middleware counts the requests that are passed to [Middleware.Serve]. It is for routers that determine the route
+// before they call middleware, as frameworks do. For other handlers use [Handler]. Create a Middleware with [New]. It
+// is safe for concurrent use.
 type Middleware struct {
 	*settings
 	c      *collector.Collector
 	always []collector.CallOption // options of every call
 }
 
-// New returns a Middleware. With a nil Collector it counts nothing.
+// New returns a Middleware that counts with c. If c is nil, it counts nothing.
 func New(c *collector.Collector, opts ...Option) *Middleware {
 	s := apply(opts)
 	return &Middleware{
@@ -68,16 +71,17 @@ func New(c *collector.Collector, opts ...Option) *Middleware {
 	}
 }
 
-// Serve counts a request as a call of resource ([Unmatched] if empty), and calls next exactly once. If a limit refuses
-// the request, Serve sends the response itself and returns false. Everything else is as described at [Handler]. A
-// framework that delays the status must call WriteHeader before next returns.
+// Serve counts a request as a call of resource ([Unmatched] if empty), and calls next once. If a limit refuses the
+// request, Serve does not call next: it sends the response itself and returns false. Everything else is as described at
+// [Handler]. A framework that delays the status must call WriteHeader before next returns.
 func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
 	return m.ServeInner(w, w, r, resource, next)
 }
 
-// ServeInner is [Middleware.Serve] for frameworks whose writer wraps another writer that middleware can replace. w is
-// the writer of the framework, and inner is the wrapped writer. If a limit refuses the request, the response goes to w.
-// Otherwise next gets a ResponseWriter that it must use in place of inner. This ResponseWriter may be inner itself.
+// ServeInner is [Middleware.Serve] for a framework whose writer contains another writer that middleware can replace. w
+// is the writer of the framework, and inner is the writer in it. If a limit refuses the request, the response goes to
+// w. Otherwise next gets a ResponseWriter, which may be inner itself. While it runs, the framework's writer must use
+// this ResponseWriter instead of inner.
 func (m *Middleware) ServeInner(
 	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
 ) (passed bool) {
@@ -90,20 +94,20 @@ func (m *Middleware) ServeInner(
 
 // serve counts a request. The order of its steps guarantees that each call that enters also exits, exactly once:
 //
-//  1. Options   trace, origin, Names.decide   user functions; a panic counts nothing
-//  2. Enter     check limits, pass            a refused request ends here, with the handler of Refused
-//  3. Wrap      record, lend                  records the status, and copies the request
-//  4. Handle    handle                        runs next; exits the call even if next panics
-//  5. Learn     Names.Learn                   only if next returned
+//  1. Options: trace, origin, Names.decide. They call functions of the user. If one panics, nothing is counted.
+//  2. Enter: check limits, pass. A refused request ends here, with the handler of Refused.
+//  3. Wrap: record, lend. They record the status, and copy the request.
+//  4. Handle: handle runs next. It exits the call even if next panics.
+//  5. Learn: Names.Learn. It runs only if next returned.
 //
-// The response to a refused request goes to w. The handler's response is recorded at inner.
+// The response to a refused request goes to w. The response of next goes to inner, where it is recorded.
 func (m *Middleware) serve(
 	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
 ) (passed bool) {
 	if resource == "" {
 		resource = Unmatched
 	}
-	// m.always is shared by all requests, so copy it before appending. Without options, no copy is necessary.
+	// All requests share m.always, so append to a copy. Requests without further options need no copy.
 	opts := m.always
 	trace := ""
 	if m.trace != nil {
@@ -122,7 +126,7 @@ func (m *Middleware) serve(
 	if m.names != nil {
 		resource, opts, learn = m.names.decide(m.c, resource, r, opts)
 	}
-	// Call all functions of the options before Enter: if one panics or blocks, no call is in flight.
+	// All functions of the options have run before Enter. If one panics or blocks, no call is in flight.
 	ctx, e, err := m.c.Enter(r.Context(), resource, opts...)
 	if err != nil {
 		m.refused.ServeHTTP(w, r)
@@ -137,8 +141,8 @@ func (m *Middleware) serve(
 	return true
 }
 
-// record returns the writer that records the response to r, and the ResponseWriter that the handler gets. The handler
-// of an HTTP/1 request with a body gets net/http's own writer, see [serverFields].
+// record returns the writer w, which records the response to r, and the ResponseWriter for the handler. The handler of
+// an HTTP/1 request with a body gets net/http's own writer, see [serverFields].
 func record(to http.ResponseWriter, r *http.Request) (w *writer, wrapped http.ResponseWriter) {
 	if r.Body != nil && r.Body != http.NoBody {
 		if fieldsOf(to) != nil {
@@ -150,7 +154,7 @@ func record(to http.ResponseWriter, r *http.Request) (w *writer, wrapped http.Re
 	return w, wrapped
 }
 
-// tooMany responds to a refused request. Limits apply to a second, so clients may retry after one.
+// tooMany responds to a refused request. A limit on QPS has quota again after a second, so that is the Retry-After.
 func tooMany(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)

@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Bits of the optional interfaces of a ResponseWriter.
+// Bits of a number that says which optional interfaces a ResponseWriter has: http.Flusher, http.Hijacker,
+// http.CloseNotifier, http.Pusher and io.ReaderFrom.
 const (
 	flushes = 1 << iota
 	hijacks
@@ -16,11 +17,12 @@ const (
 	reads
 )
 
-// httpCloseNotifier is http.CloseNotifier. That name is deprecated, but gin and older handlers use the interface.
+// httpCloseNotifier has the method of http.CloseNotifier. The name http.CloseNotifier is deprecated, but gin and older
+// handlers use the interface.
 type httpCloseNotifier interface{ CloseNotify() <-chan bool }
 
-// knownAbilities holds the bits of the first type of writer. Most services have only one type, and each of the five
-// assertions takes some nanoseconds.
+// knownAbilities caches the bits of the first type of ResponseWriter. Most services have only one type. Each of the
+// five type assertions that the cache saves takes some nanoseconds.
 var knownAbilities atomic.Pointer[abilities]
 
 type abilities struct {
@@ -28,7 +30,7 @@ type abilities struct {
 	has int
 }
 
-// abilitiesOf returns the bits of the interfaces that a writer implements.
+// abilitiesOf returns the bits of the optional interfaces that a ResponseWriter has.
 func abilitiesOf(to http.ResponseWriter) int {
 	t, known := reflect.TypeOf(to), knownAbilities.Load()
 	if known != nil && known.of == t {
@@ -56,10 +58,10 @@ func abilitiesOf(to http.ResponseWriter) int {
 	return has
 }
 
-// wrap returns a ResponseWriter that records into w, with exactly the optional interfaces of the writer that w wraps. A
-// handler may behave differently if an interface is missing, or if one is added. Each combination of interfaces needs a
-// separate struct type, which gets its methods from its embedded fields. The first field is w, and all other fields
-// point to it, so one allocation makes w and the ResponseWriter.
+// wrap returns a ResponseWriter that wraps to and records into w. It has exactly the optional interfaces of to, because
+// handlers may behave differently if an interface is missing or added. Each combination of interfaces needs its own
+// struct type, which gets its methods from its embedded fields. The first field is the writer w, and all other fields
+// point to it. One allocation therefore makes both w and the ResponseWriter.
 func wrap(to http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
 	switch abilitiesOf(to) {
 	case flushes:

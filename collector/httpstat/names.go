@@ -19,24 +19,25 @@ const (
 
 // NamesOptions configures [Names]. The zero value is a sensible configuration.
 type NamesOptions struct {
-	// Given lists names that need not be earned, such as the patterns of routes. Pass them to [collector.Options], too.
+	// Given lists names that need not be earned, such as the patterns of routes. Pass them to
+	// [collector.Options].Given, too.
 	Given []string
 	// MaxNames is the maximum number of earned names in use, [DefaultMaxNames] if zero. Choose the number of resources
-	// of the Collector. A name is in use until [collector.DefaultHistory] after its last call. Names remembers ten
-	// times as many.
+	// of the Collector. A name is in use until [collector.DefaultHistory] after its last call. Afterwards it is idle,
+	// but stays earned: Names remembers up to ten times MaxNames names in all.
 	MaxNames int
-	// MaxValues is the maximum number of values of a path segment that have their own names, [DefaultMaxValues] if
-	// zero.
+	// MaxValues is the maximum number of values of one path segment that keep their own name, [DefaultMaxValues] if
+	// zero. All other values of the segment are named "*".
 	MaxValues int
 	// Host returns the address of the client that sends a request; nil means RemoteAddr. Behind a trusted proxy it
-	// should return the address that the proxy reports. An IPv6 address represents its /64. An empty address is an
-	// unknown host without a share of the names.
+	// should return the address that the proxy reports. All addresses of an IPv6 /64 are one client. If the address is
+	// empty, the client is unknown, and has no share of the names.
 	Host func(*http.Request) string
 	// Now replaces the clock.
 	Now func() time.Time
 }
 
-// NameStatus is the status of a name, see [Names].
+// NameStatus says whether a name may have a resource, see [Names].
 type NameStatus uint8
 
 const (
@@ -48,33 +49,35 @@ const (
 	Given
 )
 
-// Names decides which names become resources if the names are made from requests, for example from their paths. Without
-// this decision, clients could fill a table with invented paths. Given names need no decision.
+// Names decides which names become resources, for services whose names are made from requests, for example from their
+// paths. Without this decision, clients could fill the table of resources with invented paths.
 //
 // A name is earned when the service answers it with success: status 2xx, 101 or 304. Redirects, 401, 403, 404, 405 and
-// errors earn nothing, because gateways answer any path with them. A name stays earned while it is among the most
-// recently used ones, even after the Collector has retired its resource, and across restarts with [Names.Save].
+// errors earn nothing, because gateways answer any path with them. Names keeps the most recently used earned names.
+// They stay earned even after the Collector has retired their resource, and across restarts with [Names.Save]. Names in
+// NamesOptions.Given need not be earned.
 //
-// At each position of a path, at most MaxValues successful values keep their own name. All others are named "*". The
-// most called values win: a new value replaces the least called one when it has more than twice as many calls. A
-// service that answers every path with success therefore gets few names. Folding to "*" cannot bypass a limit: if a
-// limit matches the full name and not the name with "*", the call keeps its full name. An unearned name cannot bypass a
-// limit either: limits check it as it is, although its calls are counted as [Unmatched].
+// A service may answer every path with success. Names therefore also limits the values of a path segment. At each
+// position of a path, at most MaxValues values keep their own name. All others are named "*". The most called values
+// win: a new value replaces the least called one when it has more than twice as many calls.
 //
-// A host may earn a name while there is a free slot, and the host has fewer names in use than there are free slots, or
-// fewer than eight. A single host therefore gets at most half of all names, or eight if that is more.
+// Neither rule lets a call bypass a limit. If a limit matches the full name and not the name with "*", the call keeps
+// its full name. Limits check an unearned name unchanged, although its calls are counted as [Unmatched].
 //
-// Create Names with [NewNames]; concurrent use is safe. Decisions depend only on the calls and their order. The memory
-// of a Names is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock, and less
-// than a microsecond.
+// A host can earn a name only if a slot is free. In addition, it must have fewer names in use than there are free
+// slots, or fewer than eight. A single host therefore gets at most half of all names, or eight if that is more.
+//
+// Create a Names with [NewNames]. It is safe for concurrent use. Decisions depend only on the calls, their order and
+// the time. The memory is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock,
+// and less than a microsecond.
 type Names struct {
 	// The steps of a call, for example of GET /users/4711:
 	//
 	//	PathName           makes the plain name, GET /users/:id
-	//	pathTree.name      folds values without their own name to "*"
+	//	pathTree.name      replaces values without their own name by "*"
 	//	earnedNames.use    returns Earned, or Unearned: count the call as Unmatched
 	//	(the service handles the call)
-	//	pathTree.learn     after a success: counts the values, and may give one its own name
+	//	pathTree.learn     after a success: counts the values, and may give a value its own name
 	//	earnedNames.earn   after a success: earns the name
 
 	opts  NamesOptions
@@ -84,7 +87,7 @@ type Names struct {
 	paths  *pathTree
 	earned *earnedNames
 
-	saveMu sync.Mutex // serializes Save, which writes a temporary file
+	saveMu sync.Mutex // held by Save, because it always writes the same temporary file
 }
 
 // NewNames returns a Names with the given options. The error lists every option that is out of range.
@@ -94,7 +97,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 		o.Now = time.Now
 	}
 	var errs []error
-	const maxValues = 1000 // tryPromote scans them all
+	const maxValues = 1000 // pathTree.tryPromote scans all values of a segment
 	if o.MaxNames < 1 {
 		errs = append(errs, fmt.Errorf("httpstat: MaxNames is %d; the minimum is 1", o.MaxNames))
 	}
@@ -116,10 +119,10 @@ func NewNames(o NamesOptions) (*Names, error) {
 	return n, nil
 }
 
-// Name returns the name under which calls of a plain name are counted and limited, and the status of that name. A plain
-// name consists of a method and a path, as [PathName] makes it. The client is an address with or without a port, or
-// empty if unknown. Calls of an unearned name are limited under the name, but counted as [Unmatched], unless the
-// Collector has a resource of this name; see [collector.FallbackResource].
+// Name returns the name under which a call is counted and limited, and the status of this name. The plain name is the
+// name that [PathName] makes: a method and a path. The client is an address with or without a port, or empty if
+// unknown. If the status is Unearned, limits apply to the call by the returned name, but the call is counted as
+// [Unmatched], unless the Collector has a resource of this name; see [collector.FallbackResource].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
 		return plain, Given
@@ -131,7 +134,7 @@ func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	return name, n.earned.use(x, client, n.opts.Now().Unix())
 }
 
-// Learn records the status of the response to a call of the plain name. Use 0 if the call got no response.
+// Learn records the status of the response to a call of a plain name. Use 0 if there was no response.
 func (n *Names) Learn(plain, client string, status int) {
 	if !Success(status) || n.given[plain] {
 		return
@@ -145,7 +148,7 @@ func (n *Names) Learn(plain, client string, status int) {
 }
 
 // NameCache caches the result of [Names.Observe] for one plain name. It is useful for names that repeat often, as in
-// access logs:
+// access logs. It points to the counters of the name:
 //
 //	NameCache                earnedNames, pathTree
 //	├── name    -----------> "GET /users/:id"     its count, and the time of its last call
@@ -161,8 +164,8 @@ type NameCache struct {
 }
 
 // Observe combines Name and Learn for a call that has ended, such as a call in a log. It stores the result in cache,
-// unless cache is nil. Later calls with the same plain name and cache take a tenth of the time, until a plain name may
-// get a different name.
+// unless cache is nil. Later calls with the same plain name and cache take a tenth of the time, until any plain name
+// may get a different name.
 func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)
@@ -176,7 +179,7 @@ func (n *Names) Observe(plain, client string, status int, cache *NameCache) (nam
 	if n.given[plain] {
 		return plain, Given
 	}
-	// Name the call as before Learn: its own success must not change its name.
+	// Use the name from before this call: its own success must not change its name.
 	var b [pathSize]byte
 	learned, before := n.paths.learn(b[:0], plain)
 	after, x := n.earned.lookup(learned, plain)
@@ -192,12 +195,13 @@ func (n *Names) Observe(plain, client string, status int, cache *NameCache) (nam
 	return name, s
 }
 
-// changes returns a counter that increases whenever the name for a plain name may change.
+// changes returns a number that increases whenever the name for some plain name may have changed.
 func (n *Names) changes() int { return n.paths.changes + n.earned.evictions }
 
-// earn counts a successful call of a name. x is the earned name, or nil if the call may earn it.
+// earn counts a successful call of a name. x is the earned name. If x is nil, the name is not earned, and earn tries to
+// earn it.
 func (n *Names) earn(x *earnedName, name, client string) {
-	if n.paths.seen == 0 { // the tree has just halved all counts
+	if n.paths.seen == 0 { // learn has just halved the counts of the tree
 		n.earned.halve()
 	}
 	if x != nil {
@@ -210,9 +214,9 @@ func (n *Names) earn(x *earnedName, name, client string) {
 // pathSize is the size of the buffer for a name on the stack. Longer names cost an allocation in each decision.
 const pathSize = 128
 
-// decide returns the name of a request, the options of its call, and a function that records the status of the
-// response. The function is nil if the name is given. If a limit matches the plain name, and folding to "*" would
-// bypass the limit, the call keeps the plain name.
+// decide returns the name of a request and the options of its call. It also returns a function that records the status
+// of the response, or nil if the name is given. plain is the name that the name function has made. If replacing values
+// of plain by "*" would bypass a limit, the call keeps the name plain.
 func (n *Names) decide(
 	c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption,
 ) (string, []collector.CallOption, func(int)) {
@@ -231,7 +235,7 @@ func (n *Names) decide(
 }
 
 // Success reports whether a status proves that the service knows the path: 2xx, 101 or 304. A gateway does not send
-// these statuses for unknown paths.
+// these statuses for paths that the service does not know.
 func Success(status int) bool {
 	return status >= 200 && status < 300 || status == http.StatusSwitchingProtocols || status == http.StatusNotModified
 }

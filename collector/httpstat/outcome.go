@@ -6,11 +6,11 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// StatusClientClosedRequest is the status of a request whose client hung up before the response began. It is never
-// sent. nginx introduced it for its access log.
+// StatusClientClosedRequest is the status with which a request is counted if its client hung up before the response
+// began. This status is never sent. nginx introduced it for its access log.
 const StatusClientClosedRequest = 499
 
-// handle calls the handler, and ends the call with the result.
+// handle runs the handler next, and ends the call e with the result.
 func (m *Middleware) handle(
 	e *collector.Entry, trace string, next http.Handler, w *writer, wrapped http.ResponseWriter, r *http.Request,
 ) {
@@ -27,7 +27,8 @@ func (m *Middleware) handle(
 	defer func() {
 		w.giveBack(r)
 		var reason any
-		// Recover a panic only if settle needs its value. The deferred call panics again with the same value.
+		// Recover a panic only if settle needs its value. The deferred panic below then continues the panic with the
+		// same value.
 		if !returned && (m.recovered != 0 || hungUp(w.ctx)) {
 			if reason = recover(); reason != nil { // nil after runtime.Goexit
 				defer panic(reason)
@@ -39,8 +40,8 @@ func (m *Middleware) handle(
 	returned = true
 }
 
-// settle sets the final status, and the code and the error of the call. reason is the value of the handler's panic if
-// handle has recovered it. Otherwise reason is nil.
+// settle determines the final status, and the code and the error of the call. reason is the value of the handler's
+// panic if handle has recovered it. Otherwise reason is nil.
 //
 //	handler                                       status                     error
 //	returned, or aborted for a client that left   499 if the response is     of the status, or of the gRPC code
@@ -48,6 +49,8 @@ func (m *Middleware) handle(
 //	                                              written one, or 200
 //	panicked                                      the written one, or that   ErrPanicked
 //	                                              of the option Recovered
+//
+// A response is late if the client had hung up before it began.
 func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, code *collector.Code) {
 	if w.own {
 		w.read()
@@ -56,10 +59,10 @@ func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, co
 	case returned:
 		w.implyOK()
 	case reason == http.ErrAbortHandler && hungUp(w.ctx):
-		returned = true // ReverseProxy, for example, aborts a response that nobody reads
+		returned = true // httputil.ReverseProxy, for example, aborts the response if its client has left
 		w.late = w.late || w.status == 0
 	case reason != nil && reason != http.ErrAbortHandler && w.status == 0:
-		w.status = int32(m.recovered) // outer middleware sends this status, or it is 0
+		w.status = int32(m.recovered) // status that outer middleware sends; 0 without the option
 	}
 	if returned && w.late {
 		w.status = StatusClientClosedRequest

@@ -12,26 +12,31 @@ import (
 const DefaultDepth = 4
 
 // PathName returns a name function for services whose routes are unknown. A name consists of the [Method] and the path,
-// without the parts that identify a single object. A segment that looks like an identifier becomes ":id". Empty
-// segments are removed, and "." and ".." are resolved, as the service may do. All segments beyond depth become one "*".
-// Control characters and | become _. If depth is below 1, it is [DefaultDepth].
+// without the parts that identify a single object:
 //
-// Identifiers are numbers, UUIDs, dates, e-mail addresses, JSON Web Tokens, hexadecimal strings of eight or more
-// characters with a digit, and segments longer than 48 bytes. Other strings of letters, digits, - and _ are identifiers
-// if they have sixteen or more characters, at least two digits, and at most one separator.
+//   - A segment that looks like an identifier becomes ":id".
+//   - Empty segments are removed. "." and ".." are resolved, as the service may do.
+//   - All segments beyond depth become one "*". If depth is below 1, it is [DefaultDepth].
+//   - Control characters and | become _.
+//
+// For example:
 //
 //	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
 //
-// Such names are a guess. A path with words as identifiers makes a resource for each word, up to the limit of the
-// Collector, and clients can invent paths. With [Earn], only names that the service answers with success become
-// resources.
+// Identifiers are numbers, UUIDs, dates, e-mail addresses, JSON Web Tokens, hexadecimal strings of eight or more
+// characters with a digit, and segments longer than 48 bytes. Other strings of letters, digits, - and _ are identifiers
+// if they have sixteen or more characters, at least two digits, and at most one - or _.
+//
+// Such names are a guess. If words identify objects, each word makes a resource, up to the limit of the Collector.
+// Clients can also invent paths. With [Earn], only names that the service answers with success become resources.
 func PathName(depth int) func(*http.Request) string {
 	return func(r *http.Request) string {
 		return Method(r.Method) + " " + string(appendPath(nil, r.URL.Path, depth))
 	}
 }
 
-// Method returns m if HTTP defines it, GET if it is empty, and OTHER for all other methods, which clients can invent.
+// Method returns m if net/http has a constant for it, and GET if m is empty. All other methods become OTHER, because
+// clients can invent them.
 func Method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -44,18 +49,18 @@ func Method(m string) string {
 	}
 }
 
-// AppendPathName appends the name that the function of [PathName] returns for this method and path. It is for programs
-// that read logs and have no [http.Request].
+// AppendPathName appends the name of a method and a path to a buffer, as the function of [PathName] would return it. It
+// is for programs that read logs and have no [http.Request].
 func AppendPathName(to, method, path []byte, depth int) []byte {
 	return appendPath(append(append(to, Method(string(method))...), ' '), path, depth)
 }
 
-// appendPath appends the path of a name as described at [PathName].
+// appendPath appends the path part of a name as described at [PathName].
 func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	if depth < 1 {
 		depth = DefaultDepth
 	}
-	// left is the number of segments that may still be appended; it is negative if segments were left out.
+	// left is the number of segments that may still be appended. It is negative once segments were left out.
 	begin, left := len(to), depth
 	for i := 0; i < len(p); {
 		end := i
@@ -71,7 +76,7 @@ func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 			return appendPath(to[:begin], path.Clean("/"+string(p)), depth)
 		}
 		if left--; left < 0 {
-			continue // do not stop: a ".." may follow
+			continue // a ".." may follow, so continue
 		}
 		to = append(to, '/')
 		at := len(to)
@@ -89,8 +94,8 @@ func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	return to
 }
 
-// makePrintable replaces control characters and |, so that names that differ
-// only in these characters are one name in every output format.
+// makePrintable replaces control characters and | by _. Some output formats must replace them, too. Two names that
+// differ only in these characters are therefore one name in every format.
 func makePrintable(b []byte) {
 	for i, c := range b {
 		if c < ' ' || c == '|' || c == 0x7f {
@@ -99,7 +104,7 @@ func makePrintable(b []byte) {
 	}
 }
 
-// longestWord is the maximum length of a segment that can be a word; longer ones are identifiers.
+// longestWord is the maximum length of a segment that is not an identifier.
 const longestWord = 48
 
 // identifies reports whether a segment looks like an identifier of a single object, see [PathName].
@@ -113,7 +118,7 @@ func identifies(s []byte) bool {
 	if len(s) > longestWord || isDate(s) || isEmail(s) || isToken(s) {
 		return true
 	}
-	// Count the kinds of characters: hex counts the letters a to f, and letters counts all others.
+	// hex counts the letters a to f, and letters counts all other letters.
 	var digits, hex, letters, dashes int
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -142,7 +147,7 @@ func identifies(s []byte) bool {
 }
 
 // date matches a month, a day, or a day with a time. A month is year-month, with a year from 1900 to 2099. A day is
-// year-month-day, month-day-year or day-month-year. The separator is one of -._.
+// year-month-day, month-day-year or day-month-year. Instead of -, the separator can also be . or _.
 var date = regexp.MustCompile(strings.ReplaceAll(
 	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})`+ // day
 		`(?:[Tt][\d:.,+Zz-]+)?`+ // time
@@ -151,9 +156,9 @@ var date = regexp.MustCompile(strings.ReplaceAll(
 	"(?:0[1-9]|1[0-2])",
 ))
 
-// isDate reports whether a segment is a date or a month. It runs the regular expression only if the third or the fifth
-// byte is a separator, as in every date. Few segments have a separator there, and the regular expression costs as much
-// as all other checks together.
+// isDate reports whether a segment is a date or a month. The regular expression costs as much as all other checks
+// together. isDate therefore first checks whether the third or the fifth byte is a separator. All dates have one there,
+// and few other segments do.
 func isDate(s []byte) bool {
 	return len(s) >= len("2006-01") && (isSeparator(s[2]) || isSeparator(s[4])) && date.Match(s)
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// pathTree counts successful calls per path segment, and decides which values of a segment keep their own name. A node
-// tracks the values below it that have the most calls, at most maxValues of them. All other values share the node "*".
-// Here maxValues is 2, and the numbers are calls:
+// pathTree counts successful calls per path segment, and decides which values of a segment keep their own name. In each
+// node it tracks the most called values of the next segment, at most maxValues of them. All other values share the node
+// "*". In this example maxValues is 2, and the numbers are calls:
 //
 //	root
 //	└── users                  tracked, 90
@@ -18,35 +18,37 @@ import (
 //	    │   └── *              wildcard: every other value, such as /users/:id/avatar
 //	    └── search             tracked, 20
 //
-// In this tree /users/:id/avatar is named /users/:id/*. Its calls are counted in the sketch, under its full path. The
-// value avatar replaces profile once it has more than twice the calls of profile (see tryPromote). Counts are halved
-// periodically: a value that was busy long ago eventually loses its slot.
+// In this tree /users/:id/avatar is named /users/:id/*. The sketch counts its calls under the full path. The value
+// avatar replaces profile once it has more than twice the calls of profile (see tryPromote). All counts are halved
+// periodically, so a value that was busy long ago eventually loses its slot.
 //
-// The sketch bounds memory: it has a fixed size for any number of values. Hosts have no fair share of values, because
-// the most called values stay. The share of names (see earnedNames) bounds the effect of a single host.
+// The memory is bounded for any requests. Nodes are created only when a value becomes tracked: one for the value, and
+// one for each wildcard on the path to it. At most maxParents nodes have tracked values below them. The sketch has a
+// fixed size for any number of values.
 //
-// The tree contains paths only; all methods share it. A nil *pathNode is a node without values. Nodes are created when
-// a value becomes tracked: one for the value, and one for each wildcard on the path to it. At most maxParents nodes
-// have tracked values below them, so memory is bounded for any requests.
+// Values are not shared fairly between hosts: the most called values stay, whoever calls them. The share of names (see
+// earnedNames) bounds what a single host can do.
+//
+// The tree contains paths only; all methods share it. A nil *pathNode is a node without values.
 type pathTree struct {
 	maxValues int // tracked values below one node
 	root      pathNode
 	parents   int // nodes with tracked values below them, at most maxParents
 	sketch    sketch
 	seen      int    // successful calls since all counts were halved
-	order     uint64 // number of values that became tracked
+	order     uint64 // number of values that became tracked so far
 
-	changes int         // incremented when the tree changes, so that a NameCache can detect it
-	path    []*pathNode // nodes that the last learn counted, or empty if a value was not in the tree
+	changes int         // incremented by each change of the tree; invalidates every NameCache
+	path    []*pathNode // nodes in which the last learn counted; empty if a value had no node
 }
 
 // pathNode is one segment of a path, with the segments that follow it.
 type pathNode struct {
 	calls    uint32 // successful calls, halved periodically
-	order    uint64 // position in the order in which values became tracked, or 0 for a wildcard
+	order    uint64 // pathTree.order when the value became tracked; 0 for a wildcard
 	next     map[string]*pathNode
 	tracked  int    // number of nodes in next that are tracked, not wildcards
-	minCalls uint32 // lower bound of the calls of the tracked nodes in next; 0 while a slot is free
+	minCalls uint32 // no tracked node in next has fewer calls; 0 while a slot is free
 }
 
 const (
@@ -61,10 +63,10 @@ const (
 // newPathTree returns a tree that tracks at most maxValues values below each node.
 func newPathTree(maxValues int) *pathTree { return &pathTree{maxValues: maxValues} }
 
-// isWildcard reports whether a segment already represents many values.
+// isWildcard reports whether a segment represents many values.
 func isWildcard(s string) bool { return s == "*" || s == ":id" }
 
-// child returns the node of a following segment, or nil.
+// child returns the node of the next segment, or nil. x may be nil.
 func (x *pathNode) child(segment string) *pathNode {
 	if x == nil {
 		return nil
@@ -72,8 +74,8 @@ func (x *pathNode) child(segment string) *pathNode {
 	return x.next[segment]
 }
 
-// name appends the plain name to b. A value that is not tracked becomes "*" if its node is full. Otherwise it keeps its
-// own name, because its next successful call makes it tracked.
+// name appends the plain name to b. In a full node, a value that is not tracked becomes "*". In a node with a free
+// slot, such a value keeps its own name, because its next successful call makes it tracked.
 func (p *pathTree) name(b []byte, plain string) []byte {
 	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
@@ -94,19 +96,19 @@ func (p *pathTree) name(b []byte, plain string) []byte {
 	return b
 }
 
-// full reports whether node has no free slot for a new value below it. A node with tracked values is full if it has
-// maxValues of them; a new value must then replace one. A node without tracked values is full if the tree has
-// maxParents parents; no value below it can then become tracked.
+// full reports whether no further value can become tracked below node without replacing another one. There are two
+// cases. The node has maxValues tracked values; a new value can replace one of them. Or the node has no tracked value,
+// and the tree has maxParents parents already; no value below it can become tracked.
 func (p *pathTree) full(node *pathNode) bool {
 	return node.hasNoTracked() && p.parents >= maxParents || node != nil && node.tracked >= p.maxValues
 }
 
-// hasNoTracked reports whether no value is tracked below a node.
+// hasNoTracked reports whether no value is tracked below a node, which may be nil.
 func (x *pathNode) hasNoTracked() bool { return x == nil || x.tracked == 0 }
 
-// learn counts a successful call, and appends the name that the plain name has after the call to b. If the call may
-// change this name, learn also returns the name before the call. This is the case if a value of the call becomes
-// tracked, or if all counts are halved. Otherwise before is nil.
+// learn counts a successful call, and appends the name of plain after this call to b. The call itself can change this
+// name: a value becomes tracked, or all counts are halved. In these cases before is the name before the call. Otherwise
+// before is nil.
 func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
 		before = p.name(nil, plain)
@@ -118,7 +120,7 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 		return append(b, plain...), before
 	}
 	b = append(b, method...)
-	begin, found := len(b), true // found: so far, each value was in the tree
+	begin, found := len(b), true // found: each value so far had a node
 	for node := &p.root; more; {
 		var value string
 		value, path, more = strings.Cut(path, "/")
@@ -152,9 +154,9 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	return b, before
 }
 
-// learnAgain counts a call at nodes, which learn has counted for an earlier call of the same name. The tree must not
-// have changed since then. If nodes is empty, or if all counts must be halved, learnAgain counts nothing and returns
-// false, and the caller must use learn.
+// learnAgain counts another call at the nodes at which learn has counted an earlier call of the same name. The tree
+// must not have changed since then. If nodes is empty, or if all counts must be halved, learnAgain counts nothing and
+// returns false. The caller must then use learn.
 func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	if len(nodes) == 0 || p.seen+1 >= halveEvery {
 		return false
@@ -166,17 +168,17 @@ func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	return true
 }
 
-// tryPromote counts a call of a value that is not tracked below node, and decides whether the value should become
-// tracked. path ends with the value. The value becomes tracked if a slot is free, or if it has enough calls to replace
-// the least called value. tryPromote then returns its calls. Otherwise it returns 0.
+// tryPromote counts a call of a value that is not tracked below node, and decides whether to track it. path is the path
+// up to and including the value. The value is tracked if a slot is free, or if it has enough calls to replace the least
+// called value. In these cases tryPromote returns the calls of the value. Otherwise it returns 0.
 func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
 	if !p.full(node) {
 		return 1
 	}
-	if node.hasNoTracked() { // the tree has maxParents parents already
+	if node.hasNoTracked() { // no value to replace: the tree has maxParents parents
 		return 0
 	}
-	// Most values that get here are rare, and minCalls rejects them without a scan of the tracked values.
+	// Most values that get here are rare. minCalls rejects them without a scan of the tracked values.
 	calls = p.sketch.count(path)
 	if calls < 2*node.minCalls+promoteMargin {
 		return 0
@@ -187,8 +189,8 @@ func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
 	return calls
 }
 
-// track makes value a tracked value below the path prefix. If the slots of the node are full, value replaces the least
-// called one. Nodes that are missing in prefix are created as wildcards.
+// track makes value a tracked value below the path prefix, and returns its node. If the node of prefix is full, value
+// replaces the least called value. Missing nodes of prefix are created as wildcards.
 func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 	p.changes++
 	node := &p.root
@@ -199,8 +201,8 @@ func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 		}
 		node = next
 	}
-	// drop also removes the nodes below the value. If they were kept and the value were tracked again later, their
-	// counts would be outdated.
+	// drop also removes the nodes below the replaced value. If that value is tracked again later, their counts would be
+	// outdated.
 	if node.tracked >= p.maxValues {
 		p.drop(node, node.least())
 	}
@@ -213,7 +215,7 @@ func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 	return x
 }
 
-// add creates the node of a following segment.
+// add creates the node of the next segment.
 func (x *pathNode) add(segment string) *pathNode {
 	if x.next == nil {
 		x.next = map[string]*pathNode{}
@@ -243,7 +245,8 @@ func (x *pathNode) countParents() (n int) {
 	return n
 }
 
-// least returns the tracked value with the fewest calls. Among equal ones it is the value that became tracked last.
+// least returns the tracked value with the fewest calls. If several have the fewest, it returns the one that became
+// tracked last.
 func (x *pathNode) least() (least string) {
 	var weakest *pathNode
 	for value, v := range x.next {
@@ -255,8 +258,8 @@ func (x *pathNode) least() (least string) {
 	return least
 }
 
-// halve halves all counts. If the tree has more than three quarters of maxParents parents, it also drops the tracked
-// values whose count reaches 0. A dropped value becomes tracked again with its next call if a slot is free.
+// halve halves all counts. If the tree has more than three quarters of maxParents parents, halve also drops the tracked
+// values whose count reaches 0. If a slot is free, a dropped value becomes tracked again with its next call.
 func (p *pathTree) halve() {
 	p.seen = 0
 	p.changes++
@@ -264,8 +267,8 @@ func (p *pathTree) halve() {
 	p.halveBelow(&p.root, p.parents > maxParents*3/4)
 }
 
-// halveBelow halves the counts below a node, and removes wildcards without following segments. If dropUnused is true,
-// it also drops tracked values without calls.
+// halveBelow halves the counts below a node. It removes wildcards without nodes below them. If dropUnused is true, it
+// also drops tracked values without calls.
 func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 	node.minCalls /= 2
 	for segment, x := range node.next {
@@ -280,19 +283,21 @@ func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 	}
 }
 
-// sketch counts many values in little memory: 128 KiB for four rows of 32,768 counters. The structure is a count-min
-// sketch with conservative update: a value increments one counter in each row, and its count is the lowest of them. The
-// count is never lower than the number of calls since the last halving (counters stop at 255), but it can be higher if
-// other values use the same counters. Measured: after 65,536 values with one call each, no value has a count of four; a
+// sketch counts many values in little memory: 128 KiB for four rows of 32,768 counters. It is a count-min sketch with
+// conservative update. Each value has one counter in each row, chosen by a hash; other values may use the same
+// counters. The count of a value is the lowest of its four counters, and a call increments only the lowest ones.
+//
+// The count is never lower than the number of calls since the last halving, except that counters stop at 255. It can be
+// higher because of shared counters. Measured: after 65,536 values with one call each, no value has a count of four. A
 // single row with four times the memory has up to nine such values. The zero value is empty.
 type sketch struct{ rows *[4][1 << 15]uint8 }
 
-// count counts a call of the value with the given path, and returns the number of its calls.
+// count counts a call of the value at the end of path, and returns the count of the value.
 func (s *sketch) count(path []byte) uint32 {
 	if s.rows == nil {
 		s.rows = new([4][1 << 15]uint8)
 	}
-	f := fnv.New64a() // not seeded: the same calls get the same names in every process
+	f := fnv.New64a() // without a seed, so the same calls get the same names in every process
 	_, _ = f.Write(path)
 	h := f.Sum64()
 	h ^= h >> 29 // mix the high bits in; the low bits of FNV are better distributed

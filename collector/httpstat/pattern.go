@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// StripPrefix is http.StripPrefix for use with [Mux]. If h is an http.ServeMux, Mux then sees the whole route. With
+// StripPrefix is http.StripPrefix for use with [Mux]. If h is an http.ServeMux, Mux then counts requests under their
+// full pattern. With
 //
 //	mux.Handle("/api/", httpstat.StripPrefix("/api", users))
 //
 // a request is counted as "GET /api/users/{id}". With http.StripPrefix it would be counted as "/api/", because Mux
-// cannot access the inner handler of http.StripPrefix.
+// cannot find the ServeMux inside the handler of http.StripPrefix.
 func StripPrefix(prefix string, h http.Handler) http.Handler {
 	return &stripped{Handler: http.StripPrefix(prefix, h), prefix: prefix, next: h}
 }
@@ -23,7 +24,7 @@ type stripped struct {
 	next   http.Handler
 }
 
-// pattern returns the full pattern that a request matches, or an empty string.
+// pattern returns the full pattern that a request matches, or an empty string if it matches none.
 func pattern(mux *http.ServeMux, r *http.Request) string {
 	h, outer := mux.Handler(r)
 	prefix := ""
@@ -56,8 +57,9 @@ func (x *stripped) strip(r *http.Request) *http.Request {
 	return &below
 }
 
-// joinPatterns returns the pattern of a ServeMux below another one: prefix and the inner path, with the method and host
-// of the inner pattern, or else of the outer one.
+// joinPatterns returns the full pattern of a route in an inner ServeMux. outer is the pattern of the inner ServeMux in
+// the outer one, prefix is the prefix that the outer route strips, and inner is the pattern of the route. The result
+// has the method and the host of inner, or else of outer.
 //
 //	outer          prefix   inner              result
 //	/api/          /api     GET /users/{id}    GET /api/users/{id}
@@ -71,7 +73,7 @@ func joinPatterns(outer, prefix, inner string) string {
 	return cmp.Or(ownMethod, method) + cmp.Or(ownHost, host) + prefix + path
 }
 
-// cutPattern splits a pattern into its method with a trailing space, its host and its path.
+// cutPattern splits a pattern into its method, host and path. The method includes a trailing space.
 func cutPattern(pattern string) (method, host, path string) {
 	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
 		method, pattern = pattern[:i]+" ", strings.TrimLeft(pattern[i:], " \t")

@@ -6,27 +6,28 @@ import (
 	"sync/atomic"
 )
 
-// serverFields locates fields of net/http's HTTP/1 writer, *http.response. They show the status of a response, and
-// whether the client may have received a part of it.
+// serverFields locates fields of *http.response, the ResponseWriter of net/http for HTTP/1. The fields show the status
+// of a response, and whether the client may have received a part of it.
 //
-// A handler that limits a body with http.MaxBytesReader passes its ResponseWriter to it. When the limit is exceeded,
-// MaxBytesReader calls an unexported method of the ResponseWriter, and net/http closes the connection instead of
-// reading the rest of the body. No type of another package can have this method. The handler of a request with a body
-// therefore gets net/http's own writer, and this package reads the fields of the writer when the handler has returned:
+// Why the fields are needed: a handler can limit a body with http.MaxBytesReader, and passes its ResponseWriter to it.
+// When the limit is exceeded, MaxBytesReader calls an unexported method of this ResponseWriter, and net/http closes the
+// connection instead of reading the rest of the body. No type of another package can have this method. The handler of a
+// request with a body therefore gets net/http's own writer. When the handler has returned, this package reads the
+// fields of the writer:
 //
 //	http.response
 //	├── status          final status; 0 before the header is written
 //	├── w               buffer of the body; nil after Hijack
 //	└── cw.wroteHeader  the header has left the buffer of the body
 //
-// The goroutine that ran the handler reads the fields by reflection. It never writes them. A release of Go may rename
-// them. The handler then gets a wrapped writer, which lacks only the unexported method, and a test fails.
+// The goroutine that ran the handler reads the fields by reflection, and never writes them. A release of Go may rename
+// them. In that case the handler gets a wrapped writer, which lacks only the unexported method, and a test fails.
 type serverFields struct {
 	of                     reflect.Type // *http.response
 	status, buffer, header []int        // indexes of fields
 }
 
-// knownFields is the result of the first call of fieldsOf for a *http.response.
+// knownFields caches the fields of *http.response. It is nil until fieldsOf gets a writer of this type.
 var knownFields atomic.Pointer[serverFields]
 
 // fieldsOf returns the fields of net/http's HTTP/1 writer, or nil for any other writer.
@@ -43,7 +44,7 @@ func fieldsOf(w http.ResponseWriter) *serverFields {
 	return f
 }
 
-// findFields finds the fields of a type. status is nil if one of them is missing.
+// findFields finds the fields of the type t. If one of them is missing or has an unexpected type, status is nil.
 func findFields(t reflect.Type) *serverFields {
 	none := &serverFields{of: t}
 	status, ok := t.Elem().FieldByName("status")
@@ -70,9 +71,9 @@ func findFields(t reflect.Type) *serverFields {
 	}
 }
 
-// read records the status from net/http's own writer. It cannot see whether the client hung up before or after the
-// response began. If the client has hung up and the header has not left the buffer, the response counts as late,
-// because the client has seen nothing of it.
+// read records the status from net/http's own writer, after the handler has returned. It cannot see whether the client
+// hung up before or after the response began. If the client has hung up, and the header has not left the buffer, the
+// client has seen nothing of the response. The response then counts as late.
 func (w *writer) read() {
 	v, f := reflect.ValueOf(w.to).Elem(), knownFields.Load()
 	w.status = int32(v.FieldByIndex(f.status).Int())

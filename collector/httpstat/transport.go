@@ -10,20 +10,25 @@ import (
 )
 
 // Transport counts the requests that next sends: the calls of other services. If next is nil, it is
-// http.DefaultTransport. The function name returns the resource of a request; nil means method and host, such as "GET
-// api.example.com". The calls are [collector.Outbound], nested below the entry in the context of the request.
+// http.DefaultTransport. The function name returns the resource of a request. If name is nil, the resource is the
+// method and the host, such as "GET api.example.com". The calls are [collector.Outbound]. They are nested below the
+// call in the context of the request.
 //
-// A call ends when its response is read to the end or closed, or when next returns an error. It is counted with the
-// status of the response. A gRPC response that was read to the end is counted with its gRPC code, and an error of next
-// without a code. A call fails if its status is 500 or more (see [Exception]), if next returns an error, or if reading
-// fails. It does not fail if the caller canceled the context. A response that is never closed stays in flight, and
-// keeps its connection. A call that a limit refuses is not sent: the error is [collector.ErrBlocked]. A nil Collector
-// counts nothing.
+// A call ends when its response is read to the end or closed, or when next returns an error. If the response is never
+// closed, the call stays in flight, and keeps its connection. A call that a limit refuses is not sent: the error is
+// [collector.ErrBlocked]. A nil Collector counts nothing.
+//
+// A call is counted with the status of the response. A gRPC response that was read to the end is counted with its gRPC
+// code. If next returns an error, the call has no code. A call is an exception if its status is 500 or more (see
+// [Exception]), if next returns an error, or if reading fails. It is no exception if the caller canceled the context.
 //
 // The caller gets the result of next unchanged, except for the body. This holds even if next breaks the contract of
-// http.RoundTripper, as mocks do. If next returns neither a response nor an error, the call is an exception, because
-// http.Client then returns an error. If the response has a nil Body, the call ends when next returns. It is an
-// exception if ContentLength is positive, unless the method is HEAD.
+// http.RoundTripper, as mocks do:
+//
+//   - If next returns neither a response nor an error, the call is an exception, because http.Client then returns an
+//     error.
+//   - If the response has a nil Body, the call ends when next returns. It is an exception if ContentLength is positive,
+//     unless the method is HEAD.
 func Transport(
 	c *collector.Collector,
 	name func(*http.Request) string,
@@ -44,13 +49,13 @@ func Transport(
 
 func methodAndHost(r *http.Request) string {
 	method := cmp.Or(r.Method, http.MethodGet)
-	if r.URL == nil { // next reports this error
+	if r.URL == nil { // invalid, and next reports it
 		return method
 	}
 	return method + " " + r.URL.Host
 }
 
-// http.Client fails with an error in these cases, although next returned none.
+// Errors of calls for which next returned no error, but http.Client returns one.
 var (
 	errNoResponse = errors.New("httpstat: RoundTripper returned neither a response nor an error")
 	errNoBody     = errors.New("httpstat: response has a ContentLength but no body")
@@ -100,7 +105,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	code = collector.HTTPStatus(resp.StatusCode)
 	failed = t.failure(resp.StatusCode)
 	rpc := resp.StatusCode == http.StatusOK && isGRPC(r)
-	if rpc && failed == nil { // without a body, the code is in the header
+	if rpc && failed == nil { // a response without a body has the code in its header
 		if n, ok := grpcStatus(resp.Header); ok {
 			code, failed, rpc = collector.GRPCCode(n), grpcFailure(n, true), false
 		}
@@ -108,7 +113,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if failed == nil && resp.Body == nil && resp.ContentLength > 0 && r.Method != http.MethodHead {
 		failed = errNoBody
 	}
-	// A response with status 101 or without a body needs no reading, so the call has ended.
+	// A response with status 101 or without a body is not read, so the call has ended.
 	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == nil || resp.Body == http.NoBody {
 		return resp, nil
 	}
@@ -118,20 +123,20 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &counted, nil
 }
 
-// CloseIdleConnections closes the idle connections of the wrapped transport. http.Client calls it.
+// CloseIdleConnections closes the idle connections of next. http.Client calls this method.
 func (t *transport) CloseIdleConnections() {
 	if x, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		x.CloseIdleConnections()
 	}
 }
 
-// body wraps the body of a response, and ends the call at the end of the body.
+// body wraps the body of a response. It ends the call when the body ends or is closed.
 type body struct {
 	io.ReadCloser
 	entry *collector.Entry
 	code  collector.Code
-	err   error // error of the status, which takes precedence over errors of reading
-	rpc   bool  // the trailers have the gRPC code
+	err   error // error of the status or code; it takes precedence over errors of Read
+	rpc   bool  // look for a gRPC code in the trailers
 	from  *http.Response
 	to    *http.Response // the copy of from that the caller got
 }
@@ -141,7 +146,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 		switch err {
 		case nil:
 		case io.EOF:
-			b.to.Trailer = b.from.Trailer // the transport sets it now, unless the header announced it
+			b.to.Trailer = b.from.Trailer // next sets the Trailer of its own response at the end of the body
 			if n, ok := grpcStatus(b.to.Trailer); ok && b.rpc && b.err == nil {
 				b.code, b.err = collector.GRPCCode(n), grpcFailure(n, true)
 			}
@@ -162,7 +167,7 @@ func (b *body) Close() error {
 	return err
 }
 
-// end records the end of the call with err, or with b.err if that is set. Later calls of end have no effect.
+// end ends the call. The error of the call is b.err if that is set, or else err. Later calls of end do nothing.
 func (b *body) end(err error) {
 	if b.err != nil {
 		err = b.err

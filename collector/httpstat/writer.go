@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// writer records the response of one request. It also holds the request that the handler gets, to save an allocation.
+// writer records the response to one request. It also holds the request that the handler gets, to save an allocation.
 // There are two ways to learn the status:
 //
 //	handler --> one of the types in interfaces.go --> writer --> ResponseWriter    the writer records each step
@@ -17,26 +17,28 @@ import (
 //
 // The second way is for requests with a body on HTTP/1, see [serverFields].
 //
-// writer has the methods of http.ResponseWriter. It also has optional methods that do no harm if the wrapped
-// ResponseWriter lacks them, such as WriteString, which then calls Write. Handlers use type assertions to detect other
-// abilities, such as http.Flusher. The types in interfaces.go add exactly the abilities of the wrapped ResponseWriter.
+// writer has the methods of http.ResponseWriter. It also has optional methods that work even if the wrapped
+// ResponseWriter lacks them. For example, WriteString calls Write in that case. Handlers detect other abilities, such
+// as http.Flusher, by type assertions. The types in interfaces.go add exactly the abilities that the wrapped
+// ResponseWriter has.
 type writer struct {
 	to      http.ResponseWriter
-	ctx     context.Context // of request; net/http cancels its parent when the client hangs up
+	ctx     context.Context // context of request; canceled when the client hangs up
 	request http.Request
-	status  int32 // of the response; 0 before the header is written
+	status  int32 // status of the response; 0 before it begins
 	late    bool  // the client had hung up when the response began
 	own     bool  // the handler gets net/http's own writer
 }
 
-// begin records the status when the response begins.
+// begin records the status when the response begins. Later calls do nothing.
 func (w *writer) begin(status int) {
 	if w.status == 0 {
 		w.status, w.late = int32(status), hungUp(w.ctx)
 	}
 }
 
-// implyOK records status 200 if the handler starts the body without a status, as net/http does.
+// implyOK records status 200 when the body begins and the handler has written no status. net/http sends 200 in this
+// case.
 func (w *writer) implyOK() { w.begin(http.StatusOK) }
 
 // Unwrap lets http.ResponseController reach the wrapped writer.
@@ -57,14 +59,14 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-// WriteString implements io.StringWriter. The writers of net/http do, too.
+// WriteString implements io.StringWriter, as the writers of net/http do.
 func (w *writer) WriteString(s string) (int, error) {
 	w.implyOK()
 	return io.WriteString(w.to, s)
 }
 
-// http.ResponseController calls the methods below. It would also find them through Unwrap, but some handlers call them
-// directly, because the writers of net/http have them.
+// The methods below are for handlers that call them directly, because the writers of net/http have them.
+// http.ResponseController would also find the wrapped methods through Unwrap.
 
 func (w *writer) SetReadDeadline(t time.Time) error {
 	return http.NewResponseController(w.to).SetReadDeadline(t)
@@ -76,8 +78,8 @@ func (w *writer) SetWriteDeadline(t time.Time) error {
 
 func (w *writer) EnableFullDuplex() error { return http.NewResponseController(w.to).EnableFullDuplex() }
 
-// Each of these types adds an optional interface to a writer. They are the same struct under another name, so a pointer
-// to a writer can be converted to a pointer to each of them.
+// Each of these types adds an optional interface to a writer. All have the fields of writer, so a pointer to a writer
+// can be converted to a pointer to any of them.
 type (
 	flusher       writer
 	hijacker      writer
@@ -89,13 +91,13 @@ type (
 // Flush implements http.Flusher.
 func (w *flusher) Flush() { _ = w.FlushError() }
 
-// FlushError is the method that http.ResponseController prefers to Flush.
+// FlushError is Flush with an error. http.ResponseController prefers it to Flush.
 func (w *flusher) FlushError() error {
 	(*writer)(w).implyOK()
 	return http.NewResponseController(w.to).Flush()
 }
 
-// Hijack implements http.Hijacker. The hijacked connection may switch to any protocol, so the status is 101.
+// Hijack implements http.Hijacker. The status is 101, because the hijacked connection may switch to any protocol.
 func (w *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := w.to.(http.Hijacker).Hijack()
 	if err == nil {
@@ -104,7 +106,7 @@ func (w *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-// CloseNotify implements http.CloseNotifier. It is deprecated, but gin requires it for streams.
+// CloseNotify implements http.CloseNotifier, which is deprecated. gin requires it for streams.
 func (w *closeNotifier) CloseNotify() <-chan bool {
 	return w.to.(httpCloseNotifier).CloseNotify()
 }
