@@ -44,10 +44,12 @@ type Collector struct {
 	limits           atomic.Pointer[ruleSet]
 	overflowLimiters *overflowLimiters // limiters of names that have no resource
 
-	leafCount, edges, swept atomic.Int64 // leaves; caller-callee edges of the tree; second of the last full sweep
-	excess, sparesInUse     atomic.Int64 // see memory.go
-	sizes                   reservations
-	sealed                  atomic.Int64 // in all leaves, the seconds before this one are sealed
+	leafCount           atomic.Int64 // number of leaves
+	edges               atomic.Int64 // number of edges of the tree, each from a caller to a callee
+	swept               atomic.Int64 // second of the last complete sweep
+	excess, sparesInUse atomic.Int64 // see memory.go
+	sizes               reservations
+	sealed              atomic.Int64 // all leaves have sealed the seconds before this one
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // see Health.Unearned
@@ -235,8 +237,8 @@ func (c *Collector) Inbound() View {
 // Health describes the state of a Collector: its size and its overflows.
 type Health struct {
 	// Resources is the number of resources, including [Other] once it is in use. Leaves is the number of combinations
-	// of resource, origin and entrance, with inbound and nested calls apart; the leaves take most of the memory.
-	// Entrances is the number of entrances.
+	// of resource, origin and entrance. Inbound and nested calls of one combination are two leaves. The leaves take
+	// most of the memory. Entrances is the number of entrances.
 	Resources, Leaves, Entrances int
 	// Overflow counts the calls that were recorded for the resource [Other]. This happens if the table was full, if
 	// there was no memory for a leaf, or if the caller passed Other as the name.
@@ -246,9 +248,8 @@ type Health struct {
 	Unearned int64
 	// OriginOverflow counts the calls that were recorded for the origin [Other], because their resource had too many
 	// origins. EntranceOverflow counts the calls that were recorded for the entrance Other, because there were too many
-	// entrances. LeafOverflow counts the calls for which there was no memory, because their combination of resource,
-	// origin and entrance was new. These calls were recorded for the entrance Other, and usually also for the origin
-	// and the resource Other.
+	// entrances. LeafOverflow counts the calls that needed a new leaf when there was no memory for it. These calls were
+	// recorded for the entrance Other, and usually also for the origin and the resource Other.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree does not show below their caller, because they are nested too
 	// deeply or the tree is full.

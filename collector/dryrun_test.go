@@ -319,8 +319,10 @@ func TestDryRunsAreReplaced(t *testing.T) {
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
 		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
 		{nil, map[string]int64{"qps a": 4}},
-		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}}, // 12 in flight; 4 of them do not count
-		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}}, // 15 in flight; 5 of them do not count
+		// 12 in flight; 4 of them do not count.
+		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}},
+		// 15 in flight; 5 of them do not count.
+		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}},
 		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},
 	} {
 		limit(t, c, tc.limits...)

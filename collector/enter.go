@@ -118,7 +118,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 		if !o.hasOrigin && !o.outbound {
 			o.origin = up.leaf.origin
 		}
-		if up.inbound() { // the caller is part of an inbound call, which counts once
+		if up.inbound() { // part of an inbound call, so this call is not another inbound call
 			o.inbound = false
 		}
 	case o.entrance == "":

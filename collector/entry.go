@@ -62,7 +62,7 @@ func (e *Entry) End(err *error) {
 // Do not write "defer e.Exit(err)": Go evaluates err at the defer statement, so every call would count as successful.
 // See [Entry.End].
 func (e *Entry) Exit(err error) {
-	if note := e.call.Note(); err == nil && note&reserved == 0 { // same effect as end, without its call
+	if note := e.call.Note(); err == nil && note&reserved == 0 { // the same as end, inlined
 		if e.call.End(false, 0) > 0 && note != 0 {
 			e.at.leaf.resource.c.running.empty(note)
 		}
@@ -114,7 +114,7 @@ func (e *Entry) exit(err error, code Code) (n int64) {
 		}
 	}()
 	failed = c.isException(err)
-	return 0 // replaced by the deferred function
+	return 0 // the deferred function sets n
 }
 
 // classify counts n exceptions by class. If [Options].ExceptionClass panics, the class is [Unspecified].
@@ -126,7 +126,7 @@ func (r *Resource) classify(err error, n int64) {
 
 // run calls f and exits the entry with its error, or with ErrPanicked if f does not return.
 func (e *Entry) run(f func() error) (err error) {
-	err = ErrPanicked // unless f returns
+	err = ErrPanicked // remains if f does not return
 	defer func() { e.Exit(err) }()
 	err = f()
 	return err

@@ -36,8 +36,8 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 // idleWalk calls all methods of values by reflection, and checks that the results are idle.
 type idleWalk struct{ t *testing.T }
 
-// says lists the methods with results other than zero. The value says which result that is.
-var says = map[string]string{
+// nonZero lists the methods that return something other than the zero value, with a description of it.
+var nonZero = map[string]string{
 	"*collector.Collector.Enter":       "the context",
 	"*collector.Resource.EnterContext": "the context",
 	"collector.View.Histogram":         "true: all of no seconds",
@@ -68,7 +68,7 @@ func (w idleWalk) all(x reflect.Value, name string) {
 				}
 			}
 			for _, result := range f.Call(args) {
-				if says[x.Type().String()+"."+method] == "" {
+				if nonZero[x.Type().String()+"."+method] == "" {
 					w.idle(result, name+"."+method)
 				}
 			}

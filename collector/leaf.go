@@ -45,7 +45,7 @@ func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, u
 //	of the entrance, the root   if the call is outermost, so that a chain of calls counts once
 //	of all inbound calls        if the call is inbound
 //
-// A call therefore writes to one leaf only. To read a total is to add up leaves.
+// A call therefore writes to one leaf only, and a total is a sum over leaves.
 func (l *leaf) views() []*node.View {
 	c := l.resource.c
 	views := l.ownViews()
@@ -72,7 +72,7 @@ func (l *leaf) ownViews() []*node.View {
 // enter records the start of a call. It returns the error of a limit that refused the call, or errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
-	// Without a limit, the limits cost the call one load of a nil pointer.
+	// A call of a resource without a limit pays only this load of a nil pointer.
 	switch m := l.resource.limiter.Load(); {
 	case m != nil:
 		return m.admit(ctx, e, o)

@@ -38,9 +38,9 @@ type overflowLimiters struct {
 	swept     int64 // second of the last sweep
 }
 
-// idleAfter is the number of seconds after the last pass, including the open second, after which a name without a call
-// in flight is idle. No quota counts the pass by then: a strict quota with one bucket looks back two seconds, and a
-// pass may be borrowed from a bucket up to half a second ahead.
+// A name without a call in flight is idle if it had no pass in the last idleAfter seconds, including the open one. No
+// quota counts older passes: a strict quota with one bucket looks back two seconds, and a pass may be borrowed from a
+// bucket up to half a second ahead.
 const idleAfter = 5
 
 func newOverflowLimiters(c *Collector) *overflowLimiters {
@@ -96,7 +96,7 @@ func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 			m.copyPasses(t.c, &shared.quotas)
 			m.dry.copyPasses(t.c, &shared.dry)
 			shared.mu.Unlock()
-			break // one is enough: each call counted in the limiters of all its patterns
+			break // one is enough: each call was counted in the limiters of all its patterns
 		}
 	}
 	t.byName[name] = m

@@ -187,8 +187,8 @@ func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	}
 }
 
-// passFrom counts n passes for the meter of the origin, if it has one. It is a function of its own because pass rarely
-// calls it. Without its code, pass is small enough for inlining.
+// passFrom counts n passes for the meter of the origin, if it has one. It is a separate function because pass rarely
+// calls it, and pass is small enough for inlining without this code.
 func (s *quotas) passFrom(bucket time.Duration, n int64, origin string) {
 	if x := s.origins[origin]; x != nil && x.passes != nil {
 		x.passes.Pass(bucket, n)

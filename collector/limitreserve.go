@@ -37,8 +37,8 @@ func newReservation(l *leaf, own *limiter) *reservation {
 }
 
 // reserve returns the limiters of a call that the leaf l records. It also returns the call's reservation, or nil if the
-// call needs none. If the name of the call has its own resource by now, reserve returns errMoved. The resource of the
-// call's name may have no memory for a leaf. It is then in o.home, and the limiters include its limiter, if it has one.
+// call needs none. If the name of the call has its own resource by now, reserve returns errMoved. If the resource of
+// the call's name has no memory for a leaf, o.home is that resource, and the result includes its limiter.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
 	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil

@@ -27,7 +27,7 @@ const MaxDepth = 64
 
 // Options configure a [Collector]. The zero value is a sensible default.
 type Options struct {
-	// Given are the names of resources that exist from the start and are never retired. They do not count in
+	// Given are the names of resources that exist from the start and are never retired. They do not count toward
 	// MaxResources.
 	Given []string
 	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. It bounds the number of series;
@@ -47,9 +47,9 @@ type Options struct {
 	// prevents a client from using all memory with made-up origins of one resource.
 	MaxOrigins, MaxEntrances int
 	// MaxMemory is the maximum number of bytes of heap for all statistics and limits. If zero, it is
-	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each. The default is higher if
-	// one busy leaf of each resource in Given and MaxResources needs more with the configured Windows. (A leaf is a
-	// combination of resource, origin and entrance.)
+	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each. With more names or
+	// longer Windows, the default is higher: it always suffices for one busy leaf of each resource, counting the names
+	// in Given and MaxResources others. (A leaf is a combination of resource, origin and entrance.)
 	//
 	// A resource with one leaf reserves some 19 KB at its first call, with the default Windows. It may use these bytes
 	// later without further checks. A busy resource takes some 16 KB. A leaf can take more than it has reserved, if its

@@ -26,7 +26,7 @@ func (r *Resource) Origin(name string) View {
 //	                             the entry "" of origins    "b": its own view
 //	origin "b" only              dead                       "b": its own view           idle
 //
-// A View that a caller keeps follows the name of its origin through these states: it calls findOrigin.
+// A View that a caller keeps follows the name of its origin through these states, with the function of findOrigin.
 
 // findOrigin returns a function that looks up an origin by name. The function uses the resource that has the name of r
 // at the time of the call, because r may have been retired.
@@ -51,7 +51,7 @@ func (r *Resource) hasOrigin(name string) bool {
 	if name == "" || name == Other || r.origin(name) != nil {
 		return true
 	}
-	// The empty origin and Other do not count in MaxOrigins.
+	// The empty origin and Other do not count toward MaxOrigins.
 	all := loaded(&r.origins)
 	n := len(all)
 	for _, free := range [...]string{"", Other} {
@@ -81,7 +81,8 @@ func (r *Resource) addOrigin(name string) {
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)
-	r.defaultOrigin.dead.Store(true) // last, so that a lookup that sees it dead finds the entry "" in origins
+	// Set dead last: a lookup that finds defaultOrigin dead must find the entry "" in origins.
+	r.defaultOrigin.dead.Store(true)
 }
 
 // dropOrigins removes the views of origins without leaves. The collector's mu must be held.

@@ -23,8 +23,8 @@ func flying(resource string, n int64) collector.Limit {
 	return collector.Limit{Resource: resource, Grade: collector.Concurrency, Count: n}
 }
 
-// crowded returns a Collector whose table of resources is full, so that further names overflow. It has capacity for the
-// limiters of room overflowing names.
+// crowded returns a Collector whose table of resources is full, so that further names overflow. At most room of these
+// names can have their own limiters.
 func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 	t.Helper()
 	c, f := clocked(
@@ -545,8 +545,8 @@ func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	}
 }
 
-// A call found the limiter of its name, but the limiter was dropped before the call locked it. The call must look up
-// its name again.
+// Another goroutine can drop the limiter of a name after a call has found the limiter and before the call locks it. The
+// call must then look up its name again.
 func TestCallDoesNotCountInADroppedLimiter(t *testing.T) {
 	c, _ := crowded(t, 2)
 	limit(t, c, qps("*", 3))

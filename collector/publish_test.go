@@ -69,7 +69,8 @@ func TestPublishRefuses(t *testing.T) {
 			if n := len(c.Metrics()); n != before {
 				t.Errorf("%d metrics are published", n-before)
 			}
-			c.Publish(collector.Metric{Name: "there_total", Value: one})() // a second publication of the same metric is valid; withdraw it
+			// A second publication of the same metric is valid; withdraw it.
+			c.Publish(collector.Metric{Name: "there_total", Value: one})()
 		})
 	}
 }

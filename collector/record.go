@@ -40,7 +40,7 @@ func (c *Collector) Record(name string, e Completed, opts ...CallOption) {
 	c.below(context.Background(), &o, opts)
 	o.name = name
 	failed := e.Err != nil
-	defer func() { // also if Options.Exception panics, which counts as an exception
+	defer func() { // runs even if Options.Exception panics; the call is then an exception
 		r := c.record(&e, &o, failed)
 		if failed && c.opts.ExceptionClass != nil {
 			r.classify(e.Err, o.n)
@@ -67,7 +67,7 @@ func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) 
 			if err != nil {
 				return err
 			}
-			defer p.release() // the call has ended; countPasses has counted it as in flight
+			defer p.release() // countPasses counts the call as in flight, but it has ended
 			defer unlockAll(list)
 		}
 		// Hold keeps the bucket open until Record. The quotas of the limits therefore count the pass in the same bucket

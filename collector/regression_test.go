@@ -17,8 +17,8 @@ import (
 
 // Each test in this file covers a defect that this package had, and begins with a description of it.
 
-// A limit on concurrency added two numbers: first it read the calls in flight, then the waiting calls. A call whose
-// bucket began between the two readings was in neither. One call more than the limit was admitted.
+// Regression: a limit on concurrency added two numbers: first it read the calls in flight, then the waiting calls. A
+// call whose bucket began between the two readings was in neither. One call more than the limit was admitted.
 func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -58,7 +58,8 @@ func waitForLoans(t *testing.T, c *collector.Collector, name string) {
 	}
 }
 
-// A limit on concurrency counted a waiting batch of n calls as n calls in flight, and a batch in flight as one.
+// Regression: a limit on concurrency counted a waiting batch of n calls as n calls in flight, and a batch in flight as
+// one.
 func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -86,7 +87,7 @@ func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
 	}
 }
 
-// If the clock of Options.Now made no progress, a prioritized call waited for ever.
+// Regression: if the clock of Options.Now made no progress, a prioritized call waited for ever.
 func TestRegressionStoppedClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := clocked(t, collector.Options{})
@@ -99,8 +100,8 @@ func TestRegressionStoppedClock(t *testing.T) {
 	})
 }
 
-// An entrance was removed although a worker still used a context below it. Later calls through this entrance were
-// counted for a node outside of the tree, and the tree lacked the worker.
+// Regression: an entrance was removed although a worker still used a context below it. Later calls through this
+// entrance were counted for a node outside of the tree, and the tree lacked the worker.
 func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	c, f := retiring(t)
 	ctx, start, _ := c.Enter(t.Context(), "startup", collector.Entrance("E"))
@@ -148,8 +149,8 @@ func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// A resource had nodes below two entrances: the entrance of its caller, and Other for calls without memory for their
-// leaf. Calls that alternated between both nodes created an edge each time, until the tree was full.
+// Regression: a resource had nodes below two entrances: the entrance of its caller, and Other for calls without memory
+// for their leaf. Calls that alternated between both nodes created an edge each time, until the tree was full.
 func TestRegressionTheTreeFillsUp(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 100)})
 	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
@@ -175,7 +176,8 @@ func TestRegressionTheTreeFillsUp(t *testing.T) {
 	}
 }
 
-// Without memory for a leaf, a call was recorded for the origin Other, and escaped the limit on its own origin.
+// Regression: without memory for a leaf, a call was recorded for the origin Other, and escaped the limit on its own
+// origin.
 func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 10)})
 	limit(t, c, collector.Limit{Resource: "a", Origin: "bad", Count: 1})
@@ -194,7 +196,8 @@ func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
 	}
 }
 
-// Counts of blocks by reason overflowed to negative numbers. Counts of exceptions by class counted a batch as one call.
+// Regression: counts of blocks by reason overflowed to negative numbers. Counts of exceptions by class counted a batch
+// as one call.
 func TestRegressionTallies(t *testing.T) {
 	c, _ := clocked(t, collector.Options{ExceptionClass: func(error) string { return "x" }})
 	for range 2 {
@@ -214,7 +217,7 @@ func TestRegressionTallies(t *testing.T) {
 	}
 }
 
-// If StartedAt was far in the future or the zero time, the response time was 292 years.
+// Regression: if StartedAt was far in the future or the zero time, the response time was 292 years.
 func TestRegressionStartedAt(t *testing.T) {
 	for at, want := range map[time.Time]time.Duration{
 		epoch:                            2 * time.Second,
@@ -234,7 +237,7 @@ func TestRegressionStartedAt(t *testing.T) {
 	}
 }
 
-// Printing a context read its call by reflection while the call ended. The race detector reports this.
+// Regression: printing a context read its call by reflection while the call ended. The race detector reports this.
 func TestRegressionPrintingAContext(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	ctx, e, _ := c.Enter(t.Context(), "a")
@@ -247,7 +250,7 @@ func TestRegressionPrintingAContext(t *testing.T) {
 	<-done
 }
 
-// If the clock was before 1970, nothing was retired.
+// Regression: if the clock was before 1970, nothing was retired.
 func TestRegressionBefore1970(t *testing.T) {
 	f := new(fakeClock)
 	f.set(-100 * 365 * 24 * time.Hour)
@@ -264,8 +267,8 @@ func TestRegressionBefore1970(t *testing.T) {
 	}
 }
 
-// A single read with a time in the future, such as a window five minutes from now, moved the timeline of the whole
-// process there. No second of any resource was sealed until the clock had caught up.
+// Regression: a single read with a time in the future, such as a window five minutes from now, moved the timeline of
+// the whole process there. No second of any resource was sealed until the clock had caught up.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(v *node.View, now leap.Reading){
 		"Window":   func(v *node.View, now leap.Reading) { v.Window(now) },
@@ -300,8 +303,8 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	}
 }
 
-// If ExceptionClass panicked or ended its goroutine, the exception had no class. The counts by class then added up to
-// less than the exceptions. The call ended once in any case.
+// Regression: if ExceptionClass panicked or ended its goroutine, the exception had no class. The counts by class then
+// added up to less than the exceptions. The call ended once in any case.
 func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for _, broken := range []string{"Exception", "ExceptionClass"} {
@@ -359,8 +362,8 @@ type noDone struct {
 
 func (c noDone) Done() <-chan struct{} { c.end(); return nil }
 
-// If the context of a prioritized call panicked in Done, the call had already borrowed. It passed in the next bucket,
-// and was in flight for ever.
+// Regression: if the context of a prioritized call panicked in Done, the call had already borrowed. It passed in the
+// next bucket, and was in flight for ever.
 func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		c, f := clocked(t, collector.Options{})
@@ -397,8 +400,8 @@ func (c noErr) Done() <-chan struct{} {
 
 func (c noErr) Err() error { return c.err() }
 
-// If Err of a context panicked, the call stayed in flight as well. If Err returned nil, Enter returned no error
-// although the call was cancelled, and nothing was counted.
+// Regression: if Err of a context panicked, the call stayed in flight as well. If Err returned nil, Enter returned no
+// error although the call was cancelled, and nothing was counted.
 func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	for way, err := range map[string]func() error{
 		"panic":  func() error { panic("boom") },
@@ -426,9 +429,9 @@ func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	}
 }
 
-// A handle was kept while its resource was retired. A call through the handle while the table was full switched the
-// handle to _other. It kept recording for _other while that was busy, even when the table had a free slot, or when the
-// name had a resource again.
+// Regression: a handle was kept while its resource was retired. A call through the handle while the table was full
+// switched the handle to _other. It kept recording for _other while that was busy, even when the table had a free slot,
+// or when the name had a resource again.
 func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	for name, registered := range map[string]bool{"room": false, "registered": true} {
 		c, f := clocked(
@@ -485,8 +488,8 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	}
 }
 
-// A name used quota while its calls were recorded for _other, and then got its own resource. After a change of limits,
-// these passes no longer counted: 20 calls passed in a second under a limit of 10.
+// Regression: a name used quota while its calls were recorded for _other, and then got its own resource. After a change
+// of limits, these passes no longer counted: 20 calls passed in a second under a limit of 10.
 func TestRegressionAReloadForgetsWhatANamePassedInOther(t *testing.T) {
 	for name, reload := range map[string][][]collector.Limit{
 		"no limits":  {{}},

@@ -95,9 +95,9 @@ func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner 
 	return
 }
 
-// known returns the leaf of a call if it can be found without the registry. It returns nil if the resource has a limit
-// or was retired, and if the leaf or its node below the caller does not exist yet. The call then takes the path of a
-// call without a handle.
+// known returns the leaf of a call without a lookup in the registry. It returns nil in three cases: the resource has a
+// limit, the resource was retired, or the leaf or its node below the caller does not exist yet. The call then takes the
+// path of a call without a handle.
 func (r *Resource) known(up *frame, o *options) *leaf {
 	if r.limiter.Load() != nil || r.dead.Load() {
 		return nil
@@ -135,7 +135,7 @@ func (r *Resource) Do(f func() error) error {
 
 // enter records the start of a call, or its refusal by a limit.
 func (r *Resource) enter(e *Entry, admitted bool) error {
-	var o options // a composite literal would be copied, at a tenth of the cost of a call
+	var o options // not a composite literal: Go would copy it, at a tenth of the cost of a call
 	o.name, o.entrance, o.n, o.admitted = r.name, DefaultEntrance, 1, admitted
 	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }

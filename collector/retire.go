@@ -32,7 +32,7 @@ const (
 //
 // (The shared views have leaves of many resources: the views of the root, of the entrances, and of all inbound calls.)
 type sweeper struct {
-	mu   sync.Mutex     // held during a part of the sweep; locked by TryLock only, so nobody waits
+	mu   sync.Mutex     // held during a part of the sweep; locked only with TryLock, so no goroutine waits
 	todo []*Resource    // resources that the sweep has not visited yet
 	idle []idleResource // evictable resources found so far
 	// Sum of the memory above the reservations of the resources visited so far; see memory.go.
@@ -110,12 +110,12 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 }
 
-// retire retires those of some leaves of the node that are idle. It returns the views of the resource that include the
-// retired leaves. The collector's mu must be held.
-func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node.View]bool {
+// retire retires the idle leaves of list, which holds a portion of the node's leaves. It returns the views of the
+// resource that include the retired leaves. The collector's mu must be held.
+func (t *TreeNode) retire(list []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
-	for _, l := range some {
+	for _, l := range list {
 		if l.retired.Load() || !l.Retire(now, since) {
 			continue
 		}
@@ -188,7 +188,7 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// A sweep and an eviction retire only leaves that were idle in this second and later.
+		// Every retired leaf has been idle from this second on: sweeps and evictions retire no other leaves.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
 			e.view.Remove(since)
@@ -228,7 +228,8 @@ func (c *Collector) setIdle(list []idleResource, since int64) {
 	c.idle.Store(&all)
 }
 
-// takeIdle removes the next resource that a new name may evict from c.idle, and returns it, or nil if there is none.
+// takeIdle returns the next resource that a new name may evict, and removes it from the list c.idle. It returns nil if
+// there is none.
 func (c *Collector) takeIdle(given bool) *Resource {
 	for {
 		all := c.idle.Load()
@@ -242,9 +243,9 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the index of the second since which a resource must be idle to be evicted: the length of the
-// history, and two more seconds, before the second open. Every reader has then had time to read the last seconds of the
-// resource.
+// idleSince returns the index of the second from which on a resource must be idle to be evicted. This second is the
+// length of the history and two more seconds before the second open, so every reader has had time to read the last
+// seconds of the resource.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }

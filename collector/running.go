@@ -128,8 +128,8 @@ func (t *traced) Value(k any) any {
 // String describes the context, for the same reason as [frame.String].
 func (t *traced) String() string { return fmt.Sprintf("%v.WithTraceID(%q)", t.Context, t.id) }
 
-// slot holds the frame of a call that was entered with a context, from the start of the call to its end. To enter a
-// call into the list and remove it costs two atomic writes and no lock. A slot retains no call that has ended.
+// slot holds the frame of a call that was entered with a context, from the start of the call to its end. A call that
+// enters and ends costs two atomic writes here, and no lock. A slot retains no call that has ended.
 type slot = atomic.Pointer[frame]
 
 // slotShard is a group of slots that fills a cache line. A goroutine chooses a shard by the address of its stack. The

@@ -48,7 +48,7 @@ type TreeNode struct {
 	first    atomic.Pointer[leaf]     // one of the leaves, usually the only one
 	leaves   atomic.Pointer[leafSet]  // all leaves; replaced, never modified
 	cut      atomic.Bool              // the tree cannot show all calls below the node
-	caller   atomic.Pointer[TreeNode] // cache of the method below: one parent, usually the only one
+	caller   atomic.Pointer[TreeNode] // one parent, usually the only one; cached by TreeNode.below
 
 	// guarded by the collector's mu:
 	parents []*TreeNode
@@ -131,9 +131,8 @@ func (t *TreeNode) cutOff() {
 	}
 }
 
-// unlink removes the node from the tree. Calls may still reach its children by other ways, so they become children of
-// the entrance. With the last node below an entrance, unlink removes the entrance, too. The collector's mu must be
-// held.
+// unlink removes the node from the tree. Its children may have other callers, so they become children of the entrance.
+// With the last node below an entrance, unlink removes the entrance, too. The collector's mu must be held.
 func (t *TreeNode) unlink() {
 	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)

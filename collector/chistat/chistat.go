@@ -16,18 +16,18 @@
 //
 // There are three ways to install the middleware:
 //
-//   - With Use in the outermost router, it counts all requests. Chi runs such middleware before it routes, so the
+//   - By Use in the outermost router. It counts all requests. Chi runs such middleware before it routes, so the
 //     middleware searches the route itself. Middleware that changes the routing, such as StripSlashes, must be outside
 //     of this one. Otherwise the request has the name of its original path. Redirects of an inner RedirectSlashes are
 //     unmatched.
-//   - With With or in a Group, it counts only the routes there. Chi has routed already, so no search is needed.
-//   - With Use in a mounted router, it counts the routes and the 404s of this router. It sees the original paths.
+//   - By With, or in a Group. It counts only the routes there. Chi has routed already, so no search is needed.
+//   - By Use in a mounted router. It counts the routes and the 404s of this router. It sees the original paths.
 //
 // To install it in a router that is not a chi.Mux, wrap the router as a whole: chistat.Middleware(c)(router).
 //
-// A handler may be mounted that does not implement chi.Routes. Requests to it have the pattern of the mount, such as
-// "GET /old/*". This includes routers behind http.StripPrefix, which hides their routes. Use [StripPrefix] instead to
-// keep their routes.
+// If a mounted handler does not implement chi.Routes, its requests have the pattern of the mount, such as "GET /old/*".
+// This is also true for a router behind http.StripPrefix, because http.StripPrefix hides its routes. Use [StripPrefix]
+// instead.
 //
 // # Panics
 //

@@ -7,30 +7,32 @@
 // Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is the method and
 // path of its route, such as "GET /users/:id". This includes HEAD requests that the GET route handles because of
 // AutoHandleHEAD. Routes of Any use the method of the request, or OTHER if HTTP does not define it. Requests that match
-// no route are [httpstat.Unmatched]: requests that echo itself answers with 404, 405, or 204 for OPTIONS, and requests
-// of RouteNotFound routes. Limits are checked before the inner handlers run; the response to a refused request is 429.
+// no route are [httpstat.Unmatched]. Echo responds to them itself, with 404 or 405, or with 204 for OPTIONS. Requests
+// of RouteNotFound routes are Unmatched, too. Limits are checked before the inner handlers run. The response to a
+// refused request is 429.
 //
 // Calls that handlers make with ec.Request().Context() are nested below the request.
 //
 // # Errors
 //
 // Echo calls its HTTPErrorHandler after all middleware has returned, to convert an error into a response. This
-// middleware calls it immediately, and counts the status of the response, as echo's RequestLogger does. Outer
+// middleware calls it immediately, as echo's RequestLogger does, and counts the status of the response. Outer
 // middleware therefore gets the error after the response was written. Install middleware that converts errors inside of
-// this one. A custom HTTPErrorHandler must check if the response is committed, as echo's handler does, because it is
-// called again when the error reaches echo.
+// this one. A custom HTTPErrorHandler must check whether the response is committed, as echo's handler does, because it
+// is called again when the error reaches echo.
 //
 // # Panics
 //
-// The middleware works inside or outside of echo's Recover. A panic is an exception. The request has the status that
-// was written before the panic, or else 500, which Recover sends. It has no code after http.ErrAbortHandler, which
-// Recover lets through. If other middleware recovers panics and sends another status, pass this status to
-// httpstat.Recovered. In a service without Recover, net/http closes the connection; use httpstat.Recovered(0).
+// The middleware works inside or outside of echo's Recover. A panic is an exception. If the handler has written a
+// status before the panic, the request has this status. Otherwise it has 500, which Recover sends. After
+// http.ErrAbortHandler, which Recover lets through, the request has no code. If other middleware recovers panics and
+// sends another status, pass that status to httpstat.Recovered. In a service without Recover, net/http closes the
+// connection; use httpstat.Recovered(0).
 //
 // # Caveats
 //
-// Install the middleware with Use on an Echo, a group or a route, not with Pre: echo runs Pre before it knows the
-// route. A custom router must set the route with Context.InitializeRoute. Hosts are not part of names.
+// Install the middleware with Use on an Echo, a group or a route. Do not install it with Pre: echo runs Pre before it
+// knows the route. A custom router must set the route with Context.InitializeRoute. The host is not part of the name.
 //
 // Responses of outer middleware, such as CORS responses, are not counted. A request is counted twice if its route has
 // the middleware twice.
@@ -47,18 +49,19 @@ import (
 
 // Middleware counts requests under their route: the method and path of its registration, such as "GET /users/:id", or
 // [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner handler runs.
-// Middleware takes the options of [httpstat.Handler]. A panic that propagates is counted with 500, the status that
-// echo's Recover sends, unless the option [httpstat.Recovered] sets another one. A nil Collector counts nothing.
+// Middleware takes the options of [httpstat.Handler]. A panic that propagates through the middleware is counted with
+// 500, the status that echo's Recover sends, unless the option [httpstat.Recovered] sets another one. A nil Collector
+// counts nothing.
 //
 // If an inner handler returns an error, the middleware passes it to echo's HTTPErrorHandler immediately, because the
 // handler chooses the status. Then it returns the error, as echo's RequestLogger does.
 //
-// Middleware is safe for concurrent use. It costs as much as httpstat.Handler, plus making a name, and a little more.
+// Middleware is safe for concurrent use. It costs a little more than httpstat.Handler, mainly to make the name.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.MiddlewareFunc {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(ec *echo.Context) (err error) {
-			// Echo's Response stays, with the hooks of outer middleware. The writer below it is replaced.
+			// Keep echo's Response, because outer middleware may have set hooks on it. Replace only the writer in it.
 			outside, request := ec.Response(), ec.Request()
 			inner, current, replace := outside, ec.Response, ec.SetResponse
 			if response, err := echo.UnwrapResponse(outside); err == nil {

@@ -249,7 +249,7 @@ func TestConcurrentStreamEnds(t *testing.T) {
 	}
 }
 
-// A gateway that serves and calls the same method had one resource with twice the calls.
+// Regression: a gateway that serves and calls the same method had one resource with twice the calls.
 func TestAGatewayHasTwoResources(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	behind := dial(t, serve(t, nil), inClient(c)...)

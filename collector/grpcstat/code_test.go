@@ -37,8 +37,10 @@ func answered(t *testing.T, c *collector.Collector) map[string]int64 {
 	return all
 }
 
-// Both sides count the same codes as a load tool, for each kind of method, under gRPC's names. Two thousand missing
-// manifests had been "pass 2000, exception 0".
+// Both sides count the same codes as a load tool, for each kind of method, under gRPC's names.
+//
+// Regression: two thousand calls that failed with NotFound were counted as 2000 passes and 0 exceptions, without their
+// code.
 func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	handle := func(ctx context.Context, _ string) error {

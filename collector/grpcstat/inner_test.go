@@ -16,7 +16,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// An inner interceptor may panic, fail where gRPC does not, or retry. The call has the result of this interceptor.
+// An inner interceptor may panic, retry, or fail in methods in which gRPC does not fail. The call has the result of
+// this interceptor.
 func TestInnerInterceptors(t *testing.T) {
 	errInner := errors.New("inner")
 	failSend := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
@@ -101,7 +102,7 @@ func TestInnerInterceptors(t *testing.T) {
 	})
 }
 
-// again is an interceptor that opens streams until one returns more than an error.
+// again is an interceptor that retries: it opens one stream after another, until a stream ends without an error.
 func again(
 	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, next grpc.Streamer,
 	opts ...grpc.CallOption,

@@ -45,8 +45,8 @@ func (e brokenError) GRPCStatus() *status.Status {
 	return nil
 }
 
-// An error whose GRPCStatus panicked, such as a nil pointer, left its call in flight. With a concurrency limit of two,
-// two such calls were enough to refuse all later ones.
+// Regression: an error whose GRPCStatus panicked, such as a nil pointer, left its call in flight. With a concurrency
+// limit of two, two such calls were enough to refuse all later ones.
 func TestRegressionErrorsThatPanicExhaustedALimit(t *testing.T) {
 	for way, end := range ways {
 		for side, call := range map[string]func(*collector.Collector, error) error{
@@ -125,8 +125,8 @@ func openWith(
 	)
 }
 
-// A stream of an inner interceptor that panicked, for example for a message that cannot be encoded, left its call in
-// flight until the connection was closed.
+// Regression: a stream of an inner interceptor that panicked, for example for a message that cannot be encoded, left
+// its call in flight until the connection was closed.
 func TestRegressionStreamsThatPanicStayedInFlight(t *testing.T) {
 	for way, end := range ways {
 		broken := func() error { end(); return nil }
@@ -162,8 +162,8 @@ func TestRegressionStreamsThatPanicStayedInFlight(t *testing.T) {
 	}
 }
 
-// If an inner interceptor returned neither a stream nor an error, the call stayed in flight until its context ended,
-// and the caller got a stream.
+// Regression: if an inner interceptor returned neither a stream nor an error, the call stayed in flight until its
+// context ended, and the caller got a stream.
 func TestRegressionNilStream(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	if stream, err := openWith(context.Background(), c, nil, nil); stream != nil || err != nil {
@@ -183,7 +183,7 @@ type noDone struct {
 
 func (c noDone) Done() <-chan struct{} { c.end(); return nil }
 
-// A context whose Done method panicked left the stream of a client in flight.
+// Regression: a context whose Done method panicked left the stream of a client in flight.
 func TestRegressionAContextThatPanics(t *testing.T) {
 	for way, end := range ways {
 		c := newCollector(t, collector.Options{})
@@ -194,8 +194,8 @@ func TestRegressionAContextThatPanics(t *testing.T) {
 	}
 }
 
-// If the deadline of an unread stream passed and the function of Exception panicked, the process ended, because the
-// panic was in a goroutine of the context, where no caller can recover it.
+// Regression: if the deadline of an unread stream passed and the function of Exception panicked, the process ended,
+// because the panic was in a goroutine of the context, where no caller can recover it.
 func TestRegressionAnExceptionEndedTheProcess(t *testing.T) {
 	for way, end := range ways {
 		for _, place := range []string{"Exception", "ExceptionClass"} {

@@ -242,9 +242,9 @@ func TestNilCollector(t *testing.T) {
 	}
 }
 
-// A server counts a stream from its headers on. A stream that the client cancels before its first message has passed
-// and completed, and is no exception, although a method with a request never ran. A unary call counts from its request
-// on.
+// A server counts a stream from the arrival of its headers, and a unary call from the arrival of its request. Each call
+// here is canceled before its first message. A stream counts anyway: it passes, completes, and is no exception,
+// although its method never ran. A unary call does not count.
 func TestAStreamIsCountedBeforeItsFirstMessage(t *testing.T) {
 	var ran atomic.Int64
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})

@@ -212,10 +212,8 @@ func (n *Names) Load(path string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.opts.Now().Unix()
-	slices.SortStableFunc(
-		list,
-		func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) },
-	) // sorted by calls, so the most called values get the slots of the tree
+	// Sort by calls, so that the most called values get the slots of the tree.
+	slices.SortStableFunc(list, func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) })
 	for _, x := range list {
 		name := collector.CleanName(x.Name)
 		if n.given[name] || n.earned.byName[name] != nil || len(n.earned.byName) >= rememberFactor*n.opts.MaxNames {

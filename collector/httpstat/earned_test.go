@@ -72,7 +72,8 @@ func TestLoadBoundsSavedValues(t *testing.T) {
 	}
 }
 
-// A success that gives a value its own name again counts as a call of the name before, which therefore stays in use.
+// A successful call can give a value its own name again. This call still counts for the name that it had before, so
+// that name stays in use.
 func TestPromotedCallUsesTheNameBefore(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{MaxValues: 1, Now: func() time.Time { return now }})

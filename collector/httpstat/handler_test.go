@@ -138,7 +138,8 @@ func TestMux(t *testing.T) {
 					t.Errorf("%s answered %q", path, got)
 				}
 			}
-			// If a connection breaks before the response, net/http's client resends a GET: one or two panics.
+			// If a connection breaks before the response, net/http's client resends a GET, so the handler panics once
+			// or twice.
 			got := counts(t, c)
 			if p := got["/panic"]; p != "1 pass, 1 complete, 1 exception, 0 in flight" &&
 				p != "2 pass, 2 complete, 2 exception, 0 in flight" {

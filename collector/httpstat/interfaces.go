@@ -21,8 +21,8 @@ const (
 // handlers use the interface.
 type httpCloseNotifier interface{ CloseNotify() <-chan bool }
 
-// knownAbilities caches the bits of the first type of ResponseWriter. Most services have only one type. Each of the
-// five type assertions that the cache saves takes some nanoseconds.
+// knownAbilities caches the bits of the type of ResponseWriter that was seen first. Most services have only one type.
+// Each of the five type assertions that the cache saves takes some nanoseconds.
 var knownAbilities atomic.Pointer[abilities]
 
 type abilities struct {

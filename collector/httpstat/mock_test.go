@@ -19,8 +19,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A mock that returned a response without a Body, or no response, made the client panic, and the call stayed in flight
-// forever. net/http treats a missing Body as an empty one if possible, and returns an error for a missing response.
+// Regression: a mock that returned a response without a Body, or no response, made the client panic, and the call
+// stayed in flight forever. net/http treats a missing Body as an empty one if possible, and returns an error for a
+// missing response.
 func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 	errDown := errors.New("down")
 	for name, tc := range map[string]struct {
@@ -79,8 +80,8 @@ type brokenBody struct{ read, close func() }
 func (b brokenBody) Read([]byte) (int, error) { b.read(); return 0, io.EOF }
 func (b brokenBody) Close() error             { b.close(); return nil }
 
-// A body that panicked in Close left its call in flight. So did a body that panicked in Read, if the caller did not
-// close it.
+// Regression: a body that panicked in Close left its call in flight. So did a body that panicked in Read, if the caller
+// did not close it.
 func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	nothing := func() {}
 	for way, end := range ways {
@@ -120,8 +121,8 @@ func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	}
 }
 
-// A mock that returned the same response each time found it modified, with one more wrapper around its body after each
-// call.
+// Regression: if a mock returned the same response for each call, Transport modified this response. Its body got one
+// more wrapper with each call.
 func TestRegressionResponseOfMockWasModified(t *testing.T) {
 	c := newCollector(t)
 	own := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}
@@ -141,7 +142,7 @@ func TestRegressionResponseOfMockWasModified(t *testing.T) {
 	want(t, c, map[string]string{"a": "3 pass, 3 complete, 0 exception, 0 in flight"})
 }
 
-// A request without a URL panicked. net/http returns an error.
+// Regression: a request without a URL panicked. net/http returns an error in this case.
 func TestRegressionARequestWithoutAURLPanicked(t *testing.T) {
 	c := newCollector(t)
 	_, got := httpstat.Transport(c, nil, nil).RoundTrip(new(http.Request))

@@ -75,7 +75,7 @@ type Names struct {
 	//
 	//	PathName           makes the plain name, GET /users/:id
 	//	pathTree.name      replaces values without their own name by "*"
-	//	earnedNames.use    returns Earned, or Unearned: count the call as Unmatched
+	//	earnedNames.use    returns the status; a call with an Unearned name counts as Unmatched
 	//	(the service handles the call)
 	//	pathTree.learn     after a success: counts the values, and may give a value its own name
 	//	earnedNames.earn   after a success: earns the name
@@ -159,13 +159,13 @@ func (n *Names) Learn(plain, client string, status int) {
 // lookup. The zero value is an empty cache. A NameCache belongs to one Names, one plain name and one goroutine.
 type NameCache struct {
 	name    *earnedName
-	nodes   []*pathNode // of its path
+	nodes   []*pathNode // nodes of the path in the tree
 	changes int         // value of Names.changes when name and nodes were found
 }
 
 // Observe combines Name and Learn for a call that has ended, such as a call in a log. It stores the result in cache,
-// unless cache is nil. Later calls with the same plain name and cache take a tenth of the time, until any plain name
-// may get a different name.
+// unless cache is nil. Later calls with the same plain name and cache take a tenth of the time. When the name for any
+// plain name may have changed, the cache becomes invalid, and the next call fills it again.
 func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)

@@ -122,7 +122,7 @@ func (o *oracle) name(plain string, learn bool) string {
 	return head + at
 }
 
-// Decisions depend only on the calls, equal those of the oracle, and never separate more values per position than
+// Decisions depend only on the calls, and equal the decisions of the oracle. No position has more separate values than
 // allowed.
 func TestNamesOracle(t *testing.T) {
 	for seed := range uint64(40) {
@@ -149,7 +149,7 @@ func TestNamesOracle(t *testing.T) {
 			want := o.name(plain, false)
 			want += map[bool]string{true: " earned", false: " unearned"}[o.earned[want]]
 			got := call(n, plain, "", status)
-			name, s := again.Observe(plain, "", status, found[plain]) // the combined call must agree
+			name, s := again.Observe(plain, "", status, found[plain]) // must agree with Name and Learn
 			if found[plain] == nil && r.IntN(2) == 0 {
 				found[plain] = new(httpstat.NameCache)
 			}
@@ -163,8 +163,8 @@ func TestNamesOracle(t *testing.T) {
 	}
 }
 
-// The combined call returns the same names as Name and Learn, whatever the cache holds: while names become idle and are
-// evicted, hosts appear and disappear, and all counts are halved.
+// Observe returns the same names as Name and Learn, whatever its cache holds. During the test, names become idle and
+// are evicted, hosts appear and disappear, and all counts are halved.
 func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 	for seed, values := range []int{2, 10, 100} {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -236,7 +236,7 @@ func saved(t *testing.T, n *httpstat.Names) string {
 	return string(b)
 }
 
-// values counts, for each position, the values that have separate names.
+// checkValues fails if more than most values of a position have separate names.
 func checkValues(t *testing.T, n *httpstat.Names, plains []string, most int) {
 	t.Helper()
 	at := map[string]map[string]bool{}
@@ -331,8 +331,8 @@ func metric(n *httpstat.Names, name string) float64 {
 	return -1
 }
 
-// A scanner on one host, or with a /64 of addresses, earned all available names, and the names of real clients were
-// refused.
+// Regression: a scanner on one host, or with a /64 of addresses, earned all available names, and the names of real
+// clients were refused.
 func TestHostsShareNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	for i := range 5000 {
@@ -502,8 +502,8 @@ func TestEarn(t *testing.T) {
 	}
 }
 
-// A client that guessed passwords was limited, until ten other paths had more calls than the login path, which was then
-// counted as "*".
+// Regression: a limit on the login path refused a client that guessed passwords, until ten other paths had more calls.
+// The login path was then named "*", and the limit no longer applied.
 func TestFoldingDoesNotBypassLimits(t *testing.T) {
 	for _, limited := range []string{"POST /login", "POST /log*", "*/login", "*"} {
 		c := newCollector(t)
@@ -537,7 +537,7 @@ func TestFoldingDoesNotBypassLimits(t *testing.T) {
 	}
 }
 
-// Two concurrent calls of Save used the same temporary file, and one found it removed.
+// Regression: two concurrent calls of Save used the same temporary file, and one found it removed.
 func TestConcurrentSaves(t *testing.T) {
 	n, _ := newNames(t, httpstat.NamesOptions{})
 	call(n, "GET /a", "", 200)
@@ -599,8 +599,8 @@ func BenchmarkNames(b *testing.B) {
 	}
 }
 
-// A patient scanner earned a few names every ten minutes, and then used all of them at once. An idle name needs a free
-// share, too, when it is used again.
+// Regression: a patient scanner earned a few names every ten minutes, and then used all of them at the same time. An
+// idle name now also needs a free share when it is used again.
 func TestIdleNamesNeedAFreeShareAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	scan := func(i int) { call(n, fmt.Sprintf("GET /s%d", i), "192.0.2.66", 200) }

@@ -9,10 +9,10 @@ import (
 // Option configures how requests are counted. [Transport] supports [Exception] and [Skip] only; all other options
 // concern incoming requests.
 //
-// Options have functions of the user, and so has [Handler], whose function name names requests. These functions run
-// before a request enters, also for requests that a limit then refuses. If one of them panics, the panic propagates,
-// and the request is not counted. The function of [Exception] is different: it runs after the response. If it panics,
-// the request is counted as an exception.
+// Several options take a function. So does [Handler]: its function name names requests. These functions run before a
+// request enters, even if a limit then refuses the request. If one of them panics, the panic propagates, and the
+// request is not counted. The function of [Exception] is different: it runs after the response. If it panics, the
+// request is counted as an exception.
 type Option func(*settings)
 
 // settings holds the values of the options. A function is nil if its option is not set.

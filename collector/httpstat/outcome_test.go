@@ -85,7 +85,8 @@ func TestClientThatHangsUp(t *testing.T) {
 	}
 }
 
-// A deadline, and a cancellation with a cause, come from the service. Its errors are its own then.
+// A deadline, and a cancellation with a cause, come from the service and not from the client. The request keeps its
+// status, and an error status is an exception.
 func TestCanceledByTheService(t *testing.T) {
 	for name, cancel := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -130,7 +131,8 @@ func TestGRPCStatus(t *testing.T) {
 			w.Header().Set("Grpc-Status", status)
 		case "trailer":
 			_, _ = io.WriteString(w, "message")
-			_ = http.NewResponseController(w).Flush() // or HTTP/1 has a length, and no trailers
+			// Without a flush, an HTTP/1 response has a length and no trailers.
+			_ = http.NewResponseController(w).Flush()
 			w.Header().Set(http.TrailerPrefix+"Grpc-Status", status)
 		case "error":
 			w.WriteHeader(http.StatusBadGateway)
@@ -181,7 +183,7 @@ func TestGRPCStatus(t *testing.T) {
 }
 
 // The handler of a request with a body has the writer of net/http itself. If this test fails with a new release of Go,
-// its fields have other names, see serverFields.
+// the fields of that writer have other names; see serverFields.
 func TestHandlerHasTheWriterOfTheServer(t *testing.T) {
 	c := newCollector(t)
 	var outer http.ResponseWriter

@@ -96,9 +96,11 @@ func (p *pathTree) name(b []byte, plain string) []byte {
 	return b
 }
 
-// full reports whether no further value can become tracked below node without replacing another one. There are two
-// cases. The node has maxValues tracked values; a new value can replace one of them. Or the node has no tracked value,
-// and the tree has maxParents parents already; no value below it can become tracked.
+// full reports whether node has no free slot for a new value. There are two cases:
+//
+//   - The node has maxValues tracked values. A new value can then only replace one of them.
+//   - The node has no tracked value, and the tree has maxParents parents already. No value below the node can then
+//     become tracked.
 func (p *pathTree) full(node *pathNode) bool {
 	return node.hasNoTracked() && p.parents >= maxParents || node != nil && node.tracked >= p.maxValues
 }
@@ -106,9 +108,9 @@ func (p *pathTree) full(node *pathNode) bool {
 // hasNoTracked reports whether no value is tracked below a node, which may be nil.
 func (x *pathNode) hasNoTracked() bool { return x == nil || x.tracked == 0 }
 
-// learn counts a successful call, and appends the name of plain after this call to b. The call itself can change this
-// name: a value becomes tracked, or all counts are halved. In these cases before is the name before the call. Otherwise
-// before is nil.
+// learn counts a successful call of plain. It appends to b the name that plain has afterwards. The call itself can
+// change the name: a value becomes tracked, or all counts are halved. In these cases before is the name before the
+// call. Otherwise before is nil.
 func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
 		before = p.name(nil, plain)

@@ -30,8 +30,9 @@ func alone(f func()) (panicked any) {
 	return panicked
 }
 
-// A Trace function that panicked left its request in flight. With a concurrency limit of two, two such requests were
-// enough to refuse all later ones. No function of the service may have this effect, however it fails to return.
+// Regression: a Trace function that panicked left its request in flight. With a concurrency limit of two, two such
+// requests were enough to refuse all later ones. No function of the service may have this effect, however it fails to
+// return.
 func TestRegressionRequestsWhoseTracePanickedExhaustedALimit(t *testing.T) {
 	for way, end := range ways {
 		for _, place := range []string{"name", "origin", "trace", "handler", "refused", "exception", "class"} {
@@ -96,7 +97,7 @@ func TestRegressionRequestsWhoseTracePanickedExhaustedALimit(t *testing.T) {
 	}
 }
 
-// Refused(nil), for example from an unset setting, panicked at the first refused request.
+// Regression: Refused(nil), for example from an unset setting, panicked at the first refused request.
 func TestRegressionRefusedByNilPanicked(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {

@@ -19,7 +19,8 @@ import (
 
 // lend sets w.request to a copy of r with the context inner.
 func (w *writer) lend(r *http.Request, inner context.Context) {
-	// Chunked HTTP/1; HTTP/2 has made the map if there are trailers.
+	// A chunked request of HTTP/1 may have trailers. For HTTP/2, net/http has made the map already if there are
+	// trailers.
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
 		r.Trailer = http.Header{}
 	}

@@ -9,11 +9,11 @@ import (
 // serverFields locates fields of *http.response, the ResponseWriter of net/http for HTTP/1. The fields show the status
 // of a response, and whether the client may have received a part of it.
 //
-// Why the fields are needed: a handler can limit a body with http.MaxBytesReader, and passes its ResponseWriter to it.
-// When the limit is exceeded, MaxBytesReader calls an unexported method of this ResponseWriter, and net/http closes the
-// connection instead of reading the rest of the body. No type of another package can have this method. The handler of a
-// request with a body therefore gets net/http's own writer. When the handler has returned, this package reads the
-// fields of the writer:
+// Why the fields are needed: a handler can limit a body with http.MaxBytesReader, which takes the handler's
+// ResponseWriter. When the limit is exceeded, MaxBytesReader calls an unexported method of this ResponseWriter, and
+// net/http closes the connection instead of reading the rest of the body. No type of another package can have this
+// method. The handler of a request with a body therefore gets net/http's own writer. When the handler has returned,
+// this package reads the fields of the writer:
 //
 //	http.response
 //	├── status          final status; 0 before the header is written

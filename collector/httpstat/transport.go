@@ -22,8 +22,8 @@ import (
 // code. If next returns an error, the call has no code. A call is an exception if its status is 500 or more (see
 // [Exception]), if next returns an error, or if reading fails. It is no exception if the caller canceled the context.
 //
-// The caller gets the result of next unchanged, except for the body. This holds even if next breaks the contract of
-// http.RoundTripper, as mocks do:
+// The caller gets the result of next unchanged, except for the body. This is true even if next breaks the contract of
+// http.RoundTripper, as mocks do. Such results count as follows:
 //
 //   - If next returns neither a response nor an error, the call is an exception, because http.Client then returns an
 //     error.

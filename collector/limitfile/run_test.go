@@ -14,7 +14,8 @@ import (
 	"github.com/windowstat/windowstat/collector/limitfile"
 )
 
-// running is a Watcher whose Run has started, half a second between two of its ticks.
+// running is a Watcher whose Run has started. Run checks the file every second. The test begins half a second after
+// such a check, and sleeps for whole seconds, so it never acts at the time of a check.
 type running struct {
 	c    *collector.Collector
 	path string

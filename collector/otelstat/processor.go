@@ -24,10 +24,10 @@
 // span that never ends is never counted, and uses no memory here. A span that ends twice is one call. A timestamp
 // passed to End changes the duration, not the second. If it is before the start, the duration is 0.
 //
-// Spans of the kinds server and consumer are inbound calls, by [Entrance]; spans of the kinds client and producer are
-// outbound. A span with a parent in the same process is a part of the parent's call: it counts for its own resource,
-// not for the entrance or the process. There is no call tree, because a processor does not see the entries above a
-// span.
+// Spans of the kinds server and consumer are inbound calls, and enter by [Entrance]. Spans of the kinds client and
+// producer are outbound calls. A span with a parent in the same process is a part of the parent's call: it counts for
+// its own resource, but not for the entrance or the process. There is no call tree, because a processor does not see
+// the entries above a span.
 //
 // The code of an HTTP call is the attribute http.response.status_code or http.status_code. The code of a gRPC call is
 // rpc.grpc.status_code, or rpc.response.status_code if rpc.system or rpc.system.name is grpc. A call is an exception if

@@ -129,10 +129,8 @@ func TestSentinelReadsTheMetricLog(t *testing.T) {
 	for from := -1; from < 101; from += 3 {
 		for _, resource := range []string{"", "GET /3", collector.InboundTotal, "nobody"} {
 			from, to := begin.Add(time.Duration(from)*time.Second), begin.Add(time.Duration(from+20)*time.Second)
-			s, err := metric.NewDefaultMetricSearcher(
-				dir,
-				"shop-metrics.log",
-			) // a used one fails with several files
+			// Use a new searcher for each search: Sentinel's searcher fails at its second search of several files.
+			s, err := metric.NewDefaultMetricSearcher(dir, "shop-metrics.log")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,11 +150,8 @@ func TestSearcherReadsSentinelLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now().Truncate(
-		24 * time.Hour,
-	).Add(
-		46 * time.Hour,
-	) // tomorrow, because the writer ignores older items
+	// Begin tomorrow, because the writer ignores items from before its start.
+	begin := time.Now().Truncate(24 * time.Hour).Add(46 * time.Hour)
 	var want []base.MetricItem
 	for i := range 40 {
 		at := begin.Add(time.Duration(i) * 10 * time.Minute) // crosses midnight in most time zones

@@ -36,8 +36,8 @@ func (b *broken) Check(ctx *base.EntryContext) (result *base.TokenResult) {
 	return nil
 }
 
-// Without the slot's correction, Sentinel counts a completion without a pass in this case, and concurrency stays below
-// zero.
+// In each case, a slot panics during a call. Without a correction by the slot of this package, some calls would
+// complete without a pass, as in Sentinel's own statistics, and concurrency would stay below zero.
 func TestCountsWithPanickingSlots(t *testing.T) {
 	const calls = 3
 	for _, tc := range []struct {
@@ -101,7 +101,7 @@ func TestBlockCountsOnceIfAnotherSlotPanics(t *testing.T) {
 	want(t, c, "half refused", "0 pass, 1 block, 0 complete, 0 exception, 0 in flight")
 }
 
-// Sentinel also pools the contexts of calls that panicked.
+// A call can get the pooled context of a call that panicked. The earlier panic must not affect it.
 func TestCallsAfterAPanic(t *testing.T) {
 	c, chain := newChain(t)
 	bad, worse := newChain(t)
@@ -114,7 +114,8 @@ func TestCallsAfterAPanic(t *testing.T) {
 	want(t, c, "good", "100 pass, 0 block, 100 complete, 0 exception, 0 in flight")
 }
 
-// This is a documented limitation; see the caveats of the package.
+// If the exit handler of an entry panics, its call stays in flight. The caveats of the package document this
+// limitation.
 func TestAnExitHandlerThatPanicsLeavesTheCallInFlight(t *testing.T) {
 	c, chain := newChain(t)
 	e := enter(t, chain, "handler")
@@ -123,8 +124,8 @@ func TestAnExitHandlerThatPanicsLeavesTheCallInFlight(t *testing.T) {
 	want(t, c, "handler", "1 pass, 0 block, 0 complete, 0 exception, 1 in flight")
 }
 
-// A panic in a function of the Collector's options hid the end of calls from Sentinel's own statistics. A rule for two
-// concurrent calls then refused every call after the second.
+// Regression: a panic in a function of the Collector's options hid the end of calls from Sentinel's own statistics. A
+// rule for two concurrent calls then refused every call after the second.
 func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
 	const name = "exception panics"
 	c, err := collector.New(collector.Options{Exception: func(error) bool { panic("boom") }})
@@ -149,7 +150,7 @@ func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
 	want(t, c, name, "3 pass, 0 block, 3 complete, 3 exception, 0 in flight")
 }
 
-// A context without a Data map, which Sentinel did not create, left its call in flight.
+// Regression: a context without a Data map, which Sentinel did not create, left its call in flight.
 func TestRegressionContextWithoutData(t *testing.T) {
 	c, _ := newChain(t)
 	slot := sentinelstat.NewSlot(c)

@@ -31,11 +31,11 @@
 // codes.
 //
 // Each call counts once, and concurrency is never negative, even if other slots panic. Sentinel logs such a panic and
-// lets the call continue, with the panic as its error. If a slot panics before this one sees the call, the call passes
-// when it completes, as an exception. Once a call is counted as a pass or a block, this does not change. The slot is
-// the first of the statistics slots, so it sees a call before the others can panic. Panics in the functions of the
-// Collector's options are recovered and written to Sentinel's log, because Sentinel's own statistics run after this
-// slot.
+// lets the call continue, with the panic as its error. If a slot panics before this one sees the call, the call counts
+// only when it completes: as a pass, a completion and an exception. Once a call is counted as a pass or a block, this
+// does not change. The slot is the first of the statistics slots, so it sees a call before the others can panic. Panics
+// in the functions of the Collector's options are recovered and written to Sentinel's log, because Sentinel's own
+// statistics run after this slot.
 //
 // # Caveats
 //
@@ -56,9 +56,9 @@
 // Sentinel reuses its contexts. An error that is set on an entry after its Exit, by sentinel.TraceError or by a second
 // Exit, may affect another call. The slot removes errors that were set before the other call began.
 //
-// An entry that never exits stays in flight forever. So does an entry whose exit handler (WhenExit) panics, and an
-// entry in a chain where a slot of order 0, added before this one, panics at the end: Sentinel does not report the end
-// in these cases.
+// An entry that never exits stays in flight forever. Sentinel also does not report the end of a call in two other
+// cases, so the call stays in flight: if the exit handler of its entry (WhenExit) panics, and if another slot panics at
+// the end, provided that the other slot has order 0 and was added before this one.
 package sentinelstat
 
 import (

@@ -6,10 +6,10 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Shares bounds the total of something that clients hold, such as unread response bytes. Take succeeds while the total
-// is below the maximum, so a page of any size can be served. At the maximum, Take revokes a share of the host that
-// holds the most; a host with at most two shares is spared while another has more. Create Shares with [NewShares]. It
-// is safe for concurrent use.
+// Shares bounds the total of something that clients hold, such as unread response bytes. While the total is below the
+// maximum, Take grants a share of any size, so a page of any size can be served. At the maximum, Take revokes a share
+// of the host that holds the most. It spares a host with at most two shares while another host has more. Create Shares
+// with [NewShares]. It is safe for concurrent use.
 type Shares struct {
 	max   int
 	order Order
@@ -29,12 +29,12 @@ type share struct {
 type Order int
 
 const (
-	// EvictOldest revokes the oldest share, of the host that holds the most, or of all hosts if none has more than two.
-	// It suits shares that honest clients hold briefly, such as a page that is being written: the oldest share is the
-	// slowest.
+	// EvictOldest revokes the oldest share of the host that holds the most. If no host has more than two shares, it
+	// revokes the oldest share of all hosts. It suits shares that honest clients hold briefly, such as a page that is
+	// being written: the oldest share is the slowest.
 	EvictOldest Order = iota
-	// EvictNewest revokes the newest share, and only if its host holds more than the host that asks. It suits shares
-	// that become more valuable the longer they are held, such as a position in a queue.
+	// EvictNewest revokes the newest share, and only if its host holds more than the host that requests a share. It
+	// suits shares that become more valuable the longer they are held, such as a position in a queue.
 	EvictNewest
 )
 
@@ -45,9 +45,9 @@ func NewShares(most int, order Order) *Shares {
 	return s
 }
 
-// Take takes n for a host and returns the function that returns it. It reports false if the maximum is reached and no
-// share can be revoked. Take calls stop to revoke the share; stop must not block, and is not called after give has
-// returned. An error of stop means that the holder cannot be stopped.
+// Take takes a share of n for a host. It returns the function give, which returns the share. ok is false if the maximum
+// is reached and no share can be revoked. To revoke the share later, another Take calls stop. stop must not block, and
+// is not called after give has returned. If stop returns an error, the holder cannot be stopped, and keeps the share.
 func (s *Shares) Take(host string, n int, stop func() error) (give func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

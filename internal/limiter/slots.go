@@ -1,5 +1,5 @@
-// Package limiter caps concurrent computations such as the rendering of pages, unread bytes and streams, over all
-// clients together, and shares each cap fairly between hosts.
+// Package limiter caps three things over all clients together: concurrent computations (such as the rendering of
+// pages), unread bytes, and streams. It shares each cap fairly between hosts.
 //
 // A page is rendered while its request holds a slot, and written after the slot was released, so no request waits for a
 // slow reader. Package fairshare decides which host loses a share if a cap is reached.
@@ -23,8 +23,9 @@ type Slots struct {
 
 	mu   sync.Mutex // guards the fields below
 	free int
-	// all holds the waiting requests, each with the channel that grants its slot, and the holders of slots, each with
-	// amount -1 and a later rank. The first entry is therefore a waiting request whose host holds the fewest slots.
+	// all holds the waiting requests and the holders of slots. A waiting request has the amount 0, and the channel that
+	// grants its slot. A holder has the amount -1, no channel, and a later rank. If there are waiting requests, the
+	// first entry of the table is therefore the oldest request of the host with the fewest slots.
 	all fairshare.Table[string, chan func()]
 }
 

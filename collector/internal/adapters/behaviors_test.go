@@ -565,7 +565,7 @@ var behaviors = []behavior{
 	{name: "a client that hangs up within its body", client: func(t *testing.T, n *notes, addr string) {
 		hangUp(t, addr, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello", n)
 	}, handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex() // or a flush waits for the body
+		_ = http.NewResponseController(w).EnableFullDuplex() // without this, a flush waits for the body
 		_, _ = r.Body.Read(make([]byte, 5))
 		_ = http.NewResponseController(w).Flush()
 		readAll(n, r.Body)
@@ -689,7 +689,7 @@ func gorillaClient(t *testing.T, n *notes, addr string) {
 	n.got("%s %v", message, err)
 }
 
-// untilGone waits until the client has hung up, and then responds with an error, as handlers do whose queries fail.
+// untilGone waits until the client has hung up, and then responds with an error, like a handler whose query fails.
 func untilGone(n *notes, w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		n.add("%v", r.ParseMultipartForm(1))

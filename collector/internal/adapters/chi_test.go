@@ -126,7 +126,8 @@ func TestChiRoutesOfGroupsAndMountedRouters(t *testing.T) {
 	})
 }
 
-// Middleware that changes the routing is respected if it is outside, and so is an inner GetHead.
+// Outer middleware can change the routing: the name of a request is the changed route. An inner GetHead also determines
+// the name.
 func TestChiRoutesChangedByMiddleware(t *testing.T) {
 	for _, head := range []string{"outside", "inside"} {
 		checkChi(t, func(c *collector.Collector) http.Handler {

@@ -71,16 +71,17 @@ type answer[H any] struct {
 	panics *panics
 }
 
-// panics describes an answer whose handler panics: the expected counts with the middleware inside and outside of a
-// recoverer, and the status without a recoverer, or 0 for none.
+// panics describes an answer whose handler panics. The fields inside and outside are the expected counts if the
+// middleware is inside or outside of a recoverer. The field alone is the status without a recoverer, or 0 if there is
+// no response.
 type panics struct {
 	inside, outside string
 	alone           int
 }
 
-// testAnswers sends requests for each answer: the common answers, except where the framework overrides them, and its
-// own ones. Each request is counted once, with the status that the client gets, with the recoverer inside, outside, or
-// absent.
+// testAnswers sends requests for each answer: the answers of the framework, and the common answers that the framework
+// does not override. The service has a recoverer inside or outside of the middleware, or none. Each request is counted
+// once, with the status that the client gets.
 func (f framework[M, H]) testAnswers(t *testing.T) {
 	const panicked, aborted = "500: 1, exceptions: 1", "-: 1, exceptions: 1"
 	all := slices.Clone(f.own)

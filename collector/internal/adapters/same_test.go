@@ -146,7 +146,7 @@ type behavior struct {
 	name    string
 	handle  func(n *notes, w http.ResponseWriter, r *http.Request)
 	request string                                    // sent by a client that reads until the connection ends
-	client  func(t *testing.T, n *notes, addr string) // replaces this client
+	client  func(t *testing.T, n *notes, addr string) // if not nil, replaces the client that sends request
 	files   bool                                      // the handler may leave files in TMPDIR
 	// Use an HTTP/2 server and its client; request is the body of a POST.
 	http2 bool
@@ -154,7 +154,7 @@ type behavior struct {
 
 var changing = regexp.MustCompile(`(?m)^(Date|Sec-WebSocket-Accept|Last-Modified): .*$|127\.0\.0\.1:\d+|0x[0-9a-f]{6,}`)
 
-// transcript serves one request and returns all that is to be seen of it: the bytes that the client gets, the notes,
+// transcript serves one request and returns everything that can be observed: the bytes that the client gets, the notes,
 // and the number of files that are left.
 func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) string {
 	dir := t.TempDir()
