@@ -37,9 +37,9 @@ func Example() {
 	// second 03:04:05: 100 calls
 }
 
-// Many limiters count in fixed windows of one second. A fixed window forgets its calls when it ends. If 20 and then 80
-// calls arrive in one second, and 80 and then 20 in the next, a fixed window with a limit of 100 admits 160 calls
-// between the middles of the two seconds. The window of a Limit slides by buckets, and admits 100.
+// Many limiters count in fixed windows of one second. A fixed window forgets its calls when it ends. Suppose that 20
+// and then 80 calls arrive in one second, and 80 and then 20 in the next. Between the middles of the two seconds, fixed
+// windows with a limit of 100 admit 160 calls. The window of a Limit slides by buckets, and admits 100.
 func ExampleCollector_SetLimits() {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := start

@@ -140,7 +140,7 @@ func match(pattern, name string) bool {
 		if !more {
 			return strings.HasSuffix(name, part)
 		}
-		i := strings.Index(name, part) // the first occurrence leaves the most for the parts that follow
+		i := strings.Index(name, part) // take the first occurrence: it leaves the longest rest of name for the other parts
 		if i < 0 {
 			return false
 		}

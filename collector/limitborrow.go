@@ -118,6 +118,6 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 			// return nil.
 			return cmp.Or(reason(), context.Canceled)
 		}
-		// The bucket began before the loan was cancelled. The next iteration gets the call.
+		// The bucket began before the loan was cancelled, so the call has passed. The next iteration sets e.call.
 	}
 }

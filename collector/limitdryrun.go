@@ -132,8 +132,8 @@ func (r *Resource) dryRun(reason string) *generation {
 
 // DryRuns iterates over the dry runs of the resource by reason, the name of the limit. The blocks in each View are the
 // calls that the dry run would have refused, in total, in windows and in seconds. All other numbers of the View are 0.
-// There are at most 16 reasons: the first fifteen are counted separately, and all later ones share [Other]. While a dry
-// run is set, it is listed even if it would have refused no call. While DryRuns copies the list, limited calls wait.
+// There are at most 16 reasons: the first fifteen are counted separately, and all later ones share [Other]. A dry run
+// that is set is always listed, even if its count is 0. While DryRuns copies the list, limited calls wait.
 func (r *Resource) DryRuns() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {

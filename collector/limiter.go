@@ -53,7 +53,7 @@ type limiter struct {
 	c      *Collector
 	quotas             // rules and meters of the limits that refuse calls
 	dry    quotas      // rules and meters of the dry runs
-	self   [1]*limiter // list of a call without a reservation: this limiter
+	self   [1]*limiter // the list of limiters of a call without a reservation: only this one
 
 	dryCounts []labelled[dryCount] // by reason, including removed dry runs; only in the limiter of a resource
 
@@ -221,8 +221,8 @@ func (m *limiter) setCounters(l *leaf) {
 }
 
 // inUse reports whether the limiter has recent calls from the time when its name was overflowing. The leaves of the
-// resource do not have these calls. A call is recent if it is in flight, or if it passed in the second with the index
-// since, or later. m may be nil.
+// resource do not have these calls. A call is recent if it is in flight, or if it passed in the second since (an index)
+// or later. m may be nil.
 func (m *limiter) inUse(since int64) bool {
 	if m == nil {
 		return false

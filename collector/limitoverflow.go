@@ -13,10 +13,10 @@ import (
 //	byName["GET /b"]    ── limiter of one name
 //	byPattern["GET /*"] ── limiter that further names share while byName is full
 //
-// If byName is full, a new name evicts the idle names. A name is idle if it has no call in flight, and had no pass for
-// so long that no quota counts it. If no name is idle, new names share one limiter for each pattern that they match. A
-// name may later move from a shared limiter to its own one. Its own limiter then starts with all recent passes of the
-// shared limiter, because some of them may be passes of this name.
+// If byName is full, a new name evicts the idle names. An idle name has no call in flight, and its passes are too old
+// to count for any quota. If no name is idle, new names share one limiter for each pattern that they match. A name may
+// later move from a shared limiter to its own one. Its own limiter then starts with all recent passes of the shared
+// limiter, because some of them may be passes of this name.
 //
 // The life of a limiter:
 //
@@ -130,8 +130,8 @@ func (t *overflowLimiters) dropUnused(m *limiter) {
 	}
 }
 
-// refresh runs after a change of limits. It drops the shared limiters of patterns that no longer have a limit, unless
-// they have a call in flight. All other limiters refresh their rules when a call locks them.
+// refresh runs after a change of limits. It drops a shared limiter if its pattern no longer has a limit, and the
+// limiter has no call in flight. All other limiters refresh their rules when a call locks them.
 func (t *overflowLimiters) refresh() {
 	rules := t.c.limits.Load()
 	t.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// If a name gets its own limiter after it used a shared one, its own limiter starts with the passes of each origin in
-// the shared one.
+// A name can get its own limiter after it used a shared one. Its own limiter then starts with the passes that each
+// origin has in the shared one.
 func TestANameKeepsThePassesOfItsOrigins(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, collector.Limit{Resource: "*", Origin: "web", Count: 5})

@@ -107,8 +107,8 @@ func (x *meter) forgetPasses(forget bool) {
 	}
 }
 
-// unused reports whether the meter of an origin can be dropped: no rule reads it, and it counts no call in flight and
-// no passes from overflow.
+// unused reports whether the meter of an origin can be dropped: no rule reads it, it counts no call in flight, and it
+// holds no overflowPasses.
 func (x *meter) unused() bool {
 	return !x.readsPasses && !x.readsInFlight && x.overflowPasses == nil && x.inFlight.Load() == 0
 }
@@ -132,8 +132,9 @@ func (s *quotas) leave(origin string) {
 	}
 }
 
-// checkConcurrency returns an error if a limit on concurrency refuses one more call of the origin, else nil. A call
-// that waited for a bucket was counted as in flight already: waiting is then 1, else 0.
+// checkConcurrency returns an error if a limit on concurrency refuses one more call of the origin. The parameter
+// waiting is 1 if the call has waited for a bucket, because it was then counted as in flight already. Otherwise waiting
+// is 0.
 //
 // The number of calls in flight can be too high, because calls end concurrently. It is never too low, because calls
 // enter only under the limiter's lock.
@@ -151,8 +152,8 @@ func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
 	return nil
 }
 
-// checkQPS returns an error if a limit on QPS refuses n more passes of the origin in the bucket, else nil. For each
-// rule it makes two comparisons. The first call in a bucket also adds up all buckets of the rule's quota.
+// checkQPS returns an error if a limit on QPS refuses n more passes of the origin in the bucket. For each rule it makes
+// two comparisons. The first call in a bucket also adds up all buckets of the rule's quota.
 func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *BlockedError {
 	for i := range s.qps {
 		if x := &s.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {

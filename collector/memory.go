@@ -44,7 +44,7 @@ type reservations struct {
 
 // Estimated bytes of parts that unsafe.Sizeof of a struct does not include: map nodes, closures and slots of slices.
 const (
-	mapEntry = 160 // an entry of a sync.Map or map with its share of inner nodes, and of TreeNode.parents
+	mapEntry = 160 // an entry of a map or sync.Map, with its share of inner nodes; also an entry of TreeNode.parents
 	names    = 256 // a name of at most MaxNameLength bytes, and its copies in keys
 	perView  = 24  // slots of one leaf in a shared view; append allocates more slots than needed
 )
@@ -77,8 +77,8 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 const limiterShare = 16
 
 // spareLeaves is the number of leaves that the resource [Other] needs for calls whose own leaf has no memory: one for
-// each combination of inbound or not, and nested or not. A limit on an origin adds the same number, because the calls
-// of this origin are recorded separately.
+// each combination of inbound or not, and nested or outermost. Each limited origin needs as many leaves again, because
+// its calls are recorded separately.
 const spareLeaves = 4
 
 // reserved returns the sum of all reservations.

@@ -70,9 +70,9 @@ type Options struct {
 	// Windows configure the windows and the histogram of every resource.
 	Windows node.Options
 	// Exception decides which errors count as exceptions. The default is [IsException]; see also [Ignore] and [Only].
-	// The Collector calls the function for every error except [ErrBlocked], which is never an exception, and
-	// [ErrPanicked], which always is. If the function panics, the call ends with an exception, and the panic continues
-	// in the caller of [Entry.Exit].
+	// The Collector calls the function for all errors but two: [ErrBlocked] is never an exception, and [ErrPanicked]
+	// always is one. If the function panics, the call ends with an exception, and the panic continues in the caller of
+	// [Entry.Exit].
 	Exception func(error) bool
 	// ExceptionClass returns the class of an exception, such as the type of the error. The error of a panic is
 	// [ErrPanicked]. [Resource.Exceptions] counts exceptions by class, so there should be few classes. If
@@ -100,8 +100,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// complete sets the defaults of the options. It returns the configuration of statistics that use the timeline line, or
-// an error that names every field that is out of range.
+// complete sets the defaults of the options. It returns the configuration of statistics on the given timeline. The
+// error names every field that is out of range.
 func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 	var errs []error
 	o.Windows.History = cmp.Or(o.Windows.History, DefaultHistory)

@@ -391,7 +391,7 @@ func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	exit(held)
 }
 
-// If a name gets its own quota after it used a shared one, its own quota starts with the passes of the shared one.
+// A name can get its own quota after it used a shared one. Its own quota then starts with the passes of the shared one.
 func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, qps("*", 5))

@@ -80,8 +80,8 @@ func (c *Collector) full(name string) bool {
 		!c.limits.Load().names[name]
 }
 
-// register looks up or creates a resource. If the table is full, register returns nil if evict may free a slot;
-// otherwise it returns the resource Other.
+// register looks up or creates a resource. If the table is full and evict may free a slot, register returns nil. If the
+// table is full and evict cannot help, it returns the resource Other.
 func (c *Collector) register(name string, given bool) *Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -362,8 +362,8 @@ type noDone struct {
 
 func (c noDone) Done() <-chan struct{} { c.end(); return nil }
 
-// Regression: if the context of a prioritized call panicked in Done, the call had already borrowed. It passed in the
-// next bucket, and was in flight for ever.
+// Regression: a prioritized call had borrowed a pass when the Done method of its context panicked. The call passed in
+// the next bucket anyway, and was in flight for ever.
 func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		c, f := clocked(t, collector.Options{})
@@ -400,8 +400,8 @@ func (c noErr) Done() <-chan struct{} {
 
 func (c noErr) Err() error { return c.err() }
 
-// Regression: if Err of a context panicked, the call stayed in flight as well. If Err returned nil, Enter returned no
-// error although the call was cancelled, and nothing was counted.
+// Regression: if the Err method of a context panicked, the call stayed in flight as well. If Err returned nil, Enter
+// returned no error although the call was cancelled, and nothing was counted.
 func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	for way, err := range map[string]func() error{
 		"panic":  func() error { panic("boom") },
@@ -430,8 +430,8 @@ func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 }
 
 // Regression: a handle was kept while its resource was retired. A call through the handle while the table was full
-// switched the handle to _other. It kept recording for _other while that was busy, even when the table had a free slot,
-// or when the name had a resource again.
+// switched the handle to _other. The handle then recorded for _other as long as _other was busy. A free slot in the
+// table did not change this, nor did a new resource with the handle's own name.
 func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	for name, registered := range map[string]bool{"room": false, "registered": true} {
 		c, f := clocked(

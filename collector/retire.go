@@ -35,7 +35,7 @@ type sweeper struct {
 	mu   sync.Mutex     // held during a part of the sweep; locked only with TryLock, so no goroutine waits
 	todo []*Resource    // resources that the sweep has not visited yet
 	idle []idleResource // evictable resources found so far
-	// Sum of the memory above the reservations of the resources visited so far; see memory.go.
+	// Memory that the resources visited so far use in excess of their reservations; see memory.go.
 	excess int64
 }
 
@@ -86,8 +86,8 @@ func (c *Collector) sweep(n int) {
 }
 
 // retire retires the idle leaves of a resource, and then the parts of the resource that are empty. A leaf is idle if it
-// recorded nothing in the second with the index since, or later. retire locks mu for one portion of the leaves at a
-// time. It holds no lock while the views add the counts of the retired leaves to their totals.
+// recorded nothing in the second since (an index) or later. retire locks mu for one portion of the leaves at a time. It
+// holds no lock while the views add the counts of the retired leaves to their totals.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
@@ -209,17 +209,18 @@ func filter[T any](list []T, keep func(T) bool) []T {
 // is idle.
 type idleResources []idleResource
 
-// idleResource is a resource, with its last use and its kind of name at the time of the sweep.
+// idleResource is a resource with its state at the time of the sweep.
 type idleResource struct {
 	*Resource
 	last  int64 // second of its last use
-	given bool
+	given bool  // the name is given, not earned
 }
 
-// any reports whether a new name may evict one of the resources. The parameter given is the kind of the new name.
+// any reports whether a new name may evict one of the resources. The parameter given is true for a given name, and
+// false for an earned one.
 func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// setIdle replaces c.idle with the resources of list that were not used in the second with the index since, or later.
+// setIdle replaces c.idle with the resources of list that were last used before the second since (an index).
 func (c *Collector) setIdle(list []idleResource, since int64) {
 	list = filter(list, func(r idleResource) bool { return r.last < since })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })
@@ -243,8 +244,8 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the index of the second from which on a resource must be idle to be evicted. This second is the
-// length of the history and two more seconds before the second open, so every reader has had time to read the last
+// idleSince returns the index of the second from which on a resource must be idle to be evicted. It lies before the
+// second open, by the length of the history and two more seconds. Every reader has therefore had time to read the last
 // seconds of the resource.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
@@ -259,8 +260,9 @@ func (c *Collector) idleSince(open int64) int64 {
 //	two names want the same idle resource           takeIdle gives it to one of them
 //	the resource was used since the sweep           evict does not retire it, and the next name takes another one
 
-// evict retires the longest-idle resource that a name of this kind may evict. It does nothing if the resource has been
-// used since the sweep, or if a limit now names it.
+// evict retires the longest-idle resource that a new name may evict. The parameter given is true for a given name, and
+// false for an earned one. evict does nothing if the resource has been used since the sweep, or if a limit now names
+// it.
 func (c *Collector) evict(given bool) {
 	r := c.takeIdle(given)
 	// Check again: the sweep may be ten seconds old.
@@ -271,8 +273,8 @@ func (c *Collector) evict(given bool) {
 	}
 }
 
-// evictable reports whether a new name may evict the resource if it is idle. The parameter given is the kind of the new
-// name.
+// evictable reports whether a new name may evict the resource if it is idle. The parameter given is true for a given
+// name, and false for an earned one.
 func (r *Resource) evictable(given bool) bool {
 	return !r.dead.Load() && !r.permanent && !r.fallback.Load() && (given || !r.given.Load()) &&
 		!r.c.limits.Load().names[r.name]

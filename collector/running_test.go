@@ -127,7 +127,7 @@ func TestCallsOfTwoCollectors(t *testing.T) {
 	}
 }
 
-// The list of running calls does not retain a call that has ended, and neither does the context of its caller.
+// Neither the list of running calls nor the context of a caller retains a call that has ended.
 func TestEndedCallsAreNotRetained(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	const calls = 1000

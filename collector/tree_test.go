@@ -130,8 +130,8 @@ func (f *forest) grow(
 	}
 }
 
-// counts adds up the events from the time from until before to, for which count returns true. balance is the number of
-// calls in flight at the time to.
+// counts adds up the events in [from, to) for which count returns true. balance is the number of calls in flight at the
+// time to.
 func (f *forest) counts(from, to time.Duration, count func(happened) bool) (c node.Counts, balance int64) {
 	for _, h := range f.events {
 		if h.at >= to || !count(h) {

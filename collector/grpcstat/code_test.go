@@ -91,7 +91,7 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	}
 }
 
-// A canceled call has the code that gRPC's library gives it, a call that panics has none, and a refused call is no
+// A canceled call has the code that gRPC's library gives it. A call that panics has no code. A refused call is no
 // completion.
 func TestCodesOfAbortedCalls(t *testing.T) {
 	c := newCollector(t, collector.Options{})

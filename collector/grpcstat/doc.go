@@ -17,11 +17,11 @@
 //
 // # Limits
 //
-// Limits of the Collector apply to all calls. A server responds to a refused call with ResourceExhausted and a
-// RetryInfo of one second, before the handler runs and before it reads the first message of a stream. A client does not
-// send a refused call. In both cases the error has the code ResourceExhausted, and errors.Is finds
-// [collector.ErrBlocked] in it, for outer interceptors and callers. A server sends the message of the error to the
-// caller; the message contains the limit and its current value.
+// Limits of the Collector apply to all calls. A server refuses a call before the handler runs, and before it reads the
+// first message of a stream. The response is ResourceExhausted with a RetryInfo of one second. A client does not send a
+// refused call. In both cases the error has the code ResourceExhausted, and errors.Is finds [collector.ErrBlocked] in
+// it, for outer interceptors and callers. A server sends the message of the error to the caller; the message contains
+// the limit and its current value.
 //
 // # Codes and exceptions
 //
@@ -75,11 +75,11 @@
 // Events outside the interceptors are not counted: calls of methods that the server does not have, and requests that
 // cannot be decoded. Responses that cannot be encoded or are too large count with the result of the handler.
 //
-// A stream is one call, and its response time is its whole life. A stream that is open for a day, such as a health
-// watch, is in flight for a day, and affects the average response time of its resource when it ends.
+// A stream is one call, and its response time is its whole life. For example, a health watch that is open for a day is
+// in flight for a day. When it ends, it affects the average response time of its resource.
 //
-// A client's stream that is neither read to its end nor canceled stays in flight until its connection is closed,
-// because gRPC keeps it until then.
+// If a client neither reads a stream to its end nor cancels it, the stream stays in flight until its connection is
+// closed, because gRPC keeps it until then.
 //
 // Interceptors that retry make several calls out of one. Install the interceptors of this package inside of them to
 // count each attempt, or outside to count one call. gRPC's built-in retries always count as one call.

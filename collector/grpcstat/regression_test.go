@@ -194,8 +194,8 @@ func TestRegressionAContextThatPanics(t *testing.T) {
 	}
 }
 
-// Regression: if the deadline of an unread stream passed and the function of Exception panicked, the process ended,
-// because the panic was in a goroutine of the context, where no caller can recover it.
+// Regression: the deadline of an unread stream passed, and the function of Exception panicked. The panic ended the
+// process, because it was in a goroutine of the context, where no caller can recover it.
 func TestRegressionAnExceptionEndedTheProcess(t *testing.T) {
 	for way, end := range ways {
 		for _, place := range []string{"Exception", "ExceptionClass"} {

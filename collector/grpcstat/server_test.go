@@ -47,7 +47,7 @@ func TestEveryCallCountsOnceOnEachSide(t *testing.T) {
 	}
 }
 
-// recovering recovers panics, which gRPC does not do.
+// recovering returns interceptors that recover panics. gRPC itself recovers none.
 func recovering() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(

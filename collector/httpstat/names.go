@@ -121,7 +121,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 
 // Name returns the name under which a call is counted and limited, and the status of this name. The plain name is the
 // name that [PathName] makes: a method and a path. The client is an address with or without a port, or empty if
-// unknown. If the status is Unearned, limits apply to the call by the returned name, but the call is counted as
+// unknown. If the status is Unearned, limits apply to the call by the returned name. The call itself is counted as
 // [Unmatched], unless the Collector has a resource of this name; see [collector.FallbackResource].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {

@@ -67,7 +67,7 @@ func TestNamesAreEarnedBySuccess(t *testing.T) {
 // oracle is a simple model of Names: all counts are exact, and nothing is bounded or evicted.
 type oracle struct {
 	most   int
-	places map[string]map[string]int // by prefix: calls of the tracked values
+	places map[string]map[string]int // calls of the tracked values, by the path before the value
 	missed map[string]int            // calls of other values
 	order  map[string]int
 	earned map[string]bool

@@ -43,12 +43,12 @@ func (m *Middleware) handle(
 // settle determines the final status, and the code and the error of the call. reason is the value of the handler's
 // panic if handle has recovered it. Otherwise reason is nil.
 //
-//	handler                                       status                     error
-//	returned, or aborted for a client that left   499 if the response is     of the status, or of the gRPC code
-//	                                              late, otherwise the
-//	                                              written one, or 200
-//	panicked                                      the written one, or that   ErrPanicked
-//	                                              of the option Recovered
+//	handler                         status                                       error
+//	returned                        499 if the response is late, otherwise the   error of the status,
+//	                                written status, or 200 if none was written   or of the gRPC code
+//	aborted after a hang-up         the same, but 499 if none was written        the same
+//	panicked in another way         the written status, or the status of the     ErrPanicked
+//	                                option Recovered if none was written
 //
 // A response is late if the client had hung up before it began.
 func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, code *collector.Code) {

@@ -117,7 +117,8 @@ func TestCanceledByTheService(t *testing.T) {
 	}
 }
 
-// The code of a gRPC response is in its trailers, or in its header. Server and client have the rules of grpcstat.
+// The code of a gRPC response is in its trailers, or in its header. The rules for exceptions are those of package
+// grpcstat, for server and client.
 func TestGRPCStatus(t *testing.T) {
 	respond := func(w http.ResponseWriter, r *http.Request) {
 		place, status, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -210,7 +211,7 @@ func TestHandlerHasTheWriterOfTheServer(t *testing.T) {
 	}
 }
 
-// closeNotifier is http.CloseNotifier, a deprecated name.
+// closeNotifier is http.CloseNotifier, whose name is deprecated.
 type closeNotifier interface{ CloseNotify() <-chan bool }
 
 // All combinations of optional interfaces are kept, and each method reaches the wrapped writer.

@@ -289,9 +289,9 @@ func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 // conservative update. Each value has one counter in each row, chosen by a hash; other values may use the same
 // counters. The count of a value is the lowest of its four counters, and a call increments only the lowest ones.
 //
-// The count is never lower than the number of calls since the last halving, except that counters stop at 255. It can be
-// higher because of shared counters. Measured: after 65,536 values with one call each, no value has a count of four. A
-// single row with four times the memory has up to nine such values. The zero value is empty.
+// The count of a value is never too low, except that counters stop at 255. It can be too high, because values share
+// counters. Measured: after 65,536 values with one call each, no value has a count of four. A single row with four
+// times the memory has up to nine such values. The zero value is empty.
 type sketch struct{ rows *[4][1 << 15]uint8 }
 
 // count counts a call of the value at the end of path, and returns the count of the value.

@@ -57,9 +57,9 @@ func (x *stripped) strip(r *http.Request) *http.Request {
 	return &below
 }
 
-// joinPatterns returns the full pattern of a route in an inner ServeMux. outer is the pattern of the inner ServeMux in
-// the outer one, prefix is the prefix that the outer route strips, and inner is the pattern of the route. The result
-// has the method and the host of inner, or else of outer.
+// joinPatterns returns the full pattern of a route in an inner ServeMux. inner is the pattern of this route. outer is
+// the pattern of the inner ServeMux in the outer one. prefix is the prefix that the outer route strips. The result has
+// the method and the host of inner, or else of outer.
 //
 //	outer          prefix   inner              result
 //	/api/          /api     GET /users/{id}    GET /api/users/{id}

@@ -161,8 +161,8 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	}
 }
 
-// A client call that is canceled before the response has no code on the side of the client, and 499 on the side of the
-// service, whatever the service sends.
+// If a client cancels its call before the response, the call has no code on the client's side. On the service's side it
+// has 499, whatever the service sends.
 func TestAbortedCallsHaveNoCode(t *testing.T) {
 	server, client := newCollector(t), newCollector(t)
 	gone := make(chan struct{})

@@ -147,8 +147,9 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Regression: an empty origin, for example from a template with an unset variable, limited all origins together, and *
-// limited an origin with the name *, which does not exist. Ambiguous values are errors that name the valid values.
+// Regression: an empty origin, for example from a template with an unset variable, limited all origins together. The
+// origin * limited only an origin with this literal name, which does not exist. Both are now errors, like all ambiguous
+// values. The errors name the valid values.
 func TestRegressionEmptyOriginLimitedAllOrigins(t *testing.T) {
 	for text, want := range map[string]string{
 		"origin: ''": "origin is empty; it must be one name, not a pattern; " +

@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/collector/sentinelstat"
 )
 
-// broken is a slot of every kind that panics in one method.
+// broken implements all kinds of slots, and panics in one method.
 type broken struct {
 	in    string
 	order uint32
@@ -36,8 +36,9 @@ func (b *broken) Check(ctx *base.EntryContext) (result *base.TokenResult) {
 	return nil
 }
 
-// In each case, a slot panics during a call. Without a correction by the slot of this package, some calls would
-// complete without a pass, as in Sentinel's own statistics, and concurrency would stay below zero.
+// In each case, a slot panics during a call. Every call counts as one pass and one completion anyway, and no call is
+// left in flight. In Sentinel's own statistics, some of these calls complete without a pass, and concurrency stays
+// below zero.
 func TestCountsWithPanickingSlots(t *testing.T) {
 	const calls = 3
 	for _, tc := range []struct {
@@ -150,7 +151,7 @@ func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
 	want(t, c, name, "3 pass, 0 block, 3 complete, 3 exception, 0 in flight")
 }
 
-// Regression: a context without a Data map, which Sentinel did not create, left its call in flight.
+// Regression: a context that Sentinel did not create has no Data map. Its call stayed in flight.
 func TestRegressionContextWithoutData(t *testing.T) {
 	c, _ := newChain(t)
 	slot := sentinelstat.NewSlot(c)

@@ -147,7 +147,7 @@ func TestABlockWithoutAnErrorHasNoReason(t *testing.T) {
 	blocked(t, c, "no reason", map[string]int64{collector.Unspecified: 1})
 }
 
-// Rule IDs may be arbitrary, and change when rules are reloaded.
+// There can be any number of rule IDs, because rules are reloaded with other IDs. The number of reasons stays bounded.
 func TestReasonsAreBounded(t *testing.T) {
 	c, chain := newChain(t)
 	for i := range 100 {

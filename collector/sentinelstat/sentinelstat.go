@@ -56,9 +56,12 @@
 // Sentinel reuses its contexts. An error that is set on an entry after its Exit, by sentinel.TraceError or by a second
 // Exit, may affect another call. The slot removes errors that were set before the other call began.
 //
-// An entry that never exits stays in flight forever. Sentinel also does not report the end of a call in two other
-// cases, so the call stays in flight: if the exit handler of its entry (WhenExit) panics, and if another slot panics at
-// the end, provided that the other slot has order 0 and was added before this one.
+// An entry that never exits stays in flight forever. So does an entry whose end Sentinel does not report. There are two
+// such cases:
+//
+//   - The exit handler of the entry (WhenExit) panics.
+//   - Another slot panics at the end of the call. This slot has order 0, and was added to the chain before the slot of
+//     this package.
 package sentinelstat
 
 import (
@@ -79,8 +82,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Slot records the calls of a Sentinel slot chain in a Collector. Add it to a chain with base.SlotChain.AddStatSlot,
-// once, before calls use the chain, because Sentinel does not lock it. A chain can have slots for several Collectors,
+// Slot records the calls of a Sentinel slot chain in a Collector. Add it to a chain once, with base.SlotChain.AddStatSlot.
+// Do this before calls use the chain, because Sentinel does not lock the chain. A chain can have slots for several Collectors,
 // and chains can share a slot.
 //
 // Sentinel calls the methods. They are safe for concurrent use; calls for the same entry are sequential. The state of a

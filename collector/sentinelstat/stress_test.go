@@ -12,7 +12,8 @@ import (
 	"github.com/alibaba/sentinel-golang/core/flow"
 )
 
-// sometimes is a slot that panics for calls with a flag, before or after other slots see them.
+// sometimes is a slot that panics for calls with a flag. Its order decides whether other slots see the call before the
+// panic.
 type sometimes struct{ order uint32 }
 
 func (s sometimes) Order() uint32 { return s.order }

@@ -8,14 +8,13 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// TestEvictedShare checks the evicted share for a new one. A letter is a host; the oldest share comes first. "x" means
-// that the new share is refused.
+// TestEvictedShare checks which share is evicted for a new one.
 func TestEvictedShare(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		order     Order
-		has, came string // a letter is a host
-		gone      string // the index in has of the evicted share; - for none, x for a refusal
+		has, came string // the shares held, oldest first, and the new share; each letter is a host
+		gone      string // the evicted share, as an index of has; - if none is evicted, x if the new share is refused
 	}{
 		{"free capacity", EvictNewest, "aaa", "a", "-"},
 		{"a flood is refused", EvictNewest, "aaaa", "a", "x"},
@@ -65,8 +64,8 @@ func TestUnstoppable(t *testing.T) {
 	}
 }
 
-// Under random operations the bound holds, no share is stopped twice or after it was returned, and a host without
-// shares gets one while another host has more than two.
+// Under random operations, the total stays below its bound. No share is stopped twice, or after it was returned. While
+// another host has more than two shares, a host without shares gets one.
 func TestSharesAtRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))

@@ -76,7 +76,7 @@ func below(make func(n *notes) http.Handler) handlerFunc {
 	return func(n *notes, w http.ResponseWriter, r *http.Request) { make(n).ServeHTTP(w, r) }
 }
 
-// closeNotifier is http.CloseNotifier, a deprecated name.
+// closeNotifier is http.CloseNotifier, whose name is deprecated.
 type closeNotifier interface{ CloseNotify() <-chan bool }
 
 // abilities notes what a handler finds out about its writer and request by type assertions, as net/http, httputil, gin,

@@ -126,8 +126,8 @@ func TestChiRoutesOfGroupsAndMountedRouters(t *testing.T) {
 	})
 }
 
-// Outer middleware can change the routing: the name of a request is the changed route. An inner GetHead also determines
-// the name.
+// If outer middleware changes the routing, requests have the name of the changed route. GetHead changes the name even
+// if it is an inner middleware.
 func TestChiRoutesChangedByMiddleware(t *testing.T) {
 	for _, head := range []string{"outside", "inside"} {
 		checkChi(t, func(c *collector.Collector) http.Handler {

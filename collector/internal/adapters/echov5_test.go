@@ -64,7 +64,7 @@ func TestEchoV5Routes(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
 		}
 	}
-	e.GET("/late/:id", ok) // added while the service runs, but not while echo routes
+	e.GET("/late/:id", ok) // a new route while the service runs, at a time when echo is not routing
 	send("GET", "/late/7")
 	wantCounted(t, c, map[string]string{
 		"GET /users/:id": "200: 2", "PUT /any": "200: 1", "GET /api/v1/files/*": "200: 1", "GET /away": "302: 1",
@@ -73,7 +73,7 @@ func TestEchoV5Routes(t *testing.T) {
 	})
 }
 
-// A HEAD request that the GET route handles has its name, also in a router whose routes change.
+// A HEAD request has the name of the GET route that handles it, even in a router whose routes change.
 func TestEchoV5CustomRouter(t *testing.T) {
 	c := newCollector(t)
 	e := echo.NewWithConfig(

@@ -47,7 +47,7 @@ func TestGinRoutes(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
 		}
 	}
-	// Added while the service runs, but not while gin routes.
+	// Add a route while the service runs, at a time when gin is not routing.
 	e.GET("/late/:id", ok)
 	send("GET", "/late/7")
 	wantCounted(t, c, map[string]string{
