@@ -8,12 +8,33 @@ import (
 
 // benchLines are n lines like those that servers write, each format with what it has of its own.
 var benchLines = map[string]string{
-	"common":        `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png HTTP/1.1" 200 203023`,
-	"combined":      `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png HTTP/1.1" 200 203023 "http://semicomplete.com/presentations/logstash-monitorama-2013/" "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36"`,
-	"combined-time": `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png HTTP/1.1" 200 203023 "http://semicomplete.com/presentations/logstash-monitorama-2013/" "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36" 0.023`,
-	"traefik":       `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png HTTP/1.1" 200 203023 "http://semicomplete.com/presentations/logstash-monitorama-2013/" "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36" 1271 "web@docker" "http://10.0.1.7:80" 23ms`,
-	"json-nginx":    `{"time_iso8601":"2015-05-17T10:05:%02d+00:00","msec":"1431857103.123","remote_addr":"83.149.9.216","remote_user":"","request":"GET /presentations/images/kibana-search.png HTTP/1.1","status": "200","body_bytes_sent":"203023","request_time":"0.023","http_referer":"http://semicomplete.com/presentations/","http_user_agent":"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36"}`,
-	"json-caddy":    `{"level":"info","ts":1646861401.%02d24102,"logger":"http.log.access","msg":"handled request","request":{"remote_ip":"127.0.0.1","remote_port":"41342","client_ip":"127.0.0.1","proto":"HTTP/2.0","method":"GET","host":"localhost","uri":"/presentations/images/kibana-search.png","headers":{"User-Agent":["curl/7.82.0"],"Accept":["*/*"],"Accept-Encoding":["gzip, deflate, br"]},"tls":{"resumed":false,"version":772,"cipher_suite":4865,"proto":"h2","server_name":"example.com"}},"bytes_read": 0,"user_id":"","duration":0.000929675,"size":10900,"status":200,"resp_headers":{"Server":["Caddy"],"Content-Encoding":["gzip"],"Content-Type":["text/html; charset=utf-8"],"Vary":["Accept-Encoding"]}}`,
+	"common": `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png ` +
+		`HTTP/1.1" 200 203023`,
+	"combined": `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png ` +
+		`HTTP/1.1" 200 203023 "http://semicomplete.com/presentations/logstash-monitorama-2013/" ` +
+		`"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 ` +
+		`Safari/537.36"`,
+	"combined-time": `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png ` +
+		`HTTP/1.1" 200 203023 "http://semicomplete.com/presentations/logstash-monitorama-2013/" ` +
+		`"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 ` +
+		`Safari/537.36" 0.023`,
+	"traefik": `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png ` +
+		`HTTP/1.1" 200 203023 "http://semicomplete.com/presentations/logstash-monitorama-2013/" ` +
+		`"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 ` +
+		`Safari/537.36" 1271 "web@docker" "http://10.0.1.7:80" 23ms`,
+	"json-nginx": `{"time_iso8601":"2015-05-17T10:05:%02d+00:00","msec":"1431857103.123",` +
+		`"remote_addr":"83.149.9.216","remote_user":"","request":"GET /presentations/images/kibana-search.png ` +
+		`HTTP/1.1","status": "200","body_bytes_sent":"203023","request_time":"0.023",` +
+		`"http_referer":"http://semicomplete.com/presentations/","http_user_agent":"Mozilla/5.0 (Macintosh; Intel ` +
+		`Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36"}`,
+	"json-caddy": `{"level":"info","ts":1646861401.%02d24102,"logger":"http.log.access","msg":"handled request",` +
+		`"request":{"remote_ip":"127.0.0.1","remote_port":"41342","client_ip":"127.0.0.1","proto":"HTTP/2.0",` +
+		`"method":"GET","host":"localhost","uri":"/presentations/images/kibana-search.png",` +
+		`"headers":{"User-Agent":["curl/7.82.0"],"Accept":["*/*"],"Accept-Encoding":["gzip, deflate, br"]},` +
+		`"tls":{"resumed":false,"version":772,"cipher_suite":4865,"proto":"h2","server_name":"example.com"}},` +
+		`"bytes_read": 0,"user_id":"","duration":0.000929675,"size":10900,"status":200,` +
+		`"resp_headers":{"Server":["Caddy"],"Content-Encoding":["gzip"],"Content-Type":["text/html; charset=utf-8"],` +
+		`"Vary":["Accept-Encoding"]}}`,
 }
 
 func BenchmarkParse(b *testing.B) {
@@ -39,7 +60,9 @@ func BenchmarkParse(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("strftime", func(b *testing.B) {
-		measure(b, f, [][]byte{[]byte(`83.149.9.216 - - [2015-05-17 10:05:03.123 +0000] "GET /presentations/images/kibana-search.png HTTP/1.1" 200 203023 23456`)})
+		measure(b, f,
+			[][]byte{[]byte(`83.149.9.216 - - [2015-05-17 10:05:03.123 +0000] ` +
+				`"GET /presentations/images/kibana-search.png HTTP/1.1" 200 203023 23456`)})
 	})
 }
 

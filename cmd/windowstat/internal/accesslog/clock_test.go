@@ -28,7 +28,8 @@ func TestHourThatComesTwice(t *testing.T) {
 		for i := range 3 * 3600 {
 			at := begin.Add(time.Duration(i+[]int{0, 7, -5}[i%3]) * time.Second)
 			var r Record
-			if err := p.Parse(fmt.Appendf(nil, "%s 200", at.In(loc).Format("2006-01-02 15:04:05")), &r); err != nil || !r.Time.Equal(at) {
+			if err := p.Parse(fmt.Appendf(nil, "%s 200", at.In(loc).Format("2006-01-02 15:04:05")), &r); err != nil ||
+				!r.Time.Equal(at) {
 				if wrong++; wrong == 1 {
 					t.Errorf("%s: %v, want %v (%v)", zone, r.Time, at, err)
 				}

@@ -63,7 +63,8 @@ const (
 func (v variable) String() string {
 	kinds := [slots]string{
 		client: "the client", host: "the host", method: "the method", target: "the target", request: "the request",
-		status: "the status", grpcCode: "the gRPC status", duration: "the duration", more: "the duration", timestamp: "the time",
+		status: "the status", grpcCode: "the gRPC status", duration: "the duration",
+		more: "the duration", timestamp: "the time",
 	}
 	if kinds[v.slot] == "" {
 		return v.name

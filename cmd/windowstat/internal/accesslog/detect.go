@@ -151,7 +151,8 @@ func (d *detector) result() (*Format, error) {
 }
 
 // combinedNginx is nginx's combined format.
-const combinedNginx = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`
+const combinedNginx = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" ` +
+	`"$http_user_agent"`
 
 // advice ends the errors of formats that are not recognised.
 var advice = "give the format: " + strings.Join(Names(), ", ") + ", or the format string of nginx or Apache httpd"

@@ -19,7 +19,8 @@ func TestDetect(t *testing.T) {
 		{`{"ts":1646861401.5241024,"status":200}`, "json"},
 		{"\n\r\nrubbish\n" + common + ` "-" "a"` + "\n" + common + ` "-" "a"` + "\n", "combined"},
 
-		{common + ` "-" "a" 512`, "error: the lines end in a whole number, and may be combined-usec (microseconds, %D), or of a format with seconds (%T) or bytes there; give the format: ingress-nginx, "},
+		{common + ` "-" "a" 512`, "error: the lines end in a whole number, and may be combined-usec (microseconds, " +
+			"%D), or of a format with seconds (%T) or bytes there; give the format: ingress-nginx, "},
 		{"", "error: there are no lines to tell the log format by; give the format: "},
 		{"hello\nworld", `error: the log format cannot be told from the lines, such as "hello"; give the format: `},
 		{"{}\n" + common, `error: the log format cannot be told from the lines, such as "{}"; `},

@@ -42,7 +42,8 @@ func FuzzText(f *testing.F) {
 			var want Record
 			if p.format.name == "combined" && naive(line, &want) == nil && !r.Time.Equal(want.Time) {
 				// The oracle may take another part of the line for the time: then it is not this one's literal text.
-				if at := bytes.Index(line, []byte(r.Time.Format("02/Jan/2006:15:04:05"))); at < 0 && strings.Count(string(line), "[") == 1 {
+				if at := bytes.Index(line, []byte(r.Time.Format("02/Jan/2006:15:04:05"))); at < 0 &&
+					strings.Count(string(line), "[") == 1 {
 					t.Fatalf("%q: %s, the oracle has %s", line, r.Time, want.Time)
 				}
 			}
@@ -67,8 +68,10 @@ func FuzzTime(f *testing.F) {
 		}
 		c := &clock{zone: own}
 		for spelled, in := range map[string]time.Time{
-			"02/Jan/2006:15:04:05 -0700": at.Truncate(time.Second), time.RFC3339Nano: at, "2006-01-02T15:04:05.000Z0700": at.Truncate(time.Millisecond),
-			"2006/01/02 15:04:05": at.Truncate(time.Second).In(own), "2006-01-02 15:04:05,000000": at.Truncate(time.Microsecond).In(own),
+			"02/Jan/2006:15:04:05 -0700": at.Truncate(time.Second), time.RFC3339Nano: at,
+			"2006-01-02T15:04:05.000Z0700": at.Truncate(time.Millisecond),
+			"2006/01/02 15:04:05":          at.Truncate(time.Second).In(own),
+			"2006-01-02 15:04:05,000000":   at.Truncate(time.Microsecond).In(own),
 		} {
 			for _, l := range []*layout{jsonTimes, common} {
 				if c.read(l, []byte(before)) {
@@ -96,7 +99,11 @@ func FuzzTime(f *testing.F) {
 
 // FuzzDuration reads numbers as exact arithmetic does, and what Go spells as Go does.
 func FuzzDuration(f *testing.F) {
-	for _, s := range []string{"0.123", "1e-05", "12.5E+2", "9223372036.854775807", "9223372036.854775808", "1646861401524102400", "1.", ".5", "-3", "-", "1h2m3.5s", "5ms", "7µs", "1s1", "99999999999999999999e-15", "1000000000000010000e-10", "0.0000000001m"} {
+	for _, s := range []string{
+		"0.123", "1e-05", "12.5E+2", "9223372036.854775807", "9223372036.854775808",
+		"1646861401524102400", "1.", ".5", "-3", "-", "1h2m3.5s", "5ms", "7µs", "1s1", "99999999999999999999e-15",
+		"1000000000000010000e-10", "0.0000000001m",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -112,7 +119,8 @@ func FuzzDuration(f *testing.F) {
 		}
 		if strings.ContainsAny(s, "hmsnuµμ") {
 			// Parts of an hour are cut off at its nanoseconds.
-			if want, err := time.ParseDuration(s); err == nil && !near(int64(d), big.NewInt(int64(want)), 3600*int64(strings.Count(s, "."))) {
+			if want, err := time.ParseDuration(s); err == nil &&
+				!near(int64(d), big.NewInt(int64(want)), 3600*int64(strings.Count(s, "."))) {
 				t.Fatalf("%q: %s, the library has %s", s, d, want)
 			}
 			return
@@ -155,7 +163,8 @@ func near(got int64, want *big.Int, by int64) bool {
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(benchLines["json-caddy"]))
 	f.Add([]byte(benchLines["json-nginx"]))
-	f.Add([]byte(`{"time":"2022-03-09T21:30:01Z","method":"GET","uri":"\/a\"\\\u00e4\ud83d\ude00\ud83dx","host":"\b\f\n\r\t","status":200}`))
+	f.Add([]byte(`{"time":"2022-03-09T21:30:01Z","method":"GET","uri":"\/a\"\\\u00e4\ud83d\ude00\ud83dx",` +
+		`"host":"\b\f\n\r\t","status":200}`))
 	f.Add([]byte(`{"a":[[{"b":"]"}]],"time":"2022-03-09T21:30:01Z","status":"200","c":true,"duration":1e-3} `))
 	p := parser(f, "json")
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -178,7 +187,8 @@ func FuzzJSON(f *testing.F) {
 		}
 		// What the keys mean is tested elsewhere: here, only those that stand alone.
 		var all map[string]any
-		if err != nil || json.Unmarshal(line, &all) != nil || len(all) != strings.Count(string(line), `":`) || bytes.Contains(line, []byte(`\u`)) && bytes.Contains(line, []byte(`\":`)) {
+		if err != nil || json.Unmarshal(line, &all) != nil || len(all) != strings.Count(string(line), `":`) ||
+			bytes.Contains(line, []byte(`\u`)) && bytes.Contains(line, []byte(`\":`)) {
 			return
 		}
 		for key := range all {
@@ -221,10 +231,16 @@ func FuzzUnescape(f *testing.F) {
 // FuzzFormat compiles any format string, and reads any line with it.
 func FuzzFormat(f *testing.F) {
 	line := benchLines["combined-time"]
-	for _, s := range []string{nginxCombined, nginxMain, `escape=json '{"t":"$time_iso8601",' '"s":$status}';`, `$msec $status $uri$is_args$args ${request_time}s`} {
+	for _, s := range []string{
+		nginxCombined, nginxMain, `escape=json '{"t":"$time_iso8601",' '"s":$status}';`,
+		`$msec $status $uri$is_args$args ${request_time}s`,
+	} {
 		f.Add(s, true, line)
 	}
-	for _, s := range []string{apacheCommon, apacheVhost, apacheIO, `%{%d %b %Y %H:%M:%S %z}t %s`, `%{sec}t.%{usec_frac}t %U%q %>s %{ms}T`, `%{end:%F %T %z}t%%%s`} {
+	for _, s := range []string{
+		apacheCommon, apacheVhost, apacheIO, `%{%d %b %Y %H:%M:%S %z}t %s`,
+		`%{sec}t.%{usec_frac}t %U%q %>s %{ms}T`, `%{end:%F %T %z}t%%%s`,
+	} {
 		f.Add(s, false, line)
 	}
 	f.Fuzz(func(t *testing.T, format string, nginx bool, line string) {
@@ -272,7 +288,8 @@ func FuzzDetect(f *testing.F) {
 		var r Record
 		for _, line := range lines {
 			_, _ = f.Unread(line), f.UnitUnknown(line)
-			if p.Parse(line, &r) == nil && (r.Duration < 0 || r.Duration > 0 && !r.HasDuration || r.Status < 0 || r.Status > 999) {
+			if p.Parse(line, &r) == nil && (r.Duration < 0 || r.Duration > 0 && !r.HasDuration || r.Status < 0 ||
+				r.Status > 999) {
 				t.Fatalf("%q: %s", line, show(&r))
 			}
 		}
@@ -282,7 +299,8 @@ func FuzzDetect(f *testing.F) {
 // sane checks what is true of every record that was read.
 func sane(t *testing.T, p *Parser, line []byte, r *Record) {
 	t.Helper()
-	if r.Status < 0 || r.Status > 999 || r.Duration < 0 || r.Duration > 0 && !r.HasDuration || r.Time.Location() != time.UTC {
+	if r.Status < 0 || r.Status > 999 || r.Duration < 0 || r.Duration > 0 && !r.HasDuration ||
+		r.Time.Location() != time.UTC {
 		t.Fatalf("%q: %s", line, show(r))
 	}
 	for _, s := range [][]byte{r.Method, r.Target, r.Host, r.Client} {

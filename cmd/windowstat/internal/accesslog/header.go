@@ -15,7 +15,8 @@ import "bytes"
 // another header follows the header.
 func header(line []byte, dated bool) int {
 	// Syslog over TCP has the length of the message in front of the priority.
-	if n := leadingDigits(line[:min(len(line), 7)]); n > 0 && n+1 < len(line) && line[n] == ' ' && priority(line[n+1:]) > 0 {
+	if n := leadingDigits(line[:min(len(line), 7)]); n > 0 && n+1 < len(line) && line[n] == ' ' &&
+		priority(line[n+1:]) > 0 {
 		return n + 1
 	}
 	at := priority(line)

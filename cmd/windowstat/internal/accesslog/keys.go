@@ -123,9 +123,10 @@ const maxPath = 8
 
 // WithKeys returns a copy of a JSON format that also reads the given keys, which win over the known ones. It maps the
 // fields of a record to their keys: time (of the end of a call), start, status, grpc, duration, request (a request
-// line), method, target, host and client. A key in a nested object is written as a path with dots, such as http.response.code.
-// The path also matches keys that contain dots themselves, in every combination: {"http.response":{"code":200}}.
-// Numbers under the key of the duration are in the unit of the format. The error joins all problems.
+// line), method, target, host and client. A key in a nested object is written as a path with dots, such as
+// http.response.code. The path also matches keys that contain dots themselves, in every combination:
+// {"http.response":{"code":200}}. Numbers under the key of the duration are in the unit of the format. The error joins
+// all problems.
 func (f *Format) WithKeys(keys map[string]string) (*Format, error) {
 	if !f.json {
 		return nil, fmt.Errorf("%s is not a JSON format, so it has no keys", f)

@@ -19,7 +19,8 @@ import (
 var logFile = flag.String("log", "", "a combined log, gzipped or not, to read besides generated lines")
 
 // oracle is the naive reader of combined-time: a regular expression, and the library for the rest.
-var oracle = regexp.MustCompile(`(?s)^(\S*) .*? .*? \[([^\]]*)\] "((?:[^"\\]|\\.)*)" (\d{3}|-) \S* ?(?:"(?:[^"\\]|\\.)*" "(?:[^"\\]|\\.)*"(?: (\S+))?)?`)
+var oracle = regexp.MustCompile(`(?s)^(\S*) .*? .*? \[([^\]]*)\] "((?:[^"\\]|\\.)*)" (\d{3}|-) \S* ` +
+	`?(?:"(?:[^"\\]|\\.)*" "(?:[^"\\]|\\.)*"(?: (\S+))?)?`)
 
 func naive(line []byte, r *Record) error {
 	m := oracle.FindSubmatch(line)
@@ -88,14 +89,18 @@ func generate(n int) [][]byte {
 		zone := time.FixedZone("", (rng.IntN(27*4)-12*4)*900)
 		at := time.Unix(rng.Int64N(4e9), 0).In(zone)
 		request := pick("GET", "POST", "PROPFIND", "M-SEARCH") + " " +
-			pick("/", "/a?b=c", "/a b c", `/\"quoted\" 200 1`, `/\\`, "/\xff\xfe\x00", "/ü/日本", "*", "http://h/x", `/\x22`) +
+			pick("/", "/a?b=c", "/a b c", `/\"quoted\" 200 1`, `/\\`, "/\xff\xfe\x00", "/ü/日本",
+				"*", "http://h/x", `/\x22`) +
 			pick("", strconv.Itoa(rng.IntN(1000))) + " " + pick("HTTP/1.1", "HTTP/1.0", "HTTP/2.0")
-		request = pick(request, request, request, request, "-", "", `\x16\x03\x01`, "GET /", "GET /a b", `quit\n`, `\"`, "\x80\x80\x01\x03\x01 x")
+		request = pick(request, request, request, request, "-", "", `\x16\x03\x01`, "GET /", "GET /a b", `quit\n`,
+			`\"`, "\x80\x80\x01\x03\x01 x")
 		duration := pick("", " -", fmt.Sprintf(" %d.%03d", rng.IntN(100), rng.IntN(1000)))
 		lines[i] = fmt.Appendf(nil, `%s - %s [%s] "%s" %s %s "%s" "%s"%s`,
 			pick("10.0.0.1", "2001:db8::1", "::1", "host.example", "-"), pick("-", "ann", "ann lee", `""`),
-			at.Format("02/Jan/2006:15:04:05 -0700"), request, pick("200", "404", "499", "000", "-"), pick("-", "0", "8123"),
-			pick("-", "", `http://x/\"y\" z`, "\xe4\xe5"), pick("-", "curl/8", `Mozilla/5.0 (\"x\")`, `a\\`, `without an end\`), duration)
+			at.Format("02/Jan/2006:15:04:05 -0700"), request,
+			pick("200", "404", "499", "000", "-"), pick("-", "0", "8123"),
+			pick("-", "", `http://x/\"y\" z`, "\xe4\xe5"),
+			pick("-", "curl/8", `Mozilla/5.0 (\"x\")`, `a\\`, `without an end\`), duration)
 	}
 	return lines
 }
@@ -129,7 +134,8 @@ func show(r *Record) string {
 	if r.HasDuration {
 		duration = r.Duration.String()
 	}
-	return fmt.Sprintf("%s %s %s %d %q %q %q %q", r.Time.UTC().Format(time.RFC3339Nano), r.Stamp, duration, r.Status, r.Method, r.Target, r.Host, r.Client)
+	return fmt.Sprintf("%s %s %s %d %q %q %q %q", r.Time.UTC().Format(time.RFC3339Nano), r.Stamp, duration, r.Status,
+		r.Method, r.Target, r.Host, r.Client)
 }
 
 // String names the end of a call.

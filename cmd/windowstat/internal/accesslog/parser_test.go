@@ -16,7 +16,8 @@ func TestParseDoesNotAllocate(t *testing.T) {
 		line = fmt.Sprintf(line, 7)
 		lines[name] = append(lines[name], line, "rubbish", line[:len(line)/2])
 	}
-	lines["json"] = append(lines["json"], `{"time":"2022-03-09T21:30:01Z","duration":62.5,"uri":"\/a\u00e4","host":"\n","status":"200"}`)
+	lines["json"] = append(lines["json"],
+		`{"time":"2022-03-09T21:30:01Z","duration":62.5,"uri":"\/a\u00e4","host":"\n","status":"200"}`)
 	for name, lines := range lines {
 		p := parser(t, name)
 		for _, s := range lines {
@@ -77,13 +78,15 @@ func TestWhatALineDoesNotHaveIsNotThatOfTheLineBefore(t *testing.T) {
 			`- - - [17/May/2015:10:05:03 +0000] "-" -`,
 		},
 		"json": {
-			`{"time":"2022-03-09T21:30:01Z","duration":1,"method":"GET","uri":"/a\"","host":"h","remote_addr":"c","status":"200"}`,
+			`{"time":"2022-03-09T21:30:01Z","duration":1,"method":"GET","uri":"/a\"","host":"h","remote_addr":"c",` +
+				`"status":"200"}`,
 			`{"time":"2015-05-17T10:05:03Z","status":0,"request":"\""}`,
 		},
 	} {
 		p := parser(t, format)
 		var r Record
-		if err := p.Parse([]byte(lines[0]), &r); err != nil || !r.HasDuration || r.Method == nil || r.Target == nil || r.Client == nil {
+		if err := p.Parse([]byte(lines[0]), &r); err != nil || !r.HasDuration || r.Method == nil || r.Target == nil ||
+			r.Client == nil {
 			t.Fatalf("%s: %s, %v", format, show(&r), err)
 		}
 		err := p.Parse([]byte(lines[1]), &r)

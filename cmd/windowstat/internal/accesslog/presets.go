@@ -15,11 +15,16 @@ var presets = []struct {
 }{
 	{"ingress-nginx", `%h - %u [%{end:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" ` +
 		`%I %{s}T [%{upstream}x] [%{alternative}x] %{address}x %{length}x %{time}x %{status}x %{id}x`, 0},
-	{"haproxy", `%a:%p [%{%d/%b/%Y:%H:%M:%S}t.%{msec_frac}t] %{frontend}x %{backend}x ` +
-		`%{TR}x/%{Tw}x/%{Tc}x/%{Tr}x/%{ms}T %>s %B %{CC}x %{CS}x %{tsc}x %{connections}x %{queues}x %{captures}x"%r"`, 0},
+	{
+		"haproxy", `%a:%p [%{%d/%b/%Y:%H:%M:%S}t.%{msec_frac}t] %{frontend}x %{backend}x ` +
+			`%{TR}x/%{Tw}x/%{Tc}x/%{Tr}x/%{ms}T %>s %B %{CC}x %{CS}x %{tsc}x %{connections}x %{queues}x ` +
+			`%{captures}x"%r"`,
+		0,
+	},
 	{
 		"istio",
-		`[%{begin:%Y-%m-%dT%H:%M:%S%z}t] "%r" %>s %{flags}x %{details}x %{failure}x "%{tls}x" %I %O %{ms}T %{upstream}x ` +
+		`[%{begin:%Y-%m-%dT%H:%M:%S%z}t] "%r" %>s %{flags}x %{details}x %{failure}x ` +
+			`"%{tls}x" %I %O %{ms}T %{upstream}x ` +
 			`"%{X-Forwarded-For}i" "%{User-Agent}i" "%{id}x" "%{Host}i" %{more}x`,
 		0,
 	},
@@ -31,15 +36,17 @@ var presets = []struct {
 		`%{status}x %I %O "%r" %{more}x`, 0},
 	{
 		"npm-proxy",
-		`[$time_local] $upstream_cache_status $upstream_status $status - $request_method $scheme $host "$request_uri" ` +
-			`[Client $remote_addr] [Length $body_bytes_sent] [Gzip $gzip_ratio] [Sent-to $server] "$http_user_agent" "$http_referer"`,
+		`[$time_local] $upstream_cache_status $upstream_status $status - $request_method $scheme $host ` +
+			`"$request_uri" [Client $remote_addr] [Length $body_bytes_sent] [Gzip $gzip_ratio] [Sent-to $server] ` +
+			`"$http_user_agent" "$http_referer"`,
 		0,
 	},
 	{"npm-standard", `[$time_local] $status - $request_method $scheme $host "$request_uri" ` +
 		`[Client $remote_addr] [Length $body_bytes_sent] [Gzip $gzip_ratio] "$http_user_agent" "$http_referer"`, 0},
 	{
 		"traefik",
-		`%h - %u [%{begin:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %k "%{router}n" "%{server}n" %{ms}Tms`,
+		`%h - %u [%{begin:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %k "%{router}n" ` +
+			`"%{server}n" %{ms}Tms`,
 		0,
 	},
 	{"vhost-combined", `%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"`, 0},

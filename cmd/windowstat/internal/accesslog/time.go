@@ -46,7 +46,8 @@ func newLayout(pattern string, unit time.Duration) (*layout, error) {
 		as, ok := conversions[c]
 		if !ok && err == nil {
 			err = fmt.Errorf(
-				"the time pattern %q has a conversion that cannot be read, %q; allowed are %%Y %%m %%b %%d %%H %%M %%S %%z %%s %%F %%T %%%%",
+				"the time pattern %q has a conversion that cannot be read, %q; allowed are %%Y %%m %%b %%d %%H %%M "+
+					"%%S %%z %%s %%F %%T %%%%",
 				pattern,
 				c,
 			)
@@ -180,7 +181,8 @@ func (c *clock) local(wall time.Time) time.Time {
 	c.twice = len(all) == 2
 	switch {
 	case len(all) == 0: // clocks skip this time when they are set forward
-		return time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), c.zone).
+		return time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(),
+			wall.Second(), wall.Nanosecond(), c.zone).
 			UTC()
 	case c.twice && all[1].Sub(c.at).Abs() < all[0].Sub(c.at).Abs():
 		return all[1]

@@ -87,7 +87,8 @@ func logsPrefix(line []byte) int {
 		return 0
 	}
 	at := 0
-	for at < len(line) && (isDigit(line[at]) || line[at]|0x20 >= 'a' && line[at]|0x20 <= 'z' || line[at] == '-' || line[at] == '_') {
+	for at < len(line) && (isDigit(line[at]) || line[at]|0x20 >= 'a' && line[at]|0x20 <= 'z' || line[at] == '-' ||
+		line[at] == '_') {
 		at++
 	}
 	name := at
@@ -111,7 +112,8 @@ func mayHaveHeader(line []byte) bool {
 	case c == '<':
 		return true
 	case isDigit(c): // a year, the version of RFC 5424, or a length
-		return line[1] == ' ' || line[2] == ' ' || line[3] == ' ' || len(line) > 10 && (line[4] == '-' || line[4] == ' ')
+		return line[1] == ' ' || line[2] == ' ' || line[3] == ' ' ||
+			len(line) > 10 && (line[4] == '-' || line[4] == ' ')
 	}
 	return line[0] >= 'A' && line[0] <= 'Z' && line[3] == ' ' // a month or a day of the week
 }

@@ -11,7 +11,8 @@ import (
 const w3cDirective = "#Fields:"
 
 // iisFields are the fields of IIS by default.
-const iisFields = w3cDirective + " date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) " +
+const iisFields = w3cDirective +
+	" date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) " +
 	"sc-status sc-substatus sc-win32-status time-taken"
 
 // w3cFields are the fields that a record needs. All others are skipped. IIS and CloudFront write the time at the end of

@@ -6,16 +6,23 @@ import (
 )
 
 const (
-	iisLog = "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n#Date: 2026-11-22 10:00:00\n" + iisFields + "\n" +
-		"2026-11-22 10:00:01 10.0.0.1 GET /a x=1 443 - 192.0.2.7 Mozilla/5.0+(Windows+NT) https://a.example/ 200 0 0 7\n" +
+	iisLog = "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n#Date: 2026-11-22 10:00:00\n" +
+		iisFields + "\n" +
+		"2026-11-22 10:00:01 10.0.0.1 GET /a x=1 443 - 192.0.2.7 Mozilla/5.0+(Windows+NT) https://a.example/ 200 0 0 " +
+		"7\n" +
 		"2026-11-22 10:00:02 10.0.0.1 POST /b - 443 ann 2001:db8::7 - - 500 19 2 1500\n"
 	// IIS repeats the header after a restart, and its fields may be others.
 	iisAgain = "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n#Date: 2026-11-22 11:00:00\n" +
-		"#Fields: date time c-ip cs-host cs-method cs-uri-stem sc-status time-taken\n2026-11-22 11:00:01 192.0.2.8 a.example GET /c 404 3\n"
-	cloudFront = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) " +
-		"cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken x-forwarded-for\n" +
-		"2026-11-22\t10:00:01\tFRA2-C1\t392\t2001:db8::7\tGET\td1.cloudfront.net\t/a%20b\t200\t-\tMozilla/5.0%20(X)\t-\t-\tHit\tid==\ta.example\thttps\t23\t0.007\t-\n" +
-		"2026-11-22\t10:00:02\tFRA2-C1\t0\t192.0.2.7\tGET\td1.cloudfront.net\t/c\t000\t-\t-\t-\t-\tError\tid==\ta.example\thttps\t23\t1.500\t-\n"
+		"#Fields: date time c-ip cs-host cs-method cs-uri-stem sc-status time-taken\n" +
+		"2026-11-22 11:00:01 192.0.2.8 a.example GET /c 404 3\n"
+	cloudFront = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem " +
+		"sc-status cs(Referer) cs(User-Agent) " +
+		"cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken " +
+		"x-forwarded-for\n" +
+		"2026-11-22\t10:00:01\tFRA2-C1\t392\t2001:db8::7\tGET\td1.cloudfront.net\t/a%20b\t" +
+		"200\t-\tMozilla/5.0%20(X)\t-\t-\tHit\tid==\ta.example\thttps\t23\t0.007\t-\n" +
+		"2026-11-22\t10:00:02\tFRA2-C1\t0\t192.0.2.7\tGET\td1.cloudfront.net\t/c\t" +
+		"000\t-\t-\t-\t-\tError\tid==\ta.example\thttps\t23\t1.500\t-\n"
 )
 
 func TestW3C(t *testing.T) {
@@ -24,16 +31,22 @@ func TestW3C(t *testing.T) {
 		want []string
 	}{
 		"IIS": {iisLog + iisAgain, []string{
-			`2026-11-22T10:00:01Z end 7ms 200 "GET" "/a" "" "192.0.2.7"`, `2026-11-22T10:00:02Z end 1.5s 500 "POST" "/b" "" "2001:db8::7"`,
+			`2026-11-22T10:00:01Z end 7ms 200 "GET" "/a" "" "192.0.2.7"`,
+			`2026-11-22T10:00:02Z end 1.5s 500 "POST" "/b" "" "2001:db8::7"`,
 			`2026-11-22T11:00:01Z end 3ms 404 "GET" "/c" "a.example" "192.0.2.8"`,
 		}},
 		"IIS with a BOM and CR LF": {"\uFEFF" + strings.ReplaceAll(iisLog, "\n", "\r\n"), []string{
-			`2026-11-22T10:00:01Z end 7ms 200 "GET" "/a" "" "192.0.2.7"`, `2026-11-22T10:00:02Z end 1.5s 500 "POST" "/b" "" "2001:db8::7"`,
+			`2026-11-22T10:00:01Z end 7ms 200 "GET" "/a" "" "192.0.2.7"`,
+			`2026-11-22T10:00:02Z end 1.5s 500 "POST" "/b" "" "2001:db8::7"`,
 		}},
 		"CloudFront": {cloudFront, []string{
-			`2026-11-22T10:00:01Z end 7ms 200 "GET" "/a%20b" "a.example" "2001:db8::7"`, `2026-11-22T10:00:02Z end 1.5s 0 "GET" "/c" "a.example" "192.0.2.7"`,
+			`2026-11-22T10:00:01Z end 7ms 200 "GET" "/a%20b" "a.example" "2001:db8::7"`,
+			`2026-11-22T10:00:02Z end 1.5s 0 "GET" "/c" "a.example" "192.0.2.7"`,
 		}},
-		"tabs": {"#Fields:\tdate\ttime\tsc-status\ttime-taken\n2026-11-22\t10:00:01\t204\t7\n", []string{`2026-11-22T10:00:01Z end 7ms 204 "" "" "" ""`}},
+		"tabs": {
+			"#Fields:\tdate\ttime\tsc-status\ttime-taken\n2026-11-22\t10:00:01\t204\t7\n",
+			[]string{`2026-11-22T10:00:01Z end 7ms 204 "" "" "" ""`},
+		},
 	} {
 		lines := strings.Split(c.log, "\n")
 		var sample [][]byte
@@ -68,7 +81,8 @@ func TestW3C(t *testing.T) {
 	}
 	// Without a directive, the lines have the default fields of IIS.
 	var r Record
-	if err := parser(t, "w3c").Parse([]byte(strings.Split(iisLog, "\n")[4]), &r); err != nil || r.Duration.Milliseconds() != 7 {
+	if err := parser(t, "w3c").Parse([]byte(strings.Split(iisLog, "\n")[4]), &r); err != nil ||
+		r.Duration.Milliseconds() != 7 {
 		t.Errorf("without a header: %v, %s", err, show(&r))
 	}
 }

@@ -76,27 +76,33 @@ var plain = map[string]struct{ line, want string }{
 		`2026-11-22T10:00:01Z start - 200 "GET" "/a" "a.example" "192.0.2.7"`,
 	},
 	"json": {
-		`{"ts":1795341601.1,"status":200,"duration":0.007,"request":{"method":"GET","uri":"/a","client_ip":"192.0.2.7"}}`,
+		`{"ts":1795341601.1,"status":200,"duration":0.007,"request":{"method":"GET","uri":"/a",` +
+			`"client_ip":"192.0.2.7"}}`,
 		`2026-11-22T10:00:01.1Z end 7ms 200 "GET" "/a" "" "192.0.2.7"`,
 	},
 	"haproxy": {
-		`2001:db8::7:40512 [22/Nov/2026:10:00:01.100] in~ app/s1 0/0/1/6/7 200 512 - - ---- 1/1/0/0/0 0/0 "GET /a HTTP/1.1"`,
+		`2001:db8::7:40512 [22/Nov/2026:10:00:01.100] in~ app/s1 0/0/1/6/7 200 512 - - ---- 1/1/0/0/0 0/0 ` +
+			`"GET /a HTTP/1.1"`,
 		`2026-11-22T10:00:01.1Z start 7ms 200 "GET" "/a" "" "2001:db8::7"`,
 	},
 	"envoy": {
-		`[2026-11-22T10:00:01.100Z] "GET /a HTTP/2" 200 - 0 17 7 6 "192.0.2.7" "ua" "cc21d9b0" "a.example" "10.0.2.1:80"`,
+		`[2026-11-22T10:00:01.100Z] "GET /a HTTP/2" 200 - 0 17 7 6 "192.0.2.7" "ua" "cc21d9b0" "a.example" ` +
+			`"10.0.2.1:80"`,
 		`2026-11-22T10:00:01.1Z start 7ms 200 "GET" "/a" "a.example" ""`,
 	},
 	"elb": {
-		`2026-11-22T10:00:01.100000Z my-lb [2001:db8::7]:40512 10.0.0.1:80 0.001 0.004 0.002 200 200 0 57 "GET http://a.example:80/a HTTP/1.1" "ua" - -`,
+		`2026-11-22T10:00:01.100000Z my-lb [2001:db8::7]:40512 10.0.0.1:80 0.001 0.004 0.002 200 200 0 57 ` +
+			`"GET http://a.example:80/a HTTP/1.1" "ua" - -`,
 		`2026-11-22T10:00:01.1Z start 7ms 200 "GET" "http://a.example:80/a" "" "2001:db8::7"`,
 	},
 	"npm-proxy": {
-		`[22/Nov/2026:10:00:01 +0000] - 502, 200 200 - GET https a.example "/a" [Client 192.0.2.7] [Length 17] [Gzip -] [Sent-to 10.0.0.1] "ua" "-"`,
+		`[22/Nov/2026:10:00:01 +0000] - 502, 200 200 - GET https a.example "/a" [Client 192.0.2.7] [Length 17] ` +
+			`[Gzip -] [Sent-to 10.0.0.1] "ua" "-"`,
 		`2026-11-22T10:00:01Z end - 200 "GET" "/a" "a.example" "192.0.2.7"`,
 	},
 	"npm-standard": {
-		`[22/Nov/2026:10:00:01 +0000] 404 - GET https a.example "/a" [Client 192.0.2.7] [Length 17] [Gzip 1.5] "ua" "-"`,
+		`[22/Nov/2026:10:00:01 +0000] 404 - GET https a.example "/a" [Client 192.0.2.7] [Length 17] [Gzip 1.5] "ua" ` +
+			`"-"`,
 		`2026-11-22T10:00:01Z end - 404 "GET" "/a" "a.example" "192.0.2.7"`,
 	},
 }
@@ -132,19 +138,32 @@ func TestWrappings(t *testing.T) {
 // A format may begin with a date, which is not a header then.
 func TestFormatsThatBeginWithADate(t *testing.T) {
 	for _, c := range []struct{ kind, format, line string }{
-		{"nginx", `$time_iso8601 $status "$request" $host`, `2026-11-22T10:00:01+00:00 200 "GET /a HTTP/1.1" a.example`},
-		{"nginx", `$time_iso8601 $host tag: $status "$request"`, `2026-11-22T10:00:01+00:00 a.example tag: 200 "GET /a HTTP/1.1"`},
+		{
+			"nginx", `$time_iso8601 $status "$request" $host`,
+			`2026-11-22T10:00:01+00:00 200 "GET /a HTTP/1.1" a.example`,
+		},
+		{
+			"nginx", `$time_iso8601 $host tag: $status "$request"`,
+			`2026-11-22T10:00:01+00:00 a.example tag: 200 "GET /a HTTP/1.1"`,
+		},
 		{"nginx", `$host | $status | $msec | "$request"`, `a | 200 | 1795341601.1 | "GET /a HTTP/1.1"`},
-		{"apache", `%{%b %d %H:%M:%S %Y}t %v nginx: %>s "%r"`, `Nov 22 10:00:01 2026 a.example nginx: 200 "GET /a HTTP/1.1"`},
+		{
+			"apache", `%{%b %d %H:%M:%S %Y}t %v nginx: %>s "%r"`,
+			`Nov 22 10:00:01 2026 a.example nginx: 200 "GET /a HTTP/1.1"`,
+		},
 	} {
 		f, err := compiled(c.kind, c.format)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, wrapping := range []string{"", "BOM", "Docker", "CRI", "RFC 3164", "syslog file", "rsyslog", "short-full", "RFC 5424", "RFC 5424, data"} {
+		for _, wrapping := range []string{
+			"", "BOM", "Docker", "CRI", "RFC 3164", "syslog file", "rsyslog",
+			"short-full", "RFC 5424", "RFC 5424, data",
+		} {
 			line := wrappings[wrapping](c.line)
 			var r Record
-			if err := f.NewParser(nil).Parse([]byte(line), &r); err != nil || r.Status != 200 || r.Host[0] != 'a' || string(r.Target) != "/a" {
+			if err := f.NewParser(nil).Parse([]byte(line), &r); err != nil || r.Status != 200 || r.Host[0] != 'a' ||
+				string(r.Target) != "/a" {
 				t.Errorf("%s in %q: %v, %s", c.format, wrapping, err, show(&r))
 			}
 		}
@@ -174,13 +193,15 @@ func FuzzUnwrap(f *testing.F) {
 				}
 			}
 		}
-		name, in, out := formats[format%uint(len(formats))], names[inner%uint(len(names))], names[outer%uint(len(names))]
+		name, in, out := formats[format%uint(len(formats))], names[inner%uint(len(names))],
+			names[outer%uint(len(names))]
 		if in == "NULs" {
 			return
 		}
 		c := plain[name]
 		var r Record
-		if err := parsers[name].Parse([]byte(wrappings[out](wrappings[in](c.line))), &r); err != nil || show(&r) != c.want {
+		if err := parsers[name].Parse([]byte(wrappings[out](wrappings[in](c.line))), &r); err != nil ||
+			show(&r) != c.want {
 			t.Fatalf("%s in %q in %q: %v, %s", name, in, out, err, show(&r))
 		}
 	})

@@ -12,11 +12,15 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// A log's statuses are the codes of what it tells of: with durations and without, in seconds so busy that calls that are alike
-// are put together, and with statuses that nobody has registered. Refused calls have none, nor have those whose line has none.
+// A log's statuses are the codes of what it tells of: with durations and without, in seconds so busy that calls that
+// are alike are put together, and with statuses that nobody has registered. Refused calls have none, nor have those
+// whose line has none.
 func TestCodesAreTheStatuses(t *testing.T) {
 	statuses := []int{200, 200, 404, 429, 503, 299, 0, 499, 304, 444, 494}
-	for format, line := range map[string]string{"$msec $status $request_time": "%d.000 %s 0.500\n", "$msec $status": "%d.000 %s\n"} {
+	for format, line := range map[string]string{
+		"$msec $status $request_time": "%d.000 %s 0.500\n",
+		"$msec $status":               "%d.000 %s\n",
+	} {
 		t.Run(format, func(t *testing.T) {
 			var text strings.Builder
 			want := map[string]int64{}
@@ -80,7 +84,8 @@ func TestGRPCStatusOfLines(t *testing.T) {
 	}{
 		"nginx": {
 			func() (*accesslog.Format, error) {
-				return accesslog.Nginx(`$msec "$request" $status $sent_http_grpc_status $sent_trailer_grpc_status $request_time`)
+				return accesslog.Nginx(`$msec "$request" $status $sent_http_grpc_status $sent_trailer_grpc_status ` +
+					`$request_time`)
 			},
 			`1700000000.000 "POST /shop.Cart/%s HTTP/2.0" 200 - %s 0.500`,
 		},
@@ -90,7 +95,8 @@ func TestGRPCStatusOfLines(t *testing.T) {
 		},
 		"JSON": {
 			func() (*accesslog.Format, error) { return accesslog.Named("json") },
-			`{"ts":1700000000.0,"status":200,"request":"POST /shop.Cart/%s HTTP/2.0","grpc_status":"%s","request_time":0.5}`,
+			`{"ts":1700000000.0,"status":200,"request":"POST /shop.Cart/%s HTTP/2.0","grpc_status":"%s",` +
+				`"request_time":0.5}`,
 		},
 		"JSON with a key": {
 			func() (*accesslog.Format, error) {
@@ -100,12 +106,19 @@ func TestGRPCStatusOfLines(t *testing.T) {
 				}
 				return f.WithKeys(map[string]string{"grpc": "rpc.code"})
 			},
-			`{"ts":1700000000.0,"status":200,"request":"POST /shop.Cart/%s HTTP/2.0","rpc":{"code":"%s"},"request_time":0.5}`,
+			`{"ts":1700000000.0,"status":200,"request":"POST /shop.Cart/%s HTTP/2.0","rpc":{"code":"%s"},` +
+				`"request_time":0.5}`,
 		},
 	} {
 		var text strings.Builder
 		for _, call := range [][2]string{
-			{"Add", "0"}, {"Add", "0"}, {"Add", "5"}, {"Add", "14"}, {"Made", "12"}, {"Add", "-"}, {"Add", "DEADLINE_EXCEEDED"},
+			{"Add", "0"},
+			{"Add", "0"},
+			{"Add", "5"},
+			{"Add", "14"},
+			{"Made", "12"},
+			{"Add", "-"},
+			{"Add", "DEADLINE_EXCEEDED"},
 		} {
 			fmt.Fprintf(&text, c.line+"\n", call[0], call[1])
 		}

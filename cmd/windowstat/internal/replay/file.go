@@ -55,7 +55,8 @@ func open(name string, stdin io.Reader) (*file, error) {
 		f.Reader, err = gzip.NewReader(buffered)
 	case isZstd(head):
 		var d *zstd.Decoder
-		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(128<<20)); err == nil {
+		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxMemory(128<<20)); err == nil {
 			f.Reader = d
 			closeFile := f.close
 			f.close = func() error { d.Close(); return closeFile() }

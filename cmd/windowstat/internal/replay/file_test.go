@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Where a log has ended, it is not read on: a line that was not complete there would be two, and a busy log would never end.
+// Where a log has ended, it is not read on: a line that was not complete there would be two, and a busy log would never
+// end.
 func TestALogEndsOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "access.log")
 	grow := func(text string) {

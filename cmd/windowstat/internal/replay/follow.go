@@ -125,7 +125,8 @@ func (r *Follower) noteGap(t *tail) {
 	}
 	r.note(
 		fmt.Sprintf(
-			"%s: no file starts before %v; lines of the %v after that are not counted; set --rotated-dir to the directory into which rotation moves files",
+			"%s: no file starts before %v; lines of the %v after that are not counted; set --rotated-dir to the "+
+				"directory into which rotation moves files",
 			t.name,
 			t.since.UTC().Format(time.DateTime),
 			time.Duration(first-since)*time.Second,

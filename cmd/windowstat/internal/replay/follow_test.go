@@ -41,7 +41,10 @@ type site struct {
 func newSite(t *testing.T, dir string, end bool, format *accesslog.Format) *site {
 	s := &site{
 		t: t, path: filepath.Join(dir, "access.log"), end: end, random: rand.New(rand.NewPCG(7, 7)),
-		log:  metriclog.Options{Dir: filepath.Join(dir, "log"), App: "site", Location: time.UTC, Logger: slog.New(slog.DiscardHandler)},
+		log: metriclog.Options{
+			Dir: filepath.Join(dir, "log"), App: "site", Location: time.UTC,
+			Logger: slog.New(slog.DiscardHandler),
+		},
 		pass: map[int64]int64{}, complete: map[int64]int64{},
 	}
 	s.options = options(t, s.path)
@@ -104,7 +107,8 @@ func (s *site) serve(d time.Duration) {
 			duration *= 9
 		}
 		began := ended.Add(-duration)
-		line := fmt.Sprintf("%d.%03d %s %d.%03d\n", ended.Unix(), ended.Nanosecond()/1e6, "200", duration/time.Second, duration%time.Second/time.Millisecond)
+		line := fmt.Sprintf("%d.%03d %s %d.%03d\n", ended.Unix(), ended.Nanosecond()/1e6, "200", duration/time.Second,
+			duration%time.Second/time.Millisecond)
 		if !s.end {
 			line = fmt.Sprintf("%d 200 %d\n", began.UnixMicro(), duration.Microseconds())
 		}
@@ -233,7 +237,8 @@ func TestFollowStdin(t *testing.T) {
 				}
 			}
 		}()
-		appendTo(t, s.file, fmt.Sprintf("%d.000 200 0.000\n%d.000 200 0.000\n", time.Now().Unix()-3600, time.Now().Unix()+3600))
+		appendTo(t, s.file,
+			fmt.Sprintf("%d.000 200 0.000\n%d.000 200 0.000\n", time.Now().Unix()-3600, time.Now().Unix()+3600))
 		s.start()
 		s.serve(20 * time.Second)
 		time.Sleep(2 * time.Second)

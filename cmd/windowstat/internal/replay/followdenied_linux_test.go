@@ -27,7 +27,8 @@ func TestRegressionUnreadableLogEndedFollowing(t *testing.T) {
 	}
 	var notes []string
 	o := options(t)
-	o.Format, o.Files, o.Note = format, []string{filepath.Join(dir, "*.log")}, func(text string) { notes = append(notes, text) }
+	o.Format, o.Files, o.Note = format, []string{filepath.Join(dir, "*.log")},
+		func(text string) { notes = append(notes, text) }
 	first := filepath.Join(dir, "a.log")
 	appendTo(t, create(t, first), "1700000000.000 200 0.000\n")
 	f, err := NewFollower(o, time.Time{})

@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 )
 
-// Several logs are one service: each line of any of them is counted once, in its second, through rotations of each, restarts, and
-// while logs that match a pattern come and go.
+// Several logs are one service: each line of any of them is counted once, in its second, through rotations of each,
+// restarts, and while logs that match a pattern come and go.
 func TestFollowManyLogs(t *testing.T) {
 	format, err := accesslog.Nginx("$msec $status $request_time")
 	if err != nil {
@@ -41,7 +41,8 @@ func TestFollowManyLogs(t *testing.T) {
 		copyTruncate(t, s.path, s.path+".1", false, func() {})
 		s.serve(5 * time.Second)
 		remove(t, link)
-		rename(t, s.paths[2], filepath.Join(hosts, "b-20260102.log")) // which matches the pattern, and is no log of its own
+		// Which matches the pattern, and is no log of its own.
+		rename(t, s.paths[2], filepath.Join(hosts, "b-20260102.log"))
 		s.serve(5 * time.Second)
 		s.kill()
 		s.serve(20 * time.Minute) // nobody follows
@@ -62,8 +63,8 @@ func TestFollowManyLogs(t *testing.T) {
 	})
 }
 
-// A log that is behind by more than the tolerance, because much is to be read, does not make the lines of the others late, nor
-// the others its lines. What is late by its own log is counted as such.
+// A log that is behind by more than the tolerance, because much is to be read, does not make the lines of the others
+// late, nor the others its lines. What is late by its own log is counted as such.
 func TestFollowLogsThatAreBehind(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,10 +78,14 @@ func TestFollowLogsThatAreBehind(t *testing.T) {
 			f := create(t, path)
 			for n := range seconds {
 				for range 1 + 99*(i/2) { // the last one has many blocks of lines
-					appendTo(t, f, fmt.Sprintf("%s [%s] \"GET /%d HTTP/1.1\" 200 1\n", "::1 - -", after.Add(time.Duration(n+1)*time.Second).UTC().Format("02/Jan/2006:15:04:05 -0700"), i))
+					appendTo(t, f,
+						fmt.Sprintf("%s [%s] \"GET /%d HTTP/1.1\" 200 1\n", "::1 - -",
+							after.Add(time.Duration(n+1)*time.Second).UTC().Format("02/Jan/2006:15:04:05 -0700"), i))
 				}
 			}
-			appendTo(t, f, fmt.Sprintf("::1 - - [%s] \"GET /late HTTP/1.1\" 200 1\n", after.Add(time.Second).UTC().Format("02/Jan/2006:15:04:05 -0700")))
+			appendTo(t, f,
+				fmt.Sprintf("::1 - - [%s] \"GET /late HTTP/1.1\" 200 1\n",
+					after.Add(time.Second).UTC().Format("02/Jan/2006:15:04:05 -0700")))
 		}
 		time.Sleep(seconds * time.Second)
 		f, err := NewFollower(o, after)
@@ -94,7 +99,8 @@ func TestFollowLogsThatAreBehind(t *testing.T) {
 	})
 }
 
-// A file that matches a pattern and is deleted is closed when it has not grown for a while, so that its room on the disk is free.
+// A file that matches a pattern and is deleted is closed when it has not grown for a while, so that its room on the
+// disk is free.
 func TestFollowClosesWhatIsGone(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

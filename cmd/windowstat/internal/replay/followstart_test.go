@@ -152,7 +152,8 @@ func remove(t *testing.T, path string) {
 // A log is empty right after its rotation: its format is that of the file that was rotated away, or of its first line.
 func TestEmptyLog(t *testing.T) {
 	line := func(path string) string {
-		return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"agent\" 0.250\n", time.Now().UTC().Format("02/Jan/2006:15:04:05 -0700"), path)
+		return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"agent\" 0.250\n",
+			time.Now().UTC().Format("02/Jan/2006:15:04:05 -0700"), path)
 	}
 	for name, rotated := range map[string]bool{"rotated": true, "new": false} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// What may be missing after a restart is told with its length, unless a file begins before the last second of the previous process.
+// What may be missing after a restart is told with its length, unless a file begins before the last second of the
+// previous process.
 func TestAGapThatCannotBeClosedIsTold(t *testing.T) {
 	at := func(second int64) string { return fmt.Sprintf("%d.000 200 0.000\n", second) }
 	now := time.Now().Unix()
@@ -18,10 +19,19 @@ func TestAGapThatCannotBeClosedIsTold(t *testing.T) {
 		dirs  []string
 		want  string
 	}{
-		"nothing was rotated":           {map[string]string{"access.log": at(now-100) + at(now-10)}, nil, ""},
-		"rotated beside it":             {map[string]string{"access.log": at(now - 10), "access.log.1": at(now - 100)}, nil, ""},
-		"rotated into a directory":      {map[string]string{"access.log": at(now - 10), "old/access.log.1": at(now - 100)}, []string{"old"}, ""},
-		"rotated to where nobody looks": {map[string]string{"access.log": at(now - 10), "old/access.log.1": at(now - 100)}, nil, "lines of the 40s after that"},
+		"nothing was rotated": {map[string]string{"access.log": at(now-100) + at(now-10)}, nil, ""},
+		"rotated beside it": {
+			map[string]string{"access.log": at(now - 10), "access.log.1": at(now - 100)},
+			nil, "",
+		},
+		"rotated into a directory": {map[string]string{
+			"access.log":       at(now - 10),
+			"old/access.log.1": at(now - 100),
+		}, []string{"old"}, ""},
+		"rotated to where nobody looks": {map[string]string{
+			"access.log":       at(now - 10),
+			"old/access.log.1": at(now - 100),
+		}, nil, "lines of the 40s after that"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -80,8 +80,8 @@ func TestHoleInAnArchive(t *testing.T) {
 	}
 }
 
-// FuzzTruncations writes, truncates, and polls in any order, with both kinds of writers. Every line is read once, unless it
-// is in no copy.
+// FuzzTruncations writes, truncates, and polls in any order, with both kinds of writers. Every line is read once,
+// unless it is in no copy.
 func FuzzTruncations(f *testing.F) {
 	f.Add([]byte{1, 0, 9, 2, 1, 0, 2, 1, 1, 0}, false)
 	f.Add([]byte{200, 0, 2, 200, 2, 0, 1, 2, 0, 2, 0}, true)

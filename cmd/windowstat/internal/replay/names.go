@@ -93,7 +93,8 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	return k.id, standing == httpstat.Unearned
 }
 
-// resultStatus returns the HTTP status that corresponds to the result of a line. A gRPC call that failed has status 200.
+// resultStatus returns the HTTP status that corresponds to the result of a line. A gRPC call that failed has status
+// 200.
 func resultStatus(rec *accesslog.Record) int {
 	switch {
 	case !rec.HasGRPC || rec.GRPC == 0:

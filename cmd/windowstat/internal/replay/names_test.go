@@ -27,7 +27,8 @@ func piped(text string) func(*Options) {
 	}
 }
 
-// followedPass is how many calls of each resource passed as a log is read line by line, a day after it began, and the report.
+// followedPass is how many calls of each resource passed as a log is read line by line, a day after it began, and the
+// report.
 func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map[string]int64, r *Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +42,10 @@ func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := collector.New(collector.Options{Now: f.Clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources})
+		c, err := collector.New(collector.Options{
+			Now: f.Clock.Now, Given: []string{httpstat.Unmatched},
+			MaxResources: o.MaxResources,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,10 +84,12 @@ func TestAScannerHidesNothing(t *testing.T) {
 			}
 		}
 		s, report := replay(t, b.String(), earned)
-		if n := s.pass["POST /checkout"]; n < calls-10 || n >= calls || status != 200 && s.pass["GET /users/:id"] < calls-10 || s.pass[collector.Other] != 0 {
+		if n := s.pass["POST /checkout"]; n < calls-10 || n >= calls ||
+			status != 200 && s.pass["GET /users/:id"] < calls-10 || s.pass[collector.Other] != 0 {
 			t.Errorf("%d: %d checkouts and %d users of %d: %v", status, n, s.pass["GET /users/:id"], calls, s.pass)
 		}
-		if hidden := s.pass[httpstat.Unmatched]; status != 200 && (hidden < 12_000 || hidden > 12_020 || report.Unearned != hidden || len(s.pass) != 3) {
+		if hidden := s.pass[httpstat.Unmatched]; status != 200 && (hidden < 12_000 || hidden > 12_020 ||
+			report.Unearned != hidden || len(s.pass) != 3) {
 			t.Errorf("%d: %d are unearned: %v", status, report.Unearned, s.pass)
 		}
 		if len(s.pass) > 100 {
@@ -104,7 +110,8 @@ func TestRoutesOfALog(t *testing.T) {
 		o.Names = &httpstat.NamesOptions{Given: []string{"GET /users/{name}"}}
 		o.Name = func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
 	}
-	s, r := replay(t, common(1, "GET /users/jane", 404)+common(1, "GET /users/joe", 500)+common(1, "GET /other", 200)+common(2, "\\x16\\x03", 400), routes)
+	s, r := replay(t, common(1, "GET /users/jane", 404)+common(1, "GET /users/joe", 500)+common(1, "GET /other", 200)+
+		common(2, "\\x16\\x03", 400), routes)
 	equal(t, "pass", s.pass, map[string]int64{"GET /users/{name}": 2, httpstat.Unmatched: 2})
 	if r.Unearned != 0 {
 		t.Errorf("%d unearned", r.Unearned)
@@ -123,7 +130,8 @@ func TestProxyAndReplayAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := 0
-	proxy := httpstat.Handler(c, httpstat.PathName(4), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }), httpstat.Earn(names))
+	proxy := httpstat.Handler(c, httpstat.PathName(4),
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }), httpstat.Earn(names))
 	var b strings.Builder
 	for i := range 20_000 {
 		path := ""

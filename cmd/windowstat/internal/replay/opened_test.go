@@ -149,7 +149,9 @@ func TestRegressionTheFormatWasNotLookedForInFilesThatAppear(t *testing.T) {
 		}()
 		time.Sleep(time.Minute)
 		b := create(t, filepath.Join(dir, "b.log"))
-		appendTo(t, b, fmt.Sprintf("::1 - - [%s] \"GET / HTTP/1.1\" 200 1\n", time.Now().UTC().Format("02/Jan/2006:15:04:05 -0700")))
+		appendTo(t, b,
+			fmt.Sprintf("::1 - - [%s] \"GET / HTTP/1.1\" 200 1\n",
+				time.Now().UTC().Format("02/Jan/2006:15:04:05 -0700")))
 		time.Sleep(time.Second)
 		select {
 		case f := <-made:

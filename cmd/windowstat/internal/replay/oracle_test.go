@@ -32,8 +32,8 @@ type made struct {
 
 const base = 1_700_000_000 * nanos
 
-// generate makes logs of any bytes: times go forward by some milliseconds, sometimes by hours; some lines are late, some
-// too late, some outliers; some calls take longer than the tolerance.
+// generate makes logs of any bytes: times go forward by some milliseconds, sometimes by hours; some lines are late,
+// some too late, some outliers; some calls take longer than the tolerance.
 func generate(data []byte) made {
 	next := func() (b byte) {
 		if len(data) > 0 {
@@ -95,7 +95,8 @@ func (m *made) write(t testing.TB) (files []string) {
 		var b bytes.Buffer
 		for _, l := range log {
 			if m.end {
-				fmt.Fprintf(&b, "%d.%03d \"%s HTTP/1.1\" %d %d.%03d\n", l.stamp/nanos, l.stamp%nanos/1e6, l.resource, l.status, l.duration/nanos, l.duration%nanos/1e6)
+				fmt.Fprintf(&b, "%d.%03d \"%s HTTP/1.1\" %d %d.%03d\n", l.stamp/nanos, l.stamp%nanos/1e6, l.resource,
+					l.status, l.duration/nanos, l.duration%nanos/1e6)
 			} else {
 				fmt.Fprintf(&b, "%d \"%s HTTP/1.1\" %d %d\n", l.stamp/1e3, l.resource, l.status, l.duration/1e3)
 			}
@@ -172,7 +173,10 @@ func (m *made) oracle() (seconds map[key]node.MetricNode, r Report) {
 				continue
 			}
 			r.Statuses[l.status]++
-			c := played{pass: l.stamp, end: l.stamp + l.duration, duration: l.duration, resource: l.resource, status: l.status}
+			c := played{
+				pass: l.stamp, end: l.stamp + l.duration, duration: l.duration,
+				resource: l.resource, status: l.status,
+			}
 			if m.end {
 				c.pass, c.end = l.stamp-l.duration, l.stamp
 			}
@@ -291,7 +295,8 @@ func (m *made) check(t *testing.T) {
 		t.Errorf("nothing of %v %q: %+v", time.Unix(k.second, 0).UTC(), k.resource, n)
 	}
 	if report.Lines != wantReport.Lines || report.Late != wantReport.Late || report.Outliers != wantReport.Outliers ||
-		report.Clipped != wantReport.Clipped || report.Statuses != wantReport.Statuses || report.Malformed+report.Future+report.Evicted != 0 {
+		report.Clipped != wantReport.Clipped || report.Statuses != wantReport.Statuses ||
+		report.Malformed+report.Future+report.Evicted != 0 {
 		t.Errorf("report: got %+v, want %+v", *report, wantReport)
 	}
 }
@@ -318,7 +323,8 @@ func TestOracle(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 		_, report := m.oracle()
-		sum.Lines, sum.Late, sum.Clipped, sum.Outliers = sum.Lines+report.Lines, sum.Late+report.Late, sum.Clipped+report.Clipped, sum.Outliers+report.Outliers
+		sum.Lines, sum.Late, sum.Clipped, sum.Outliers = sum.Lines+report.Lines, sum.Late+report.Late,
+			sum.Clipped+report.Clipped, sum.Outliers+report.Outliers
 	}
 	t.Logf("%d lines, %d late, %d clipped, %d outliers", sum.Lines, sum.Late, sum.Clipped, sum.Outliers)
 	if sum.Late == 0 || sum.Clipped == 0 || sum.Outliers == 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What goes back by more than the tolerance is not counted, and its log is named with how many lines these are, though they are
-// few among those of another one.
+// What goes back by more than the tolerance is not counted, and its log is named with how many lines these are, though
+// they are few among those of another one.
 func TestLogsThatGoBackAreNamed(t *testing.T) {
 	part := func(from, to int) string {
 		var b strings.Builder
@@ -27,7 +27,8 @@ func TestLogsThatGoBackAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "pass", s.pass, map[string]int64{"GET /a": 11_100})
-	if want := fmt.Sprint([]Behind{{filepath.Join(dir, "mixed"), 2100, 100}}); r.Late != 100 || fmt.Sprint(r.Behind) != want {
+	if want := fmt.Sprint([]Behind{{filepath.Join(dir, "mixed"), 2100, 100}}); r.Late != 100 ||
+		fmt.Sprint(r.Behind) != want {
 		t.Errorf("%d late, %v, want %s", r.Late, r.Behind, want)
 	}
 }
@@ -48,7 +49,8 @@ func TestPipeThatBreaksOff(t *testing.T) {
 	}
 }
 
-// A log from stdin that begins a day later than a file is not read before the file is: its lines would earn names for those of the day before.
+// A log from stdin that begins a day later than a file is not read before the file is: its lines would earn names for
+// those of the day before.
 func TestWhatBeginsLaterIsReadLater(t *testing.T) {
 	var file, pipe strings.Builder
 	for i := range 10_000 { // more than a block
@@ -62,6 +64,7 @@ func TestWhatBeginsLaterIsReadLater(t *testing.T) {
 	o.Stdin = strings.NewReader(pipe.String())
 	r, err := Run(t.Context(), o, func(*Second) error { return nil })
 	if err != nil || r.Lines != 10_020 || r.Unearned < 10_000 {
-		t.Errorf("%v; of %d lines %d have no name of their own, want the 10000 of the file at least", err, r.Lines, r.Unearned)
+		t.Errorf("%v; of %d lines %d have no name of their own, want the 10000 of the file at least", err, r.Lines,
+			r.Unearned)
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 const (
 	caddyMessage = `{"level":"info","ts":1795341600.1,"logger":"tls","msg":"x"}` + "\n"
-	caddyCall    = `{"level":"info","ts":1795341601.1,"logger":"http.log.access","msg":"handled request","request":{"client_ip":"192.0.2.1","method":"GET",` +
+	caddyCall    = `{"level":"info","ts":1795341601.1,"logger":"http.log.access","msg":"handled request",` +
+		`"request":{"client_ip":"192.0.2.1","method":"GET",` +
 		`"host":"a.example","uri":"/"},"duration":0.007,"status":200}` + "\n"
 	nginxMessage = "2026/11/22 10:00:00 [notice] 1#1: using the \"epoll\" event method\n"
 	nginxCall    = `192.0.2.1 - - [22/Nov/2026:10:00:01 +0000] "GET / HTTP/1.1" 200 17 "-" "ua" 0.007` + "\n"
@@ -30,19 +31,45 @@ func TestOtherLines(t *testing.T) {
 		others      Others
 		malformed   int64
 	}{
-		"Caddy":          {strings.Repeat(caddyMessage, 15) + strings.Repeat(caddyCall, 10), "json", 10, Others{accesslog.Message: 15}, 0},
-		"a long start":   {strings.Repeat(nginxMessage, 1500) + strings.Repeat(nginxCall, 10), "combined-time", 10, Others{accesslog.Message: 1500}, 0},
-		"a long message": {strings.Repeat(caddyMessage, 3000) + caddyCall, "json", 1, Others{accesslog.Message: 3000}, 0},
-		"empty lines":    {strings.Repeat("\n", 400) + strings.Repeat(nginxCall+"\r\n", 10), "combined-time", 10, Others{accesslog.Empty: 410}, 0},
-		"directives":     {strings.Repeat("#Version: 1.0\n", 30) + nginxCall, "combined-time", 1, Others{accesslog.Directive: 30}, 0},
+		"Caddy": {
+			strings.Repeat(caddyMessage, 15) + strings.Repeat(caddyCall, 10), "json", 10,
+			Others{accesslog.Message: 15},
+			0,
+		},
+		"a long start": {
+			strings.Repeat(nginxMessage, 1500) + strings.Repeat(nginxCall, 10), "combined-time", 10,
+			Others{accesslog.Message: 1500},
+			0,
+		},
+		"a long message": {
+			strings.Repeat(caddyMessage, 3000) + caddyCall, "json", 1,
+			Others{accesslog.Message: 3000},
+			0,
+		},
+		"empty lines": {
+			strings.Repeat("\n", 400) + strings.Repeat(nginxCall+"\r\n", 10), "combined-time", 10,
+			Others{accesslog.Empty: 410},
+			0,
+		},
+		"directives": {
+			strings.Repeat("#Version: 1.0\n", 30) + nginxCall, "combined-time", 1,
+			Others{accesslog.Directive: 30},
+			0,
+		},
 		"W3C": {
-			"#Fields: date time c-ip cs-method cs-uri-stem sc-status time-taken\n2026-11-22 10:00:01 192.0.2.1 GET / 200 7\n" +
+			"#Fields: date time c-ip cs-method cs-uri-stem sc-status time-taken\n" +
+				"2026-11-22 10:00:01 192.0.2.1 GET / 200 7\n" +
 				"#Fields: date time sc-status cs-method cs-uri-stem time-taken\n2026-11-22 10:00:02 200 GET / 9\n",
 			"w3c", 2,
 			Others{accesslog.Directive: 2},
 			0,
 		},
-		"a torn line": {strings.Repeat(nginxMessage, 20) + strings.Repeat(nginxCall, 3) + nginxCall[:55] + "\n", "combined-time", 3, Others{accesslog.Message: 20}, 1},
+		"a torn line": {
+			strings.Repeat(nginxMessage, 20) + strings.Repeat(nginxCall, 3) + nginxCall[:55] + "\n",
+			"combined-time", 3,
+			Others{accesslog.Message: 20},
+			1,
+		},
 	} {
 		for _, given := range []bool{false, true} {
 			s, r := replay(t, c.log, func(o *Options) {
@@ -54,8 +81,10 @@ func TestOtherLines(t *testing.T) {
 			for _, n := range s.pass {
 				calls += n
 			}
-			if calls != c.calls || r.Others != c.others || r.Malformed != c.malformed || r.Lines != c.calls+c.malformed+sum(c.others) || !r.Timed && c.format != "common" {
-				t.Errorf("%s, format given: %v: %d calls, %d lines, others %v, %d malformed, timed %v; want %+v", name, given, calls, r.Lines, r.Others, r.Malformed, r.Timed, c)
+			if calls != c.calls || r.Others != c.others || r.Malformed != c.malformed ||
+				r.Lines != c.calls+c.malformed+sum(c.others) || !r.Timed && c.format != "common" {
+				t.Errorf("%s, format given: %v: %d calls, %d lines, others %v, %d malformed, timed %v; want %+v", name,
+					given, calls, r.Lines, r.Others, r.Malformed, r.Timed, c)
 			}
 			if err := r.TooMany(0.1, DefaultLate); (err != nil) != (c.malformed > 0) {
 				t.Errorf("%s: %v", name, err)
@@ -64,7 +93,9 @@ func TestOtherLines(t *testing.T) {
 			if err := r.Print(&out, &out); err != nil {
 				t.Fatal(err)
 			}
-			if n := c.others[accesslog.Message]; n > 0 && !strings.Contains(out.String(), fmt.Sprintf("%12d messages of a server or a script, which are not calls\n", n)) {
+			if n := c.others[accesslog.Message]; n > 0 &&
+				!strings.Contains(out.String(),
+					fmt.Sprintf("%12d messages of a server or a script, which are not calls\n", n)) {
 				t.Errorf("%s: %s", name, &out)
 			}
 		}
@@ -99,14 +130,18 @@ func TestOtherLinesBeforeARestart(t *testing.T) {
 	}
 	r.after = 0
 	r.parse(l, block1)
-	if x := r.Report(); x.Others != (Others{accesslog.Message: 1, accesslog.Empty: 1}) || x.Lines != 4 || l.count.Lines != 2 {
+	if x := r.Report(); x.Others != (Others{accesslog.Message: 1, accesslog.Empty: 1}) || x.Lines != 4 ||
+		l.count.Lines != 2 {
 		t.Errorf("new lines: %v of %d lines, %d of them calls", x.Others, x.Lines, l.count.Lines)
 	}
 }
 
 // A log in a wrong format is a fault: its lines could be calls.
 func TestWrongFormatIsAFault(t *testing.T) {
-	for format, log := range map[string]string{"json": nginxCall, "combined": caddyCall, "haproxy": nginxCall, "w3c": caddyCall} {
+	for format, log := range map[string]string{
+		"json": nginxCall, "combined": caddyCall,
+		"haproxy": nginxCall, "w3c": caddyCall,
+	} {
 		_, r := replay(t, strings.Repeat(log, 10), func(o *Options) { o.Format = named(t, format) })
 		if r.Malformed != 10 || r.TooMany(0.1, DefaultLate) == nil {
 			t.Errorf("%s: %d malformed of %d lines, others %v", format, r.Malformed, r.Lines, r.Others)
@@ -147,7 +182,8 @@ func TestHoles(t *testing.T) {
 				}
 				s, r := replay(t, c.log, func(o *Options) {
 					if given {
-						o.Format = named(t, map[bool]string{true: "json", false: "combined-time"}[strings.Contains(c.log, "{")])
+						o.Format = named(t,
+							map[bool]string{true: "json", false: "combined-time"}[strings.Contains(c.log, "{")])
 					}
 				})
 				if s.pass["GET /"] != c.calls || r.Malformed != c.malformed || !r.Timed {

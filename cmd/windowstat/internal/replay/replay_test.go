@@ -68,7 +68,8 @@ func equal[K comparable](t *testing.T, what string, got, want map[K]int64) {
 }
 
 func TestLinesWithoutDurations(t *testing.T) {
-	s, r := replay(t, common(5, "GET /a", 200)+common(5, "GET /a?x=1", 404)+common(7, "GET /a", 503)+common(6, "GET /b", 429)+common(9, "GET /b", 200))
+	s, r := replay(t, common(5, "GET /a", 200)+common(5, "GET /a?x=1", 404)+common(7, "GET /a", 503)+
+		common(6, "GET /b", 429)+common(9, "GET /b", 200))
 	equal(t, "pass", s.pass, map[string]int64{"GET /a": 3, "GET /b": 1})
 	equal(t, "block", s.block, map[string]int64{"GET /a": 0, "GET /b": 1})
 	equal(t, "complete", s.complete, map[string]int64{"GET /a": 3, "GET /b": 1})
@@ -199,16 +200,51 @@ func TestWildTimes(t *testing.T) {
 		pass                   int64
 	}{
 		{name: "none", lines: []string{common(9, "GET /", 200), common(10, "GET /", 200)}, pass: 2},
-		{name: "ahead", lines: []string{common(9, "GET /", 200), years, common(10, "GET /", 200), common(11, "GET /", 200)}, outliers: 1, pass: 3},
-		{name: "ahead, twice", lines: []string{common(9, "GET /", 200), years, years, common(10, "GET /", 200), common(11, "GET /", 200), common(12, "GET /", 200)}, outliers: 2, pass: 4},
-		{name: "ahead, first", lines: []string{years, common(9, "GET /", 200), common(10, "GET /", 200)}, outliers: 1, pass: 2},
+		{
+			name:     "ahead",
+			lines:    []string{common(9, "GET /", 200), years, common(10, "GET /", 200), common(11, "GET /", 200)},
+			outliers: 1, pass: 3,
+		},
+		{name: "ahead, twice", lines: []string{
+			common(9, "GET /", 200), years, years, common(10, "GET /", 200),
+			common(11, "GET /", 200), common(12, "GET /", 200),
+		}, outliers: 2, pass: 4},
+		{
+			name: "ahead, first", lines: []string{years, common(9, "GET /", 200), common(10, "GET /", 200)},
+			outliers: 1,
+			pass:     2,
+		},
 		{name: "ahead, last", lines: []string{common(9, "GET /", 200), years}, pass: 2},
-		{name: "behind", lines: []string{common(9, "GET /", 200), common(-900*day, "GET /", 200), common(10, "GET /", 200)}, late: 1, pass: 2},
-		{name: "behind, first", lines: []string{common(-900*day, "GET /", 200), common(9, "GET /", 200), common(10, "GET /", 200)}, pass: 3},
-		{name: "future", lines: []string{common(9, "GET /", 200), common(90*365*day, "GET /", 200), common(10, "GET /", 200)}, future: 1, pass: 2},
-		{name: "the last time there is", lines: []string{common(9, "GET /", 200), strings.Replace(common(8, "GET /", 200), "2023", "9999", 1), common(10, "GET /", 200)}, future: 1, pass: 2},
-		{name: "back for good", lines: []string{strings.Repeat(common(5000, "GET /", 200), 20), common(1, "GET /", 200), common(2, "GET /", 200), common(3, "GET /", 200)}, late: 3, pass: 20},
-		{name: "on for good", lines: []string{common(1, "GET /", 200), common(5000, "GET /", 200), common(5001, "GET /", 200)}, pass: 3},
+		{
+			name:  "behind",
+			lines: []string{common(9, "GET /", 200), common(-900*day, "GET /", 200), common(10, "GET /", 200)}, late: 1,
+			pass: 2,
+		},
+		{
+			name:  "behind, first",
+			lines: []string{common(-900*day, "GET /", 200), common(9, "GET /", 200), common(10, "GET /", 200)},
+			pass:  3,
+		},
+		{
+			name:   "future",
+			lines:  []string{common(9, "GET /", 200), common(90*365*day, "GET /", 200), common(10, "GET /", 200)},
+			future: 1, pass: 2,
+		},
+		{
+			name: "the last time there is",
+			lines: []string{
+				common(9, "GET /", 200), strings.Replace(common(8, "GET /", 200), "2023", "9999", 1),
+				common(10, "GET /", 200),
+			}, future: 1, pass: 2,
+		},
+		{name: "back for good", lines: []string{
+			strings.Repeat(common(5000, "GET /", 200), 20), common(1, "GET /", 200),
+			common(2, "GET /", 200), common(3, "GET /", 200),
+		}, late: 3, pass: 20},
+		{
+			name:  "on for good",
+			lines: []string{common(1, "GET /", 200), common(5000, "GET /", 200), common(5001, "GET /", 200)}, pass: 3,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, r := replay(t, strings.Join(c.lines, ""))
@@ -234,7 +270,8 @@ func TestWildTimeBesideAnotherLog(t *testing.T) {
 			a.WriteString(common(900*86400, "GET /wild", 200) + common(90*365*86400, "GET /wild", 200))
 		}
 	}
-	o := options(t, write(t, filepath.Join(dir, "a"), []byte(a.String())), write(t, filepath.Join(dir, "b"), []byte(b.String())))
+	o := options(t, write(t, filepath.Join(dir, "a"), []byte(a.String())),
+		write(t, filepath.Join(dir, "b"), []byte(b.String())))
 	o.Tolerance = 0
 	var s sums
 	r, err := Run(t.Context(), o, s.add)
@@ -254,7 +291,8 @@ func TestRubbish(t *testing.T) {
 		t.Fatal(err)
 	}
 	withFormat := func(o *Options) { o.Format = f }
-	s, r := replay(t, good+strings.Repeat("x", 3<<20)+"\n"+good+"\x00\x1b[31m\xff\n"+good+strings.Repeat("y", 1<<20), withFormat)
+	s, r := replay(t, good+strings.Repeat("x", 3<<20)+"\n"+good+"\x00\x1b[31m\xff\n"+
+		good+strings.Repeat("y", 1<<20), withFormat)
 	equal(t, "pass", s.pass, map[string]int64{"GET /": 3})
 	if r.Lines != 6 || r.Malformed != 3 || len(r.Examples) != 2 {
 		t.Fatalf("report: %+v", r)
@@ -273,9 +311,11 @@ func TestRubbish(t *testing.T) {
 	line := func(at, duration string) string {
 		return fmt.Sprintf("[%s +0000] \"GET / HTTP/1.1\" 200 %s\n", at, duration)
 	}
-	_, r = replay(t, line("17/May/2015:10:05:03", "1000")+line("17/May/2015:10:05:03", "999999999999999")+line("17/May/1969:10:05:03", "1")+line("17/May/2015:10:05:03", "-"),
+	_, r = replay(t, line("17/May/2015:10:05:03", "1000")+line("17/May/2015:10:05:03", "999999999999999")+
+		line("17/May/1969:10:05:03", "1")+line("17/May/2015:10:05:03", "-"),
 		func(o *Options) { o.Format = long })
-	if r.Malformed != 3 || r.Examples[0].Err != errTooLong || r.Examples[1].Err != errTooOld || r.Examples[2].Err != errNoDuration {
+	if r.Malformed != 3 || r.Examples[0].Err != errTooLong || r.Examples[1].Err != errTooOld ||
+		r.Examples[2].Err != errNoDuration {
 		t.Errorf("report: %+v", r)
 	}
 }
@@ -290,7 +330,10 @@ func TestTornLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"gzip": pack(t, []byte(b.String())).Bytes(), "zstd": z.EncodeAll([]byte(b.String()), nil)} {
+	for name, data := range map[string][]byte{
+		"gzip": pack(t, []byte(b.String())).Bytes(),
+		"zstd": z.EncodeAll([]byte(b.String()), nil),
+	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, write(t, filepath.Join(t.TempDir(), "torn"), data[:len(data)*9/10]))
 			var pass int64
@@ -314,7 +357,10 @@ func TestLogsThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	o := options(t, filepath.Join(dir, "missing"), dir, write(t, filepath.Join(dir, "text"), []byte("hello\nworld\n")))
 	_, err := Run(t.Context(), o, (&sums{}).add)
-	for _, want := range []string{"missing: no such file", dir + " is a directory", "text: the log format cannot be told"} {
+	for _, want := range []string{
+		"missing: no such file", dir + " is a directory",
+		"text: the log format cannot be told",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in the error: %v", want, err)
 		}
@@ -366,7 +412,8 @@ func TestManyResources(t *testing.T) {
 
 // An error of the function, and the end of the context, end the replay.
 func TestRunEnds(t *testing.T) {
-	path := write(t, filepath.Join(t.TempDir(), "access.log"), bytes.Repeat([]byte(common(1, "GET /", 200)+common(1000, "GET /", 200)), 100_000))
+	path := write(t, filepath.Join(t.TempDir(), "access.log"),
+		bytes.Repeat([]byte(common(1, "GET /", 200)+common(1000, "GET /", 200)), 100_000))
 	enough := errors.New("enough")
 	if _, err := Run(t.Context(), options(t, path), func(*Second) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("error: %v", err)
@@ -378,14 +425,18 @@ func TestRunEnds(t *testing.T) {
 	}
 	for range 20 { // what is not read then is not the end of the log
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := Run(ctx, options(t, path), func(*Second) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+		if _, err := Run(ctx, options(t, path), func(*Second) error { cancel(); return nil }); !errors.Is(err,
+			context.Canceled) {
 			t.Fatalf("error: %v", err)
 		}
 	}
 }
 
 func TestParseStatuses(t *testing.T) {
-	for list, want := range map[string]string{"5xx,429": "429 500 599", " 404 , 500-503": "404 500 503", "": "", "4XX": "400 499"} {
+	for list, want := range map[string]string{
+		"5xx,429":        "429 500 599",
+		" 404 , 500-503": "404 500 503", "": "", "4XX": "400 499",
+	} {
 		s, err := ParseStatuses(list)
 		if err != nil {
 			t.Errorf("%q: %v", list, err)

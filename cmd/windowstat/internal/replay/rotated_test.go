@@ -30,8 +30,8 @@ func copyTruncate(t *testing.T, path, to string, packed bool, between func()) {
 	}
 }
 
-// Ten rotations of a log that gets 500 lines a second, each at any moment between two looks, and many lines at once behind
-// them: what is written is read, once, in order.
+// Ten rotations of a log that gets 500 lines a second, each at any moment between two looks, and many lines at once
+// behind them: what is written is read, once, in order.
 func TestRotationLosesNothing(t *testing.T) {
 	plain := func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, false) }
 	packed := func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, true) }
@@ -163,7 +163,8 @@ func TestWhatIsCutOffIsCounted(t *testing.T) {
 func TestRotations(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{
-		"access.log", "access.log.2.gz", "access.log.1", "access.log.3", "access.log.3.gz", "access-20260102.log", "access.log-20260103.zst",
+		"access.log", "access.log.2.gz", "access.log.1", "access.log.3", "access.log.3.gz",
+		"access-20260102.log", "access.log-20260103.zst",
 		"access.log.pos", "access.log.1.new", "access_json.log.1", "error.log.1", "access.log.old",
 	} {
 		path := write(t, filepath.Join(dir, name), nil)
@@ -176,7 +177,8 @@ func TestRotations(t *testing.T) {
 	for _, path := range rotations(filepath.Join(dir, "access.log"), nil, time.Unix(1_000_002, 0)) {
 		got = append(got, filepath.Base(path))
 	}
-	if want := "[access.log.old access.log-20260103.zst access-20260102.log access.log.3 access.log.1]"; fmt.Sprint(got) != want {
+	want := "[access.log.old access.log-20260103.zst access-20260102.log access.log.3 access.log.1]"
+	if fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
@@ -202,8 +204,9 @@ func TestRotatedWhileNobodyFollowed(t *testing.T) {
 	}
 }
 
-// Rotations that come faster than anybody looks, as when the process stood still: each file is read, once, in order. What was there before is
-// none of these, nor is a copy of what is read, and one that is packed already is one like any other.
+// Rotations that come faster than anybody looks, as when the process stood still: each file is read, once, in order.
+// What was there before is none of these, nor is a copy of what is read, and one that is packed already is one like any
+// other.
 func TestSeveralRotationsBetweenTwoLooks(t *testing.T) {
 	for name, packed := range map[string]bool{"plain": false, "packed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +276,8 @@ func TestSeveralTruncationsBetweenTwoLooks(t *testing.T) {
 					appendTo(t, f, line)
 					cutOff(t, i, path, f, packed)
 					copied := fmt.Sprintf("%s.%d%s", path, i, map[bool]string{true: ".gz"}[packed])
-					if err := os.Chtimes(copied, time.Time{}, time.Now().Add(time.Duration(i-3)*time.Millisecond)); err != nil {
+					if err := os.Chtimes(copied, time.Time{},
+						time.Now().Add(time.Duration(i-3)*time.Millisecond)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -286,7 +290,10 @@ func TestSeveralTruncationsBetweenTwoLooks(t *testing.T) {
 
 func TestRotationsWithDashes(t *testing.T) {
 	dir := t.TempDir()
-	for i, name := range []string{"app.log", "app-2026-01-02.log", "app-2026-01-02.1.log", "app-2026-01-03.log.gz", "app.1.log", "app-1.log", "app-80.log", "app-80.1.log"} {
+	for i, name := range []string{
+		"app.log", "app-2026-01-02.log", "app-2026-01-02.1.log", "app-2026-01-03.log.gz",
+		"app.1.log", "app-1.log", "app-80.log", "app-80.1.log",
+	} {
 		path := write(t, filepath.Join(dir, name), nil)
 		at := time.Unix(1_000_000+int64(i), 0)
 		if err := os.Chtimes(path, at, at); err != nil {
@@ -297,13 +304,14 @@ func TestRotationsWithDashes(t *testing.T) {
 	for _, path := range rotations(filepath.Join(dir, "app.log"), nil, time.Unix(1_000_000, 0)) {
 		got = append(got, filepath.Base(path))
 	}
-	if want := "[app-1.log app.1.log app-2026-01-03.log.gz app-2026-01-02.1.log app-2026-01-02.log]"; fmt.Sprint(got) != want {
+	want := "[app-1.log app.1.log app-2026-01-03.log.gz app-2026-01-02.1.log app-2026-01-02.log]"
+	if fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
 
-// Another log in the directory, whose name rotation might have given, is rotated at the same moment: it is told by the files that rotation has
-// made of it.
+// Another log in the directory, whose name rotation might have given, is rotated at the same moment: it is told by the
+// files that rotation has made of it.
 func TestALogOfItsOwnIsNotWhatRotationMade(t *testing.T) {
 	for name, c := range map[string]struct{ log, other, aside string }{
 		"behind the name":   {"access.log", "access-2.log", "access-2.log.1"},
@@ -332,12 +340,14 @@ func TestALogOfItsOwnIsNotWhatRotationMade(t *testing.T) {
 	}
 }
 
-// A line has the time at which its call began, as Apache's have, so a file that nobody saw may have lines of long before it came.
+// A line has the time at which its call began, as Apache's have, so a file that nobody saw may have lines of long
+// before it came.
 func TestAFileThatNobodySawHasASlowCall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	synctest.Test(t, func(t *testing.T) {
 		line := func(path string, ago time.Duration) string {
-			return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" 200 1\n", time.Now().Add(-ago).Format("02/Jan/2006:15:04:05 -0700"), path)
+			return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" 200 1\n",
+				time.Now().Add(-ago).Format("02/Jan/2006:15:04:05 -0700"), path)
 		}
 		first := line("/a", 0)
 		f := create(t, path)
@@ -374,7 +384,8 @@ func TestAPackedFileIsReadOnce(t *testing.T) {
 	})
 }
 
-// Copies are known by what they are copies of, though nothing of that is read yet, and though a copy is only being made.
+// Copies are known by what they are copies of, though nothing of that is read yet, and though a copy is only being
+// made.
 func TestCopiesOfWhatIsNotReadYet(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, path string, f *os.File, r *reading){
 		"a file that was empty is moved by a copy": func(t *testing.T, path string, f *os.File, r *reading) {
@@ -419,7 +430,8 @@ func TestCopiesOfWhatIsNotReadYet(t *testing.T) {
 	}
 }
 
-// Two logs have the same lines, as of a probe that asks both: what rotation has made of one is not what was read of the other.
+// Two logs have the same lines, as of a probe that asks both: what rotation has made of one is not what was read of the
+// other.
 func TestFilesOfLogsThatBeginAlike(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	other := filepath.Join(filepath.Dir(path), "other.log")

@@ -75,7 +75,8 @@ func (r *reading) want(t *testing.T, want string) {
 		for same < min(len(got), len(want)) && got[same] == want[same] {
 			same++
 		}
-		t.Fatalf("got %d bytes, %v, want %d; from byte %d on they are %.200q, want %.200q", len(got), r.err, len(want), same, got[same:], want[same:])
+		t.Fatalf("got %d bytes, %v, want %d; from byte %d on they are %.200q, want %.200q", len(got), r.err, len(want),
+			same, got[same:], want[same:])
 	}
 }
 

@@ -49,9 +49,20 @@ func TestWhereThePageIs(t *testing.T) {
 		{pages{"/": html}, "", `is "text/html", and not "text/plain"`},
 		{pages{"/": refusal}, "", `403 Forbidden: no\x1b[2J entry`},
 		{pages{"/": text("up 1\n")}, "", "has metrics, but no seconds\n" + errNoSeconds.Error()},
-		{pages{"/": text("windowstat_overflow_events_total 0\nwindowstat_persecond_run 1 1767323045000\nwindowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n")}, "", "/metrics/seconds"},
-		{pages{"/": text("a 1 \x1b[2J\n")}, "", `not in Prometheus's text format: text format parsing error in line 1: expected integer as timestamp, got "…"`},
-		{pages{"/": text("windowstat_persecond_run 1 1000\n" + `windowstat_persecond_pass{resource="` + strings.Repeat("x", 201) + `"} 1 1000` + "\n")}, "", "a name of 201 bytes"},
+		{
+			pages{
+				"/": text("windowstat_overflow_events_total 0\nwindowstat_persecond_run 1 1767323045000\n" +
+					"windowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n"),
+			}, "", "/metrics/seconds",
+		},
+		{
+			pages{"/": text("a 1 \x1b[2J\n")},
+			"",
+			`not in Prometheus's text format: text format parsing error in line 1: expected integer as timestamp, ` +
+				`got "…"`,
+		},
+		{pages{"/": text("windowstat_persecond_run 1 1000\n" + `windowstat_persecond_pass{resource="` +
+			strings.Repeat("x", 201) + `"} 1 1000` + "\n")}, "", "a name of 201 bytes"},
 	} {
 		mux := http.NewServeMux()
 		for path, h := range tc.pages {

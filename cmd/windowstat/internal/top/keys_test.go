@@ -12,8 +12,10 @@ import (
 
 func press(u *ui, keys string) (quit bool) {
 	named := map[string]tcell.Key{
-		"esc": tcell.KeyEscape, "enter": tcell.KeyEnter, "up": tcell.KeyUp, "down": tcell.KeyDown, "left": tcell.KeyLeft, "right": tcell.KeyRight,
-		"home": tcell.KeyHome, "end": tcell.KeyEnd, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn, "back": tcell.KeyBackspace2, "ctrl-c": tcell.KeyCtrlC, "ctrl-u": tcell.KeyCtrlU,
+		"esc": tcell.KeyEscape, "enter": tcell.KeyEnter, "up": tcell.KeyUp, "down": tcell.KeyDown,
+		"left": tcell.KeyLeft, "right": tcell.KeyRight,
+		"home": tcell.KeyHome, "end": tcell.KeyEnd, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn,
+		"back": tcell.KeyBackspace2, "ctrl-c": tcell.KeyCtrlC, "ctrl-u": tcell.KeyCtrlU,
 	}
 	for _, k := range strings.Fields(keys) {
 		if key, ok := named[k]; ok {

@@ -63,7 +63,10 @@ func TestFit(t *testing.T) {
 // For any name, the cleaned text has only printable characters, the computed width, and differs from the text of any
 // other name.
 func FuzzClean(f *testing.F) {
-	for _, s := range []string{"a", "\x1b[31m", "e\u0301\u0301\u0301", "\u1100\u1100\u1100", "🇩🇪", "a\\b", "\xff", "👍🏽"} {
+	for _, s := range []string{
+		"a", "\x1b[31m", "e\u0301\u0301\u0301", "\u1100\u1100\u1100",
+		"🇩🇪", "a\\b", "\xff", "👍🏽",
+	} {
 		f.Add(s, "x", 5)
 	}
 	f.Fuzz(func(t *testing.T, a, b string, width int) {

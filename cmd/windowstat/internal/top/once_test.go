@@ -23,7 +23,8 @@ func once(t *testing.T, url string, o Options) string {
 func TestOnce(t *testing.T) {
 	s := newService(t)
 	base := s.serve(t)
-	if got, want := once(t, base, Options{}), "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight_avg\tpeak\tkind\tresource\n"; got != want {
+	if got, want := once(t, base, Options{}),
+		"second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight_avg\tpeak\tkind\tresource\n"; got != want {
 		t.Errorf("nothing was counted, and there is\n%q", got)
 	}
 	s.calls("a", 7, 10*time.Millisecond) // makes the peak of the minute

@@ -3,6 +3,7 @@ package top
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,8 +103,10 @@ q quit  ? help  / filter  ←→ sort  ↑↓ select  enter seconds  esc back  [
 }
 
 var hostile = []string{
-	"\x1b[2J\x1b[31mred", "\x1b]0;title\a", "a\nb\r\tc\x00", "\u009b2J", strings.Repeat("x", 200), strings.Repeat("日本", 30), "e" + strings.Repeat("\u0301", 50),
-	"\u202eright to left", strings.Repeat("\u1100", 60), "👩\u200d👩\u200d👧", "🇩🇪🇫🇷", "\u0301", "", "\xff", "\ufe0f❤\ufe0f", strings.Repeat("\u0e33", 30), "_other",
+	"\x1b[2J\x1b[31mred", "\x1b]0;title\a", "a\nb\r\tc\x00", "\u009b2J", strings.Repeat("x", 200),
+	strings.Repeat("日本", 30), "e" + strings.Repeat("\u0301", 50),
+	"\u202eright to left", strings.Repeat("\u1100", 60), "👩\u200d👩\u200d👧", "🇩🇪🇫🇷", "\u0301", "", "\xff",
+	"\ufe0f❤\ufe0f", strings.Repeat("\u0e33", 30), "_other",
 }
 
 // In each state, at any size and with any names, the screen has no invalid cell, and its first line names the endpoint.
@@ -113,11 +116,15 @@ func TestScreenSizes(t *testing.T) {
 		ordinary[i] = fmt.Sprintf("GET /resource/%d", i)
 	}
 	away := errors.New("connection refused: " + strings.Repeat("long ", 100))
-	for _, size := range [][2]int{{20, 5}, {160, 50}, {80, 24}, {1, 1}, {2, 2}, {10, 3}, {19, 4}, {40, 6}, {61, 10}, {100, 2}} {
+	sizes := [][2]int{{20, 5}, {160, 50}, {80, 24}, {1, 1}, {2, 2}, {10, 3}, {19, 4}, {40, 6}, {61, 10}, {100, 2}}
+	for _, size := range sizes {
 		s := newScreen(t, size[0], size[1])
 		for _, names := range [][]string{nil, {"a"}, hostile, ordinary} {
 			u := busy(names...)
-			for _, keys := range []string{"", "/ x", "enter", "esc end", "enter", "down home pgdn", "esc", "space", "8 8 r left", "?", "[ {", "enter", "esc end", "t", "/ 日本\u202e nothing", "esc"} {
+			for _, keys := range []string{
+				"", "/ x", "enter", "esc end", "enter", "down home pgdn", "esc", "space",
+				"8 8 r left", "?", "[ {", "enter", "esc end", "t", "/ 日本\u202e nothing", "esc",
+			} {
 				press(u, keys)
 				for _, err := range []error{nil, away} {
 					u.targets[0].take(answer{err: err, newest: u.targets[0].newest}, time.Unix(1069, 0))
@@ -137,11 +144,11 @@ func TestScreenSizes(t *testing.T) {
 		t.Errorf("%q", long)
 	}
 	small := drawn(t, busy("GET /a", "GET /b"), 20, 5)
-	if want := []string{"http://127.0.0.1:97…", "RESOURCE   PASS/s B…", "GET /b        109  …", "GET /a          9  …", "q quit  ? help  / f…"}; fmt.Sprint(
-		small,
-	) != fmt.Sprint(
-		want,
-	) {
+	want := []string{
+		"http://127.0.0.1:97…", "RESOURCE   PASS/s B…", "GET /b        109  …", "GET /a          9  …",
+		"q quit  ? help  / f…",
+	}
+	if !slices.Equal(small, want) {
 		t.Errorf("%q", small)
 	}
 	large := drawn(t, busy(ordinary...), 300, 80)

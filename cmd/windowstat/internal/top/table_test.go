@@ -68,7 +68,8 @@ func TestTable(t *testing.T) {
 		{"pass", false, "st /", "POST /c"},
 		{"pass", false, "none", ""},
 	} {
-		if got := titles(newTable([]*target{b}, 100, false, order{column(tc.column), tc.reverse}, tc.filter).lines); got != tc.want {
+		by := order{column(tc.column), tc.reverse}
+		if got := titles(newTable([]*target{b}, 100, false, by, tc.filter).lines); got != tc.want {
 			t.Errorf("%+v: got %s", tc, got)
 		}
 	}
@@ -97,7 +98,8 @@ func TestKept(t *testing.T) {
 		t.Fatalf("newest %d, %d seconds", b.newest, len(b.seconds))
 	}
 	old := newLine(key{name: "a"}, []*target{b}, 1012)
-	if s := fmt.Sprint(old.passes(15)); s != "[NaN NaN 1000 1001 1002 NaN 1004 1005 1006 1007 1008 1009 1010 1011 1012]" {
+	const want = "[NaN NaN 1000 1001 1002 NaN 1004 1005 1006 1007 1008 1009 1010 1011 1012]"
+	if s := fmt.Sprint(old.passes(15)); s != want {
 		t.Error(s)
 	}
 	a := newLine(key{name: "a"}, []*target{b}, 1099)
@@ -186,7 +188,8 @@ func TestGraph(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 1: "1", 0.0004: "<0.01", 0.005: "0.01", 0.4: "0.40", 9999: "9999", 9999.6: "10.0k", 12345: "12.3k", 99_949: "99.9k", 99_951: "100k", 999_499: "999k", 999_500: "1.00M",
+		0: "0", 1: "1", 0.0004: "<0.01", 0.005: "0.01", 0.4: "0.40", 9999: "9999", 9999.6: "10.0k", 12345: "12.3k",
+		99_949: "99.9k", 99_951: "100k", 999_499: "999k", 999_500: "1.00M",
 		5e9: "5.00G", 7e13: "70.0T", 1e18: "huge", math.Inf(1): "huge", -5: "-5", math.MaxFloat64: "huge",
 	} {
 		if got := number(v); got != want || len(got) > 5 {
@@ -194,7 +197,8 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	for v, want := range map[float64]string{
-		0: "0ns", 5e-9: "5.00ns", 999.6e-9: "1.00µs", 12.34e-6: "12.3µs", 999.6e-6: "1.00ms", 0.1234: "123ms", 0.9996: "1.00s", 61.23: "61.2s", 1000: "1000s",
+		0: "0ns", 5e-9: "5.00ns", 999.6e-9: "1.00µs", 12.34e-6: "12.3µs", 999.6e-6: "1.00ms", 0.1234: "123ms",
+		0.9996: "1.00s", 61.23: "61.2s", 1000: "1000s",
 		123456: "123ks", -1: "huge", math.Inf(1): "huge", 1e300: "huge",
 	} {
 		if got := duration(v); got != want || len([]rune(got)) > 6 {

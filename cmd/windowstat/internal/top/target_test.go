@@ -106,7 +106,8 @@ func TestAddedUpAndApart(t *testing.T) {
 		t.Errorf("of both there are %q", got)
 	}
 	// A value that one target does not have is unknown for all.
-	if b.add([]sample{{"GET /x", 1069, rtSum, math.NaN()}}, 1069); numbersOf(t, u, 100)[3] != "00:17:49 30 2 4 - 20.0s 3 25" {
+	b.add([]sample{{"GET /x", 1069, rtSum, math.NaN()}}, 1069)
+	if numbersOf(t, u, 100)[3] != "00:17:49 30 2 4 - 20.0s 3 25" {
 		t.Errorf("there are %q", numbersOf(t, u, 100))
 	}
 }
@@ -123,18 +124,55 @@ func TestSecondsOfSeveral(t *testing.T) {
 		do   func()
 		want []string
 	}{
-		{func() { u.addSecond(a, 1070, 40) }, []string{"2 targets, added up 00:17:49 1 resource P99, PEAK: the highest", "inbound 30 "}},
+		{
+			func() { u.addSecond(a, 1070, 40) },
+			[]string{"2 targets, added up 00:17:49 1 resource P99, PEAK: the highest", "inbound 30 "},
+		},
 		{func() { u.addSecond(b, 1070, 30) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}},
-		{func() { u.addSecond(a, 1073, 1) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}}, // the table waits for b
-		{func() { u.addSecond(a, 1074, 50) }, []string{"BEHIND 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "}},
+		// The table waits for b.
+		{func() { u.addSecond(a, 1073, 1) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}},
+		{
+			func() { u.addSecond(a, 1074, 50) },
+			[]string{"BEHIND 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "},
+		},
 		{func() { u.addSecond(b, 1074, 2) }, []string{"2 targets, added up 00:17:54 1 ", "inbound 52 "}},
-		{func() { u.addSecond(a, 1075, 60); b.take(refused, time.Unix(1070, 0)) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:54 1 ", "inbound 52 "}},
-		{func() { u.addSecond(a, 1078, 61) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
-		{func() { press(u, "[[[") }, []string{"NOT KNOWN OF THIS SECOND b:1", "2 targets, added up PAST 00:17:55, 3 s back, End: now 1 ", "inbound 60 "}},
-		{func() { press(u, "[") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up PAST 00:17:54, 4 s back, End: now 1 ", "inbound 52 "}},
-		{func() { press(u, "end") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
-		{func() { a.take(refused, time.Unix(1070, 0)) }, []string{"AWAY 0s a:1: connection refused", "AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
-		{func() { u.addSecond(b, 1082, 3) }, []string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:18:02 1 ", "inbound 3 "}},
+		{
+			func() { u.addSecond(a, 1075, 60); b.take(refused, time.Unix(1070, 0)) },
+			[]string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:54 1 ", "inbound 52 "},
+		},
+		{
+			func() { u.addSecond(a, 1078, 61) },
+			[]string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "},
+		},
+		{
+			func() { press(u, "[[[") },
+			[]string{
+				"NOT KNOWN OF THIS SECOND b:1",
+				"2 targets, added up PAST 00:17:55, 3 s back, End: now 1 ", "inbound 60 ",
+			},
+		},
+		{
+			func() { press(u, "[") },
+			[]string{
+				"AWAY 0s b:1: connection refused",
+				"2 targets, added up PAST 00:17:54, 4 s back, End: now 1 ", "inbound 52 ",
+			},
+		},
+		{
+			func() { press(u, "end") },
+			[]string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "},
+		},
+		{
+			func() { a.take(refused, time.Unix(1070, 0)) },
+			[]string{
+				"AWAY 0s a:1: connection refused", "AWAY 0s b:1: connection refused",
+				"2 targets, added up 00:17:58 1 ", "inbound 61 ",
+			},
+		},
+		{
+			func() { u.addSecond(b, 1082, 3) },
+			[]string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:18:02 1 ", "inbound 3 "},
+		},
 	} {
 		step.do()
 		got := numbersOf(t, u, 100)
@@ -207,8 +245,10 @@ func TestOnceOfSeveral(t *testing.T) {
 	first, second := endpoints[0].Name(), endpoints[1].Name()
 	if got, want := strings.Join(cut(b.String()), "\n"), strings.NewReplacer("A", first, "B", second).Replace(
 		"3 1 1 1 1 1.002 3 inbound A \n4 1 1 1 1 1.003 4 inbound B \n"+
-			"4 1 1 1 1 1.003 4 resource B GET /x\n3 1 1 1 1 1.002 3 resource A GET /x\n3 0 0 0 0 0 3 resource B db\n2 0 0 0 0 0 2 resource A db\n"+
-			"1 0 0 0 0 0 1 resource A job\n1 0 0 0 0 0 1 resource B job"); !sameLines(got, want) || !strings.Contains(b.String(), "\tkind\ttarget\tresource\n") {
+			"4 1 1 1 1 1.003 4 resource B GET /x\n3 1 1 1 1 1.002 3 resource A GET /x\n3 0 0 0 0 0 3 resource B db\n"+
+			"2 0 0 0 0 0 2 resource A db\n"+
+			"1 0 0 0 0 0 1 resource A job\n1 0 0 0 0 0 1 resource B job"); !sameLines(got, want) ||
+		!strings.Contains(b.String(), "\tkind\ttarget\tresource\n") {
 		t.Errorf("there is\n%s\nwant\n%s", got, want)
 	}
 }
@@ -236,7 +276,10 @@ func TestDetail(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.mux.Handle("/live/", page)
-		if err := s.SetLimits([]collector.Limit{{Resource: "a", Grade: collector.QPS, Count: int64(2 + n)}, {Resource: "b", Grade: collector.Concurrency, Count: 7}}); err != nil {
+		if err := s.SetLimits([]collector.Limit{
+			{Resource: "a", Grade: collector.QPS, Count: int64(2 + n)},
+			{Resource: "b", Grade: collector.Concurrency, Count: 7},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
@@ -249,7 +292,8 @@ func TestDetail(t *testing.T) {
 	}
 	u.read(t, time.Now())
 	for _, step := range [][2]string{
-		{"1 home enter", "limits: qps 2, qps 3\nrefused since the start: qps a 5, full\\x1b[2J 2\norigins: web 10, (none) 2\ncallers: _default 12\ncodes: (none) 5\nSECOND"},
+		{"1 home enter", "limits: qps 2, qps 3\nrefused since the start: qps a 5, full\\x1b[2J 2\n" +
+			"origins: web 10, (none) 2\ncallers: _default 12\ncodes: (none) 5\nSECOND"},
 		{"down", "b\nlimits: concurrency 7\norigins: (none) 2\ncallers: _default 2\ncodes: (none) 2\nSECOND"},
 		{"t", "RESOURCE"},
 		{"home enter", "\norigins: web 5, (none) 1\n"},
@@ -302,7 +346,9 @@ func TestLongestCalls(t *testing.T) {
 		),
 		with("b", share{Entrance: "http", Since: 0}),
 	}
-	if got, want := strings.Join(describe(targets, "a"), "\n"), `in flight for longest: 9 for 1m1.2s web http 4b\x1b[2J 5, 1 for 1m0s http, 1 for 2s _default, 1 for 1.5s, 1 for 1.4s`; got != want {
+	if got, want := strings.Join(describe(targets, "a"), "\n"),
+		`in flight for longest: 9 for 1m1.2s web http 4b\x1b[2J 5, 1 for 1m0s http, 1 for 2s _default, 1 for 1.5s, 1 `+
+			`for 1.4s`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if got := describe(targets, "c"); len(got) > 0 {

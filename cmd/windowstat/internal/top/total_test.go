@@ -93,7 +93,8 @@ func TestTotalIsInbound(t *testing.T) {
 	u := newUI(t, base)
 	u.read(t, s.now)
 	got := strings.Join(drawn(t, u, 100, 14), "\n")
-	if total := strings.Join(strings.Fields(strings.Split(got, "\n")[2]), " "); total != "inbound 5 1 1 50.0ms 50.0ms 2.20 10 █▅" ||
+	total := strings.Join(strings.Fields(strings.Split(got, "\n")[2]), " ")
+	if total != "inbound 5 1 1 50.0ms 50.0ms 2.20 10 █▅" ||
 		strings.Contains(got, "nothing is") ||
 		!strings.Contains(got, "  7 resources\n") {
 		t.Errorf("the screen is\n%s", got)
@@ -153,7 +154,10 @@ func TestRefusals(t *testing.T) {
 func TestUntimed(t *testing.T) {
 	s := &service{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), mux: http.NewServeMux()}
 	var err error
-	if s.Collector, err = collector.New(collector.Options{Now: func() time.Time { return s.now }, DurationsUnknown: true}); err != nil {
+	if s.Collector, err = collector.New(collector.Options{
+		Now:              func() time.Time { return s.now },
+		DurationsUnknown: true,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if s.seconds, err = prom.NewSeconds(s.Collector, prom.SecondsOptions{}); err != nil {
