@@ -62,7 +62,8 @@ func TestImageHasNothingBesides(t *testing.T) {
 		t.Errorf("the image runs as %q, which Kubernetes cannot tell from root", user)
 	}
 	c := of[*appsv1.Deployment](read(t, "deployment.yaml"))[0].Spec.Template.Spec.InitContainers[0]
-	if c.Name != "windowstat" || c.SecurityContext == nil || c.SecurityContext.RunAsUser == nil || *c.SecurityContext.RunAsUser != id {
+	if c.Name != "windowstat" || c.SecurityContext == nil || c.SecurityContext.RunAsUser == nil ||
+		*c.SecurityContext.RunAsUser != id {
 		t.Errorf("the pod does not run windowstat as %d", id)
 	}
 }
@@ -83,10 +84,12 @@ func TestImageIsBuilt(t *testing.T) {
 		t.Skip("neither podman nor docker works here; the e2e test runs the binary in an empty root")
 	}
 	const image = "windowstat:test"
-	if out, err := exec.Command(builder, "build", "-t", image, "-f", "Containerfile", "..").CombinedOutput(); err != nil {
+	if out, err := exec.Command(builder, "build", "-t", image, "-f", "Containerfile", "..").
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := exec.Command(builder, "run", "--rm", "--read-only", image, "version").CombinedOutput(); err != nil || !bytes.Contains(out, []byte("windowstat version")) {
+	if out, err := exec.Command(builder, "run", "--rm", "--read-only", image, "version").CombinedOutput(); err != nil ||
+		!bytes.Contains(out, []byte("windowstat version")) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

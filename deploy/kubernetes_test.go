@@ -98,7 +98,8 @@ func TestKustomization(t *testing.T) {
 	maps := of[*corev1.ConfigMap](all)
 	want, err := fs.Glob(dashboards.FS(), "*.json")
 	if err != nil || len(maps) != len(want) {
-		t.Errorf("%d ConfigMaps for %d dashboards; add what is missing to dashboards/kustomization.yaml (%v)", len(maps), len(want), err)
+		t.Errorf("%d ConfigMaps for %d dashboards; add what is missing to dashboards/kustomization.yaml (%v)",
+			len(maps), len(want), err)
 	}
 	for _, m := range maps {
 		for name, got := range m.Data {
@@ -190,7 +191,8 @@ func TestTheProxyEndsAfterTheService(t *testing.T) {
 		t.Fatalf("%d containers and %d init containers", len(pod.Containers), len(pod.InitContainers))
 	}
 	shop, proxy := pod.Containers[0], pod.InitContainers[0]
-	if shop.Lifecycle == nil || shop.Lifecycle.PreStop == nil || shop.Lifecycle.PreStop.Sleep == nil || shop.Lifecycle.PreStop.Sleep.Seconds < 5 {
+	if shop.Lifecycle == nil || shop.Lifecycle.PreStop == nil || shop.Lifecycle.PreStop.Sleep == nil ||
+		shop.Lifecycle.PreStop.Sleep.Seconds < 5 {
 		t.Error("the service does not wait until the pod has left the Service")
 	} else if rest := *pod.TerminationGracePeriodSeconds - shop.Lifecycle.PreStop.Sleep.Seconds; rest < 20 {
 		t.Errorf("%d seconds are left for the service and the proxy", rest)
@@ -244,7 +246,8 @@ func scraped(t *testing.T, path, port string, ports []string, honor *bool, param
 // The rules equal dashboards/rules.
 func TestRules(t *testing.T) {
 	const path = "kubernetes/rules.yaml"
-	want := "# The rules of dashboards/rules, written by go test -update in deploy. Put the limits of your service into the first group of alerts.\n" +
+	want := "# The rules of dashboards/rules, written by go test -update in deploy. Put the limits of your service " +
+		"into the first group of alerts.\n" +
 		"apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: windowstat\nspec:\n  groups:\n"
 	for _, file := range []string{"recording.yaml", "alerts.yaml"} {
 		text, err := fs.ReadFile(dashboards.FS(), "rules/"+file)

@@ -10,7 +10,10 @@ import (
 
 // systemd accepts the units unchanged, and rates their exposure as low.
 func TestUnits(t *testing.T) {
-	for file, command := range map[string]string{"windowstat.service": "proxy", "windowstat-sentinel.service": "sentinel"} {
+	for file, command := range map[string]string{
+		"windowstat.service":          "proxy",
+		"windowstat-sentinel.service": "sentinel",
+	} {
 		t.Run(file, func(t *testing.T) { testUnit(t, file, command) })
 	}
 }
@@ -35,10 +38,12 @@ func testUnit(t *testing.T, file, command string) {
 	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(string(text), binary, here)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
+		len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
-	if out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=20", unit).CombinedOutput(); err != nil {
+	if out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=20", unit).
+		CombinedOutput(); err != nil {
 		t.Errorf("the unit is exposed: %v\n%s", err, out)
 	}
 }

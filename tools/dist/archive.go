@@ -27,7 +27,10 @@ func tarball(dir string, files []file, at time.Time) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		header := &tar.Header{Name: dir + "/" + f.name, Mode: int64(f.mode), Size: int64(len(text)), ModTime: at, Format: tar.FormatUSTAR}
+		header := &tar.Header{
+			Name: dir + "/" + f.name, Mode: int64(f.mode), Size: int64(len(text)),
+			ModTime: at, Format: tar.FormatUSTAR,
+		}
 		if err := w.WriteHeader(header); err != nil {
 			return nil, err
 		}

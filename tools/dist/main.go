@@ -93,8 +93,8 @@ func dist(tree, version, out string, targets []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// build builds the command as a static binary that does not depend on the machine. Its version comes from git: it is the
-// version of the release only if the tree is clean and has the tag.
+// build builds the command as a static binary that does not depend on the machine. Its version comes from git: it is
+// the version of the release only if the tree is clean and has the tag.
 func build(tree, dir, version, system, arch string) (binary string, info *buildinfo.BuildInfo, err error) {
 	binary = filepath.Join(dir, system+"-"+arch, "windowstat")
 	if system == "windows" {
@@ -112,7 +112,8 @@ func build(tree, dir, version, system, arch string) (binary string, info *buildi
 		return "", nil, err
 	}
 	if info.Main.Version != version {
-		return "", nil, fmt.Errorf("the tree is %s, not %q; check out the tag without local changes", info.Main.Version, version)
+		return "", nil,
+			fmt.Errorf("the tree is %s, not %q; check out the tag without local changes", info.Main.Version, version)
 	}
 	return binary, info, nil
 }

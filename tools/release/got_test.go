@@ -178,7 +178,8 @@ func (r repository) distributes(t *testing.T, version string) {
 	must(r.git("clone", "--quiet", ".", elsewhere.dir))(t)
 	all, again := r.dist(t, version), elsewhere.dist(t, version, "-targets", "linux/amd64,windows/arm64")
 	if len(all) != 13 || len(again) != 5 {
-		t.Errorf("%d and %d files, want an archive and an SBOM for six and for two systems, and SHA256SUMS", len(all), len(again))
+		t.Errorf("%d and %d files, want an archive and an SBOM for six and for two systems, and SHA256SUMS", len(all),
+			len(again))
 	}
 	var list cyclonedx.BOM
 	sbom := strings.NewReader(all["windowstat-"+version+"-linux-amd64.cdx.json"])
@@ -214,7 +215,8 @@ func (r repository) distributes(t *testing.T, version string) {
 func (r repository) dist(t *testing.T, version string, args ...string) map[string]string {
 	t.Helper()
 	out := t.TempDir()
-	must(output(r.path("tools"), "go", append([]string{"run", "./dist", "-version", version, "-out", out}, args...)...))(t)
+	must(output(r.path("tools"), "go",
+		append([]string{"run", "./dist", "-version", version, "-out", out}, args...)...))(t)
 	made := map[string]string{}
 	for _, f := range must(os.ReadDir(out))(t) {
 		made[f.Name()] = string(must(os.ReadFile(filepath.Join(out, f.Name())))(t))

@@ -1,6 +1,7 @@
 // Command release makes a release of all modules that users import, which share one version.
 //
-//	go run ./release make v0.2.0    checks, pins the version in each module, closes the changelog's section, commits and tags
+//	go run ./release make v0.2.0    checks, pins the version in each module, closes the changelog's section,
+//	                                commits and tags
 //	go run ./release api            prints the changes of the exported API since the last release
 //
 // make release and make api run this command in the directory tools. It pushes nothing.

@@ -37,7 +37,8 @@ func (r repository) publish(t *testing.T, version, proxy string) {
 		file := must(os.Create(filepath.Join(at, version+".zip")))(t)
 		tag := filepath.ToSlash(filepath.Join(dir, version))
 		subdir := strings.TrimPrefix(dir, ".")
-		if err := zip.CreateFromVCS(file, module.Version{Path: path, Version: version}, r.dir, tag, subdir); err != nil {
+		if err := zip.CreateFromVCS(file, module.Version{Path: path, Version: version},
+			r.dir, tag, subdir); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
 		if err := file.Close(); err != nil {

@@ -50,7 +50,8 @@ func (r repository) release(version string, date time.Time, test func() error) e
 // check returns all errors that prevent the release of a version.
 func (r repository) check(version string) error {
 	if semver.Canonical(version) != version || semver.Major(version) > "v1" {
-		return fmt.Errorf("%q is not a version such as v0.2.0 or v1.0.0-rc.1; from v2 on the module needs another path", version)
+		return fmt.Errorf("%q is not a version such as v0.2.0 or v1.0.0-rc.1; from v2 on the module needs another path",
+			version)
 	}
 	status, err := r.git("status", "--porcelain")
 	if err != nil {
@@ -73,7 +74,8 @@ func (r repository) check(version string) error {
 	errs = append(errs, err)
 	change, err := r.api(io.Discard)
 	if err == nil && change.last != "" && semver.Compare(version, change.next()) < 0 {
-		err = fmt.Errorf("%s is too low: after %s, and what make api shows, it is at least %s", version, change.last, change.next())
+		err = fmt.Errorf("%s is too low: after %s, and what make api shows, it is at least %s",
+			version, change.last, change.next())
 	}
 	return errors.Join(append(errs, err)...)
 }

@@ -14,10 +14,12 @@ func smallRepository(t *testing.T, text string) repository {
 	r.write(t, changelog, "# Changelog\n\n## Unreleased\n\n- The first.\n")
 	r.write(t, "go.mod", "module "+root+"\n\ngo 1.25.0\n")
 	r.write(t, "windowstat.go", "package windowstat\n"+text)
-	r.write(t, "collector/x/go.mod", "module "+root+"/collector/x\n\ngo 1.25.0\n\nrequire "+root+" v0.0.0-00010101000000-000000000000\n\nreplace "+root+" => ../..\n")
+	r.write(t, "collector/x/go.mod", "module "+root+"/collector/x\n\ngo 1.25.0\n\nrequire "+
+		root+" v0.0.0-00010101000000-000000000000\n\nreplace "+root+" => ../..\n")
 	r.write(t, "collector/x/x.go", "package x\n\nimport _ \""+root+"\"\n")
 	r.write(t, "collector/internal/y/go.mod", "module "+root+"/collector/internal/y\n\ngo 1.25.0\n\n"+
-		"require (\n\t"+root+" v0.0.0-00010101000000-000000000000\n\t"+root+"/collector/x v0.0.0-00010101000000-000000000000\n)\n\n"+
+		"require (\n\t"+root+" v0.0.0-00010101000000-000000000000\n\t"+
+		root+"/collector/x v0.0.0-00010101000000-000000000000\n)\n\n"+
 		"replace (\n\t"+root+" => ../../..\n\t"+root+"/collector/x => ../../x\n)\n")
 	r.write(t, "collector/internal/y/y_test.go", "package y\n\nimport _ \""+root+"/collector/x\"\n")
 	// The tools are the tools of this tree.
@@ -51,14 +53,16 @@ func TestReleaseTagsEveryModule(t *testing.T) {
 	if tags := must(r.git("tag", "--points-at", "HEAD"))(t); tags != "collector/x/v0.1.0\nv0.1.0" {
 		t.Errorf("tags %q", tags)
 	}
-	if mod := must(r.git("show", "collector/x/v0.1.0:collector/x/go.mod"))(t); !strings.Contains(mod, "require "+root+" v0.1.0\n") || !strings.Contains(mod, "=> ../..") {
+	if mod := must(r.git("show", "collector/x/v0.1.0:collector/x/go.mod"))(t); !strings.Contains(mod, "require "+
+		root+" v0.1.0\n") || !strings.Contains(mod, "=> ../..") {
 		t.Errorf("the module is released as\n%s", mod)
 	}
 	// A module that is not released requires the same versions as the released modules that it requires.
 	if out, err := output(r.path("collector", "internal", "y"), "go", "vet", "./..."); err != nil {
 		t.Errorf("go vet of a module that requires a released one: %v\n%s", err, out)
 	}
-	if page := must(r.git("show", "HEAD:"+changelog))(t); page != "# Changelog\n\n## Unreleased\n\n## v0.1.0 - 2026-01-02\n\n- The first." {
+	if page := must(r.git("show", "HEAD:"+changelog))(t); page != "# Changelog\n\n## Unreleased\n\n"+
+		"## v0.1.0 - 2026-01-02\n\n- The first." {
 		t.Errorf("the changelog is\n%s", page)
 	}
 	if left := must(r.git("status", "--porcelain"))(t); left != "" {
@@ -73,23 +77,30 @@ func TestReleaseIsRefused(t *testing.T) {
 	}{
 		{name: "no version", version: "0.2.0", want: "is not a version"},
 		{name: "another path", version: "v2.0.0", want: "needs another path"},
-		{name: "changes", version: "v0.2.0", want: "not clean", before: func(t *testing.T, r repository) { r.write(t, "new.go", "package windowstat\n") }},
+		{
+			name: "changes", version: "v0.2.0", want: "not clean",
+			before: func(t *testing.T, r repository) { r.write(t, "new.go", "package windowstat\n") },
+		},
 		{name: "again", version: "v0.1.0", want: "there is a tag collector/x/v0.1.0"},
 		{name: "nothing to say", version: "v0.2.0", want: "says nothing", before: func(t *testing.T, r repository) {
 			r.write(t, changelog, "# Changelog\n\n## Unreleased\n\n## v0.1.0 - 2026-01-02\n\n- The first.\n")
 			r.commit(t, "an empty section")
 		}},
-		{name: "what users call is gone", version: "v0.1.1", want: "it is at least v0.2.0", before: func(t *testing.T, r repository) {
-			r.write(t, "windowstat.go", "package windowstat\n")
-			r.commit(t, "remove F")
-		}},
+		{
+			name: "what users call is gone", version: "v0.1.1", want: "it is at least v0.2.0",
+			before: func(t *testing.T, r repository) {
+				r.write(t, "windowstat.go", "package windowstat\n")
+				r.commit(t, "remove F")
+			},
+		},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			r := smallRepository(t, "func F() {}\n")
 			if err := r.release("v0.1.0", day, green); err != nil {
 				t.Fatal(err)
 			}
-			r.write(t, changelog, strings.Replace(must(r.readFile(changelog))(t), unreleased, unreleased+"\n- More.\n", 1))
+			r.write(t, changelog,
+				strings.Replace(must(r.readFile(changelog))(t), unreleased, unreleased+"\n- More.\n", 1))
 			r.commit(t, "more")
 			if x.before != nil {
 				x.before(t, r)
