@@ -197,7 +197,9 @@ func (s spent) measure(b *testing.B, c *collector.Collector, resources int) {
 
 // callPaced makes the calls of one caller, and records how late the caller wakes up and how long calls take. Each call
 // is in flight for some milliseconds.
-func callPaced(handles []*collector.Resource, caller int, late *[]float64, call *hdrhistogram.Histogram, measured, done *atomic.Bool) {
+func callPaced(handles []*collector.Resource, caller int, late *[]float64, call *hdrhistogram.Histogram,
+	measured, done *atomic.Bool,
+) {
 	picks := bench.Picks(len(handles))
 	next, calls := caller*len(picks)/callers, len(handles)*callsEach/callers/1000
 	var inFlight [20][]collector.Entry
@@ -230,7 +232,11 @@ func callPaced(handles []*collector.Resource, caller int, late *[]float64, call 
 
 // readMemory returns the bytes and objects allocated since the start of the process, and the bytes of heap in use.
 func readMemory() (v [3]float64) {
-	read := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/allocs:objects"}, {Name: "/memory/classes/heap/objects:bytes"}}
+	read := []metrics.Sample{
+		{Name: "/gc/heap/allocs:bytes"},
+		{Name: "/gc/heap/allocs:objects"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+	}
 	metrics.Read(read)
 	for i := range v {
 		v[i] = float64(read[i].Value.Uint64())

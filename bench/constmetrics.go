@@ -47,7 +47,10 @@ func newConstMetrics(c *collector.Collector) *constMetrics {
 		if m.Type == "counter" {
 			kind = prometheus.CounterValue
 		}
-		row := constRow{prometheus.NewDesc(exporter.Namespace+"_"+m.Name, m.Help, m.Labels, nil), kind, constValues[m.Name]}
+		row := constRow{
+			prometheus.NewDesc(exporter.Namespace+"_"+m.Name, m.Help, m.Labels, nil), kind,
+			constValues[m.Name],
+		}
 		switch {
 		case row.value != nil:
 			p.rows = append(p.rows, row)
@@ -90,7 +93,8 @@ func (p *constMetrics) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstHistogram(m.desc, uint64(h.Count()), h.Sum().Seconds(), buckets, r.Name())
 		}
 		for code, n := range codes.All() {
-			ch <- prometheus.MustNewConstMetric(p.completes, prometheus.CounterValue, float64(n), r.Name(), collector.CodeName(code))
+			ch <- prometheus.MustNewConstMetric(p.completes, prometheus.CounterValue, float64(n),
+				r.Name(), collector.CodeName(code))
 		}
 		for reason, n := range r.Blocks() {
 			ch <- prometheus.MustNewConstMetric(p.blocks, prometheus.CounterValue, float64(n), r.Name(), reason)
@@ -114,18 +118,36 @@ type constSecond struct {
 
 // constReads read the metrics of a second. All of them report true, because every value exists in this benchmark.
 var constReads = map[string]func(*node.MetricNode, *node.Histogram) (float64, bool){
-	"persecond_pass":          func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Pass), true },
-	"persecond_block":         func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Block), true },
-	"persecond_complete":      func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Complete), true },
-	"persecond_exception":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Exception), true },
-	"persecond_occupied_pass": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.OccupiedPass), true },
-	"persecond_in_flight":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.InFlight), true },
-	"persecond_in_flight_avg": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return m.InFlightAvg(), true },
-	"persecond_in_flight_max": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.InFlightMax), true },
+	"persecond_pass": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.Pass), true
+	},
+	"persecond_block": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.Block), true
+	},
+	"persecond_complete": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.Complete), true
+	},
+	"persecond_exception": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.Exception), true
+	},
+	"persecond_occupied_pass": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.OccupiedPass), true
+	},
+	"persecond_in_flight": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.InFlight), true
+	},
+	"persecond_in_flight_avg": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return m.InFlightAvg(), true
+	},
+	"persecond_in_flight_max": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.InFlightMax), true
+	},
 	"persecond_in_flight_max_upper": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
 		return float64(m.InFlightMaxUpper), true
 	},
-	"persecond_pass_peak": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.PassPeak), true },
+	"persecond_pass_peak": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return float64(m.PassPeak), true
+	},
 	"persecond_rt_sum_seconds": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
 		return m.RTSum.Seconds(), true
 	},
@@ -144,7 +166,8 @@ func newConstSeconds(c *collector.Collector) *constSeconds {
 	p := &constSeconds{stats: c}
 	for _, m := range exporter.Catalogue() {
 		if read := constReads[m.Name]; read != nil {
-			p.rows = append(p.rows, constSecond{prometheus.NewDesc(exporter.Namespace+"_"+m.Name, m.Help, []string{"resource"}, nil), read})
+			p.rows = append(p.rows,
+				constSecond{prometheus.NewDesc(exporter.Namespace+"_"+m.Name, m.Help, []string{"resource"}, nil), read})
 		}
 	}
 	return p

@@ -25,7 +25,8 @@ func Limiters(count int64) []Rival {
 			func(names []string) (Recorder, error) { return newRate(names, count) },
 		},
 		{
-			"sentinel-golang-entry", "a check and a count in one step: more may pass; histogram, longest response time, totals",
+			"sentinel-golang-entry",
+			"a check and a count in one step: more may pass; histogram, longest response time, totals",
 			func(names []string) (Recorder, error) { return newSentinelRule(names, count) },
 		},
 	}

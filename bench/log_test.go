@@ -112,7 +112,8 @@ func advance(b *testing.B, s *bench.Service, seconds int) {
 
 func newWriter(b *testing.B, s *bench.Service) *metriclog.Writer {
 	b.Helper()
-	w, err := metriclog.New(s.Collector, metriclog.Options{Dir: b.TempDir(), App: "shop", MaxFiles: 1, Logger: slog.New(slog.DiscardHandler)})
+	w, err := metriclog.New(s.Collector,
+		metriclog.Options{Dir: b.TempDir(), App: "shop", MaxFiles: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -90,7 +90,10 @@ func heap() float64 {
 func newCollector(b *testing.B, resources int, windows node.Options) (*collector.Collector, *time.Time) {
 	b.Helper()
 	clock := time.Unix(1_700_000_000, 0)
-	c, err := collector.New(collector.Options{MaxResources: resources, Windows: windows, Now: func() time.Time { return clock }})
+	c, err := collector.New(collector.Options{
+		MaxResources: resources, Windows: windows,
+		Now: func() time.Time { return clock },
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -109,7 +112,10 @@ func BenchmarkMemory40000(b *testing.B) {
 		for b.Loop() {
 			before := heap()
 			clock := time.Unix(1_700_000_000, 0)
-			c, err := collector.New(collector.Options{MaxResources: many, MaxMemory: 1 << 40, Windows: node.Options{History: time.Minute}, Now: func() time.Time { return clock }})
+			c, err := collector.New(collector.Options{
+				MaxResources: many, MaxMemory: 1 << 40,
+				Windows: node.Options{History: time.Minute}, Now: func() time.Time { return clock },
+			})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -205,7 +211,10 @@ func BenchmarkHistory(b *testing.B) {
 		// Both services run the same load for the same time; one keeps only the last minute.
 		with := func(history time.Duration) float64 {
 			before := heap()
-			s, err := bench.NewService(bench.Traffic{Resources: resources, Seconds: 60 * (minutes + 1), Calls: calls, History: history})
+			s, err := bench.NewService(bench.Traffic{
+				Resources: resources, Seconds: 60 * (minutes + 1),
+				Calls: calls, History: history,
+			})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -46,19 +46,24 @@ var middlewares = []middleware{
 	{"promhttp", func(_ *testing.B, mux *http.ServeMux, h http.Handler) http.Handler {
 		labels := prometheus.Labels{"route": route}
 		inFlight := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "in_flight"}, []string{"route"}).With(labels)
-		duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "duration"}, []string{"route", "code"}).MustCurryWith(labels)
-		requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests"}, []string{"route", "code"}).MustCurryWith(labels)
+		duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "duration"}, []string{"route", "code"}).
+			MustCurryWith(labels)
+		requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests"}, []string{"route", "code"}).
+			MustCurryWith(labels)
 		return registered(mux, promhttp.InstrumentHandlerInFlight(inFlight,
 			promhttp.InstrumentHandlerDuration(duration, promhttp.InstrumentHandlerCounter(requests, h))))
 	}},
 	{"go-http-metrics", func(_ *testing.B, mux *http.ServeMux, h http.Handler) http.Handler {
-		m := slok.New(slok.Config{Recorder: slokmetrics.NewRecorder(slokmetrics.Config{Registry: prometheus.NewRegistry()})})
+		m := slok.New(
+			slok.Config{Recorder: slokmetrics.NewRecorder(slokmetrics.Config{Registry: prometheus.NewRegistry()})})
 		return registered(mux, slokstd.Handler(route, m, h))
 	}},
 	{"otelhttp", func(b *testing.B, mux *http.ServeMux, h http.Handler) http.Handler {
 		p := metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
 		b.Cleanup(func() { _ = p.Shutdown(context.Background()) })
-		return registered(mux, otelhttp.NewHandler(h, route, otelhttp.WithMeterProvider(p), otelhttp.WithTracerProvider(tracenoop.NewTracerProvider())))
+		return registered(mux,
+			otelhttp.NewHandler(h, route, otelhttp.WithMeterProvider(p),
+				otelhttp.WithTracerProvider(tracenoop.NewTracerProvider())))
 	}},
 }
 
@@ -89,7 +94,8 @@ func (w *nowhere) WriteHeader(int)             {}
 func BenchmarkMiddleware(b *testing.B) {
 	for _, m := range middlewares {
 		b.Run(m.name, func(b *testing.B) {
-			h := m.wrap(b, http.NewServeMux(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+			h := m.wrap(b, http.NewServeMux(),
+				http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 			w, r := &nowhere{header: http.Header{}}, httptest.NewRequest(http.MethodGet, "/users/7", nil)
 			b.ReportAllocs()
 			for b.Loop() {

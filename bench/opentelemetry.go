@@ -19,7 +19,8 @@ func newOpenTelemetry(names []string) (Recorder, error) {
 	meter := provider.Meter("bench")
 	pass, errPass := meter.Int64Counter("calls")
 	inFlight, errInFlight := meter.Int64UpDownCounter("calls_in_flight")
-	duration, errDuration := meter.Float64Histogram("call_duration", metric.WithExplicitBucketBoundaries(prometheus.DefBuckets...))
+	duration, errDuration := meter.Float64Histogram("call_duration",
+		metric.WithExplicitBucketBoundaries(prometheus.DefBuckets...))
 	if err := errors.Join(errPass, errInFlight, errDuration); err != nil {
 		return Recorder{}, err
 	}

@@ -52,7 +52,10 @@ func RegistryPages() []Page {
 // SecondsPages returns the ways to export the last [SecondsShown] seconds, each with its timestamp.
 func SecondsPages() []Page {
 	return []Page{
-		{"windowstat", "", func(s *Service) (http.Handler, error) { return prom.NewSeconds(s.Collector, prom.SecondsOptions{}) }},
+		{
+			"windowstat", "",
+			func(s *Service) (http.Handler, error) { return prom.NewSeconds(s.Collector, prom.SecondsOptions{}) },
+		},
 		{"const-metrics", "cursors, a choice of what to show", func(s *Service) (http.Handler, error) {
 			return inRegistry(newConstSeconds(s.Collector))
 		}},
@@ -89,7 +92,8 @@ func newVectorPage(s *Service) (http.Handler, error) {
 			return nil, err
 		}
 	}
-	return promhttp.InstrumentMetricHandler(r, promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true})), nil
+	return promhttp.InstrumentMetricHandler(r, promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true})),
+		nil
 }
 
 // families returns the metric families that windowstat exports for a service.

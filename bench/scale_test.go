@@ -27,11 +27,14 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
+// maker prepares the measurement of a cost. once runs the operation a single time and returns its nanoseconds.
+type maker func(b *testing.B, s *bench.Service, t bench.Traffic) (once func() float64)
+
 // costs lists the operations on a whole service. The first operation runs on a new service.
 var costs = []struct {
 	name string
 	most int // maximum leaves for a reasonable time and memory
-	make func(b *testing.B, s *bench.Service, t bench.Traffic) (once func() float64)
+	make maker
 }{
 	{"register by handle", 100_000, registering(func(c *collector.Collector, name, _ string) {
 		e := c.Resource(name).Enter()
@@ -59,7 +62,8 @@ var costs = []struct {
 		return asked(b, newSeconds(b, s), "/metrics/seconds?"+bench.SecondsQuery)
 	}},
 	{"cursor with nothing new", 100_000, func(b *testing.B, s *bench.Service, _ bench.Traffic) func() float64 {
-		page, r := newSeconds(b, s), request("/metrics/seconds?cursor=scale&metric=windowstat_persecond_pass", plainText)
+		page, r := newSeconds(b, s),
+			request("/metrics/seconds?cursor=scale&metric=windowstat_persecond_pass", plainText)
 		ask(b, page, r) // receives everything
 		return func() float64 {
 			var c client
@@ -134,12 +138,15 @@ func scale(b *testing.B, what string, n int, t bench.Traffic) {
 }
 
 // registering creates all leaves of a Collector by their first call.
-func registering(register func(c *collector.Collector, name, origin string)) func(*testing.B, *bench.Service, bench.Traffic) func() float64 {
+func registering(register func(c *collector.Collector, name, origin string)) maker {
 	return func(b *testing.B, _ *bench.Service, t bench.Traffic) func() float64 {
 		names, origins := bench.Names(t.Resources), bench.Names(max(t.Origins, 1))
 		return func() float64 {
 			leaves := len(names) * len(origins)
-			c, err := collector.New(collector.Options{MaxResources: len(names), MaxOrigins: len(origins), MaxMemory: 1 << 40})
+			c, err := collector.New(collector.Options{
+				MaxResources: len(names),
+				MaxOrigins:   len(origins), MaxMemory: 1 << 40,
+			})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -17,7 +17,7 @@ import (
 type Traffic struct {
 	Resources, Seconds int
 	Calls              int           // per leaf and second
-	Origins            int           // number of callers of each resource, one leaf each; zero means one leaf without an origin
+	Origins            int           // callers of each resource, one leaf each; zero means one leaf without an origin
 	History            time.Duration // length of the history; zero means the default
 }
 

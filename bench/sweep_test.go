@@ -24,7 +24,8 @@ func BenchmarkSweep(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			var medians, longest []float64
 			for b.Loop() {
-				s := newService(b, bench.Traffic{Resources: many, Seconds: 2, Calls: 1, Origins: 4}) // and one leaf without an origin
+				// And one leaf without an origin.
+				s := newService(b, bench.Traffic{Resources: many, Seconds: 2, Calls: 1, Origins: 4})
 				resources := s.Collector.Seal().Resources
 				if n := s.Collector.Health().Leaves; n != 5*many {
 					b.Fatalf("%d leaves, want %d", n, 5*many)

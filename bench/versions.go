@@ -13,7 +13,8 @@ func Versions() []string {
 	var list []string
 	for line := range strings.Lines(gomod) {
 		path, version, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if ok && strings.HasPrefix(version, "v") && !strings.Contains(version, "//") && !strings.HasSuffix(path, "windowstat") &&
+		if ok && strings.HasPrefix(version, "v") && !strings.Contains(version, "//") &&
+			!strings.HasSuffix(path, "windowstat") &&
 			path != "golang.org/x/perf" {
 			list = append(list, path+" "+version)
 		}

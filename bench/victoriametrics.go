@@ -31,7 +31,9 @@ func newVictoriaRange(names []string) (Recorder, error) {
 	}), nil
 }
 
-func victorias(names []string, set *metrics.Set, histogram func(name string) interface{ Update(seconds float64) }) Recorder {
+func victorias(names []string, set *metrics.Set,
+	histogram func(name string) interface{ Update(seconds float64) },
+) Recorder {
 	list := make([]victoria, len(names))
 	for i, name := range names {
 		list[i] = victoria{

@@ -140,7 +140,8 @@ func newCrowd(b *testing.B) *crowd {
 func (c *crowd) useAll() {
 	for _, name := range c.names {
 		for o := range crowdOrigins {
-			_, e, _ := c.stats.Enter(context.Background(), name, collector.Origin(fmt.Sprint("origin", o)), collector.Inbound())
+			_, e, _ := c.stats.Enter(context.Background(), name,
+				collector.Origin(fmt.Sprint("origin", o)), collector.Inbound())
 			e.Exit(nil)
 		}
 	}
@@ -242,7 +243,9 @@ func (c *crowd) look(b *testing.B) func() {
 
 // push sends every second to a server that accepts everything.
 func (c *crowd) push(b *testing.B) func() {
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
 	b.Cleanup(server.Close)
 	p, err := push.New(c.stats, push.Options{
 		URL:      server.URL,

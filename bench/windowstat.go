@@ -57,7 +57,8 @@ func newWindowstatNested(names []string) (Recorder, error) {
 	if err != nil {
 		return Recorder{}, err
 	}
-	ctx, _, err := c.Enter(context.Background(), "top", collector.Origin("web"), collector.Entrance("http"), collector.Inbound())
+	ctx, _, err := c.Enter(context.Background(), "top", collector.Origin("web"),
+		collector.Entrance("http"), collector.Inbound())
 	return chain(c, ctx, names), err
 }
 
@@ -65,7 +66,8 @@ func newWindowstatNested(names []string) (Recorder, error) {
 func chain(c *collector.Collector, ctx context.Context, names []string) Recorder {
 	return Recorder{
 		Call: func(i int) {
-			_, e, err := c.Enter(ctx, names[i], collector.Origin("web"), collector.Entrance("http"), collector.Inbound())
+			_, e, err := c.Enter(ctx, names[i], collector.Origin("web"),
+				collector.Entrance("http"), collector.Inbound())
 			if err != nil {
 				panic(err)
 			}

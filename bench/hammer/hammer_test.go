@@ -21,7 +21,8 @@ func TestWindowstatLosesNothing(t *testing.T) {
 // hammer is wrong.
 func TestLockedWindowsLoseNothing(t *testing.T) {
 	lossless(t, hammer.Simple("fixed-window", bench.NewFixedWindow(), time.Second, 0), 1200*time.Millisecond)
-	lossless(t, hammer.Simple("sub-window-list", bench.NewSubWindowListOf(200, 10*time.Millisecond), 10*time.Millisecond, 50), 200*time.Millisecond)
+	lossless(t, hammer.Simple("sub-window-list", bench.NewSubWindowListOf(200, 10*time.Millisecond),
+		10*time.Millisecond, 50), 200*time.Millisecond)
 	lossless(t, hammer.Simple("second-map", bench.NewSecondMap(), time.Second, 1), 1200*time.Millisecond)
 }
 

@@ -57,7 +57,8 @@ func Sentinel(buckets int, length time.Duration) Target {
 			// Reading the ring this way turns no bucket.
 			wanted := func(start uint64) bool { return int64(start/ms) >= from && int64(start/ms) < to }
 			for _, b := range ring.ValuesConditional(util.CurrentTimeMillis(), wanted) {
-				take(int64(b.BucketStart/ms), []int64{b.Value.Load().(*sentinel.MetricBucket).Get(base.MetricEventPass)})
+				take(int64(b.BucketStart/ms),
+					[]int64{b.Value.Load().(*sentinel.MetricBucket).Get(base.MetricEventPass)})
 			}
 		},
 	}

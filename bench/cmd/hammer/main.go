@@ -17,7 +17,8 @@ import (
 )
 
 func main() {
-	length := flag.Duration("time", 40*time.Second, "how long to hammer the rings of half seconds; a quarter of it for the others")
+	length := flag.Duration("time", 40*time.Second,
+		"how long to hammer the rings of half seconds; a quarter of it for the others")
 	flag.Parse()
 	// Sentinel logs every addition that it drops to the console.
 	logging.ResetGlobalLoggerLevel(logging.ErrorLevel + 1)
@@ -68,7 +69,8 @@ func run(w io.Writer, length time.Duration) error {
 // line formats a result like a benchmark.
 func line(r hammer.Result, writers int) string {
 	name := fmt.Sprintf("BenchmarkLost/%s/writers=%d/%s-%d", r.Target, writers, r.Kind, runtime.GOMAXPROCS(0))
-	return fmt.Sprintf("%-68s %12d %10d lost %10.2f lost-ppm %6d turns %6d wrong-turns %10d worst-lost %9.2f Madd %7.2f Madd/s",
+	return fmt.Sprintf("%-68s %12d %10d lost %10.2f lost-ppm %6d turns %6d wrong-turns %10d worst-lost %9.2f Madd "+
+		"%7.2f Madd/s",
 		name, r.Added, r.Lost, float64(r.Lost)/float64(max(r.Added, 1))*1e6, r.Turns, r.Wrong, r.Worst,
 		float64(r.Added)/1e6, float64(r.Added)/1e6/r.Took.Seconds())
 }

@@ -50,13 +50,15 @@ func run(w io.Writer, log string, copies, runs int) error {
 		return err
 	}
 	for i := range runs {
-		logs := filepath.Join(dir, fmt.Sprint("log", i)) // ext4 is slow to create files in a directory with recently deleted files
+		// Ext4 is slow to create files in a directory with recently deleted files.
+		logs := filepath.Join(dir, fmt.Sprint("log", i))
 		for _, c := range []struct {
 			name string
 			*exec.Cmd
 		}{
 			{"windowstat", exec.Command(binary, "replay", "--metric-log.dir", logs, big)},
-			{"goaccess", exec.Command("goaccess", big, "--log-format=COMBINED", "--no-progress", "-o", filepath.Join(dir, "report.json"))},
+			{"goaccess", exec.Command("goaccess", big, "--log-format=COMBINED", "--no-progress", "-o",
+				filepath.Join(dir, "report.json"))},
 		} {
 			if err := measure(w, c.name, c.Cmd, lines); err != nil {
 				return err
@@ -79,7 +81,8 @@ func measure(w io.Writer, name string, c *exec.Cmd, lines int) error {
 		peak = usage.Maxrss // KiB on Linux
 	}
 	_, err := fmt.Fprintf(w, "BenchmarkReplay/%s-%d \t 1\t %d ns/op\t %d cpu-ns/op\t %.0f lines/s\t %.1f peak-MiB\n",
-		name, runtime.GOMAXPROCS(0), took.Nanoseconds(), cpu.Nanoseconds(), float64(lines)/took.Seconds(), float64(peak)/1024)
+		name, runtime.GOMAXPROCS(0), took.Nanoseconds(), cpu.Nanoseconds(),
+		float64(lines)/took.Seconds(), float64(peak)/1024)
 	return err
 }
 

@@ -29,13 +29,15 @@ func (p *page) header(align string, cells ...string) {
 
 func (p *page) head(command string) {
 	c := p.s.config
-	p.printf("# Results\n\n`cmd/report` writes this page from the output of the benchmarks. Do not edit it by hand.\n\n")
+	p.printf("# Results\n\n`cmd/report` writes this page from the output of the benchmarks. Do not edit it by " +
+		"hand.\n\n")
 	p.printf("- Command: `%s`\n- Date: %s\n- Machine: %s, %s processors, %s/%s; benchmarks on %s of them\n- Go: %s\n",
 		command, c["date"], c["cpu"], c["cpus"], c["goos"], c["goarch"], p.s.procs, strings.TrimPrefix(c["go"], "go"))
 	for _, m := range p.s.modules() {
 		p.printf("- %s\n", m)
 	}
-	p.printf("\nFigures are medians; the benchmarks ran %s, all rivals in turn. ± is half the distance between the quartiles. ", p.s.runs())
+	p.printf("\nFigures are medians; the benchmarks ran %s, all rivals in turn. ± is half the distance between the "+
+		"quartiles. ", p.s.runs())
 	p.printf("Ratios are medians of the ratios of each run, and are more reliable than times.\n")
 }
 
@@ -45,7 +47,8 @@ func (p *page) targets(measured bool) {
 	p.printf("Some rows compare two operations of windowstat: the rival is then the operation after the colon.\n\n")
 	head := []string{"what", "windowstat", "rival", "ratio or figure", "must", "aim", ""}
 	if p.before != nil {
-		p.printf("Before is the ratio or figure of the earlier revision, which ran in turn with the current one. The rivals ran with the current revision only.\n\n")
+		p.printf("Before is the ratio or figure of the earlier revision, which ran in turn with the current one. The " +
+			"rivals ran with the current revision only.\n\n")
 		head = slices.Insert(head, 4, "before")
 	}
 	p.header("l"+strings.Repeat("r", len(head)-2)+"l", head...)
@@ -65,7 +68,8 @@ func (p *page) targets(measured bool) {
 			return write(v)
 		}
 		cells := []string{
-			t.what, shown(v.measured, v.ours, amount), shown(v.measured, v.against, amount), shown(v.measured, v.value, figure),
+			t.what, shown(v.measured, v.ours, amount), shown(v.measured, v.against, amount),
+			shown(v.measured, v.value, figure),
 			figure(t.must), figure(t.aim), v.word,
 		}
 		if p.before != nil {
@@ -82,7 +86,8 @@ var bare = []string{"two-clock-readings", "one-atomic-add"}
 // losses lists the rivals that are cheaper than windowstat, including rivals that record less.
 func (p *page) losses() {
 	p.printf("\n## Where windowstat loses\n\n")
-	p.printf("All rivals that are cheaper than windowstat, including those that record less. The number in brackets is the rival's figure divided by windowstat's.\n\n")
+	p.printf("All rivals that are cheaper than windowstat, including those that record less. The number in brackets " +
+		"is the rival's figure divided by windowstat's.\n\n")
 	for _, g := range []struct{ title, group, ours, unit string }{
 		{"a call, serial", "Call", "windowstat", "ns/op"},
 		{"a call, parallel", "CallParallel", "windowstat", "ns/op"},
@@ -123,8 +128,10 @@ func (p *page) losses() {
 
 // calls writes a table of the cost of a call.
 func (p *page) calls() {
-	p.printf("\n## One finished request\n\nNanoseconds per call. × is the rival's time divided by windowstat's; more is better for windowstat.\n\n")
-	p.header("lrrrrrrrrrrl", "", "serial", "×", "parallel", "×", "10,000 resources", "×", "10,000, parallel", "×", "allocations", "bytes", "lacks")
+	p.printf("\n## One finished request\n\nNanoseconds per call. × is the rival's time divided by windowstat's; more " +
+		"is better for windowstat.\n\n")
+	p.header("lrrrrrrrrrrl", "", "serial", "×", "parallel", "×", "10,000 resources", "×", "10,000, parallel", "×",
+		"allocations", "bytes", "lacks")
 	lacks := map[string]string{}
 	for _, r := range bench.Rivals() {
 		lacks[r.Name] = r.Lacks
@@ -138,13 +145,16 @@ func (p *page) calls() {
 		if name == "windowstat" {
 			memory = "windowstat-full"
 		}
-		p.row(append(cells, p.plain("Call/"+name, "allocs/op"), p.plain("Memory/"+memory, "B/resource"), lacks[name])...)
+		p.row(append(cells, p.plain("Call/"+name, "allocs/op"),
+			p.plain("Memory/"+memory, "B/resource"), lacks[name])...)
 	}
 	if unused, ok := p.s.median("Memory/windowstat-unused", "B/resource"); ok {
-		p.printf("\nwindowstat's memory is measured for a resource with all windows full. A resource that is registered and not used takes %s bytes.\n", amount(unused))
+		p.printf("\nwindowstat's memory is measured for a resource with all windows full. A resource that is "+
+			"registered and not used takes %s bytes.\n", amount(unused))
 	}
 	if leaf, ok := p.s.median("Memory40000/windowstat", "B/leaf"); ok {
-		p.printf("\n10,000 resources with full windows that 4 origins each call, 4 times a second, take %s bytes for each resource and origin.\n", amount(leaf))
+		p.printf("\n10,000 resources with full windows that 4 origins each call, 4 times a second, take %s bytes for "+
+			"each resource and origin.\n", amount(leaf))
 	}
 }
 
@@ -154,7 +164,8 @@ func (p *page) limits() {
 	if len(names) == 0 {
 		return
 	}
-	p.printf("\n## One request with a limit\n\nNanoseconds per call, with a QPS limit that is not reached. × is the rival's time divided by windowstat's; more is better for windowstat.\n\n")
+	p.printf("\n## One request with a limit\n\nNanoseconds per call, with a QPS limit that is not reached. × is the " +
+		"rival's time divided by windowstat's; more is better for windowstat.\n\n")
 	p.header("lrrrrrl", "", "serial", "×", "parallel", "×", "allocations", "lacks")
 	lacks := map[string]string{}
 	for _, r := range bench.Limiters(bench.NeverReached) {
@@ -162,7 +173,8 @@ func (p *page) limits() {
 	}
 	for _, name := range names {
 		p.row(name, p.cell("Limit/"+name, "ns/op"), p.times("Limit", name),
-			p.cell("LimitParallel/"+name, "ns/op"), p.times("LimitParallel", name), p.plain("Limit/"+name, "allocs/op"), lacks[name])
+			p.cell("LimitParallel/"+name, "ns/op"), p.times("LimitParallel", name),
+			p.plain("Limit/"+name, "allocs/op"), lacks[name])
 	}
 }
 
@@ -182,8 +194,10 @@ func (p *page) itself() {
 	if rows == nil {
 		return
 	}
-	p.printf("\n## windowstat beside itself\n\nNanoseconds per operation. The two operations take short turns, so the machine is in the same state for both. The ratio is the median of the ratios of the turns. ")
-	p.printf("A registration includes the first call of the resource. Compared are the first 200 and the last 100 of 10,000 resources.\n\n")
+	p.printf("\n## windowstat beside itself\n\nNanoseconds per operation. The two operations take short turns, so " +
+		"the machine is in the same state for both. The ratio is the median of the ratios of the turns. ")
+	p.printf("A registration includes the first call of the resource. Compared are the first 200 and the last 100 of " +
+		"10,000 resources.\n\n")
 	p.header("lrlrr", "", "ns", "beside", "ns", "ratio")
 	for _, r := range rows {
 		p.row(r...)

@@ -25,7 +25,8 @@ func (p *page) pages() {
 			full := w.group + "/" + name
 			i := slices.IndexFunc(w.list, func(r bench.Page) bool { return r.Name == rival })
 			rows = append(rows, []string{
-				w.what, format, p.milliseconds(full, "ns/op"), rival, p.milliseconds(full, "other-ns/op"), p.inTurn(full, beside),
+				w.what, format, p.milliseconds(full, "ns/op"), rival,
+				p.milliseconds(full, "other-ns/op"), p.inTurn(full, beside),
 				p.plain(full, "own-allocs/op"), p.plain(full, "other-allocs/op"), p.inTurn(full, besideAllocations),
 				p.plain(full, "MB/page"), w.list[i].Lacks,
 			})
@@ -34,9 +35,12 @@ func (p *page) pages() {
 	if rows == nil {
 		return
 	}
-	p.printf("\n## Pages\n\nMilliseconds for one page without gzip, of a service that was in use in every second of the last minute. The two pages take turns; less is better for windowstat. ")
-	p.printf("client_golang has a separate metric for each series. The const metrics are created from the values of the same windowstat collector.\n\n")
-	p.header("llrlrrrrrrl", "page", "format", "ms", "beside", "ms", "ratio", "allocations", "beside", "ratio", "MB", "the other lacks")
+	p.printf("\n## Pages\n\nMilliseconds for one page without gzip, of a service that was in use in every second of " +
+		"the last minute. The two pages take turns; less is better for windowstat. ")
+	p.printf("client_golang has a separate metric for each series. The const metrics are created from the values of " +
+		"the same windowstat collector.\n\n")
+	p.header("llrlrrrrrrl", "page", "format", "ms", "beside", "ms", "ratio", "allocations", "beside",
+		"ratio", "MB", "the other lacks")
 	for _, r := range rows {
 		p.row(r...)
 	}
@@ -61,10 +65,14 @@ func (p *page) storm() {
 		return
 	}
 	p.printf("\n## Recording under a storm of scrapes\n\n")
-	p.printf("Nanoseconds of Enter and Exit in one goroutine, one call after the other, including two clock readings to time them, while four goroutines request pages without a break. The highest is the maximum of all runs. ")
-	p.printf("Constant pages use the processors like windowstat's pages, but read no resource. The difference between the two is the effect of scraping on recording. ")
-	p.printf("The highest times belong to goroutines that were descheduled, because the goroutines outnumber the processors.\n\n")
-	p.header("llrrrrrrr", "resources", "pages", "p50", "p99", "p99.9", "p99.99", "highest", "calls a second", "pages a second")
+	p.printf("Nanoseconds of Enter and Exit in one goroutine, one call after the other, including two clock readings " +
+		"to time them, while four goroutines request pages without a break. The highest is the maximum of all runs. ")
+	p.printf("Constant pages use the processors like windowstat's pages, but read no resource. The difference " +
+		"between the two is the effect of scraping on recording. ")
+	p.printf("The highest times belong to goroutines that were descheduled, because the goroutines outnumber the " +
+		"processors.\n\n")
+	p.header("llrrrrrrr", "resources", "pages", "p50", "p99", "p99.9", "p99.99", "highest",
+		"calls a second", "pages a second")
 	for _, name := range names {
 		full := "Storm/" + name
 		resources, pages, _ := strings.Cut(name, "/")
@@ -72,7 +80,8 @@ func (p *page) storm() {
 		for _, unit := range quantiles {
 			cells = append(cells, p.cell(full, unit))
 		}
-		p.row(append(cells, amount(slices.Max(p.s.values[full]["max-ns"])), p.plain(full, "calls/s"), p.plain(full, "scrapes/s"))...)
+		p.row(append(cells, amount(slices.Max(p.s.values[full]["max-ns"])), p.plain(full, "calls/s"),
+			p.plain(full, "scrapes/s"))...)
 	}
 	p.printf("\nRatios of the times with windowstat's pages to the times with constant pages:\n\n")
 	p.header("lrrrr", "resources", "p50", "p99", "p99.9", "p99.99")

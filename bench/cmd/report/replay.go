@@ -8,11 +8,13 @@ func (p *page) replay() {
 	if len(names) == 0 {
 		return
 	}
-	p.printf("\n## Replaying an access log\n\nA million lines, replayed once. windowstat also writes a metric log of every second.\n\n")
+	p.printf("\n## Replaying an access log\n\nA million lines, replayed once. windowstat also writes a metric log of " +
+		"every second.\n\n")
 	p.header("lrrrr", "", "seconds", "processor seconds", "lines a second", "most memory, MiB")
 	for _, name := range names {
 		full := "Replay/" + name
-		p.row(name, p.seconds(full, "ns/op"), p.seconds(full, "cpu-ns/op"), p.plain(full, "lines/s"), p.plain(full, "peak-MiB"))
+		p.row(name, p.seconds(full, "ns/op"), p.seconds(full, "cpu-ns/op"),
+			p.plain(full, "lines/s"), p.plain(full, "peak-MiB"))
 	}
 }
 

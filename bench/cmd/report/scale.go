@@ -18,8 +18,10 @@ func (p *page) scale() {
 	if len(names) == 0 {
 		return
 	}
-	p.printf("\n## How costs grow\n\nNanoseconds per resource, or per origin of one resource. All are in use in every second. ")
-	p.printf("The exponent belongs to the power of the size that fits the times best: 1 means proportional growth; a lower value means that a part is constant. ")
+	p.printf("\n## How costs grow\n\nNanoseconds per resource, or per origin of one resource. All are in use in " +
+		"every second. ")
+	p.printf("The exponent belongs to the power of the size that fits the times best: 1 means proportional growth; a " +
+		"lower value means that a part is constant. ")
 	p.printf("Exponents above %.1f are in bold.\n", steep)
 	for _, what := range []string{"resources", "origins"} {
 		var costs []string

@@ -85,8 +85,10 @@ func measure() error {
 	if *plain {
 		kind = "plain"
 	}
-	fmt.Printf("BenchmarkLive/%s/%d-resources/%d-viewers-%d %d %d first-B %.0f B/s/viewer %.3f core-percent %.3f other-core-percent %.1f ns/op %.1f other-ns/op %.3f ratio\n",
-		kind, *resources, *viewers, runtime.GOMAXPROCS(0), len(cores), first, median(bytes), 100*median(cores), 100*median(without),
+	fmt.Printf("BenchmarkLive/%s/%d-resources/%d-viewers-%d %d %d first-B %.0f B/s/viewer %.3f core-percent %.3f "+
+		"other-core-percent %.1f ns/op %.1f other-ns/op %.3f ratio\n",
+		kind, *resources, *viewers, runtime.GOMAXPROCS(0), len(cores), first, median(bytes),
+		100*median(cores), 100*median(without),
 		median(call.ours), median(call.other), median(call.ratio))
 	return nil
 }
