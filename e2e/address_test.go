@@ -59,7 +59,8 @@ func listenTwice(t *testing.T) (first, second net.Listener) {
 		t.Cleanup(func() { _ = l.Close() })
 		return first, l
 	}
-	t.Fatal("this machine has only the address 127.0.0.1, neither ::1 nor one of a network: no two clients can come from different addresses")
+	t.Fatal("this machine has only the address 127.0.0.1, neither ::1 nor one of a network: no two clients can come " +
+		"from different addresses")
 	return nil, nil
 }
 

@@ -39,7 +39,8 @@ func TestAgents(t *testing.T) {
 	}
 	prometheus, inPrometheus := scrape(forPrometheus)
 	inOrder := startConfigured(t, "prometheus-3", prometheus3, prometheus)
-	window := startConfigured(t, "prometheus-3-window", prometheus3, documented(t, "seconds.md", "out_of_order_time_window", ""))
+	window := startConfigured(t, "prometheus-3-window", prometheus3,
+		documented(t, "seconds.md", "out_of_order_time_window", ""))
 	victoriaMetrics, inVictoria := scrape(forVictoria)
 	vm := startConfigured(t, "victoria", victoria, victoriaMetrics)
 	type way struct {
@@ -114,7 +115,8 @@ func startPrometheusAgent(t *testing.T, config string, to *server) {
 	t.Helper()
 	s := newServer(t, "prometheus-agent", prometheus3.path(t), false)
 	s.args = []string{
-		"--agent", "--config.file=" + s.writeConfig(t, config+forwarding(t, writeTo(to))), "--storage.agent.path=" + filepath.Join(s.dir, "data"),
+		"--agent", "--config.file=" + s.writeConfig(t, config+forwarding(t, writeTo(to))), "--storage.agent.path=" +
+			filepath.Join(s.dir, "data"),
 		"--web.listen-address=" + s.addr,
 	}
 	s.start(t)
@@ -124,7 +126,8 @@ func startPrometheusAgent(t *testing.T, config string, to *server) {
 func forwarding(t *testing.T, url string) string {
 	t.Helper()
 	const documentedURL = "http://receiver:8428/api/v1/write"
-	return strings.ReplaceAll(documented(t, "seconds.md", "remote_write:\n  - url: "+documentedURL, ""), documentedURL, url)
+	return strings.ReplaceAll(documented(t, "seconds.md", "remote_write:\n  - url: "+documentedURL, ""), documentedURL,
+		url)
 }
 
 // writeTo returns the remote write URL of a server.

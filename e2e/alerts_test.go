@@ -41,8 +41,12 @@ func TestAlerts(t *testing.T) {
 	var servers []*server
 	for _, p := range []program{prometheus3, prometheus2} {
 		s := newServer(t, p.name, p.path(t), false)
-		s.configure(t, s.config([]job{{name: "over", path: metricsPath, targets: []string{l.Addr().String()}, interval: time.Second, timeout: time.Second}})+
-			"rule_files: ["+rules+"]\n")
+		s.configure(t,
+			s.config([]job{{
+				name: "over", path: metricsPath, targets: []string{l.Addr().String()},
+				interval: time.Second, timeout: time.Second,
+			}})+
+				"rule_files: ["+rules+"]\n")
 		s.start(t)
 		servers = append(servers, s)
 	}
@@ -78,13 +82,16 @@ func TestAlerts(t *testing.T) {
 			return next.After(last)
 		})
 		first, last := evaluated(s, "Over")
-		all, err := verify.Alerts(t.Context(), verify.Options{URL: "http://" + s.addr, Labels: map[string]string{"job": "shop"}}, begin.Add(-time.Minute), time.Now())
+		all, err := verify.Alerts(t.Context(),
+			verify.Options{URL: "http://" + s.addr, Labels: map[string]string{"job": "shop"}},
+			begin.Add(-time.Minute), time.Now())
 		if err != nil || len(all) != 1 {
 			t.Errorf("%s: %v, %v", s.name, all, err)
 			continue
 		}
 		a := all[0]
-		if a.Name != "Over" || a.Labels != `job="shop", severity="page"` || a.From.Before(first) || a.From.After(first.Add(verify.AlertStep)) ||
+		if a.Name != "Over" || a.Labels != `job="shop", severity="page"` || a.From.Before(first) ||
+			a.From.After(first.Add(verify.AlertStep)) ||
 			a.To.Before(last.Add(-verify.AlertStep)) || a.To.After(next) {
 			t.Errorf("%s: %+v; it fired from %v to %v", s.name, a, first, last)
 		}

@@ -56,19 +56,31 @@ var attacks = []attack{
 	{name: "half a header", request: sends("GET / HTTP/1.1\r\nHost: x\r\nX-Half: ")},
 	{name: "half a header, of many tiny ones", request: sends("GET / HTTP/1.1\r\nHost: x\r\n" + tinyHeaders(15<<10))},
 	{name: "half a body", request: sends("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nhalf")},
-	{name: "half a body that the service does not read", request: sends("POST /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nhalf")},
-	{name: "half a body, of as many hosts", many: true, request: sends("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nhalf")},
+	{
+		name:    "half a body that the service does not read",
+		request: sends("POST /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nhalf"),
+	},
+	{
+		name: "half a body, of as many hosts", many: true,
+		request: sends("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nhalf"),
+	},
 	{name: "readers that do not read", request: sends("GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")},
 	{name: "made-up paths", again: true, request: func(r uint64) []string {
 		return []string{fmt.Sprintf("GET /%x/%x HTTP/1.1\r\nHost: x\r\n\r\n", r>>32, r)}
 	}},
 	{name: "nothing at all", pages: true, request: sends()},
 	{name: "half a header", pages: true, request: sends("GET / HTTP/1.1\r\nHost: x\r\nX-Half: ")},
-	{name: "half a body", pages: true, request: sends("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nhalf")},
+	{
+		name: "half a body", pages: true,
+		request: sends("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nhalf"),
+	},
 	{name: "made-up cursors", pages: true, again: true, request: func(r uint64) []string {
 		return []string{fmt.Sprintf("GET /metrics/seconds?cursor=%x HTTP/1.1\r\nHost: x\r\n\r\n", r)}
 	}},
-	{name: "questions in a loop", pages: true, again: true, request: sends("GET /live/seconds HTTP/1.1\r\nHost: x\r\n\r\n")},
+	{
+		name: "questions in a loop", pages: true, again: true,
+		request: sends("GET /live/seconds HTTP/1.1\r\nHost: x\r\n\r\n"),
+	},
 	{name: "requests without waiting for responses", pages: true, again: true, flood: pipelined},
 	{name: "2,500 headers in a loop", pages: true, again: true, flood: smallHeaders},
 	{name: "2,500 headers in a loop", again: true, conns: 20, flood: smallHeaders},
@@ -76,10 +88,19 @@ var attacks = []attack{
 	{name: "PING frames of HTTP/2", pages: true, again: true, conns: 20, tls: true, flood: pings},
 	{name: "SETTINGS frames of HTTP/2", pages: true, again: true, conns: 20, tls: true, flood: settings},
 	{name: "reset streams of HTTP/2", pages: true, again: true, conns: 20, tls: true, flood: resets},
-	{name: "a FIFO as the file of passwords", pages: true, again: true, password: true, replaced: "fifo", request: sends("GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")},
-	{name: "/dev/zero as the file of passwords", pages: true, again: true, password: true, replaced: "/dev/zero", request: sends("GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")},
+	{
+		name: "a FIFO as the file of passwords", pages: true, again: true, password: true, replaced: "fifo",
+		request: sends("GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"),
+	},
+	{
+		name: "/dev/zero as the file of passwords", pages: true, again: true, password: true, replaced: "/dev/zero",
+		request: sends("GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"),
+	},
 	{name: "wrong passwords", pages: true, again: true, password: true, request: wrongPassword},
-	{name: "wrong passwords, of as many hosts", pages: true, again: true, many: true, password: true, request: wrongPassword},
+	{
+		name: "wrong passwords, of as many hosts", pages: true, again: true, many: true,
+		password: true, request: wrongPassword,
+	},
 }
 
 func wrongPassword(random uint64) []string {
@@ -99,7 +120,10 @@ const (
 // hold nothing. With -update the test writes the table of docs/security.md.
 func TestProxyAttacked(t *testing.T) {
 	t.Parallel()
-	size := scale{connections: attackers, asking: 20, flood: time.Second, wait: catchUp, args: []string{"--proxy.stall-timeout=3s", "--proxy.header-timeout=3s", "--proxy.idle-timeout=3s"}}
+	size := scale{
+		connections: attackers, asking: 20, flood: time.Second, wait: catchUp,
+		args: []string{"--proxy.stall-timeout=3s", "--proxy.header-timeout=3s", "--proxy.idle-timeout=3s"},
+	}
 	more := os.Getenv("WINDOWSTAT_E2E_ATTACK")
 	if more != "" {
 		n, err := strconv.Atoi(more)
@@ -161,7 +185,10 @@ type scale struct {
 func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 	t.Helper()
 	front, page := freeAddress(t), freeAddress(t)
-	args := append([]string{"proxy", "--upstream=http://" + upstream, "--proxy.listen-address=" + front, "--web.listen-address=" + page}, size.args...)
+	args := append([]string{
+		"proxy", "--upstream=http://" + upstream, "--proxy.listen-address=" + front,
+		"--web.listen-address=" + page,
+	}, size.args...)
 	password, scheme := "", "http://"
 	dir := t.TempDir()
 	file, config := filepath.Join(dir, "web.yml"), ""
@@ -190,7 +217,8 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 	if a.conns > 0 {
 		r.connections = min(a.conns, max(20, size.connections*2))
 	}
-	if status, err := fromElsewhere(scheme+page+metricsPath, password); err != nil || status != http.StatusOK { // the file was in this place before
+	// The file was in this place before.
+	if status, err := fromElsewhere(scheme+page+metricsPath, password); err != nil || status != http.StatusOK {
 		t.Fatal(status, err)
 	}
 	if a.replaced != "" {
@@ -218,7 +246,8 @@ func (a *attack) run(t *testing.T, size scale, binary, upstream string) *row {
 			break
 		}
 		all := r.made.Load() >= int64(r.connections)
-		if !a.again && all && r.gone > time.Second && now.files < base.files+r.connections/10 { // some are idle connections to the service
+		// Some are idle connections to the service.
+		if !a.again && all && r.gone > time.Second && now.files < base.files+r.connections/10 {
 			break
 		}
 		if r.gone > size.wait {
@@ -275,7 +304,10 @@ func (a *attack) attack(ctx context.Context, d net.Dialer, to string, r *row) {
 // fromElsewhere sends an honest request from another host.
 func fromElsewhere(url, password string) (status int, err error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	transport := &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	transport := &http.Transport{
+		DialContext: d.DialContext, DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}
 	client := http.Client{Timeout: 20 * time.Second, Transport: transport}
 	r, err := http.NewRequest(http.MethodGet, url, http.NoBody)
 	if err != nil {

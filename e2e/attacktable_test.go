@@ -26,7 +26,8 @@ type row struct {
 }
 
 func (r *row) String() string {
-	return fmt.Sprintf("| %v | %d | %s | %s | %d | %v | %v |", r.attack, r.connections, kilobytes(int(r.sent.Load()/1000)), kilobytes(r.memory), r.files, &r.scraper, &r.client)
+	return fmt.Sprintf("| %v | %d | %s | %s | %d | %v | %v |", r.attack, r.connections,
+		kilobytes(int(r.sent.Load()/1000)), kilobytes(r.memory), r.files, &r.scraper, &r.client)
 }
 
 func kilobytes(n int) string {
@@ -109,8 +110,10 @@ func runObserver(url, password string) error {
 // writeAttacks writes the table of docs/security.md.
 func writeAttacks(t *testing.T, rows []*row) {
 	t.Helper()
-	table := fmt.Sprintf("On %d processors, shared with the attackers, with %s:\n\n", runtime.NumCPU(), runtime.Version()) +
-		"| attack | connections | sent | memory at most | open files at most | a scraper: median, worst, failed | a client of the service: the same |\n|---|---|---|---|---|---|---|\n"
+	table := fmt.Sprintf("On %d processors, shared with the attackers, with %s:\n\n",
+		runtime.NumCPU(), runtime.Version()) +
+		"| attack | connections | sent | memory at most | open files at most | a scraper: median, worst, failed | a " +
+		"client of the service: the same |\n|---|---|---|---|---|---|---|\n"
 	for _, r := range rows {
 		table += r.String() + "\n"
 	}

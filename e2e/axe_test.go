@@ -23,7 +23,12 @@ import (
 )
 
 // axe finds obstacles that keep people from using a page.
-var axe = program{"axe-core-4.14.1.js", npm("axe-core", "4.14.1", "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==", "package/axe.min.js")}
+var axe = program{
+	"axe-core-4.14.1.js",
+	npm("axe-core", "4.14.1",
+		"sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+		"package/axe.min.js"),
+}
 
 // npm extracts a file from a package with a known checksum. It runs no code of the package.
 func npm(name, version, integrity, file string) func(ctx context.Context, dir, executable string) error {

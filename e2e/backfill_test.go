@@ -34,7 +34,8 @@ func TestBackfill(t *testing.T) {
 	unix := func(second int64) string { return strconv.FormatInt(second, 10) }
 	arguments := func(from, to int64, more ...string) []string {
 		return append([]string{
-			command, "verify", "--dir", log.Dir, "--from", unix(from), "--to", unix(to), "--label", "job=hole", "--label", "instance=" + l.Addr().String(),
+			command, "verify", "--dir", log.Dir, "--from", unix(from), "--to", unix(to), "--label", "job=hole",
+			"--label", "instance=" + l.Addr().String(),
 		}, more...)
 	}
 
@@ -51,7 +52,8 @@ func TestBackfill(t *testing.T) {
 	if err := run(t.Context(), ".", arguments(dayBefore, y.second-1, "--new", "--openmetrics", file)...); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(t.Context(), ".", promtool.path(t), "tsdb", "create-blocks-from", "openmetrics", file, data); err != nil {
+	if err := run(t.Context(), ".", promtool.path(t), "tsdb", "create-blocks-from",
+		"openmetrics", file, data); err != nil {
 		t.Fatal(err)
 	}
 
@@ -63,8 +65,12 @@ func TestBackfill(t *testing.T) {
 	}
 	page := &closable{page: seconds, answered: map[string]int{}}
 	serve(t, page, l, seconds.ConnState)
-	s.configure(t, s.config([]job{{name: "hole", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: time.Second}})+
-		documented(t, "verify.md", "out_of_order_time_window", ""))
+	s.configure(t,
+		s.config([]job{{
+			name: "hole", path: secondsPath, targets: []string{l.Addr().String()},
+			interval: 2 * time.Second, timeout: time.Second,
+		}})+
+			documented(t, "verify.md", "out_of_order_time_window", ""))
 	s.start(t)
 	begin := p.second
 	scraped := func(times int) {
@@ -94,7 +100,8 @@ func TestBackfill(t *testing.T) {
 	if lacks < missedSeconds-keptSeconds-5 {
 		t.Fatalf("the server lacks only %v seconds", lacks)
 	}
-	said, err := output(t.Context(), ".", arguments(closed-20, closed+missedSeconds, "--heal", "--url", "http://"+s.addr, "--delay", "1s")...)
+	said, err := output(t.Context(), ".",
+		arguments(closed-20, closed+missedSeconds, "--heal", "--url", "http://"+s.addr, "--delay", "1s")...)
 	if err != nil || !strings.Contains(string(said), " 0 refused, 0 unconfirmed, 0 not sent") {
 		t.Fatalf("%s: %v", said, err)
 	}
@@ -102,12 +109,14 @@ func TestBackfill(t *testing.T) {
 
 	for _, f := range fields {
 		today := checkSamples(t, s, f.metric+`{job="hole"}[10m]`, rows.values(f, begin, end, true), end)
-		day := checkSamples(t, s, f.metric+`{job="hole"}[10m] @ `+unix(dayBefore+yesterdaySeconds), rows.values(f, dayBefore, dayBefore+yesterdaySeconds, false), end)
+		day := checkSamples(t, s, f.metric+`{job="hole"}[10m] @ `+unix(dayBefore+yesterdaySeconds),
+			rows.values(f, dayBefore, dayBefore+yesterdaySeconds, false), end)
 		t.Logf("%d samples of %s of today, and %d of yesterday", today, f.metric, day)
 	}
 	checkCounters(t, s)
 	for from, to := range map[int64]int64{begin: end - 2, dayBefore: dayBefore + yesterdaySeconds - 1} {
-		if said, err := output(t.Context(), ".", arguments(from, to, "--url", "http://"+s.addr, "--delay", "1s")...); err != nil {
+		if said, err := output(t.Context(), ".",
+			arguments(from, to, "--url", "http://"+s.addr, "--delay", "1s")...); err != nil {
 			t.Errorf("%s: %v", said, err)
 		}
 	}
@@ -151,7 +160,8 @@ func TestBlocksOfSeveralParts(t *testing.T) {
 	verified := func(from, to int64, more ...string) {
 		t.Helper()
 		if said, err := output(t.Context(), ".", append([]string{
-			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(from, 10), "--to", strconv.FormatInt(to, 10),
+			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(from, 10),
+			"--to", strconv.FormatInt(to, 10),
 			"--label", "job=parts", "--label", "instance=shop",
 		}, more...)...); err != nil {
 			t.Fatalf("%s: %v", said, err)
@@ -159,7 +169,8 @@ func TestBlocksOfSeveralParts(t *testing.T) {
 	}
 	blocks := func(file string) {
 		t.Helper()
-		if err := run(t.Context(), ".", promtool.path(t), "tsdb", "create-blocks-from", "openmetrics", file, filepath.Join(s.dir, "data")); err != nil {
+		if err := run(t.Context(), ".", promtool.path(t), "tsdb", "create-blocks-from", "openmetrics", file,
+			filepath.Join(s.dir, "data")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,7 +183,8 @@ func TestBlocksOfSeveralParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(text, []byte("# TYPE windowstat_persecond_pass ")); n < 2 || !bytes.HasSuffix(text, []byte("\n# EOF\n")) {
+	if n := bytes.Count(text, []byte("# TYPE windowstat_persecond_pass ")); n < 2 ||
+		!bytes.HasSuffix(text, []byte("\n# EOF\n")) {
 		t.Errorf("%d parts", n)
 	}
 	s.end(syscall.SIGTERM)

@@ -34,7 +34,8 @@ func TestBehindNginx(t *testing.T) {
 	serve(t, seconds, l, seconds.ConnState)
 
 	addr := startNginx(t, strings.Replace(documented, "http://shop:9719", "http://"+l.Addr().String(), 1))
-	s := startServer(t, "prometheus-3", prometheus3, job{name: "nginx", path: secondsPath, targets: []string{addr}, interval: time.Second, timeout: time.Second})
+	s := startServer(t, "prometheus-3", prometheus3,
+		job{name: "nginx", path: secondsPath, targets: []string{addr}, interval: time.Second, timeout: time.Second})
 	delivered := func() (of map[string]float64) {
 		for of = s.counted(p.stats); ; { // until no scrape happens between the two reads
 			again := s.counted(p.stats)
@@ -48,7 +49,8 @@ func TestBehindNginx(t *testing.T) {
 	p.live(func() bool { return delivered()["cursor_unconfirmed_seconds_total"] < 8 && time.Now().Before(deadline) })
 
 	of := delivered()
-	t.Logf("%v seconds are delivered, %v unconfirmed", of["cursor_delivered_seconds_total"], of["cursor_unconfirmed_seconds_total"])
+	t.Logf("%v seconds are delivered, %v unconfirmed", of["cursor_delivered_seconds_total"],
+		of["cursor_unconfirmed_seconds_total"])
 	if n := of["cursor_unconfirmed_seconds_total"]; n < 5 || n != of["cursor_delivered_seconds_total"] {
 		t.Error("data that only a proxy has read counts as delivered")
 	}

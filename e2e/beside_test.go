@@ -40,7 +40,8 @@ func (s seen) String() string {
 		}
 		return strconv.FormatFloat(v, 'f', digits, 64)
 	}
-	return fmt.Sprintf("%4.0f %3.0f %3.0f %7s %7s %7s", s.pass, s.block, s.exception, number(s.average, 3), number(s.p99, 3), number(s.flight, 3))
+	return fmt.Sprintf("%4.0f %3.0f %3.0f %7s %7s %7s", s.pass, s.block, s.exception, number(s.average, 3),
+		number(s.p99, 3), number(s.flight, 3))
 }
 
 // A view holds the values that one source shows for each second of each resource of an instance, and of the total. The
@@ -103,7 +104,10 @@ func TestBesideEachOther(t *testing.T) {
 			for k := range n {
 				byOrigin[origins[k%3]]++
 			}
-			views["caller"][besideKey{i, order, second}] = seen{float64(n), float64(n / 5), float64((n + 9) / 10), math.NaN(), math.NaN(), math.NaN()}
+			views["caller"][besideKey{i, order, second}] = seen{
+				float64(n), float64(n / 5), float64((n + 9) / 10),
+				math.NaN(), math.NaN(), math.NaN(),
+			}
 			views["caller"][besideKey{i, "db", second}] = seen{float64(2 * n), 0, 0, math.NaN(), math.NaN(), math.NaN()}
 		}
 		calls.Wait()
@@ -194,19 +198,26 @@ func compareViews(t *testing.T, views map[string]view, begin, end int64) {
 			counted[name]++
 			near := func(v, of, by float64) bool { return math.IsNaN(v) || math.IsNaN(of) || math.Abs(v-of) <= by }
 			if got.pass != want.pass || got.block != want.block || got.exception != want.exception ||
-				!near(got.average, exact.average, digits[name]) || !near(got.p99, exact.p99, digits[name]) || !near(got.flight, exact.flight, digits[name]) {
-				t.Errorf("instance %d, %q, second %d: %s shows %v, want %v as called; the per-second page shows %v", key.instance, key.resource, key.second, name, got, want, exact)
+				!near(got.average, exact.average, digits[name]) || !near(got.p99, exact.p99, digits[name]) ||
+				!near(got.flight, exact.flight, digits[name]) {
+				t.Errorf("instance %d, %q, second %d: %s shows %v, want %v as called; the per-second page shows %v",
+					key.instance, key.resource, key.second, name, got, want, exact)
 			}
 		}
 	}
 	t.Logf("compared seconds of resources and totals: %v", counted)
-	for name, least := range map[string]int{"caller": besideSeconds * 3, "log": besideSeconds * 3, "page": besideSeconds * 3, "live": besideSeconds * 2, "top": 6} {
+	for name, least := range map[string]int{
+		"caller": besideSeconds * 3, "log": besideSeconds * 3,
+		"page": besideSeconds * 3, "live": besideSeconds * 2, "top": 6,
+	} {
 		if counted[name] < least {
 			t.Errorf("%s has %d seconds; it should have %d", name, counted[name], least)
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "instance 0, all inbound calls: pass block exception, average and p99 in ms, in flight on average\n%-7s", "second")
+	fmt.Fprintf(&b,
+		"instance 0, all inbound calls: pass block exception, average and p99 in ms, in flight on average\n%-7s",
+		"second")
 	for _, name := range names {
 		fmt.Fprintf(&b, "| %-37s", name)
 	}
@@ -249,7 +260,10 @@ func (v view) page(t *testing.T, instance int, address string) {
 		if !ok {
 			p99 = math.NaN()
 		}
-		v[key] = seen{x["pass"], x["block"], x["exception"], x["rt_sum_seconds"] / x["complete"] * 1000, p99 * 1000, x["in_flight_avg"]}
+		v[key] = seen{
+			x["pass"], x["block"], x["exception"], x["rt_sum_seconds"] / x["complete"] * 1000,
+			p99 * 1000, x["in_flight_avg"],
+		}
 	}
 }
 
@@ -276,14 +290,18 @@ func (v view) add(columns []string, instance int, resource string, seconds [][]f
 			}
 			return math.NaN()
 		}
-		v[besideKey{instance, resource, int64(s[0])}] = seen{of("pass", 1), of("block", 1), of("exception", 1), of("rt_avg", 1000), of("rt_p99", 1000), of("in_flight_avg", 1e6)}
+		v[besideKey{instance, resource, int64(s[0])}] = seen{
+			of("pass", 1), of("block", 1), of("exception", 1),
+			of("rt_avg", 1000), of("rt_p99", 1000), of("in_flight_avg", 1e6),
+		}
 	}
 }
 
 // top reads the output of top for both instances.
 func (v view) top(t *testing.T, binary string, addresses []string) {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(shell(t, `"$1" top --once "${@:2}"`, append([]string{binary}, addresses...)...)), "\n")
+	lines := strings.Split(strings.TrimSpace(shell(t, `"$1" top --once "${@:2}"`,
+		append([]string{binary}, addresses...)...)), "\n")
 	columns := strings.Split(lines[0], "\t")
 	for _, line := range lines[1:] {
 		cells := strings.Split(line, "\t")
@@ -303,7 +321,10 @@ func (v view) top(t *testing.T, binary string, addresses []string) {
 			return n
 		}
 		key := besideKey{max(0, slices.Index(addresses, cell("target"))), cell("resource"), int64(number("second"))}
-		v[key] = seen{number("pass"), number("block"), number("exception"), number("rt_mean_ms"), number("rt_p99_ms"), number("in_flight_avg")}
+		v[key] = seen{
+			number("pass"), number("block"), number("exception"), number("rt_mean_ms"),
+			number("rt_p99_ms"), number("in_flight_avg"),
+		}
 	}
 }
 
@@ -323,7 +344,10 @@ func (v view) log(t *testing.T, instance int, s *service) {
 		if name == collector.InboundTotal {
 			name = ""
 		}
-		v[besideKey{instance, name, r.Start.Unix()}] = seen{float64(r.Pass), float64(r.Block), float64(r.Exception), float64(r.RT.Milliseconds()), math.NaN(), math.NaN()}
+		v[besideKey{instance, name, r.Start.Unix()}] = seen{
+			float64(r.Pass), float64(r.Block), float64(r.Exception),
+			float64(r.RT.Milliseconds()), math.NaN(), math.NaN(),
+		}
 	}
 }
 

@@ -54,8 +54,9 @@ func runChild(dir, addr, urls string) error {
 			format, job = push.OTLP, otlpJob
 		}
 		pushes = append(pushes, push.Options{
-			Format: format, URL: url, Labels: map[string]string{"job": job, "instance": addr}, Histogram: job == otlpJob || job == otlpDeltaJob,
-			Timeout: 5 * time.Second, // also limits a push to a killed server
+			Format: format, URL: url, Labels: map[string]string{"job": job, "instance": addr},
+			Histogram: job == otlpJob || job == otlpDeltaJob,
+			Timeout:   5 * time.Second, // also limits a push to a killed server
 		})
 	}
 	s, err := newService(dir, pushes)

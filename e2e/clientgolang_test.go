@@ -90,7 +90,8 @@ func TestClientGolang(t *testing.T) {
 				t.Errorf("the gauge shop.depth is %v, want 7", depth)
 			}
 			rate := s.number(t, "max_over_time(rate(shop_orders_total[30s])[5m:1s])")
-			t.Logf("rate over 30s has a peak of %.1f orders a second: too low by a factor of %.1f", rate, ordersBurst/rate)
+			t.Logf("rate over 30s has a peak of %.1f orders a second: too low by a factor of %.1f", rate,
+				ordersBurst/rate)
 			checkCounters(t, s)
 		})
 	}
@@ -121,7 +122,8 @@ func sampled(h http.Handler, query string) string {
 // missed none.
 func undisturbed(seconds int64, late int, h http.Handler) int64 {
 	found := parsePage([]byte(sampled(h, "?window=1s")))
-	return seconds - int64(late) - int64(found["windowstat_sampler_late_total"]+found["windowstat_sampler_missed_seconds_total"])
+	return seconds - int64(late) - int64(
+		found["windowstat_sampler_late_total"]+found["windowstat_sampler_missed_seconds_total"])
 }
 
 // checkSampled is checkSamples for a Sampler. If the Sampler reports a delayed or missed second because the machine
@@ -129,7 +131,8 @@ func undisturbed(seconds int64, late int, h http.Handler) int64 {
 func checkSampled(t *testing.T, s *server, selector string, want values, end int64, late int) {
 	t.Helper()
 	// Evaluate at the next second: the scrape with the last seconds has a timestamp in the middle of the current one.
-	missed := s.queryAt(t, "max(windowstat_sampler_late_total) + max(windowstat_sampler_missed_seconds_total)", float64(time.Now().Unix()+1))
+	missed := s.queryAt(t, "max(windowstat_sampler_late_total) + max(windowstat_sampler_missed_seconds_total)",
+		float64(time.Now().Unix()+1))
 	if len(missed) != 1 {
 		t.Fatalf("%s has %d results for the missed seconds of the Sampler", s.name, len(missed))
 	}
@@ -145,9 +148,11 @@ func checkSampled(t *testing.T, s *server, selector string, want values, end int
 		s.show(t)
 		_, wrong = compareSamples(t, s, selector, want, end)
 	}
-	t.Logf("%d seconds of load and %v samplings were late or missed, and %s is wrong in %d places", late, disturbed-float64(late), selector, len(wrong))
+	t.Logf("%d seconds of load and %v samplings were late or missed, and %s is wrong in %d places", late,
+		disturbed-float64(late), selector, len(wrong))
 	if len(wrong) > most {
-		t.Errorf("%s: %s is wrong in %d places; reported delays explain at most %d:\n%s", s.name, selector, len(wrong), most, strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+		t.Errorf("%s: %s is wrong in %d places; reported delays explain at most %d:\n%s", s.name, selector, len(wrong),
+			most, strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
 }
 
@@ -161,10 +166,13 @@ const (
 // have each label value from its first second, with all counts of that second.
 func TestNewLabelValues(t *testing.T) {
 	t.Parallel()
-	orders := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."}, []string{"resource"})
-	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "shop_order_seconds", Help: "Durations."}, []string{"resource"})
+	orders := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."},
+		[]string{"resource"})
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "shop_order_seconds", Help: "Durations."},
+		[]string{"resource"})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(orders, durations, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(orders, durations, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 
 	seconds, err := prom.ServeSeconds(t.Context(), registry, mux, prom.ServeOptions{})
@@ -174,7 +182,10 @@ func TestNewLabelValues(t *testing.T) {
 
 	l := listen(t, "127.0.0.1:0")
 	serve(t, mux, l, seconds.ConnState)
-	servers := startServers(t, job{name: "seconds", path: secondsPath, targets: []string{l.Addr().String()}, interval: 15 * time.Second})
+	servers := startServers(t, job{
+		name: "seconds", path: secondsPath, targets: []string{l.Addr().String()},
+		interval: 15 * time.Second,
+	})
 	want := values{}
 	begin := time.Now().Unix() + 2
 	late, k := 0, int64(0)

@@ -80,7 +80,8 @@ func TestCluster(t *testing.T) {
 			}
 			t.Logf("%d samples", n)
 			for _, f := range fields {
-				checkRows(t, s, fmt.Sprintf(`sum by (resource) (last_over_time(%s{job=%q}[999ms]))[10m:1s]`, f.metric, clusterJob), f, sums, end)
+				checkRows(t, s, fmt.Sprintf(`sum by (resource) (last_over_time(%s{job=%q}[999ms]))[10m:1s]`,
+					f.metric, clusterJob), f, sums, end)
 			}
 			checkGraphs(t, s, sums, begin, end)
 		})
@@ -130,7 +131,8 @@ func checkGraphs(t *testing.T, s *server, rows []metriclog.Row, begin, end int64
 				naive = max(naive, v.value)
 			}
 		}
-		t.Logf("%d points at steps of %d s, the highest is %v; without max_over_time it would be %v", points, step, highestPoint, naive)
+		t.Logf("%d points at steps of %d s, the highest is %v; without max_over_time it would be %v",
+			points, step, highestPoint, naive)
 	}
 }
 
@@ -157,11 +159,13 @@ func startCluster(t *testing.T) *storage {
 	const dedup = "-dedup.minScrapeInterval=1ms" // removes samples that are sent twice
 	for i := range 2 {
 		writer, reader := freeAddress(t), freeAddress(t)
-		stores = append(stores, x.start(t, fmt.Sprintf("vmstorage-%d", i), "vmstorage", "-vminsertAddr="+writer, "-vmselectAddr="+reader, dedup))
+		stores = append(stores, x.start(t, fmt.Sprintf("vmstorage-%d", i), "vmstorage", "-vminsertAddr="+writer,
+			"-vmselectAddr="+reader, dedup))
 		writers, readers = append(writers, writer), append(readers, reader)
 	}
 	insert := x.start(t, "vminsert", "vminsert", "-storageNode="+strings.Join(writers, ","))
-	x.server = x.start(t, "vmselect", "vmselect", "-storageNode="+strings.Join(readers, ","), "-search.latencyOffset=0s", dedup)
+	x.server = x.start(t, "vmselect", "vmselect", "-storageNode="+strings.Join(readers, ","),
+		"-search.latencyOffset=0s", dedup)
 	x.server.queries, x.server.stores = "/select/0/prometheus", stores
 	x.write = "http://" + insert.addr + "/insert/0/prometheus/api/v1/write"
 	return x

@@ -66,7 +66,8 @@ func TestCodes(t *testing.T) {
 			selector := `windowstat_complete_total{resource="GET /",job="` + job + `"}`
 			got := map[string]float64{}
 			// VictoriaMetrics may show a part of a scrape first.
-			for deadline := time.Now().Add(catchUp); !maps.Equal(got, want) && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+			for deadline := time.Now().Add(catchUp); !maps.Equal(got, want) &&
+				time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 				clear(got)
 				for _, x := range s.query(t, selector) {
 					if _, labelled := x.Metric["code"]; labelled == (x.Metric["code"] == "") {

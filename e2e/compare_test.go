@@ -16,7 +16,8 @@ func checkSamples(t *testing.T, s *server, selector string, want values, end int
 	t.Helper()
 	n, wrong := eventually(t, s, selector, end, func() values { return want })
 	if len(wrong) > 0 {
-		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong), strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong),
+			strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
 	return n
 }
@@ -119,7 +120,8 @@ func await(t *testing.T, s *server, selector string, end int64, deadline time.Ti
 		switch {
 		case newest < end-1:
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: the newest second of %s is %d; it should have come to %d", s.name, selector, newest, end-1)
+				t.Fatalf("%s: the newest second of %s is %d; it should have come to %d",
+					s.name, selector, newest, end-1)
 			}
 			continue
 		case reached.IsZero():

@@ -29,11 +29,16 @@ func TestContainer(t *testing.T) {
 	}
 	const user, certificates = 65532, "/etc/ssl/certs/ca-certificates.crt"
 	root := t.TempDir()
-	static := []string{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(root, "windowstat"), "./cmd/windowstat"}
+	static := []string{
+		"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-ldflags=-s -w", "-o",
+		filepath.Join(root, "windowstat"), "./cmd/windowstat",
+	}
 	if err := run(t.Context(), "..", static...); err != nil {
 		t.Fatal(err)
 	}
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }))
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "served")
+	}))
 	defer upstream.Close()
 	// A receiver whose certificate is signed by a certificate of the image.
 	pushed := make(chan struct{}, 1)
@@ -62,12 +67,16 @@ func TestContainer(t *testing.T) {
 	clients, pages := freeAddress(t), freeAddress(t)
 	args := append(pod.args, "--remote-write.url="+receiver.URL)
 	for i, arg := range args {
-		args[i] = strings.NewReplacer("http://127.0.0.1:8000", upstream.URL, "0.0.0.0:8080", clients, "0.0.0.0:9719", pages).Replace(arg)
+		args[i] = strings.NewReplacer("http://127.0.0.1:8000", upstream.URL, "0.0.0.0:8080", clients,
+			"0.0.0.0:9719", pages).Replace(arg)
 	}
 	p := command(t, "/windowstat", args...)
 	p.Env = []string{}
 	p.Stdout, p.Stderr = os.Stderr, os.Stderr
-	p.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: user, Gid: user, NoSetGroups: true}}
+	p.SysProcAttr = &syscall.SysProcAttr{
+		Chroot:     root,
+		Credential: &syscall.Credential{Uid: user, Gid: user, NoSetGroups: true},
+	}
 	p.Dir = "/"
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -132,7 +141,11 @@ func readPod(t *testing.T) (p pod) {
 	}
 	for _, c := range deployment.Spec.Template.Spec.InitContainers {
 		if c.Name == "windowstat" && len(c.VolumeMounts) == 1 {
-			p = pod{slices.Clone(c.Args), []string{c.Readiness.HTTPGet.Path, c.Liveness.HTTPGet.Path}, c.VolumeMounts[0].MountPath}
+			p = pod{
+				slices.Clone(c.Args),
+				[]string{c.Readiness.HTTPGet.Path, c.Liveness.HTTPGet.Path},
+				c.VolumeMounts[0].MountPath,
+			}
 		}
 	}
 	if len(p.args) == 0 || !slices.Contains(p.args, "--metric-log.dir="+p.log) {

@@ -19,7 +19,8 @@ const costSeconds = 90
 
 // scaled is a selector of the metrics of the command scale.
 var scaled = []string{
-	"windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_complete", "windowstat_persecond_exception",
+	"windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_complete",
+	"windowstat_persecond_exception",
 	"windowstat_persecond_in_flight_max", "windowstat_persecond_pass_peak", "windowstat_persecond_rt_sum_seconds",
 	"windowstat_persecond_rt_min_seconds", "windowstat_persecond_rt_max_seconds", "windowstat_persecond_rt_p99_seconds",
 }
@@ -33,8 +34,14 @@ func TestCost(t *testing.T) {
 		{name: "`/metrics` every second", way: "metrics", interval: time.Second},
 		{name: "`/metrics` every 15 s", way: "metrics", interval: 15 * time.Second},
 		{name: "seconds, ten metrics, scraped every 15 s", way: "scrape", interval: 15 * time.Second, metrics: scaled},
-		{name: "seconds, passes and blocks, scraped every 15 s", way: "scrape", interval: 15 * time.Second, metrics: scaled[:2]},
-		{name: "seconds, passes alone, scraped every 15 s", way: "scrape", interval: 15 * time.Second, metrics: scaled[:1]},
+		{
+			name: "seconds, passes and blocks, scraped every 15 s", way: "scrape",
+			interval: 15 * time.Second, metrics: scaled[:2],
+		},
+		{
+			name: "seconds, passes alone, scraped every 15 s", way: "scrape",
+			interval: 15 * time.Second, metrics: scaled[:1],
+		},
 		{name: "seconds, ten metrics, pushed every 5 s", way: "remote", interval: 5 * time.Second},
 		{name: "seconds, ten metrics, pushed every second", way: "remote", interval: time.Second},
 	}
@@ -56,7 +63,8 @@ func TestCost(t *testing.T) {
 	t.Log("|---|---|---|---|---|")
 	for _, w := range ways[1:] {
 		w.end(t)
-		t.Logf("| %s | %.2f million | %.1f MB | %.2f s | %.2f s |", w.name, w.samples/1e6, w.bytes/1e6, w.cpu-idle.cpu, w.service-idle.service)
+		t.Logf("| %s | %.2f million | %.1f MB | %.2f s | %.2f s |", w.name, w.samples/1e6, w.bytes/1e6,
+			w.cpu-idle.cpu, w.service-idle.service)
 		if w.samples == 0 {
 			t.Errorf("%s: no samples", w.name)
 		}
@@ -78,7 +86,10 @@ type costly struct {
 func (w *costly) start(t *testing.T, scale string) {
 	t.Helper()
 	addr := freeAddress(t)
-	j := job{name: "scale", path: secondsPath, targets: []string{addr}, interval: w.interval, timeout: min(w.interval, 10*time.Second), metrics: w.metrics}
+	j := job{
+		name: "scale", path: secondsPath, targets: []string{addr}, interval: w.interval,
+		timeout: min(w.interval, 10*time.Second), metrics: w.metrics,
+	}
 	var jobs []job
 	switch w.way {
 	case "metrics":
@@ -89,7 +100,8 @@ func (w *costly) start(t *testing.T, scale string) {
 	}
 	w.server = startServer(t, "prometheus-3", prometheus3, jobs...)
 	// The service starts its measurement five seconds after its start, and exits at the end of it.
-	w.scale = command(t, scale, "-way", w.way, "-listen", addr, "-url", writeTo(w.server), "-interval", max(w.interval, time.Second).String(),
+	w.scale = command(t, scale, "-way", w.way, "-listen", addr, "-url", writeTo(w.server), "-interval",
+		max(w.interval, time.Second).String(),
 		"-d", fmt.Sprint((costSeconds+25)*time.Second))
 	w.scale.Stdout, w.scale.Stderr = &w.out, os.Stderr
 	if err := w.scale.Start(); err != nil {

@@ -37,7 +37,8 @@ func TestFirstCallsOfAResource(t *testing.T) {
 			t.Parallel()
 			scraped := func(expression string, times int) []sample {
 				t.Helper()
-				for deadline := time.Now().Add(catchUp); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+				deadline := time.Now().Add(catchUp)
+				for ; time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 					if result := s.query(t, expression+"[5m]"); len(result) == 1 && len(result[0].Values) >= times {
 						return result[0].Values
 					}
@@ -54,7 +55,10 @@ func TestFirstCallsOfAResource(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, metric := range []string{"windowstat_pass_total", "windowstat_complete_total", "windowstat_rt_seconds_count"} {
+			for _, metric := range []string{
+				"windowstat_pass_total", "windowstat_complete_total",
+				"windowstat_rt_seconds_count",
+			} {
 				series := fmt.Sprintf("%s{resource=%q}", metric, name)
 				samples := scraped(series, 3)
 				last := samples[len(samples)-1]
@@ -63,7 +67,8 @@ func TestFirstCallsOfAResource(t *testing.T) {
 					want = firstCalls
 				}
 				at := float64(last.at) / 1000 // after this time increase() would extrapolate
-				if result := s.queryAt(t, "increase("+series+"[1m])", at); len(result) != 1 || result[0].Value.value != want {
+				if result := s.queryAt(t, "increase("+series+"[1m])", at); len(result) != 1 ||
+					result[0].Value.value != want {
 					t.Errorf("%s: the increase of %s is %v, want %v: %v", s.name, series, result, want, samples)
 				}
 			}

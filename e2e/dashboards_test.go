@@ -156,7 +156,8 @@ func shippedConfig(t *testing.T, name, file, target string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.NewReplacer("demo:9719", target, "scrape_interval: 15s", "scrape_interval: 5s", "/etc/prometheus/rules", rules,
+	return strings.NewReplacer("demo:9719", target, "scrape_interval: 15s", "scrape_interval: 5s",
+		"/etc/prometheus/rules", rules,
 		"cursor: [prometheus]", "cursor: ["+name+"]").Replace(string(text))
 }
 
@@ -186,30 +187,36 @@ func (s shippedServer) checkP99(t *testing.T, p *paced) {
 		p99[resource] = value
 	}
 	seconds := map[string]float64{}
-	for _, x := range s.queryAt(t, "max by (resource) (max_over_time(windowstat_persecond_rt_p99_seconds[1m]))", float64(p.second)) {
+	for _, x := range s.queryAt(t, "max by (resource) (max_over_time(windowstat_persecond_rt_p99_seconds[1m]))",
+		float64(p.second)) {
 		seconds[x.Metric["resource"]] = x.Value.value
 	}
 	for _, x := range loads {
 		var h node.Histogram
 		p.stats.Resource(x.resource).Snapshot(&h)
 		truth := x.p99.Seconds()
-		line := fmt.Sprintf("%-20s | %-16s | truth %-9.7g | engine %-9.7g | ", s.name, x.resource, truth, h.Quantile(0.99).Seconds())
+		line := fmt.Sprintf("%-20s | %-16s | truth %-9.7g | engine %-9.7g | ", s.name, x.resource,
+			truth, h.Quantile(0.99).Seconds())
 		got, ok := p99[x.resource]
 		if s.fine {
 			t.Logf("%sscreen %.7g", line, got)
 			_, bounded := atMost[x.resource]
 			upper := math.Exp2(float64(bucketOf(truth)) / 8)
 			const rounded = 1.001 // as VictoriaMetrics' bounds are
-			if !ok || bounded || got > upper*rounded || got < upper*math.Exp2(-1./8)/rounded || got > slowest[x.resource] {
-				t.Errorf("%s: the p99 of %s is %v, not %v (slowest %v, bound %t)", s.name, x.resource, got, truth, slowest[x.resource], bounded)
+			if !ok || bounded || got > upper*rounded || got < upper*math.Exp2(-1./8)/rounded ||
+				got > slowest[x.resource] {
+				t.Errorf("%s: the p99 of %s is %v, not %v (slowest %v, bound %t)", s.name, x.resource, got, truth,
+					slowest[x.resource], bounded)
 			}
 			continue
 		}
 		low := s.boundOf(t, "at least", x.resource, p.second)
 		high := s.boundOf(t, "at most", x.resource, p.second)
 		t.Logf("%sscreen %.7g to %.7g | highest p99 of a second %.7g", line, low, high, seconds[x.resource])
-		if ok || !(low <= truth*1.0001 && truth <= high*1.0001) || high > slowest[x.resource] || atMost[x.resource] != high {
-			t.Errorf("%s: the p99 of %s is between %v and %v (in the table %v), slowest %v; it is %v", s.name, x.resource, low, high, atMost[x.resource], slowest[x.resource], truth)
+		if ok || !(low <= truth*1.0001 && truth <= high*1.0001) || high > slowest[x.resource] ||
+			atMost[x.resource] != high {
+			t.Errorf("%s: the p99 of %s is between %v and %v (in the table %v), slowest %v; it is %v", s.name,
+				x.resource, low, high, atMost[x.resource], slowest[x.resource], truth)
 		}
 	}
 }
@@ -227,7 +234,8 @@ func (s shippedServer) checkSlow(t *testing.T, at int64) {
 		return values
 	}
 	const threshold = 1 // the threshold of the rules of this name, 500 ms
-	slow, all := of(exprs["recording.yaml, job_resource_threshold:windowstat_rt_slow:rate5m"][threshold]), of(exprs["recording.yaml, job_resource:windowstat_complete:rate5m"][0])
+	slow, all := of(exprs["recording.yaml, job_resource_threshold:windowstat_rt_slow:rate5m"][threshold]),
+		of(exprs["recording.yaml, job_resource:windowstat_complete:rate5m"][0])
 	for resource, want := range map[string]float64{"3ms": 0, "20ms and 600ms": 0.02, "600ms to 718ms": 1} {
 		if got := slow[resource] / all[resource]; math.Abs(got-want) > 0.001 {
 			t.Errorf("%s: %v of the calls of %s took longer than 500 ms, not %v", s.name, got, resource, want)
@@ -281,8 +289,10 @@ func targetsOf(t *testing.T) map[string][]shippedTarget {
 	add = func(board string, list []panel) {
 		for _, p := range list {
 			for _, x := range p.Targets {
-				x.Expr = strings.NewReplacer("${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}", "demo", "${instance:regex}", ".*", "${resources:regex}", ".*",
-					"${resource:regex}", "RESOURCE", "$__interval_ms", "1000", "${__interval}", "1s", "$__interval", "1s", "$__rate_interval", "20s", "$__range", "60s").Replace(x.Expr)
+				x.Expr = strings.NewReplacer("${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}",
+					"demo", "${instance:regex}", ".*", "${resources:regex}", ".*",
+					"${resource:regex}", "RESOURCE", "$__interval_ms", "1000", "${__interval}", "1s", "$__interval",
+					"1s", "$__rate_interval", "20s", "$__range", "60s").Replace(x.Expr)
 				all[board+", "+p.Title] = append(all[board+", "+p.Title], x)
 			}
 			add(board, p.Panels)

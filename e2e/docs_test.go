@@ -56,7 +56,8 @@ func documented(t *testing.T, page, contains, addr string) string {
 func TestDocumentedExpressions(t *testing.T) {
 	tried := map[string]bool{
 		// The first of these expressions is right on all servers.
-		strings.ReplaceAll(quantiles[0].expression, "B", `windowstat_persecond_rt_seconds_bucket{resource="checkout"}`): true,
+		strings.ReplaceAll(quantiles[0].expression, "B",
+			`windowstat_persecond_rt_seconds_bucket{resource="checkout"}`): true,
 		cutSeconds: true,
 	}
 	for _, sum := range []string{sumOfNative, sumOn242, sumOfRanges} {
@@ -111,7 +112,8 @@ func readConfiguration(t *testing.T, text string) error {
 	has := func(key string) bool { return keys[key] != nil }
 	switch {
 	case has("scrape_configs") && strings.Contains(text, "no_stale_markers"):
-		return run(t.Context(), ".", vmagent.path(t), "-dryRun", "-promscrape.config="+path, "-remoteWrite.url=http://127.0.0.1:1")
+		return run(t.Context(), ".", vmagent.path(t), "-dryRun", "-promscrape.config="+path,
+			"-remoteWrite.url=http://127.0.0.1:1")
 	case has("scrape_configs"), has("storage"), has("remote_write"):
 		return run(t.Context(), ".", promtool.path(t), "check", "config", "--syntax-only", path)
 	case has("receivers"):
@@ -131,7 +133,8 @@ func readConfiguration(t *testing.T, text string) error {
 		return err
 	case has("http_server_config"): // --web.config.file; the command prints all errors of its flags together
 		err := run(t.Context(), ".", buildWindowstat(t), "demo", "--log.level=none", "--web.config.file="+path)
-		if text := fmt.Sprint(err); !strings.Contains(text, "--log.level") || strings.Contains(text, "windowstat: --web.config.file") {
+		if text := fmt.Sprint(err); !strings.Contains(text, "--log.level") ||
+			strings.Contains(text, "windowstat: --web.config.file") {
 			return err
 		}
 		return nil
@@ -186,7 +189,8 @@ func readServiceMonitor(text string) error {
 	if err := d.Decode(&m); err != nil {
 		return err
 	}
-	if m.APIVersion != "monitoring.coreos.com/v1" || len(m.Spec.Selector.MatchLabels) == 0 || len(m.Spec.Endpoints) != 1 ||
+	if m.APIVersion != "monitoring.coreos.com/v1" || len(m.Spec.Selector.MatchLabels) == 0 ||
+		len(m.Spec.Endpoints) != 1 ||
 		!m.Spec.Endpoints[0].HonorTimestamps || m.Spec.Endpoints[0].Path != secondsPath {
 		return fmt.Errorf("not a ServiceMonitor that scrapes %s", secondsPath)
 	}

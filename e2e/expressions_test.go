@@ -74,14 +74,16 @@ var expressions = []expression{
 	},
 	{
 		"in how many seconds of the last five minutes the fleet had more than 400 calls",
-		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > 400)[4m59s999ms:1s])`,
+		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > ` +
+			`400)[4m59s999ms:1s])`,
 		`count_over_time((sum(windowstat_persecond_pass{resource="checkout"}) > 400)[5m:1s])`,
 		busy,
 	},
 	{
 		"the share of refused calls in the second of the last five minutes where it was highest",
 		`max_over_time((sum(last_over_time(windowstat_persecond_block{resource="checkout"}[999ms])) / ` +
-			`sum(last_over_time({__name__=~"windowstat_persecond_(pass|block)",resource="checkout"}[999ms])))[4m59s999ms:1s])`,
+			`sum(last_over_time({__name__=~"windowstat_persecond_(pass|block)",` +
+			`resource="checkout"}[999ms])))[4m59s999ms:1s])`,
 		`max_over_time((sum(windowstat_persecond_block{resource="checkout"}) / ` +
 			`sum({__name__=~"windowstat_persecond_(pass|block)",resource="checkout"}))[5m:1s])`,
 		func(f fleet, at int64) float64 {
@@ -96,7 +98,8 @@ var expressions = []expression{
 	},
 	{
 		"the same; they are not 301 seconds",
-		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > 400)[4m59s999ms:1s])`,
+		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > ` +
+			`400)[4m59s999ms:1s])`,
 		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > 400)[5m:1s])`,
 		busy,
 	},

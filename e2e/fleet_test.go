@@ -108,12 +108,16 @@ func TestExpressions(t *testing.T) {
 // addr is not empty, the fleet is only this target.
 func (x expression) check(t *testing.T, s *server, addr string, f fleet, begin int64) (off float64) {
 	t.Helper()
-	for _, k := range []int64{17, firstPeak, firstPeak + 1, 25, firstPeak + 10, 34, secondPeak, secondPeak + 1, secondPeak + 10, fleetEnd - 1} {
+	for _, k := range []int64{
+		17, firstPeak, firstPeak + 1, 25, firstPeak + 10, 34, secondPeak, secondPeak + 1,
+		secondPeak + 10, fleetEnd - 1,
+	} {
 		want := x.want(f, begin+k)
 		for _, part := range []float64{0, 0.5} {
 			at := float64(begin+k) + part
 			if got := s.valuesAt(t, x.right, at)[addr]; math.Abs(got-want) > 1e-9 {
-				t.Errorf("%s, %v s from the beginning: %s is %v; it should be %v", x.what, float64(k)+part, x.right, got, want)
+				t.Errorf("%s, %v s from the beginning: %s is %v; it should be %v", x.what,
+					float64(k)+part, x.right, got, want)
 			}
 			off = max(off, math.Abs(s.valuesAt(t, x.naive, at)[addr]-want))
 		}
@@ -158,7 +162,8 @@ func newTarget(t *testing.T, begin time.Time, past int64, calls func(k int64) co
 	})}
 	x.calls = func(_ int, second int64) count { return calls(second - begin.Unix()) }
 	var err error
-	x.log, err = metriclog.New(x.stats, metriclog.Options{Dir: t.TempDir(), App: "fleet", Logger: slog.New(slog.DiscardHandler)})
+	x.log, err = metriclog.New(x.stats,
+		metriclog.Options{Dir: t.TempDir(), App: "fleet", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,10 +70,18 @@ func resets(ctx context.Context, c net.Conn) error {
 	for stream := uint32(1); ctx.Err() == nil; {
 		for range 200 {
 			block.Reset()
-			for _, h := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "x"}, {":path", "/-/healthy"}} {
+			for _, h := range [][2]string{
+				{":method", "GET"},
+				{":scheme", "https"},
+				{":authority", "x"},
+				{":path", "/-/healthy"},
+			} {
 				_ = e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
 			}
-			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true})
+			_ = f.WriteHeaders(http2.HeadersFrameParam{
+				StreamID: stream, BlockFragment: block.Bytes(),
+				EndHeaders: true, EndStream: true,
+			})
 			_ = f.WriteRSTStream(stream, http2.ErrCodeCancel)
 			stream += 2
 		}
@@ -87,7 +95,8 @@ func resets(ctx context.Context, c net.Conn) error {
 
 // liveStreams opens a stream of the live page and reads it until the server ends it.
 func liveStreams(_ context.Context, c net.Conn) error {
-	_, err := io.WriteString(c, "GET /live/stream HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n")
+	_, err := io.WriteString(c,
+		"GET /live/stream HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n")
 	if err == nil {
 		_, err = io.Copy(io.Discard, c)
 	}

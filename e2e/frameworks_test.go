@@ -48,10 +48,12 @@ var frameworks = []framework{
 	{"net-http", func(c *collector.Collector, outside bool) http.Handler {
 		mux := http.NewServeMux()
 		mux.HandleFunc("POST /ok/{id}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
-		mux.HandleFunc("POST /fail", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		mux.HandleFunc("POST /fail",
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 		mux.HandleFunc("POST /panic", func(http.ResponseWriter, *http.Request) { panic(errFail) })
 		mux.HandleFunc("POST /abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-		mux.HandleFunc("POST /limited", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+		mux.HandleFunc("POST /limited",
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 		recoverer := func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer func() {
@@ -83,7 +85,9 @@ var frameworks = []framework{
 		e.Logger.SetOutput(io.Discard)
 		e.Use(ordered(outside, echomiddleware.Recover(), echostat.Middleware(c))...)
 		e.POST("/ok/:id", func(ec echo.Context) error { return ec.String(http.StatusOK, "ok") })
-		e.POST("/fail", func(echo.Context) error { return echo.NewHTTPError(http.StatusBadGateway).SetInternal(errFail) })
+		e.POST("/fail", func(echo.Context) error {
+			return echo.NewHTTPError(http.StatusBadGateway).SetInternal(errFail)
+		})
 		e.POST("/panic", func(echo.Context) error { panic(errFail) })
 		e.POST("/abort", func(echo.Context) error { panic(http.ErrAbortHandler) })
 		e.POST("/limited", func(ec echo.Context) error { return ec.NoContent(http.StatusAccepted) })
@@ -150,7 +154,8 @@ func TestFrameworks(t *testing.T) {
 				srv.Start()
 				defer srv.Close()
 				names := map[string]string{
-					"/ok/7": "POST /ok/" + f.id, "/fail": "POST /fail", "/panic": "POST /panic", "/abort": "POST /abort", "/limited": "POST /limited",
+					"/ok/7": "POST /ok/" + f.id, "/fail": "POST /fail", "/panic": "POST /panic",
+					"/abort": "POST /abort", "/limited": "POST /limited",
 					"/nobody": httpstat.Unmatched,
 				}
 				if f.name == "gin" { // Recovery of gin converts http.ErrAbortHandler to 200
@@ -163,7 +168,8 @@ func TestFrameworks(t *testing.T) {
 				if got := answers(t, c); !maps.EqualFunc(got, want, maps.Equal) {
 					t.Errorf("the service counted\n%v\nhey\n%v", got, want)
 				}
-				if want["POST /limited"]["429"] == 0 || want["POST /limited"]["202"] == 0 || want["POST /panic"]["500"] == 0 ||
+				if want["POST /limited"]["429"] == 0 || want["POST /limited"]["202"] == 0 ||
+					want["POST /panic"]["500"] == 0 ||
 					f.name != "gin" && want["POST /abort"][closed] == 0 {
 					t.Errorf("wrong number of requests in the load: %v", want)
 				}
@@ -187,7 +193,8 @@ func ask(t *testing.T, hey, url string) map[string]int64 {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, hey, "-n", strconv.Itoa(requests), "-c", "3", "-m", http.MethodPost, "-disable-redirects", url)
+	cmd := exec.CommandContext(ctx, hey, "-n", strconv.Itoa(requests), "-c", "3", "-m",
+		http.MethodPost, "-disable-redirects", url)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -37,7 +37,10 @@ func TestHeadersTakeLittleMemory(t *testing.T) {
 		front, page, process := startWindowstatProxy(t, up, "--proxy.upstream-timeout=5m")
 		to := map[string]string{"/a": front, "/live/stream": page}[path]
 		before := held(t, page, process)
-		request := func(size int) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n" + tinyHeaders(size) + "\r\n" }
+		request := func(size int) string {
+			return "GET " + path + " HTTP/1.1\r\nHost: x\r\n" + tinyHeaders(size) +
+				"\r\n"
+		}
 		// A request that is not refused reaches the service, or begins to stream.
 		refused := func(size int) bool {
 			t.Helper()

@@ -66,7 +66,10 @@ func runPacedChild(dir, addr string) error {
 	if err != nil {
 		return err
 	}
-	o := metriclog.Options{Dir: filepath.Join(dir, "log"), App: "e2e", MaxFileSize: 20_000, MaxFiles: files, Logger: slog.New(slog.DiscardHandler)}
+	o := metriclog.Options{
+		Dir: filepath.Join(dir, "log"), App: "e2e", MaxFileSize: 20_000, MaxFiles: files,
+		Logger: slog.New(slog.DiscardHandler),
+	}
 	last, err := metriclog.Last(o)
 	if err != nil {
 		return err
@@ -153,7 +156,10 @@ type pacedChild struct {
 
 func (c *pacedChild) start(t *testing.T) {
 	t.Helper()
-	c.env = []string{fmt.Sprint(childBegins, "=", c.second), fmt.Sprint(childFiles, "=", c.files), fmt.Sprint(childKeeps, "=", c.keeps)}
+	c.env = []string{
+		fmt.Sprint(childBegins, "=", c.second), fmt.Sprint(childFiles, "=", c.files),
+		fmt.Sprint(childKeeps, "=", c.keeps),
+	}
 	c.addr = freeAddress(t)
 	c.child.start(t)
 }

@@ -55,7 +55,10 @@ func TestHealAtRandom(t *testing.T) {
 	}
 	command := buildWindowstat(t)
 	var servers []*server
-	for name, p := range map[string]program{"prometheus-3": prometheus3, "prometheus-2": prometheus2, "victoria": victoria} {
+	for name, p := range map[string]program{
+		"prometheus-3": prometheus3,
+		"prometheus-2": prometheus2, "victoria": victoria,
+	} {
 		s := newServer(t, name, p.path(t), p.name == victoria.name)
 		s.configure(t, documentedWindow(t, p))
 		if s.isVictoria {
@@ -69,7 +72,8 @@ func TestHealAtRandom(t *testing.T) {
 	slices.SortFunc(servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
 	whole := t // lives longer than a round, as the servers do
 	for until, n := time.Now().Add(run), 0; n == 0 || time.Now().Before(until); n++ {
-		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newHealRound(t, whole, command, seed, n, servers).run() })
+		ok := t.Run(fmt.Sprint("seed ", seed),
+			func(t *testing.T) { newHealRound(t, whole, command, seed, n, servers).run() })
 		if seed++; !ok {
 			return
 		}
@@ -115,7 +119,8 @@ type healRoundRun struct {
 
 // note records an event for the report of a failed round.
 func (r *healRoundRun) note(format string, args ...any) {
-	r.notes = append(r.notes, fmt.Sprintf("%s (%d processes began): ", time.Now().Format("05.000"), len(r.began))+fmt.Sprintf(format, args...))
+	r.notes = append(r.notes, fmt.Sprintf("%s (%d processes began): ", time.Now().Format("05.000"), len(r.began))+
+		fmt.Sprintf(format, args...))
 }
 
 // healScraper is a server and its targets.
@@ -151,14 +156,21 @@ type healJob struct {
 
 func newHealRound(t, whole *testing.T, command string, seed uint64, n int, servers []*server) *healRoundRun {
 	r := &healRoundRun{
-		T: t, whole: whole, Rand: rand.New(rand.NewPCG(seed, 0)), command: command, asked: map[*server]map[labelled]map[int]bool{}, refused: map[string]int{},
+		T: t, whole: whole, Rand: rand.New(rand.NewPCG(seed, 0)), command: command,
+		asked: map[*server]map[labelled]map[int]bool{}, refused: map[string]int{},
 	}
-	r.child = &pacedChild{child: child{dir: t.TempDir()}, second: time.Now().Add(-healBegins).Unix(), files: []int{1000, 10}[r.IntN(2)], keeps: healHistory}
+	r.child = &pacedChild{
+		child: child{dir: t.TempDir()}, second: time.Now().Add(-healBegins).Unix(),
+		files: []int{1000, 10}[r.IntN(2)], keeps: healHistory,
+	}
 	if err := os.Mkdir(filepath.Join(r.child.dir, "log"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range servers {
-		x := &healScraper{server: s, wrote: map[labelled]map[string]map[int64]bool{}, story: map[labelled]string{}, beside: map[pairSecond]bool{}}
+		x := &healScraper{
+			server: s, wrote: map[labelled]map[string]map[int64]bool{}, story: map[labelled]string{},
+			beside: map[pairSecond]bool{},
+		}
 		for _, name := range []string{"a", "b"}[:1+r.IntN(2)] {
 			x.jobs = append(x.jobs, &healJob{name: fmt.Sprintf("round-%d-%s", n, name)})
 		}
@@ -195,7 +207,8 @@ func (x *healScraper) handler(r *healRoundRun) http.Handler {
 		r.mu.Lock()
 		addr, turn := r.child.addr, len(r.began)-1
 		r.mu.Unlock()
-		out, err := http.NewRequestWithContext(request.Context(), http.MethodGet, "http://"+addr+"/"+parts[3]+"?"+request.URL.RawQuery, nil)
+		out, err := http.NewRequestWithContext(request.Context(), http.MethodGet, "http://"+addr+"/"+parts[3]+"?"+
+			request.URL.RawQuery, nil)
 		if err != nil {
 			panic(err)
 		}
@@ -242,11 +255,14 @@ func (r *healRoundRun) relabel(x *healScraper, keep bool) {
 		if !keep {
 			j.cursor++
 		}
-		fmt.Fprintf(&b, "- job_name: %s\n  scrape_interval: 1s\n  scrape_timeout: 1s\n  honor_timestamps: true\n", j.name)
+		fmt.Fprintf(&b, "- job_name: %s\n  scrape_interval: 1s\n  scrape_timeout: 1s\n  honor_timestamps: true\n",
+			j.name)
 		// The path is a label of the target, as the instance is. After a reload Prometheus scrapes the old targets with
 		// the new metrics_path for some seconds. The request path would therefore not identify the labels of the
 		// samples.
-		fmt.Fprintf(&b, "  params: {cursor: ['%s-%s-%d']}\n  static_configs: [{targets: ['%s'], labels: {instance: %s, __metrics_path__: /%s/%s/metrics/seconds}}]\n",
+		fmt.Fprintf(&b,
+			"  params: {cursor: ['%s-%s-%d']}\n  static_configs: [{targets: ['%s'], labels: {instance: %s, "+
+				"__metrics_path__: /%s/%s/metrics/seconds}}]\n",
 			x.name, j.name, j.cursor, x.proxy, instance, j.name, instance)
 		if x.isVictoria {
 			b.WriteString("  no_stale_markers: true\n")
@@ -255,7 +271,8 @@ func (r *healRoundRun) relabel(x *healScraper, keep bool) {
 	r.mu.Lock()
 	r.note("%s is to scrape as %s, with the same cursor %t", x.name, instance, keep)
 	r.mu.Unlock()
-	text := strings.Replace(documentedWindow(r.T, map[bool]program{true: victoria, false: prometheus3}[x.isVictoria]), "scrape_configs: []\n", b.String(), 1)
+	text := strings.Replace(documentedWindow(r.T, map[bool]program{true: victoria, false: prometheus3}[x.isVictoria]),
+		"scrape_configs: []\n", b.String(), 1)
 	x.writeConfig(r.T, text)
 	_ = x.process.Process.Signal(syscall.SIGHUP)
 }
@@ -340,7 +357,8 @@ func (r *healRoundRun) run() {
 				j.mu.Unlock()
 			}
 			if from := begin + r.Int64N(max(to-begin, 1)); to > from {
-				r.heal(x, labelled{j.name, j.instances[r.IntN(len(j.instances))]}, from, from+r.Int64N(to-from), r.IntN(6))
+				r.heal(x, labelled{j.name, j.instances[r.IntN(len(j.instances))]}, from,
+					from+r.Int64N(to-from), r.IntN(6))
 			}
 		}
 		next = time.Now()
@@ -454,21 +472,25 @@ func (r *healRoundRun) heal(x *healScraper, l labelled, from, to int64, way int)
 					r.Errorf("%s: %s got second %d of %s while %s was healed", x.name, who, second, resource, l)
 				}
 				if more > 1 || n != more {
-					r.Errorf("%s: %s was given second %d of %s, which it has %d times", x.name, who, second, resource, n)
+					r.Errorf("%s: %s was given second %d of %s, which it has %d times",
+						x.name, who, second, resource, n)
 				}
 				for other, has := range now {
 					if other == who || has[resource][second] == 0 {
 						continue
 					}
 					if r.beside(before[who]["steady"], before[other]["steady"], second) ||
-						way == 0 && r.beside(resources["steady"], has["steady"], second) { // the second command read samples that the first one wrote
+						// The second command read samples that the first one wrote.
+						way == 0 && r.beside(resources["steady"], has["steady"], second) {
 						x.beside[pairSecond{who, other, second}], x.beside[pairSecond{other, who, second}] = true, true
 						continue
 					}
-					r.Errorf("%s: %s was given second %d of %s, which %s has, and was not scraped at the same time; before the heal: %s", x.name, who, second, resource, other, summary(before))
+					r.Errorf("%s: %s was given second %d of %s, which %s has, and was not scraped at the same time; "+
+						"before the heal: %s", x.name, who, second, resource, other, summary(before))
 				}
 				if resource == "steady" {
-					x.story[who] = fmt.Sprintf("way %d, %d to %d, process at %d, %d began; before that there were %s", way, from, to, r.child.second, len(r.began), summary(before))
+					x.story[who] = fmt.Sprintf("way %d, %d to %d, process at %d, %d began; before that there were %s",
+						way, from, to, r.child.second, len(r.began), summary(before))
 				}
 				if x.wrote[l] == nil {
 					x.wrote[l] = map[string]map[int64]bool{}
@@ -484,9 +506,12 @@ func (r *healRoundRun) heal(x *healScraper, l labelled, from, to int64, way int)
 }
 
 // verify runs the command.
-func (r *healRoundRun) verify(ctx context.Context, s *server, l labelled, from, to int64, more ...string) (report verify.Report, written push.WriteResult, err error) {
+func (r *healRoundRun) verify(ctx context.Context, s *server, l labelled, from, to int64,
+	more ...string,
+) (report verify.Report, written push.WriteResult, err error) {
 	out, err := output(ctx, ".", append([]string{
-		r.command, "verify", "--dir", filepath.Join(r.child.dir, "log"), "--from", strconv.FormatInt(from, 10), "--to", strconv.FormatInt(to, 10),
+		r.command, "verify", "--dir", filepath.Join(r.child.dir, "log"), "--from", strconv.FormatInt(from, 10),
+		"--to", strconv.FormatInt(to, 10),
 		"--url", "http://" + s.addr, "--label", "job=" + l.job, "--label", "instance=" + l.instance, "--format", "json",
 	}, more...)...)
 	var answer struct {
@@ -497,7 +522,8 @@ func (r *healRoundRun) verify(ctx context.Context, s *server, l labelled, from, 
 		err = e
 	}
 	right := answer.Clean() && len(answer.NotHealed) == 0
-	if err == nil && !right || err != nil && right && strings.Contains(err.Error(), "the database differs from the log") {
+	if err == nil && !right ||
+		err != nil && right && strings.Contains(err.Error(), "the database differs from the log") {
 		r.Errorf("%s, %s: %v with %s", s.name, l, err, out)
 	}
 	return answer.Report, answer.Healed, err
@@ -531,7 +557,8 @@ func (r *healRoundRun) judge(begin, end int64) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	if err := rows.Each(r.Context(), func(row *metriclog.Row) error { logged[row.Start.Unix()] = true; return nil }); err != nil {
+	if err := rows.Each(r.Context(),
+		func(row *metriclog.Row) error { logged[row.Start.Unix()] = true; return nil }); err != nil {
 		r.Fatal(err)
 	}
 	lacked, lacks := 0, 0
@@ -549,7 +576,8 @@ func (r *healRoundRun) judge(begin, end int64) {
 					if !has[second] {
 						n++
 						if named[j.name] != nil && !named[j.name][second] {
-							r.Errorf("%s, %s: second %d of run %d is missing, and not reported", x.name, j.name, second, truth[second].Run)
+							r.Errorf("%s, %s: second %d of run %d is missing, and not reported", x.name,
+								j.name, second, truth[second].Run)
 						}
 					}
 				}
@@ -578,7 +606,8 @@ func (r *healRoundRun) judge(begin, end int64) {
 					}
 					for _, n := range report.NotHealed {
 						name(n.Range)
-						r.refused[strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "").Replace(n.Reason)] += int(n.Seconds)
+						r.refused[strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "",
+							"7", "", "8", "", "9", "").Replace(n.Reason)] += int(n.Seconds)
 					}
 					for _, f := range report.Findings {
 						for _, m := range f.Missing {
@@ -591,7 +620,8 @@ func (r *healRoundRun) judge(begin, end int64) {
 		lacks += count()
 		r.check(x, truth)
 	}
-	r.Logf("%d runs, %d of %d seconds in the log; %d heals wrote %d samples; %d seconds were lacking at the end, and %d after the last heals: %v",
+	r.Logf("%d runs, %d of %d seconds in the log; %d heals wrote %d samples; %d seconds were lacking at the end, and "+
+		"%d after the last heals: %v",
 		len(r.began), len(logged), len(truth), r.heals, r.healed, lacked, lacks, r.refused)
 	if r.healed == 0 {
 		r.Error("nothing was healed")
@@ -613,9 +643,13 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 	}
 	for _, j := range x.jobs {
 		for metric, of := range map[string]func(counted, string) float64{
-			"windowstat_persecond_pass":  func(c counted, resource string) float64 { return float64(c.Calls[resource].pass) },
-			"windowstat_persecond_block": func(c counted, resource string) float64 { return float64(c.Calls[resource].block) },
-			"windowstat_persecond_run":   func(c counted, _ string) float64 { return float64(c.Run) },
+			"windowstat_persecond_pass": func(c counted, resource string) float64 {
+				return float64(c.Calls[resource].pass)
+			},
+			"windowstat_persecond_block": func(c counted, resource string) float64 {
+				return float64(c.Calls[resource].block)
+			},
+			"windowstat_persecond_run": func(c counted, _ string) float64 { return float64(c.Run) },
 		} {
 			for _, s := range x.query(r.T, fmt.Sprintf(`%s{job=%q}[1h]`, metric, j.name)) {
 				for _, v := range s.Values {
@@ -638,11 +672,15 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 						had = had || r.asked[x.server][l][n]
 					}
 					if !had {
-						complain("%s was given second %d of process %d, which never had these labels: they asked %v of those that began in %v, and have %s; the last heal: %s",
-							l, second, turn-1, slices.Sorted(maps.Keys(r.asked[x.server][l])), r.began, stretches(held[l]["steady"]), x.story[l])
+						complain("%s was given second %d of process %d, which never had these labels: they asked %v "+
+							"of those that began in %v, and have %s; the last heal: %s",
+							l, second, turn-1, slices.Sorted(maps.Keys(r.asked[x.server][l])), r.began,
+							stretches(held[l]["steady"]), x.story[l])
 					}
 					for other, has := range held {
-						if l.job == j.name && other != l && has[resource][second] > 0 && !x.beside[pairSecond{l, other, second}] && !shared(held[l]["steady"], has["steady"], seconds, second) {
+						if l.job == j.name && other != l && has[resource][second] > 0 &&
+							!x.beside[pairSecond{l, other, second}] &&
+							!shared(held[l]["steady"], has["steady"], seconds, second) {
 							complain("%s was given second %d of %s, which %s has", l, second, resource, other)
 						}
 					}
@@ -710,7 +748,8 @@ func (r *healRoundRun) beside(own, other map[int64]int, second int64) bool {
 func shared(own, other map[int64]int, given map[int64]bool, second int64) bool {
 	for _, step := range []int64{-1, 1} {
 		found := false
-		for at, n := second+step, 0; n < 60 && !found && at > second-int64(healBegins/time.Second) && at < second+int64(healBegins/time.Second); at += step {
+		for at, n := second+step, 0; n < 60 && !found && at > second-int64(healBegins/time.Second) &&
+			at < second+int64(healBegins/time.Second); at += step {
 			if own[at] > 0 {
 				n++
 				found = !given[at] && other[at] > 0

@@ -40,7 +40,8 @@ func TestHealOfAReplica(t *testing.T) {
 			verified := func(replica string, from, to int64, more ...string) string {
 				t.Helper()
 				out, err := output(t.Context(), ".", append([]string{
-					command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(from, 10), "--to", strconv.FormatInt(to, 10), "--delay", "1s", "--url", "http://" + s.addr,
+					command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(from, 10), "--to",
+					strconv.FormatInt(to, 10), "--delay", "1s", "--url", "http://" + s.addr,
 					"--label", "job=pair", "--label", "instance=shop", "--label", "replica=" + replica,
 				}, more...)...)
 				if err != nil {
@@ -51,7 +52,9 @@ func TestHealOfAReplica(t *testing.T) {
 			seconds := func(replica string) int {
 				s.show(t)
 				n := 0
-				for _, x := range s.query(t, fmt.Sprintf(`count_over_time(windowstat_persecond_pass{replica=%q,resource="steady"}[15m])`, replica)) {
+				for _, x := range s.query(t,
+					fmt.Sprintf(`count_over_time(windowstat_persecond_pass{replica=%q,resource="steady"}[15m])`,
+						replica)) {
 					n += int(x.Value.value)
 				}
 				return n
@@ -68,11 +71,13 @@ func TestHealOfAReplica(t *testing.T) {
 			if a, b := seconds("a"), seconds("b"); a != 2*life || b != has || b > 2*life-2*away+5 {
 				t.Fatalf("the replicas have %d and %d seconds, want %d and %d", a, b, 2*life, has)
 			}
-			if said := verified("b", begin, end, "--heal"); !strings.Contains(said, " 0 refused, 0 unconfirmed, 0 not sent") {
+			if said := verified("b", begin, end, "--heal"); !strings.Contains(said,
+				" 0 refused, 0 unconfirmed, 0 not sent") {
 				t.Error(said)
 			}
 			for _, replica := range []string{"a", "b"} {
-				if said := verified(replica, begin, end); seconds(replica) != 2*life || !strings.Contains(said, "no sample is missing") {
+				if said := verified(replica, begin, end); seconds(replica) != 2*life ||
+					!strings.Contains(said, "no sample is missing") {
 					t.Errorf("%s has %d seconds, want %d: %s", replica, seconds(replica), 2*life, said)
 				}
 			}

@@ -29,8 +29,10 @@ const (
 // vanished.
 const (
 	sumOfNative = `sum(last_over_time(windowstat_persecond_rt_distribution_seconds{resource="checkout"}[999ms]))`
-	sumOn242    = `sum(windowstat_persecond_rt_distribution_seconds{resource="checkout"} and last_over_time(windowstat_persecond_complete{resource="checkout"}[999ms]))`
-	sumOfRanges = `sum by (vmrange) (last_over_time(windowstat_persecond_rt_distribution_seconds_bucket{resource="checkout"}[999ms]))`
+	sumOn242    = `sum(windowstat_persecond_rt_distribution_seconds{resource="checkout"} and ` +
+		`last_over_time(windowstat_persecond_complete{resource="checkout"}[999ms]))`
+	sumOfRanges = `sum by (vmrange) ` +
+		`(last_over_time(windowstat_persecond_rt_distribution_seconds_bucket{resource="checkout"}[999ms]))`
 )
 
 // quantileOf returns the documented query for a quantile of one second.
@@ -112,8 +114,10 @@ func checkQuantiles(t *testing.T, s *server, sum string, second int64) {
 		want := rts[int(math.Ceil(q*float64(len(rts))))-1]
 		upper := math.Exp2(float64(bucketOf(want)) / 8)
 		const rounded = 1.001 // as VictoriaMetrics' bounds are
-		if got := s.valueAt(t, quantileOf(q, sum), float64(second)); got > upper*rounded || got < upper*math.Exp2(-1./8)/rounded {
-			t.Errorf("the quantile %v of second %d is %v, want one in the bucket up to %v, where %v is", q, second, got, upper, want)
+		if got := s.valueAt(t, quantileOf(q, sum), float64(second)); got > upper*rounded ||
+			got < upper*math.Exp2(-1./8)/rounded {
+			t.Errorf("the quantile %v of second %d is %v, want one in the bucket up to %v, where %v is",
+				q, second, got, upper, want)
 		}
 	}
 }
@@ -149,7 +153,8 @@ func TestHistogramsOfSeconds(t *testing.T) {
 	for target, p := range instances {
 		for _, s := range []*server{new3, old, vm} {
 			w, err := push.New(p.stats, push.Options{
-				URL: "http://" + s.addr + "/api/v1/write", Labels: map[string]string{"job": "pushed", "instance": fmt.Sprint(target)}, Histogram: true,
+				URL:    "http://" + s.addr + "/api/v1/write",
+				Labels: map[string]string{"job": "pushed", "instance": fmt.Sprint(target)}, Histogram: true,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +163,8 @@ func TestHistogramsOfSeconds(t *testing.T) {
 		}
 		w, err := push.New(p.stats, push.Options{
 			Format: push.VictoriaMetrics,
-			URL:    "http://" + vm.addr + "/api/v1/import/prometheus", Labels: map[string]string{"job": "text", "instance": fmt.Sprint(target)}, Histogram: true,
+			URL:    "http://" + vm.addr + "/api/v1/import/prometheus",
+			Labels: map[string]string{"job": "text", "instance": fmt.Sprint(target)}, Histogram: true,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +199,8 @@ func TestHistogramsOfSeconds(t *testing.T) {
 				if way.job == "scraped" {
 					instance = addresses[target]
 				}
-				await(t, way.s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,instance=%q}`, way.job, instance), end, deadline)
+				await(t, way.s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,instance=%q}`, way.job, instance), end,
+					deadline)
 			}
 			if way.s.isVictoria { // VictoriaMetrics has a series for each bucket, and shows them at different times
 				calls := values{"": {}}

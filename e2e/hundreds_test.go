@@ -38,7 +38,8 @@ func TestHundredsOfInstances(t *testing.T) {
 		p := newPaced(t, time.Unix(begin, 0), resources, collector.Options{})
 		p.calls = func(resource int, second int64) count { return count{pass: 1 + (i+resource+int(second))%3} }
 		push, err := push.New(p.stats, push.Options{
-			URL: writeTo(server), Labels: map[string]string{"job": "hundreds", "instance": fmt.Sprintf("10.0.%d.%d:9719", i/250, i%250)},
+			URL:      writeTo(server),
+			Labels:   map[string]string{"job": "hundreds", "instance": fmt.Sprintf("10.0.%d.%d:9719", i/250, i%250)},
 			Interval: hundredsInterval, Metrics: scaled,
 		})
 		if err != nil {
@@ -71,15 +72,18 @@ func TestHundredsOfInstances(t *testing.T) {
 		})
 	}
 	stopped.Wait()
-	t.Logf("seconds were opened at most %v late; all was sent %v after the last", late, time.Since(time.Unix(end, 0)).Round(100*time.Millisecond))
+	t.Logf("seconds were opened at most %v late; all was sent %v after the last", late,
+		time.Since(time.Unix(end, 0)).Round(100*time.Millisecond))
 	server.show(t)
 	cost += server.cpu(t) // not counting the queries below
 
 	// Queries find new series only some time after the samples have been stored.
-	all := fmt.Sprintf(`count(last_over_time({__name__=~"windowstat_persecond_.+",job="hundreds"}[%ds])) or vector(0)`, hundredsSeconds)
+	all := fmt.Sprintf(`count(last_over_time({__name__=~"windowstat_persecond_.+",job="hundreds"}[%ds])) or vector(0)`,
+		hundredsSeconds)
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
 		server.show(t)
-		if server.queryAt(t, all, float64(end-1))[0].Value.value == float64(hundredsInstances*hundredsResources*len(scaled)) {
+		if server.queryAt(t, all, float64(end-1))[0].
+			Value.value == float64(hundredsInstances*hundredsResources*len(scaled)) {
 			break
 		}
 	}
@@ -99,7 +103,8 @@ func TestHundredsOfInstances(t *testing.T) {
 			t.Errorf("%d seconds of %s", n, metric)
 		}
 	}
-	for _, x := range server.queryRange(t, `sum(last_over_time(windowstat_persecond_pass{job="hundreds"}[999ms]))`, begin, end-1, 1) {
+	for _, x := range server.queryRange(t, `sum(last_over_time(windowstat_persecond_pass{job="hundreds"}[999ms]))`,
+		begin, end-1, 1) {
 		for _, v := range x.Values {
 			want := 0
 			for _, p := range instances {
@@ -114,7 +119,8 @@ func TestHundredsOfInstances(t *testing.T) {
 	}
 	t.Logf("%s: %.1f s of CPU, %.2f s for a million samples", server.name, cost, cost/samples*1e6)
 	disk := size(t, filepath.Join(server.dir, "data"))
-	t.Logf("%.0f samples, %.0f a second; %.2f bytes of each on disk", samples, samples/hundredsSeconds, float64(disk)/samples)
+	t.Logf("%.0f samples, %.0f a second; %.2f bytes of each on disk", samples,
+		samples/hundredsSeconds, float64(disk)/samples)
 }
 
 // size returns the total size of the files in a directory.

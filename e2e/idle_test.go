@@ -65,7 +65,8 @@ func TestIdle(t *testing.T) {
 		a.tick()
 		b.tick()
 	}
-	servers := startServers(t, job{name: "idle", path: secondsPath, targets: addresses, interval: 5 * time.Second, histogram: "classic"})
+	servers := startServers(t,
+		job{name: "idle", path: secondsPath, targets: addresses, interval: 5 * time.Second, histogram: "classic"})
 	a.live(func() bool {
 		b.tick()
 		return a.second < begin.Unix()+idleEnd-1
@@ -83,14 +84,17 @@ func TestIdle(t *testing.T) {
 				checkIdleExpression(t, s, x, logs, begin.Unix())
 			}
 			checkIdleHistogram(t, s, logs, begin.Unix())
-			const refused, passed = `sum(last_over_time(windowstat_persecond_block{resource="checkout"}[999ms]))`, `sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))`
+			const refused, passed = `sum(last_over_time(windowstat_persecond_block{resource="checkout"}[999ms]))`,
+				`sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))`
 			for expression, want := range map[string]int{refused: 0, refused + " or 0 * " + passed: 1} {
 				if got := s.queryAt(t, expression, float64(begin.Unix()+burstEvery-1)); len(got) != want {
 					t.Errorf("where all are idle, %s has %d results; it should have %d", expression, len(got), want)
 				}
 			}
 			for _, resource := range resources {
-				n := s.valueAt(t, fmt.Sprintf(`min(count_over_time(windowstat_persecond_pass{resource=%q}[4m59s999ms]))`, resource), float64(a.second-1))
+				n := s.valueAt(t,
+					fmt.Sprintf(`min(count_over_time(windowstat_persecond_pass{resource=%q}[4m59s999ms]))`, resource),
+					float64(a.second-1))
 				if n != 300 {
 					t.Errorf("%s has %v seconds in five minutes", resource, n)
 				}
@@ -101,7 +105,9 @@ func TestIdle(t *testing.T) {
 }
 
 // checkIdle compares every second. Passes must always exist, and refusals until a minute after the last call.
-func checkIdle(t *testing.T, s *server, address string, resources []string, calls func(resource int, second int64) count, begin, end int64) {
+func checkIdle(t *testing.T, s *server, address string, resources []string,
+	calls func(resource int, second int64) count, begin, end int64,
+) {
 	t.Helper()
 	passes, blocks := values{}, values{}
 	for i, resource := range resources {
@@ -126,12 +132,16 @@ func checkIdle(t *testing.T, s *server, address string, resources []string, call
 // checkIdleExpression evaluates an expression around bursts, and where all are idle.
 func checkIdleExpression(t *testing.T, s *server, x expression, f fleet, begin int64) {
 	t.Helper()
-	for _, k := range []int64{0, 4, 59, 62, 65, 69, 70, 71, 73, 74, 138, 140, 345, 7*burstEvery - 2, 7*burstEvery - 1, 7 * burstEvery, 7*burstEvery + 3, idleEnd - 1} {
+	for _, k := range []int64{
+		0, 4, 59, 62, 65, 69, 70, 71, 73, 74, 138, 140, 345, 7*burstEvery - 2, 7*burstEvery - 1,
+		7 * burstEvery, 7*burstEvery + 3, idleEnd - 1,
+	} {
 		want := x.want(f, begin+k)
 		for _, part := range []float64{0, 0.5} {
 			at := float64(begin+k) + part
 			if got := s.valueAt(t, x.right, at); math.Abs(got-want) > 1e-9 {
-				t.Errorf("%s, %v s from the beginning: %s is %v; it should be %v", x.what, float64(k)+part, x.right, got, want)
+				t.Errorf("%s, %v s from the beginning: %s is %v; it should be %v", x.what,
+					float64(k)+part, x.right, got, want)
 			}
 		}
 	}

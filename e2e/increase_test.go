@@ -43,7 +43,8 @@ func TestIncrease(t *testing.T) {
 		return count{pass: []int{1 + since*7%13, 1 + since/10, max(0, since%97-90) * 40}[resource]}
 	}
 	formats := map[string]push.Format{
-		"2.0": push.RemoteWrite2, "2.0 deltas": push.RemoteWrite2Delta, "OTLP": push.OTLP, "OTLP deltas": push.OTLPDelta,
+		"2.0": push.RemoteWrite2, "2.0 deltas": push.RemoteWrite2Delta, "OTLP": push.OTLP,
+		"OTLP deltas": push.OTLPDelta,
 	}
 	// A zero at the start of each delta, or at the start of each cumulative counter.
 	zeros := []string{
@@ -69,7 +70,8 @@ func TestIncrease(t *testing.T) {
 		s.formats, s.kill = maps.Clone(formats), syscall.SIGKILL
 		otlpPath := otlpToPrometheus
 		if s.isVictoria {
-			otlpPath, s.kill = otlpToVictoria, syscall.SIGTERM // VictoriaMetrics stores the latest seconds at a regular exit
+			// VictoriaMetrics stores the latest seconds at a regular exit.
+			otlpPath, s.kill = otlpToVictoria, syscall.SIGTERM
 			delete(s.formats, "2.0 deltas")
 			delete(s.formats, "OTLP deltas")
 		} else {
@@ -82,7 +84,8 @@ func TestIncrease(t *testing.T) {
 				path = otlpPath
 			}
 			w, err := push.New(p.stats, push.Options{
-				Format: format, URL: "http://" + s.addr + path, Labels: map[string]string{"job": job, "instance": "e2e"},
+				Format: format, URL: "http://" + s.addr + path,
+				Labels: map[string]string{"job": job, "instance": "e2e"},
 			})
 			if err != nil {
 				t.Fatal(err)

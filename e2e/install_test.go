@@ -33,7 +33,10 @@ var (
 	victoria      = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
 	vmagent       = program{"vmagent-1.150.0", buildVictoria("v1.150.0", "vmagent")}
 	// A directory of four executables.
-	cluster = program{"victoria-metrics-cluster-1.100.0", buildVictoria("v1.100.0-cluster", "vmstorage", "vminsert", "vmselect", "vmagent")}
+	cluster = program{
+		"victoria-metrics-cluster-1.100.0",
+		buildVictoria("v1.100.0-cluster", "vmstorage", "vminsert", "vmselect", "vmagent"),
+	}
 )
 
 // installTimeout is sufficient for a build on two slow cores with an empty module cache.
@@ -126,7 +129,8 @@ func buildPrometheus(command, version string) func(ctx context.Context, dir, exe
 // buildCaddy builds the command of the module.
 func buildCaddy(ctx context.Context, dir, executable string) error {
 	bin := filepath.Join(dir, "bin")
-	if err := run(ctx, dir, "env", "GOBIN="+bin, "go", "install", "github.com/caddyserver/caddy/v2/cmd/caddy@v2.10.2"); err != nil {
+	if err := run(ctx, dir, "env", "GOBIN="+bin, "go", "install",
+		"github.com/caddyserver/caddy/v2/cmd/caddy@v2.10.2"); err != nil {
 		return err
 	}
 	return os.Rename(filepath.Join(bin, "caddy"), executable)
@@ -209,7 +213,10 @@ func output(ctx context.Context, dir string, command ...string) ([]byte, error) 
 }
 
 func TestInstall(t *testing.T) {
-	for _, p := range []program{prometheus2, nginx, logrotate, libpopt, caddy, victoria, vmagent, cluster, prometheus3, promtool, promtool2, axe} {
+	for _, p := range []program{
+		prometheus2, nginx, logrotate, libpopt, caddy, victoria, vmagent, cluster,
+		prometheus3, promtool, promtool2, axe,
+	} {
 		p.path(t)
 	}
 }

@@ -48,7 +48,10 @@ func TestKilledPushes(t *testing.T) {
 		c.push += " http://" + through(t, s, x).addr + path
 		ways, proxies = append(ways, way{s, jobNamed(job)}), append(proxies, x)
 	}
-	for name, p := range map[string]program{"prometheus-3": prometheus3, "prometheus-2": prometheus2, "victoria": victoria} {
+	for name, p := range map[string]program{
+		"prometheus-3": prometheus3,
+		"prometheus-2": prometheus2, "victoria": victoria,
+	} {
 		s := prepareServer(t, name, p)
 		if s.isVictoria {
 			s.args = append(s.args, "-dedup.minScrapeInterval=1ms") // removes samples that are sent twice
@@ -84,7 +87,8 @@ func TestKilledPushes(t *testing.T) {
 	deadline := time.Now().Add(catchUp)
 	for _, x := range ways {
 		t.Run(x.name+"/"+x.job.name, func(t *testing.T) {
-			await(t, x.server, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, x.job.name), end, deadline)
+			await(t, x.server, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, x.job.name), end,
+				deadline)
 			samples := 0
 			for _, f := range fields {
 				samples += checkPushed(t, x.server, x.job, f, rows, killed, end)
@@ -134,7 +138,8 @@ func checkPushed(t *testing.T, s *server, job job, f field, rows []metriclog.Row
 		return want
 	})
 	if len(wrong) > 0 {
-		t.Errorf("%s: %s is wrong in %d places, with kills at %v:\n%s", s.name, selector, len(wrong), killed, strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+		t.Errorf("%s: %s is wrong in %d places, with kills at %v:\n%s", s.name, selector, len(wrong), killed,
+			strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
 	return n
 }

@@ -54,7 +54,8 @@ func (x *ledger) check(t *testing.T, s *server, metric string, end int64, of fun
 		sums[""][second] = float64(of(c))
 	}
 	n += checkSamples(t, s, "sum(last_over_time("+metric+"[999ms]))[30m:1s]", sums, end)
-	if got, want := s.number(t, "sum(count_over_time("+metric+"[30m]))"), len(x.sums)*x.resources; got != float64(want) {
+	if got, want := s.number(t, "sum(count_over_time("+metric+"[30m]))"),
+		len(x.sums)*x.resources; got != float64(want) {
 		t.Errorf("%s has %v samples of %s; it should have %d", s.name, got, metric, want)
 	}
 	t.Logf("%s: %d samples and sums of %s", s.name, n, metric)

@@ -50,8 +50,10 @@ func liveEaten(t *testing.T, browser context.Context) {
 	stop()
 	shown.checkTimes(t, 20)
 	for i, at := range shown.Times {
-		if c := made.sums[at]; shown.Pass[i] == nil || *shown.Pass[i] != int64(c.pass) || *shown.Block[i] != int64(c.block) {
-			t.Errorf("second %d has %s passed and %s blocked; it should have %v", at, text(shown.Pass[i]), text(shown.Block[i]), fmt.Sprint(c))
+		if c := made.sums[at]; shown.Pass[i] == nil || *shown.Pass[i] != int64(c.pass) ||
+			*shown.Block[i] != int64(c.block) {
+			t.Errorf("second %d has %s passed and %s blocked; it should have %v", at, text(shown.Pass[i]),
+				text(shown.Block[i]), fmt.Sprint(c))
 		}
 	}
 }
@@ -77,7 +79,8 @@ func liveFull(t *testing.T, browser context.Context) {
 	defer stop()
 	x := openTab(t, browser, url)
 	x.await(t, `byId('state').textContent === 'live, asking each second: all 1 places for viewers are taken'`)
-	x.run(t, `window.said = []; new MutationObserver(() => said.push(byId('state').textContent)).observe(byId('state'), { childList: true })`)
+	x.run(t, `window.said = []; new MutationObserver(() => `+
+		`said.push(byId('state').textContent)).observe(byId('state'), { childList: true })`)
 	x.await(t, `received.total.seconds.size >= 30`) // the page has requested a stream again
 	if said := tell[string](t, x, `said.join('; ')`); said != "" {
 		t.Errorf("the page reported %q", said)

@@ -24,7 +24,8 @@ func liveHeld(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, serveLive(t, p.stats, nil))
 	x.await(t, `document.querySelectorAll('#rows tr').length === 3`)
 	x.run(t, `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`)
-	x.run(t, `window.passes = name => { const x = received.table.rows.find(x => x.name === name); return x ? value(x, PASS) : null; }`)
+	x.run(t, `window.passes = name => { const x = received.table.rows.find(x => x.name === name); return x ? `+
+		`value(x, PASS) : null; }`)
 	order := func() []string { t.Helper(); return tell[[]string](t, x, `rowNames()`) }
 	sorted := `(() => { const n = rowNames().map(passes); return n.every((v, i) => !i || n[i - 1] >= v); })()`
 
@@ -36,9 +37,12 @@ func liveHeld(t *testing.T, browser context.Context) {
 	if got, want := order(), append(slices.Clone(aimed), "date"); !slices.Equal(got, want) {
 		t.Errorf("under the pointer the rows %q became %q; they should be %q", aimed, got, want)
 	}
-	x.await(t, fmt.Sprintf(`passes(%q) !== %s && document.querySelector('#rows tr:nth-child(2) td:nth-child(3)').textContent === String(passes(%q))`,
+	x.await(t, fmt.Sprintf(`passes(%q) !== %s && document.querySelector('#rows tr:nth-child(2) `+
+		`td:nth-child(3)').textContent === String(passes(%q))`,
 		aimed[1], before.Rows[1].Pass, aimed[1]))
-	x.run(t, fmt.Sprintf(`received.table.rows = received.table.rows.filter(x => x.name !== %q); received.table.resources--; draw()`, aimed[0])) // as if the resource had been retired
+	// As if the resource had been retired.
+	x.run(t, fmt.Sprintf(`received.table.rows = received.table.rows.filter(x => x.name !== %q); `+
+		`received.table.resources--; draw()`, aimed[0]))
 	if got := order(); len(got) != 4 || got[1] != aimed[1] {
 		t.Errorf("under the pointer the rows %q became %q when the first one went", aimed, got)
 	}

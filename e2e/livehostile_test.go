@@ -92,9 +92,11 @@ func liveHostile(t *testing.T, browser context.Context) {
 	}
 	for i, name := range names {
 		name, origin := visible(name), visible(collector.CleanName(hostile[(i+1)%len(hostile)]))
-		x.run(t, fmt.Sprintf(`[...document.querySelectorAll('#rows button')].find(b => b.textContent === %q).click()`, name))
+		x.run(t, fmt.Sprintf(`[...document.querySelectorAll('#rows button')].find(b => b.textContent === %q).click()`,
+			name))
 		x.await(t, `!byId('details').hidden`)
-		details := tell[[]string](t, x, `[...document.querySelectorAll('#details td:first-child')].map(td => td.textContent)`)
+		details := tell[[]string](t, x,
+			`[...document.querySelectorAll('#details td:first-child')].map(td => td.textContent)`)
 		if l := x.look(t); l.Subject != name || !slices.Contains(details, origin) {
 			t.Errorf("the page shows %q with details %q; it should show %q with %q", l.Subject, details, name, origin)
 		}
@@ -113,7 +115,8 @@ func liveHostile(t *testing.T, browser context.Context) {
 	x.keep(t, "hostile-phone")
 	time.Sleep(time.Second) // wait for code that would run later
 
-	strange := tell[int](t, x, `document.querySelectorAll('img, h1:not(header h1), b, iframe, script:not([src]), [onerror], [onmouseover], a').length + ('ran' in window ? 1000 : 0)`)
+	strange := tell[int](t, x, `document.querySelectorAll('img, h1:not(header h1), b, iframe, script:not([src]), `+
+		`[onerror], [onmouseover], a').length + ('ran' in window ? 1000 : 0)`)
 	if strange != 0 {
 		t.Errorf("%d things are on the page that should not be", strange)
 	}

@@ -47,9 +47,11 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 
 	to("Resource")
 	press(kb.Enter)
-	x.await(t, `[...document.querySelectorAll('#rows button')].map(b => b.textContent).join() === 'apple,banana,cherry'`)
+	x.await(t, `[...document.querySelectorAll('#rows button')].map(b => b.textContent).join() === `+
+		`'apple,banana,cherry'`)
 	press(" ")
-	x.await(t, `[...document.querySelectorAll('#rows button')].map(b => b.textContent).join() === 'cherry,banana,apple'`)
+	x.await(t, `[...document.querySelectorAll('#rows button')].map(b => b.textContent).join() === `+
+		`'cherry,banana,apple'`)
 	if sorted := tell[string](t, x, `document.activeElement.parentElement.ariaSort`); sorted != "descending" {
 		t.Errorf("the order of the column is %s, want descending", sorted)
 	}
@@ -88,7 +90,8 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 	x.await(t, `document.querySelectorAll('#rows tr').length === 1`)
 	l := x.look(t)
 	if l.State != "paused" || l.newest() != paused.newest() || l.Rows[0] != paused.row("cherry") {
-		t.Errorf("a paused page changes: %q, second %d after %d, %v after %v", l.State, l.newest(), paused.newest(), l.Rows[0], paused.row("cherry"))
+		t.Errorf("a paused page changes: %q, second %d after %d, %v after %v", l.State, l.newest(), paused.newest(),
+			l.Rows[0], paused.row("cherry"))
 	}
 	press("x")
 	x.await(t, `!byId('none').hidden && byId('none').textContent === 'No resource has such a name.'`)

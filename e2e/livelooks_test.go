@@ -14,7 +14,10 @@ import (
 // all calls, and with one resource. No element may be wider than the window, and times must be written in the common
 // way.
 func liveLooks(t *testing.T, browser context.Context) {
-	resources := []string{"GET /", "GET /products/{id}", "GET /search", "POST /orders", "POST /payments", "db: products", "db: orders", "GET /flash-sale"}
+	resources := []string{
+		"GET /", "GET /products/{id}", "GET /search", "POST /orders", "POST /payments",
+		"db: products", "db: orders", "GET /flash-sale",
+	}
 	p := newPaced(t, time.Now().Add(-170*time.Second), resources, collector.Options{})
 	p.calls = func(resource int, second int64) count {
 		if resources[resource] == "GET /flash-sale" {
@@ -51,11 +54,13 @@ func liveLooks(t *testing.T, browser context.Context) {
 		}
 	}
 	// Response times of single calls are kept for a minute.
-	if p99 := tell[[]*float64](t, x, `charts.times.plot.data[2]`); p99[0] != nil || p99[len(p99)-1] == nil || *p99[len(p99)-1] == 0 {
+	if p99 := tell[[]*float64](t, x, `charts.times.plot.data[2]`); p99[0] != nil || p99[len(p99)-1] == nil ||
+		*p99[len(p99)-1] == 0 {
 		t.Errorf("the p99 begins with %v and ends with %v; it should begin with nothing", p99[0], p99[len(p99)-1])
 	}
 	for microseconds, want := range map[float64]string{
-		0: "< 1 µs", 0.3: "< 1 µs", 12: "12 µs", 999.4: "999 µs", 999.5: "1 ms", 1234: "1.23 ms", 20000: "20 ms", 999_499: "999 ms", 999_500: "1 s", 1_234_567: "1.23 s", 1_234_567_890: "1230 s",
+		0: "< 1 µs", 0.3: "< 1 µs", 12: "12 µs", 999.4: "999 µs", 999.5: "1 ms", 1234: "1.23 ms", 20000: "20 ms",
+		999_499: "999 ms", 999_500: "1 s", 1_234_567: "1.23 s", 1_234_567_890: "1230 s",
 	} {
 		if got := tell[string](t, x, fmt.Sprintf(`formatDuration(%v)`, microseconds)); got != want {
 			t.Errorf("%v µs is written %q; it should be %q", microseconds, got, want)

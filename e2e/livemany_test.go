@@ -16,7 +16,8 @@ func liveMany(t *testing.T, browser context.Context) {
 	const resources, page = 300, 50
 	var names []string
 	for i := range resources {
-		names = append(names, fmt.Sprintf("GET /organisations/{organisation}/projects/{project}/members/{member}/%03d", i))
+		names = append(names,
+			fmt.Sprintf("GET /organisations/{organisation}/projects/{project}/members/{member}/%03d", i))
 	}
 	p := newPaced(t, time.Now(), names, collector.Options{})
 	p.calls = func(resource int, second int64) count {
@@ -26,12 +27,14 @@ func liveMany(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, serveLive(t, p.stats, nil)+"#sort=block")
 	x.await(t, fmt.Sprintf(`document.querySelectorAll('#rows tr').length === %d`, page))
 	x.run(t, `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`)
-	x.run(t, `window.blocked = () => [...document.querySelectorAll('#rows tr')].map(tr => Number(tr.children[3].textContent))`)
+	x.run(t, `window.blocked = () => [...document.querySelectorAll('#rows tr')].map(tr => `+
+		`Number(tr.children[3].textContent))`)
 	order := func() []string { t.Helper(); return tell[[]string](t, x, `rowNames()`) }
 	atOnce := func() []int { t.Helper(); return tell[[]int](t, x, `blocked()`) }
 	for range 3 {
 		got := atOnce()
-		if got[0] != resources || got[page-1] != resources-page+1 || !slices.IsSortedFunc(got, func(a, b int) int { return b - a }) {
+		if got[0] != resources || got[page-1] != resources-page+1 ||
+			!slices.IsSortedFunc(got, func(a, b int) int { return b - a }) {
 			t.Errorf("the busiest rows have %d", got)
 		}
 		x.await(t, fmt.Sprintf(`received.table.end > %d`, tell[int64](t, x, `received.table.end`)))
@@ -42,7 +45,8 @@ func liveMany(t *testing.T, browser context.Context) {
 	for _, width := range []int64{1600, 1000, 400} {
 		x.resize(t, width, 900, width == 400)
 		x.await(t, `document.documentElement.scrollWidth <= innerWidth`)
-		if most := tell[float64](t, x, `Math.max(...[...document.querySelectorAll('#rows tr')].map(tr => tr.offsetHeight))`); most > 50 {
+		if most := tell[float64](t, x,
+			`Math.max(...[...document.querySelectorAll('#rows tr')].map(tr => tr.offsetHeight))`); most > 50 {
 			t.Errorf("at %d pixels a row is %v pixels high", width, most)
 		}
 		if high := tell[float64](t, x, `document.documentElement.scrollHeight`); high > 4000 {
@@ -102,10 +106,12 @@ func liveAddress(t *testing.T, browser context.Context) {
 	url := serveLive(t, p.stats, nil)
 	x := openTab(t, browser, url, "404") // a resource that does not exist
 	x.await(t, `document.querySelectorAll('#rows tr').length === 50`)
-	state := `[subject, view.sort, view.descending, view.search, view.page, view.minutes, byId('search').value, byId('range').value, rowNames()[0]].join('|')`
+	state := `[subject, view.sort, view.descending, view.search, view.page, view.minutes, byId('search').value, ` +
+		`byId('range').value, rowNames()[0]].join('|')`
 	helpers := `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`
 	x.run(t, helpers)
-	x.run(t, `document.querySelector('#head th:nth-child(4) button').click(); document.querySelector('#head th:nth-child(4) button').click()`)
+	x.run(t, `document.querySelector('#head th:nth-child(4) button').click(); document.querySelector('#head `+
+		`th:nth-child(4) button').click()`)
 	x.run(t, `byId('search').value = 'b> '; byId('search').dispatchEvent(new Event('input'))`)
 	x.run(t, `byId('range').value = 10; byId('range').dispatchEvent(new Event('change'))`)
 	x.run(t, `byId('next').click()`)
@@ -121,7 +127,8 @@ func liveAddress(t *testing.T, browser context.Context) {
 	x.run(t, `window.old = true; location.reload()`)
 	for what, x := range map[string]*tab{"a reload": x, "another tab": other} {
 		x.await(t, `!window.old && document.readyState === 'complete'`)
-		x.await(t, `inSync() && received.resource.seconds.size > 25 && document.querySelectorAll('#rows tr').length === 50`)
+		x.await(t, `inSync() && received.resource.seconds.size > 25 && document.querySelectorAll('#rows tr').length `+
+			`=== 50`)
 		x.run(t, helpers)
 		if got := tell[string](t, x, state); got != want {
 			t.Errorf("%s shows %s, want %s", what, got, want)
@@ -133,14 +140,18 @@ func liveAddress(t *testing.T, browser context.Context) {
 	x.await(t, `!window.old && document.readyState === 'complete'`)
 	x.await(t, `inSync() && paused > 0 && received.table.end === paused + 1 && received.total.seconds.size > 25`)
 	if l := x.look(t); l.newest() != paused || l.State != "paused" || len(l.Times) < 25 {
-		t.Errorf("after a reload the page shows %d seconds to %d in state %q; it was paused at %d", len(l.Times), l.newest(), l.State, paused)
+		t.Errorf("after a reload the page shows %d seconds to %d in state %q; it was paused at %d", len(l.Times),
+			l.newest(), l.State, paused)
 	}
 	x.run(t, `byId('pause').click(); byId('back').click()`)
 	x.await(t, `inSync() && subject === null`)
 	x.run(t, `history.back()`)
 	x.await(t, `subject === 'resource & <b> 050'`)
 	// The page opens with any text in the address.
-	for _, wrong := range []string{"#sort=__proto__&page=99999999999&range=7&paused=x&resource=%00", "#page=77&search=" + fmt.Sprintf("%0300d", 7), "#%E0%A4%A"} {
+	for _, wrong := range []string{
+		"#sort=__proto__&page=99999999999&range=7&paused=x&resource=%00",
+		"#page=77&search=" + fmt.Sprintf("%0300d", 7), "#%E0%A4%A",
+	} {
 		x.run(t, fmt.Sprintf(`location.hash = %q`, wrong))
 		x.await(t, `inSync() && byId('state').textContent === 'live'`)
 	}

@@ -66,7 +66,8 @@ func liveNumbers(t *testing.T, browser context.Context) {
 		return sum
 	})
 	for resource, u := range truths {
-		moveTo(t, x, fmt.Sprintf(`[...document.querySelectorAll('#rows button')].find(b => b.textContent === %q)`, resource))
+		moveTo(t, x,
+			fmt.Sprintf(`[...document.querySelectorAll('#rows button')].find(b => b.textContent === %q)`, resource))
 		press(t, x)
 		x.await(t, `received.resource.newest >= received.total.newest`)
 		l := x.look(t)
@@ -101,7 +102,8 @@ func checkTable(t *testing.T, l look, truths map[string]truth) {
 		got := []string{row.Pass, row.Block, row.Exception, row.Peak}
 		want := []string{thousands(r.Pass), thousands(r.Block), thousands(r.Exception), thousands(peak)}
 		if !slices.Equal(got, want) {
-			t.Errorf("second %d of %s: pass, blocked, exceptions and peak are %v; they should be %v", at, row.Name, got, want)
+			t.Errorf("second %d of %s: pass, blocked, exceptions and peak are %v; they should be %v", at, row.Name, got,
+				want)
 		}
 	}
 	for resource, u := range truths {
@@ -138,7 +140,8 @@ func checkChart(t *testing.T, l look, end int64, of func(second int64) metriclog
 		}
 	}
 	if len(wrong) > 0 {
-		t.Errorf("the chart of %s is wrong in %d seconds:\n%s", l.Subject, len(wrong), strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+		t.Errorf("the chart of %s is wrong in %d seconds:\n%s", l.Subject, len(wrong),
+			strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
 }
 
@@ -164,7 +167,8 @@ func checkHeight(t *testing.T, x *tab, u truth) {
 	ink := tell[pixels](t, x, fmt.Sprintf(`(() => {
 		const u = charts.calls.plot, all = u.ctx.getImageData(0, 0, u.ctx.canvas.width, u.ctx.canvas.height);
 		const at = (second, v) => {
-			const x = Math.floor(u.valToPos(second + .5, 'x', true)), y = Math.floor(u.valToPos(v, 'y', true)), i = 4 * (y * all.width + x);
+			const x = Math.floor(u.valToPos(second + .5, 'x', true)), y = Math.floor(u.valToPos(v, 'y', true));
+			const i = 4 * (y * all.width + x);
 			return [...all.data.slice(i, i + 4)];
 		};
 		return {Burst: at(%[1]d, %[3]d * .96), Above: at(%[1]d, %[3]d * 1.04), Quiet: at(%[2]d, %[3]d * .96)};

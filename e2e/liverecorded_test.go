@@ -21,7 +21,10 @@ func liveRecorded(t *testing.T, browser context.Context) {
 	const first, seconds = 1767323045, 900
 	// Resource number i has i passes in each second, and twice as many in the seconds from 100 to 109.
 	recorded := func(name string, i int64) live.Recorded {
-		x := live.Recorded{Name: collector.CleanName(name), Limits: []collector.Limit{{Count: i}, {Grade: collector.Concurrency, Count: 7}}}
+		x := live.Recorded{
+			Name:   collector.CleanName(name),
+			Limits: []collector.Limit{{Count: i}, {Grade: collector.Concurrency, Count: 7}},
+		}
 		for s := range seconds {
 			n := i
 			if s >= 100 && s < 110 {
@@ -33,7 +36,9 @@ func liveRecorded(t *testing.T, browser context.Context) {
 		return x
 	}
 	r := live.Recording{
-		Title: "</title><script>window.ran=1</script>", Above: template.HTML("<section class=\"found\"><h2>above</h2></section>"), First: first, Offset: 90 * time.Minute,
+		Title: "</title><script>window.ran=1</script>",
+		Above: template.HTML("<section class=\"found\"><h2>above</h2></section>"),
+		First: first, Offset: 90 * time.Minute,
 		Seconds: seconds, Total: recorded("total", 100),
 	}
 	for i, name := range names {
@@ -66,12 +71,15 @@ func liveRecorded(t *testing.T, browser context.Context) {
 	sum(`charts.calls.plot.data[0].length`, seconds)
 	sum(passed, 100*(seconds+10))
 	sum(`document.querySelectorAll('#rows tr').length`, int64(len(names)))
-	if got := tell[string](t, x, `byId('second').textContent + '|' + byId('state').textContent`); got != "2026-01-02, 900 seconds, 04:34:05 to 04:49:04|recorded: nothing here changes" {
+	if got := tell[string](t, x,
+		`byId('second').textContent + '|' + byId('state').textContent`); got != "2026-01-02, 900 seconds, 04:34:05 "+
+		"to 04:49:04|recorded: nothing here changes" {
 		t.Errorf("the page shows %q", got)
 	}
 	for i, name := range names {
 		name = collector.CleanName(name)
-		x.run(t, fmt.Sprintf(`[...document.querySelectorAll('#rows tr')].find(tr => tr.entry.name === %s).querySelector('button').click()`, jsonOf(t, name)))
+		x.run(t, fmt.Sprintf(`[...document.querySelectorAll('#rows tr')].find(tr => tr.entry.name === `+
+			`%s).querySelector('button').click()`, jsonOf(t, name)))
 		x.await(t, fmt.Sprintf(`byId('subject').textContent === visible(%s)`, jsonOf(t, name)))
 		sum(passed, int64(i+1)*(seconds+10))
 		sum(`charts.calls.limit`, int64(i+1))
@@ -80,8 +88,12 @@ func liveRecorded(t *testing.T, browser context.Context) {
 	x.run(t, `zoom(1767323045 + 95, 1767323045 + 115)`)
 	sum(passed, int64(len(names))*(20+10))
 	row := `Number(document.querySelector('#rows tr td.%s').textContent.replace(/,/g, ''))`
-	for column, want := range map[string]int64{"pass": int64(len(names)) * (20 + 10), "peak": int64(len(names)) * 2, "in_flight_max": int64(len(names)) + 3} {
-		x.run(t, fmt.Sprintf(`if (view.sort !== %q) document.querySelector('#head .%s button').click()`, column, column))
+	for column, want := range map[string]int64{
+		"pass": int64(len(names)) * (20 + 10), "peak": int64(len(names)) * 2,
+		"in_flight_max": int64(len(names)) + 3,
+	} {
+		x.run(t, fmt.Sprintf(`if (view.sort !== %q) document.querySelector('#head .%s button').click()`, column,
+			column))
 		sum(fmt.Sprintf(row, column), want)
 	}
 	x.keep(t, "recorded")
@@ -92,7 +104,8 @@ func liveRecorded(t *testing.T, browser context.Context) {
 	x.run(t, `byId('search').value = ''; byId('search').dispatchEvent(new Event('input'))`)
 	x.resize(t, 390, 844, true)
 	x.keep(t, "recorded-phone")
-	if strange := tell[int](t, x, `document.querySelectorAll('img, h1:not(header h1), b, iframe, [onerror], [onmouseover], a').length + ('ran' in window ? 1000 : 0)`); strange != 0 {
+	if strange := tell[int](t, x, `document.querySelectorAll('img, h1:not(header h1), b, iframe, [onerror], `+
+		`[onmouseover], a').length + ('ran' in window ? 1000 : 0)`); strange != 0 {
 		t.Errorf("the page has %d elements that should be text", strange)
 	}
 }

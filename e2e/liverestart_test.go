@@ -21,14 +21,16 @@ func liveRestart(t *testing.T, browser context.Context) {
 	t.Cleanup(func() { c.kill() })
 	x := openTab(t, browser, "http://"+c.addr+livePath,
 		// Messages of the browser itself about an unreachable server.
-		"net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY_RESPONSE", "net::ERR_CONNECTION_RESET")
+		"net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY_RESPONSE",
+		"net::ERR_CONNECTION_RESET")
 	x.await(t, `received.total.seconds.size >= 8`)
 	// A suspended server is not live. The clock shows the delay, and screen readers announce it once.
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
 		if err := c.process.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		x.await(t, fmt.Sprintf(`/^\d+ s behind$/.test(byId('behind').textContent) === %[1]v && byId('state').classList.contains('bad') === %[1]v`, signal == syscall.SIGSTOP))
+		x.await(t, fmt.Sprintf(`/^\d+ s behind$/.test(byId('behind').textContent) === %[1]v && `+
+			`byId('state').classList.contains('bad') === %[1]v`, signal == syscall.SIGSTOP))
 		if state := x.look(t).State; strings.Contains(state, "behind") {
 			t.Errorf("readers of screens hear each second: %q", state)
 		}
@@ -102,16 +104,20 @@ func liveColumns(t *testing.T, browser context.Context) {
 		clearTimeout(reconnectTimer);
 		connection.lastEvent = Infinity; // otherwise the page would poll
 		const before = received.total.newest;
-		applyMessage({process: received.process + 1, inbound: false, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'], after: '', now: (before + 2) * 1000,
+		applyMessage({process: received.process + 1, inbound: false, fresh: true,
+			columns: ['shed', 'rt_avg', 'block', 'pass'], after: '', now: (before + 2) * 1000,
 			machine: [], machine_columns: [], total: [[before + 1, 90, 1500, 30, 11]], resource: null, at: before + 1,
-			table: {first: before + 1, end: before + 2, resources: 1, matches: 1, rows: [{n: 2, v: [91, -1, 31, 12], name: 'apple', past: [7, 12]}]}});
+			table: {first: before + 1, end: before + 2, resources: 1, matches: 1,
+				rows: [{n: 2, v: [91, -1, 31, 12], name: 'apple', past: [7, 12]}]}});
 		draw();
 		return before;
 	})()`)
 	shown := tell[map[string][]*int64](t, x, `(() => {
-		const of = (x, columns) => columns.map(c => value(x, c)), now = received.total.seconds.get(received.total.newest);
+		const of = (x, columns) => columns.map(c => value(x, c));
+		const now = received.total.seconds.get(received.total.newest);
 		const called = [...received.total.seconds.values()].filter(s => value(s, PASS) > 0);
-		return {all: of(now, [PASS, BLOCK, AVERAGE, 'shed']), apple: of(received.table.rows[0], [PASS, BLOCK, AVERAGE, 'shed']),
+		return {all: of(now, [PASS, BLOCK, AVERAGE, 'shed']),
+			apple: of(received.table.rows[0], [PASS, BLOCK, AVERAGE, 'shed']),
 			missing: of(now, [EXCEPTION, P99, FLIGHT, COMPLETE]), before: of(called[0], [PASS, BLOCK])};
 	})()`)
 	for what, want := range map[string]string{
@@ -127,6 +133,7 @@ func liveColumns(t *testing.T, browser context.Context) {
 	}
 	l := x.look(t)
 	if l.newest() != before+1 || fmt.Sprint(l.Rows) != "[{apple  12 31 – – – – 12}]" {
-		t.Errorf("the table of second %d is %v; it should have apple of second %d, with 12 passed and 31 blocked", l.newest(), l.Rows, before+1)
+		t.Errorf("the table of second %d is %v; it should have apple of second %d, with 12 passed and 31 blocked",
+			l.newest(), l.Rows, before+1)
 	}
 }

@@ -41,7 +41,8 @@ func liveZoom(t *testing.T, browser context.Context) {
 		})()`, from, to))
 		x.do(t, chromedp.MouseEvent(chromedp.MousePressed, at[0], at[2], chromedp.ButtonLeft, chromedp.ClickCount(1)))
 		for i := range 5 {
-			x.do(t, chromedp.MouseEvent(chromedp.MouseMoved, at[0]+(at[1]-at[0])*float64(i+1)/5, at[2], chromedp.ButtonLeft))
+			x.do(t, chromedp.MouseEvent(chromedp.MouseMoved, at[0]+(at[1]-at[0])*float64(i+1)/5,
+				at[2], chromedp.ButtonLeft))
 		}
 		x.do(t, chromedp.MouseEvent(chromedp.MouseReleased, at[1], at[2], chromedp.ButtonLeft))
 	}
@@ -58,7 +59,8 @@ func liveZoom(t *testing.T, browser context.Context) {
 	}
 	shows := func(x *tab, first, end int64) {
 		t.Helper()
-		x.await(t, fmt.Sprintf(`(() => { const x = charts.calls.plot.data[0]; return x[0] === %d && x[x.length - 1] === %d; })()`, first, end-1))
+		x.await(t, fmt.Sprintf(`(() => { const x = charts.calls.plot.data[0]; return x[0] === %d && x[x.length - 1] `+
+			`=== %d; })()`, first, end-1))
 		scale := tell[[]float64](t, x, `[charts.times.plot.scales.x.min, charts.times.plot.scales.x.max]`)
 		if scale[0] != float64(first) || scale[1] != float64(end) {
 			t.Errorf("the other chart shows %v", scale)
@@ -77,13 +79,17 @@ func liveZoom(t *testing.T, browser context.Context) {
 	for second := got[0]; second < got[1]; second++ {
 		sum, busiest = sum+1+second%50, max(busiest, 1+second%50)
 	}
-	moveTo(t, x, `document.querySelector('h1')`) // leave the chart; over the chart the figures show the second under the cursor
+	// Leave the chart; over the chart the figures show the second under the cursor.
+	moveTo(t, x, `document.querySelector('h1')`)
 	x.await(t, fmt.Sprintf(`inSync() && received.table.end === %d`, got[1]))
 	facts := tell[[]string](t, x, `[...byId('now').querySelectorAll('dd')].map(dd => dd.textContent)`)
-	if facts[0] != thousands(sum) || !strings.HasPrefix(facts[6], fmt.Sprint(busiest, " at ")) || !strings.HasPrefix(tell[string](t, x, `byId('when').textContent`), fmt.Sprintf("Zoomed to %d seconds, ", got[1]-got[0])) {
+	if facts[0] != thousands(sum) || !strings.HasPrefix(facts[6], fmt.Sprint(busiest, " at ")) ||
+		!strings.HasPrefix(tell[string](t, x, `byId('when').textContent`),
+			fmt.Sprintf("Zoomed to %d seconds, ", got[1]-got[0])) {
 		t.Errorf("the range has %d calls, at most %d in a second; the page shows %q", sum, busiest, facts)
 	}
-	if row := x.look(t).row("banana"); row.Pass != thousands(sum) || row.Peak != fmt.Sprint(busiest) || row.Block != fmt.Sprint(got[1]-got[0]) || row.Trouble != "" {
+	if row := x.look(t).row("banana"); row.Pass != thousands(sum) || row.Peak != fmt.Sprint(busiest) ||
+		row.Block != fmt.Sprint(got[1]-got[0]) || row.Trouble != "" {
 		t.Errorf("the table has %+v; %d passed, at most %d in a second", row, sum, busiest)
 	}
 	x.keep(t, "zoomed")
@@ -130,8 +136,12 @@ func liveZoom(t *testing.T, browser context.Context) {
 		}
 	}
 	// Touch does not zoom, and the page ignores an address with an invalid range.
-	call(t, x, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: 300, Y: 300}}})
-	call(t, x, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
+	call(t, x, input.DispatchTouchEvent, input.DispatchTouchEventParams{
+		Type:        input.DispatchTouchEventTypeTouchStart,
+		TouchPoints: []*input.TouchPoint{{X: 300, Y: 300}},
+	})
+	call(t, x, input.DispatchTouchEvent,
+		input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
 	for _, wrong := range []string{"#zoom=5-1", "#zoom=1-9999999999", "#zoom=x", "#zoom=1-2-3"} {
 		x.run(t, fmt.Sprintf(`location.hash = %q`, wrong))
 		x.await(t, `inSync() && view.zoom === null`)

@@ -29,7 +29,8 @@ func (x *tab) look(t *testing.T) look {
 		const text = id => document.getElementById(id).textContent;
 		const [Times, Pass, Block, Exception] = charts.calls.plot.data;
 		const Rows = [...document.querySelectorAll('#rows tr')].map(tr => {
-			const [Name, Trouble, Pass, Block, Exception, P99, Average, Flight, Peak] = [...tr.children].map(td => td.textContent);
+			const [Name, Trouble, Pass, Block, Exception, P99, Average, Flight, Peak] =
+				[...tr.children].map(td => td.textContent);
 			return {Name, Trouble, Pass, Block, Exception, Average, P99, Flight, Peak};
 		});
 		const Focus = document.activeElement.textContent.slice(0, 300);

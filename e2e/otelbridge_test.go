@@ -106,7 +106,8 @@ func compareFamily(t *testing.T, f *dto.MetricFamily, data metricdata.Aggregatio
 	case metricdata.Gauge[float64]:
 		for i, p := range data.DataPoints {
 			// Gauges of time and of the clock differ from one gathering to the next.
-			if v := f.Metric[i].GetGauge().GetValue(); !sameLabels(p.Attributes, f.Metric[i]) || p.Value != v && !strings.Contains(name, "clock") && !strings.Contains(name, "qps") {
+			if v := f.Metric[i].GetGauge().GetValue(); !sameLabels(p.Attributes, f.Metric[i]) ||
+				p.Value != v && !strings.Contains(name, "clock") && !strings.Contains(name, "qps") {
 				t.Errorf("%s: %v, want %v", name, p.Value, v)
 			}
 		}
@@ -116,14 +117,16 @@ func compareFamily(t *testing.T, f *dto.MetricFamily, data metricdata.Aggregatio
 		}
 		for i, p := range data.DataPoints {
 			want := f.Metric[i].GetCounter()
-			if p.Value != want.GetValue() || !sameLabels(p.Attributes, f.Metric[i]) || want.CreatedTimestamp == nil || !p.StartTime.Equal(want.GetCreatedTimestamp().AsTime()) {
+			if p.Value != want.GetValue() || !sameLabels(p.Attributes, f.Metric[i]) || want.CreatedTimestamp == nil ||
+				!p.StartTime.Equal(want.GetCreatedTimestamp().AsTime()) {
 				t.Errorf("%s: %v since %v, want %v", name, p.Value, p.StartTime, want)
 			}
 		}
 	case metricdata.ExponentialHistogram[float64]:
 		for i, p := range data.DataPoints {
 			want := f.Metric[i].GetHistogram()
-			if p.Count != want.GetSampleCount() || p.Sum != want.GetSampleSum() || p.Scale != want.GetSchema() || p.ZeroCount != want.GetZeroCount() ||
+			if p.Count != want.GetSampleCount() || p.Sum != want.GetSampleSum() || p.Scale != want.GetSchema() ||
+				p.ZeroCount != want.GetZeroCount() ||
 				!sameLabels(p.Attributes, f.Metric[i]) || !p.StartTime.Equal(want.GetCreatedTimestamp().AsTime()) {
 				t.Errorf("%s: %+v, want %v", name, p, want)
 			}
@@ -176,7 +179,10 @@ func TestDocumentedBridge(t *testing.T) {
 	_, rest, _ := strings.Cut(string(source), "\t// begin bridge\n")
 	text, _, _ := strings.Cut(rest, "\t// end bridge\n")
 	text = strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n\t", "\n"), "\n")
-	if !slices.ContainsFunc(blocks(t, "go"), func(b block) bool { return b.page == "opentelemetry.md" && b.text == text }) {
+	if !slices.ContainsFunc(blocks(t, "go"), func(b block) bool {
+		return b.page == "opentelemetry.md" &&
+			b.text == text
+	}) {
 		t.Errorf("docs/opentelemetry.md does not have\n%s", text)
 	}
 }

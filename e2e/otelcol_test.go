@@ -23,7 +23,8 @@ var (
 // buildOtelcol builds one of the Collectors in the module consumers.
 func buildOtelcol(name string) func(ctx context.Context, _, executable string) error {
 	return func(ctx context.Context, _, executable string) error {
-		return run(ctx, "consumers", "go", "build", "-tags", withoutDiscovery, "-buildvcs=false", "-o", executable, "./"+name)
+		return run(ctx, "consumers", "go", "build", "-tags", withoutDiscovery, "-buildvcs=false",
+			"-o", executable, "./"+name)
 	}
 }
 
@@ -45,7 +46,8 @@ func TestOpenTelemetryCollector(t *testing.T) {
 	}
 	one := endpoint(prom.SecondsOptions{MaxSamples: 1}, flaky)
 	several := endpoint(prom.SecondsOptions{}, func(page http.Handler) http.Handler { return page })
-	config := strings.ReplaceAll(documented(t, "seconds.md", "receivers:\n  prometheus:", one), "http://receiver:8428/api/v1/write", writeTo(to))
+	config := strings.ReplaceAll(documented(t, "seconds.md", "receivers:\n  prometheus:", one),
+		"http://receiver:8428/api/v1/write", writeTo(to))
 	startOtelcol(t, config)
 	startOtelcol(t, strings.NewReplacer(one, several, "500ms", "5s").Replace(config))
 
@@ -71,8 +73,9 @@ func TestOpenTelemetryCollectorPushedTo(t *testing.T) {
 	p := newConsumed(t)
 	to := startServer(t, "prometheus-3", prometheus3)
 	collector := &server{name: "otelcol", addr: freeAddress(t)}
-	startOtelcol(t, strings.NewReplacer("http://receiver:8428/api/v1/write", writeTo(to), "0.0.0.0:4318", collector.addr).Replace(
-		documented(t, "seconds.md", "receivers:\n  otlp:", "")))
+	startOtelcol(t,
+		strings.NewReplacer("http://receiver:8428/api/v1/write", writeTo(to), "0.0.0.0:4318", collector.addr).Replace(
+			documented(t, "seconds.md", "receivers:\n  otlp:", "")))
 	proxy := &weather{bad: stormy}
 	w, err := push.New(p.stats, push.Options{
 		Format: push.OTLP, URL: "http://" + through(t, collector, proxy).addr + "/v1/metrics",

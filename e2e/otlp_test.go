@@ -32,7 +32,8 @@ func TestOTLP(t *testing.T) {
 		return s
 	}
 	plain := start("prometheus-3", prometheus3, "--web.enable-otlp-receiver")
-	native := start("prometheus-3-deltas", prometheus3, "--web.enable-otlp-receiver", "--enable-feature=otlp-native-delta-ingestion")
+	native := start("prometheus-3-deltas", prometheus3, "--web.enable-otlp-receiver",
+		"--enable-feature=otlp-native-delta-ingestion")
 	vm := start("victoria", victoria)
 	type way struct {
 		pushed
@@ -44,13 +45,19 @@ func TestOTLP(t *testing.T) {
 		*server
 		format push.Format
 		way    string
-	}{{plain, push.OTLP, "otlp"}, {vm, push.OTLP, "otlp"}, {plain, push.OTLPDelta, "otlp_delta"}, {native, push.OTLPDelta, "otlp_delta"}} {
+	}{
+		{plain, push.OTLP, "otlp"},
+		{vm, push.OTLP, "otlp"},
+		{plain, push.OTLPDelta, "otlp_delta"},
+		{native, push.OTLPDelta, "otlp_delta"},
+	} {
 		path := otlpToPrometheus
 		if to.isVictoria {
 			path = otlpToVictoria
 		}
 		w, err := push.New(p.stats, push.Options{
-			Format: to.format, URL: "http://" + to.addr + path, Labels: map[string]string{"job": to.way, "instance": "e2e"}, Histogram: true,
+			Format: to.format, URL: "http://" + to.addr + path,
+			Labels: map[string]string{"job": to.way, "instance": "e2e"}, Histogram: true,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -76,13 +83,20 @@ func TestOTLP(t *testing.T) {
 	}
 	p.end(t)
 	rows := p.rows(t, begin)
-	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: o.Dir, App: o.App}, From: time.Unix(begin, 0), To: time.Unix(end-1, 0)}
+	gap := verify.Gap{
+		Searcher: metriclog.Searcher{Dir: o.Dir, App: o.App},
+		From:     time.Unix(begin, 0), To: time.Unix(end-1, 0),
+	}
 	for i, w := range ways {
 		t.Run(w.server.name+"/"+w.way, func(t *testing.T) {
-			o := verify.Options{URL: "http://" + w.addr, Labels: map[string]string{"job": w.way, "instance": "e2e"}, Delay: time.Second}
+			o := verify.Options{
+				URL:    "http://" + w.addr,
+				Labels: map[string]string{"job": w.way, "instance": "e2e"}, Delay: time.Second,
+			}
 			compare := func() {
 				for _, f := range fields {
-					checkSamples(t, w.server, f.metric+fmt.Sprintf(`{job=%q}[10m]`, w.way), rows.values(f, begin, end, true), end)
+					checkSamples(t, w.server, f.metric+fmt.Sprintf(`{job=%q}[10m]`, w.way),
+						rows.values(f, begin, end, true), end)
 				}
 				report, err := verify.Check(t.Context(), gap, o)
 				if err != nil || !report.Clean() || report.Samples == 0 {
@@ -92,7 +106,8 @@ func TestOTLP(t *testing.T) {
 			}
 			compare()
 			n := numbers[i]
-			if n["push_retries_total"] != 0 || n["push_lost_seconds_total"] != 0 || (n["push_refused_samples_total"] > 0) != (w.server == plain && w.deltas) {
+			if n["push_retries_total"] != 0 || n["push_lost_seconds_total"] != 0 ||
+				(n["push_refused_samples_total"] > 0) != (w.server == plain && w.deltas) {
 				t.Errorf("%v", n)
 			}
 			t.Log(n)
@@ -148,7 +163,8 @@ func checkOTLPSums(t *testing.T, p loggedPaced, s *server, job string, deltas bo
 // checks that verify writes the resource again with the same labels.
 func checkOTLPHealed(t *testing.T, s *server, gap verify.Gap, o verify.Options) {
 	t.Helper()
-	resp, err := http.PostForm("http://"+s.addr+"/api/v1/admin/tsdb/delete_series", url.Values{"match[]": {`{resource="steady"}`}})
+	resp, err := http.PostForm("http://"+s.addr+"/api/v1/admin/tsdb/delete_series",
+		url.Values{"match[]": {`{resource="steady"}`}})
 	if err != nil {
 		t.Fatal(err)
 	}

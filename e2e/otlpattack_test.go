@@ -82,7 +82,8 @@ func oldSpans() []byte {
 
 // requestHead returns the head of a request with spans.
 func requestHead(headers string, length int) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n%sContent-Length: %d\r\n\r\n",
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"+
+		"%sContent-Length: %d\r\n\r\n",
 		spansPath, headers, length)
 }
 
@@ -124,12 +125,21 @@ func halfStreams(contentType, path string, first []byte) func(context.Context, n
 		for i := range streamsPerConn {
 			block.Reset()
 			for _, h := range [][2]string{
-				{":method", "POST"}, {":scheme", "http"}, {":authority", "x"}, {":path", path}, {"content-type", contentType}, {"te", "trailers"},
+				{":method", "POST"},
+				{":scheme", "http"},
+				{":authority", "x"},
+				{":path", path},
+				{"content-type", contentType},
+				{"te", "trailers"},
 			} {
 				_ = e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
 			}
 			stream := uint32(2*i + 1)
-			err = errors.Join(err, f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true}))
+			err = errors.Join(err,
+				f.WriteHeaders(http2.HeadersFrameParam{
+					StreamID:      stream,
+					BlockFragment: block.Bytes(), EndHeaders: true,
+				}))
 			if len(first) > 0 {
 				err = errors.Join(err, f.WriteData(stream, false, first))
 			}
@@ -177,8 +187,10 @@ func TestOTLPAttacked(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) { rows = append(rows, a.run(t, binary, connections)) })
 	}
 	if *update && more != "" && len(rows) == len(spanAttacks) {
-		table := fmt.Sprintf("On %d processors, shared with the attackers, with %s:\n\n", runtime.NumCPU(), runtime.Version()) +
-			"| attack | connections | sent | memory at most | posts of another host: median, worst, failed | its scrapes: the same |\n|---|---|---|---|---|---|\n"
+		table := fmt.Sprintf("On %d processors, shared with the attackers, with %s:\n\n",
+			runtime.NumCPU(), runtime.Version()) +
+			"| attack | connections | sent | memory at most | posts of another host: median, worst, failed | its " +
+			"scrapes: the same |\n|---|---|---|---|---|---|\n"
 		for _, r := range rows {
 			table += r.String() + "\n"
 		}

@@ -45,7 +45,8 @@ func TestOTLPOutage(t *testing.T) {
 		return s
 	}
 	prometheus := start("prometheus-3", prometheus3, otlpToPrometheus, "--web.enable-otlp-receiver")
-	deltas := start("prometheus-3-deltas", prometheus3, otlpToPrometheus+wantsDeltas, "--web.enable-otlp-receiver", "--enable-feature=otlp-native-delta-ingestion")
+	deltas := start("prometheus-3-deltas", prometheus3, otlpToPrometheus+wantsDeltas, "--web.enable-otlp-receiver",
+		"--enable-feature=otlp-native-delta-ingestion")
 	vm := start("victoria", victoria, otlpToVictoria,
 		"-dedup.minScrapeInterval=1ms",                                             // for samples that are sent twice
 		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // for equal labels
@@ -153,7 +154,8 @@ func checkTotals(t *testing.T, s *server, of job, rows []metriclog.Row, killed [
 			}
 			pass, ok := logged[x.Metric["resource"]][second]
 			if n++; ok && v.value-before.value != float64(pass) {
-				t.Errorf("%s: %s grows by %v in second %d, in which %d passed", s.name, x.Metric["resource"], v.value-before.value, second, pass)
+				t.Errorf("%s: %s grows by %v in second %d, in which %d passed", s.name, x.Metric["resource"],
+					v.value-before.value, second, pass)
 			}
 		}
 	}

@@ -41,9 +41,13 @@ func TestPaused(t *testing.T) {
 	}
 	l := listen(t, "127.0.0.1:0")
 	serve(t, slow{seconds}, l, seconds.ConnState)
-	j := job{name: "paused", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: 2 * time.Second}
+	j := job{
+		name: "paused", path: secondsPath, targets: []string{l.Addr().String()},
+		interval: 2 * time.Second, timeout: 2 * time.Second,
+	}
 	servers := []*server{
-		prepareServer(t, "prometheus-3", prometheus3, j), prepareServer(t, "prometheus-2", prometheus2, j), prepareServer(t, "victoria", victoria, j),
+		prepareServer(t, "prometheus-3", prometheus3, j), prepareServer(t, "prometheus-2", prometheus2, j),
+		prepareServer(t, "victoria", victoria, j),
 	}
 	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // for samples that are sent twice
 	until := time.Now().Add(run)
@@ -65,7 +69,8 @@ func TestPaused(t *testing.T) {
 			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
 			of := s.counted(p.stats)
 			t.Logf("%v seconds were sent again, %v are unconfirmed, %v lost",
-				of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"])
+				of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"],
+				of["cursor_lost_seconds_total"])
 			if of["cursor_resent_seconds_total"] == 0 {
 				t.Error("nothing was sent again: nothing is shown")
 			}

@@ -94,7 +94,8 @@ func randomExchange(r *rand.Rand) (x exchange) {
 		b.WriteString("http://shop")
 	}
 	b.WriteString("/")
-	some(&b, 8, "a", "B", "/", "/", ".", "..", "%2f", "%2E", "%20", ";x=1", "//", "{", "é", "\\", "|", "\"", "+", "*", ":", "%c3%a9", "~")
+	some(&b, 8, "a", "B", "/", "/", ".", "..", "%2f", "%2E", "%20", ";x=1", "//", "{", "é", "\\", "|", "\"",
+		"+", "*", ":", "%c3%a9", "~")
 	if r.IntN(3) == 0 {
 		b.WriteString("?")
 		some(&b, 6, "a", "=", "&", ";", "%", "%zz", "?", "/", "\"", "é", "+", "%20", "{", "..")
@@ -104,14 +105,20 @@ func randomExchange(r *rand.Rand) (x exchange) {
 	}
 	fmt.Fprintf(&b, " %s\r\nHost: shop\r\nX-Exchange: @\r\n", version)
 	b.WriteString(randomHeaders(r,
-		"X-A: 1\r\n", "X-A: 2\r\n", "x-b:\r\n", "X-C:   a,b ;\"\t é  \r\n", "Cookie: a=1\r\n", "Cookie: b=2\r\n", "Accept: */*\r\n", "User-Agent: u\r\n", "TE: trailers\r\n",
-		"TE: gzip\r\n", "Connection: close\r\n", "Connection: keep-alive\r\n", "Connection: X-Hop\r\nX-Hop: 1\r\n", "Keep-Alive: 5\r\n", "Proxy-Connection: x\r\n",
-		"X-Forwarded-For: 192.0.2.7\r\n", "X_Forwarded_For: 192.0.2.7\r\n", "X-Forwarded-Proto: https\r\n", "X-Forwarded-Port: 1\r\n", "Forwarded: for=192.0.2.7\r\n",
-		"X-Real-IP: 192.0.2.7\r\n", "Upgrade: x\r\n", "Connection: Upgrade\r\nUpgrade: x\r\n", "Proxy-Authorization: x\r\n", "Authorization: x\r\n", "Range: bytes=0-1\r\n",
-		"If-None-Match: \"x\"\r\n", "Content-Type: text/x\r\n", "Content-Encoding: gzip\r\n", "Accept-Encoding: gzip\r\n", "X-Long: "+strings.Repeat("x", 10*r.IntN(10))+"\r\n",
+		"X-A: 1\r\n", "X-A: 2\r\n", "x-b:\r\n", "X-C:   a,b ;\"\t é  \r\n", "Cookie: a=1\r\n", "Cookie: b=2\r\n",
+		"Accept: */*\r\n", "User-Agent: u\r\n", "TE: trailers\r\n",
+		"TE: gzip\r\n", "Connection: close\r\n", "Connection: keep-alive\r\n", "Connection: X-Hop\r\nX-Hop: 1\r\n",
+		"Keep-Alive: 5\r\n", "Proxy-Connection: x\r\n",
+		"X-Forwarded-For: 192.0.2.7\r\n", "X_Forwarded_For: 192.0.2.7\r\n", "X-Forwarded-Proto: https\r\n",
+		"X-Forwarded-Port: 1\r\n", "Forwarded: for=192.0.2.7\r\n",
+		"X-Real-IP: 192.0.2.7\r\n", "Upgrade: x\r\n", "Connection: Upgrade\r\nUpgrade: x\r\n",
+		"Proxy-Authorization: x\r\n", "Authorization: x\r\n", "Range: bytes=0-1\r\n",
+		"If-None-Match: \"x\"\r\n", "Content-Type: text/x\r\n", "Content-Encoding: gzip\r\n",
+		"Accept-Encoding: gzip\r\n", "X-Long: "+strings.Repeat("x", 10*r.IntN(10))+"\r\n",
 		"X.Odd!: 1\r\n", "Origin: null\r\n", "Via: 1.1 x\r\n", "Date: x\r\n", "Trailer: X-Sum\r\n"))
 	if rarely() {
-		b.WriteString(pick("X-Bad : 1\r\n", "X-Bare\r\n", " X-Fold: 1\r\n", "X-Nul: \x00\r\n", "X-Cr: a\rb\r\n", ": 1\r\n", "Host: other\r\n", "X(Y): 1\r\n", "X-Ctl: \x01\r\n", "Expect: x\r\n"))
+		b.WriteString(pick("X-Bad : 1\r\n", "X-Bare\r\n", " X-Fold: 1\r\n", "X-Nul: \x00\r\n", "X-Cr: a\rb\r\n",
+			": 1\r\n", "Host: other\r\n", "X(Y): 1\r\n", "X-Ctl: \x01\r\n", "Expect: x\r\n"))
 	}
 	body := strings.Repeat(pick("x", "hello\r\n", "\x00", "GET / HTTP/1.1\r\n\r\n"), r.IntN(5))
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(body))
@@ -120,15 +127,22 @@ func randomExchange(r *rand.Rand) (x exchange) {
 		b.WriteString(length + "\r\n" + body)
 	case 3, 4:
 		b.WriteString("Transfer-Encoding: chunked\r\n")
-		trailers := pick("", "", "X-Sum: 1\r\n", "X-Forwarded-For: 192.0.2.7\r\n", "Content-Length: 3\r\n", "Host: other\r\n")
+		trailers := pick("", "", "X-Sum: 1\r\n", "X-Forwarded-For: 192.0.2.7\r\n",
+			"Content-Length: 3\r\n", "Host: other\r\n")
 		b.WriteString("\r\n" + inChunks(r, body) + "0\r\n" + trailers + "\r\n")
 	case 5:
 		b.WriteString(pick(
-			length+length+"\r\n"+body, length+"Content-Length: 1\r\n\r\n"+body, length+"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Content-Length: +1\r\n\r\nx",
-			"Content-Length: 0x1\r\n\r\nx", "Content-Length: 1, 1\r\n\r\nx", "Content-Length: -1\r\n\r\n", "Content-Length:\r\n\r\n", "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding: x\r\n\r\n",
-			"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding: Chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", "Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
-			"Transfer-Encoding: chunked\r\n\r\n1;x=\"y\"\r\nx\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nz\r\n", "Transfer-Encoding: chunked\r\n\r\n-1\r\n", "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n0\r\n\r\n",
-			"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n01\r\nx\r\n00\r\n\r\n",
+			length+length+"\r\n"+body, length+"Content-Length: 1\r\n\r\n"+body,
+			length+"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Content-Length: +1\r\n\r\nx",
+			"Content-Length: 0x1\r\n\r\nx", "Content-Length: 1, 1\r\n\r\nx", "Content-Length: -1\r\n\r\n",
+			"Content-Length:\r\n\r\n", "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+			"Transfer-Encoding: x\r\n\r\n",
+			"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"Transfer-Encoding: Chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", "Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
+			"Transfer-Encoding: chunked\r\n\r\n1;x=\"y\"\r\nx\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nz\r\n",
+			"Transfer-Encoding: chunked\r\n\r\n-1\r\n", "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n0\r\n\r\n",
+			"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n",
+			"Transfer-Encoding: chunked\r\n\r\n01\r\nx\r\n00\r\n\r\n",
 		))
 	default:
 		b.WriteString("\r\n")
@@ -157,10 +171,14 @@ func inChunks(r *rand.Rand, body string) string {
 func randomAnswer(r *rand.Rand, method string) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	var b strings.Builder
-	status := pick("200 OK", "200 OK", "201 Created", "204 No Content", "206 Partial Content", "301 Moved Permanently", "304 Not Modified", "401 Unauthorized", "404 Not Found", "500 Internal Server Error", "503 Service Unavailable")
-	b.WriteString("HTTP/1.1 " + status + "\r\nDate: " + originDate + "\r\nServer: origin\r\n" + pick("", "Content-Type: text/x\r\n"))
-	b.WriteString(randomHeaders(r, "X-A: 1\r\n", "X-A: 2\r\n", "X-B:\r\n", "Set-Cookie: a=1\r\n", "Set-Cookie: b=2\r\n", "Location: //b/../c?d=%\r\n", "Content-Encoding: gzip\r\n", "ETag: \"x\"\r\n",
-		"Cache-Control: no-store\r\n", "Vary: *\r\n", "Keep-Alive: 5\r\n", "X_Under: 1\r\n", "X-Odd: é \"\r\n", "WWW-Authenticate: Basic\r\n", "Retry-After: 1\r\n", "Trailer: X-Sum\r\n"))
+	status := pick("200 OK", "200 OK", "201 Created", "204 No Content", "206 Partial Content", "301 Moved Permanently",
+		"304 Not Modified", "401 Unauthorized", "404 Not Found", "500 Internal Server Error", "503 Service Unavailable")
+	b.WriteString("HTTP/1.1 " + status + "\r\nDate: " + originDate + "\r\nServer: origin\r\n" +
+		pick("", "Content-Type: text/x\r\n"))
+	b.WriteString(randomHeaders(r, "X-A: 1\r\n", "X-A: 2\r\n", "X-B:\r\n", "Set-Cookie: a=1\r\n", "Set-Cookie: b=2\r\n",
+		"Location: //b/../c?d=%\r\n", "Content-Encoding: gzip\r\n", "ETag: \"x\"\r\n",
+		"Cache-Control: no-store\r\n", "Vary: *\r\n", "Keep-Alive: 5\r\n", "X_Under: 1\r\n", "X-Odd: é \"\r\n",
+		"WWW-Authenticate: Basic\r\n", "Retry-After: 1\r\n", "Trailer: X-Sum\r\n"))
 	body := strings.Repeat(pick("x", "\r\n", "\x00", "HTTP/1.1 200 OK\r\n\r\n"), r.IntN(5))
 	bodiless := method == "HEAD" || strings.HasPrefix(status, "204") || strings.HasPrefix(status, "304")
 	switch r.IntN(3) {
@@ -177,7 +195,8 @@ func randomAnswer(r *rand.Rand, method string) string {
 		if bodiless {
 			break
 		}
-		return b.String() + "Transfer-Encoding: chunked\r\n\r\n" + inChunks(r, body) + "0\r\n" + pick("", "X-Sum: 1\r\n") + "\r\n"
+		return b.String() + "Transfer-Encoding: chunked\r\n\r\n" + inChunks(r, body) + "0\r\n" +
+			pick("", "X-Sum: 1\r\n") + "\r\n"
 	}
 	b.WriteString("Connection: close\r\n\r\n")
 	if !bodiless {
@@ -194,7 +213,9 @@ func (v sight) refused() bool { return len(v.service) == 0 }
 // documentedNames matches the headers that the two proxies treat differently, according to docs/proxy.md: headers that
 // delimit a body (the test compares the body itself), headers of one connection, and headers that identify the client.
 // nginx is configured to send only three of the latter. nginx drops unusual names.
-var documentedNames = regexp.MustCompile(`^(content-length|transfer-encoding|te|trailer|trailer .*|expect|connection|keep-alive|proxy-connection|upgrade|x-hop|proxy-authorization|x-forwarded-port|forwarded|x-exchange|.*[^a-z0-9-].*)$`)
+var documentedNames = regexp.MustCompile(`^(content-length|transfer-encoding|te|trailer|trailer ` +
+	`.*|expect|connection|keep-alive|proxy-connection|upgrade|x-hop|proxy-authorization|x-forwarded-port|forwarded|` +
+	`x-exchange|.*[^a-z0-9-].*)$`)
 
 // encodedPath matches a first line whose path the proxy must encode. decoded reverses the encoding.
 var (
@@ -290,7 +311,8 @@ func (u *fuzzedUpstream) serve(c net.Conn) {
 		answer := u.answers[id]
 		u.seen[id] = append(u.seen[id], request)
 		u.mu.Unlock()
-		if _, err := io.WriteString(c, answer); err != nil || answer == "" || strings.Contains(answer, "\r\nConnection: close\r\n") {
+		if _, err := io.WriteString(c, answer); err != nil || answer == "" ||
+			strings.Contains(answer, "\r\nConnection: close\r\n") {
 			return
 		}
 	}

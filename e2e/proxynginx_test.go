@@ -31,73 +31,182 @@ type passage struct {
 
 const originDate = "Sun, 06 Nov 1994 08:49:37 GMT"
 
-const plain = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Type: text/plain\r\n\r\nok"
+const plain = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\n" +
+	"Content-Type: text/plain\r\n\r\nok"
 
 var passages = []passage{
 	{"a plain request", "GET /a HTTP/1.1\r\nHost: shop\r\nUser-Agent: curl\r\nAccept: */*\r\n\r\n", ""},
 	{"a query that is not a form: `?q=100%&page=2`", "GET /s?q=100%&page=2 HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
-	{"a query with semicolons and odd characters", "GET /s?a=1;b=2&c=\"<{|}>&?d=%zz HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{
+		"a query with semicolons and odd characters", "GET /s?a=1;b=2&c=\"<{|}>&?d=%zz HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"",
+	},
 	{"an empty query", "GET /s? HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"encoded slashes and dots in a path", "GET /a%2Fb/%2e%2e/c%20d HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"`//`, `.` and `..` in a path", "GET //a//b/./c/../d HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"characters that should be encoded", "GET /{a}|b\"<é> HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"no User-Agent, no Accept-Encoding", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
-	{"headers more than once, empty, with odd values", "GET /a HTTP/1.1\r\nHost: shop\r\nX-A: 1\r\nX-B: \r\nX-A: 2\r\nX-A: 1\r\nx-c: a,b ;é\"\r\nCookie: a=1\r\nCookie: b=2\r\n\r\n", ""},
-	{"`Accept-Encoding` and a response in gzip", "GET /a HTTP/1.1\r\nHost: shop\r\nAccept-Encoding: gzip, br\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00"},
-	{"a body with `Content-Length`", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nContent-Type: text/x\r\n\r\nhello", ""},
+	{
+		"headers more than once, empty, with odd values",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nX-A: 1\r\nX-B: \r\nX-A: 2\r\nX-A: 1\r\nx-c: a,b ;é\"\r\nCookie: a=1\r\n" +
+			"Cookie: b=2\r\n\r\n", "",
+	},
+	{
+		"`Accept-Encoding` and a response in gzip",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nAccept-Encoding: gzip, br\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Encoding: gzip\r\n" +
+			"Content-Length: 4\r\n\r\n\x1f\x8b\x08\x00",
+	},
+	{
+		"a body with `Content-Length`",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nContent-Type: text/x\r\n\r\nhello", "",
+	},
 	{"`Content-Length: 0` with POST", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n", ""},
 	{"`Content-Length: 0` with DELETE", "DELETE /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n", ""},
 	{"`Content-Length: 0` with GET", "GET /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n", ""},
 	{"a POST without a body", "POST /a HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"a GET with a body", "GET /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n\r\nhello", ""},
-	{"chunks without a length", "POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ""},
-	{"trailers of a request", "POST /a HTTP/1.1\r\nHost: shop\r\nTE: trailers\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n", ""},
-	{"trailers of a response", "GET /a HTTP/1.1\r\nHost: shop\r\nTE: trailers\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n"},
-	{"`Expect: 100-continue`", "POST /a HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", ""},
-	{"early hints", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n" + plain},
+	{
+		"chunks without a length",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "",
+	},
+	{
+		"trailers of a request",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nTE: trailers\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" +
+			"hello\r\n0\r\nX-Sum: 1\r\n\r\n", "",
+	},
+	{
+		"trailers of a response", "GET /a HTTP/1.1\r\nHost: shop\r\nTE: trailers\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nTransfer-Encoding: chunked\r\n" +
+			"Trailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n",
+	},
+	{
+		"`Expect: 100-continue`",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", "",
+	},
+	{
+		"early hints", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n" + plain,
+	},
 	{"HTTP/1.0", "GET /a HTTP/1.0\r\nHost: shop\r\n\r\n", ""},
-	{"HEAD", "HEAD /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 1234\r\n\r\n"},
+	{
+		"HEAD", "HEAD /a HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 1234\r\n\r\n",
+	},
 	{"a target with scheme and host", "GET http://shop/a?b HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"`OPTIONS *`", "OPTIONS * HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
-	{"headers that `Connection` names", "GET /a HTTP/1.1\r\nHost: shop\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\n\r\n", ""},
-	{"an upgrade, and what follows", "GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe"},
-	{"an upgrade that the service refuses", "GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", ""},
-	{"a response in chunks", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"},
-	{"a response that ends with its connection", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nConnection: close\r\n\r\n<html>ok"},
-	{"a response without `Date`, `Server` and `Content-Type`", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"},
-	{"cookies, links and headers more than once in a response", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 302 Found\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nLocation: //b/../c?d=%\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Empty:\r\nContent-Length: 0\r\n\r\n"},
-	{"a status without a body", "GET /a HTTP/1.1\r\nHost: shop\r\nIf-None-Match: \"x\"\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nETag: \"x\"\r\n\r\n"},
-	{"an unregistered status with a reason", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 299 Fine\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 0\r\n\r\n"},
-	{"a status without a body, with the length of the unchanged body", "GET /a HTTP/1.1\r\nHost: shop\r\nIf-None-Match: \"x\"\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 1234\r\nContent-Type: text/plain\r\n\r\n"},
-	{"bytes right after the request of an upgrade", "GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"},
+	{
+		"headers that `Connection` names",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\n" +
+			"\r\n", "",
+	},
+	{
+		"an upgrade, and what follows",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n",
+		"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe",
+	},
+	{
+		"an upgrade that the service refuses",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "",
+	},
+	{
+		"a response in chunks", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nTransfer-Encoding: chunked\r\n" +
+			"\r\n2\r\nok\r\n0\r\n\r\n",
+	},
+	{
+		"a response that ends with its connection", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nConnection: close\r\n\r\n<html>ok",
+	},
+	{
+		"a response without `Date`, `Server` and `Content-Type`", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+	},
+	{
+		"cookies, links and headers more than once in a response", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HTTP/1.1 302 Found\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nLocation: //b/../c?d=%\r\n" +
+			"Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Empty:\r\nContent-Length: 0\r\n\r\n",
+	},
+	{
+		"a status without a body", "GET /a HTTP/1.1\r\nHost: shop\r\nIf-None-Match: \"x\"\r\n\r\n",
+		"HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nETag: \"x\"\r\n\r\n",
+	},
+	{
+		"an unregistered status with a reason", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HTTP/1.1 299 Fine\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 0\r\n\r\n",
+	},
+	{
+		"a status without a body, with the length of the unchanged body",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nIf-None-Match: \"x\"\r\n\r\n",
+		"HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\n" +
+			"Content-Length: 1234\r\nContent-Type: text/plain\r\n\r\n",
+	},
+	{
+		"bytes right after the request of an upgrade",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly",
+		"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+	},
 	{"`CONNECT`", "CONNECT shop:443 HTTP/1.1\r\nHost: shop:443\r\n\r\n", ""},
 	{"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""},
 	{"`*` with a method other than `OPTIONS`", "GET * HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"HTTP/1.0 without `Host`", "GET /a HTTP/1.0\r\n\r\n", ""},
 	{"different hosts in the target and in `Host`", "GET http://shop/a HTTP/1.1\r\nHost: other\r\n\r\n", ""},
 	{"`Proxy-Authorization`", "GET /a HTTP/1.1\r\nHost: shop\r\nProxy-Authorization: Basic eDp5\r\n\r\n", ""},
-	{"`Proxy-Authenticate`", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 407 Proxy Authentication Required\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"},
+	{
+		"`Proxy-Authenticate`", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HTTP/1.1 407 Proxy Authentication Required\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\n" +
+			"Proxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
+	},
 	{"names of headers with `_`", "GET /a HTTP/1.1\r\nHost: shop\r\nX_Other: 1\r\n\r\n", ""},
-	{"`X_Forwarded_For` from an untrusted client", "GET /a HTTP/1.1\r\nHost: shop\r\nX_Forwarded_For: 192.0.2.7\r\n\r\n", ""},
-	{"`X-Forwarded-For` in a trailer", "POST /a HTTP/1.1\r\nHost: shop\r\nTrailer: X-Forwarded-For\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n", ""},
+	{
+		"`X_Forwarded_For` from an untrusted client",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nX_Forwarded_For: 192.0.2.7\r\n\r\n", "",
+	},
+	{
+		"`X-Forwarded-For` in a trailer",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nTrailer: X-Forwarded-For\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" +
+			"hello\r\n0\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n", "",
+	},
 	{"`X-Real-IP`", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Real-IP: 192.0.2.7\r\n\r\n", ""},
 	{"characters that should be encoded after `//`", "GET //{a}|b\"<é> HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"`..` above the root", "GET /a/../../b HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"a header without a colon", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Bare\r\n\r\n", ""},
 	{"a header in two lines", "GET /a HTTP/1.1\r\nHost: shop\r\nX-A: 1\r\n 2\r\n\r\n", ""},
-	{"the same length twice", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", ""},
-	{"a length and chunks", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ""},
-	{"chunks in HTTP/1.0", "POST /a HTTP/1.0\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ""},
+	{
+		"the same length twice",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+		"",
+	},
+	{"a length and chunks", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n" +
+		"\r\n5\r\nhello\r\n0\r\n\r\n", ""},
+	{
+		"chunks in HTTP/1.0",
+		"POST /a HTTP/1.0\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "",
+	},
 	{"`%00` in a path", "GET /a%00 HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
 	{"`Expect` with another value", "GET /a HTTP/1.1\r\nHost: shop\r\nExpect: x\r\n\r\n", ""},
 	{"a control character in a header", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Ctl: \x01\r\n\r\n", ""},
 	{"an invalid name of a header", "GET /a HTTP/1.1\r\nHost: shop\r\nX(Y): 1\r\n\r\n", ""},
 	{lateContinue, "POST /a HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", ""},
 	{earlyAnswer, "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 10\r\n\r\nhello", ""},
-	{"a line of a chunk that ends with LF alone", "POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n", ""},
-	{"a chunk whose extension has 20,000 bytes", "POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5;x=" + strings.Repeat("y", 20_000) + "\r\nhello\r\n0\r\n\r\n", ""},
-	{"`Trailer` with a field that no trailer may have", "POST /a HTTP/1.1\r\nHost: shop\r\nTrailer: Content-Length\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ""},
-	{"`X-Forwarded-For` from an untrusted client", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n", ""},
+	{
+		"a line of a chunk that ends with LF alone",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n", "",
+	},
+	{
+		"a chunk whose extension has 20,000 bytes",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5;x=" + strings.Repeat("y", 20_000) +
+			"\r\nhello\r\n0\r\n\r\n", "",
+	},
+	{
+		"`Trailer` with a field that no trailer may have",
+		"POST /a HTTP/1.1\r\nHost: shop\r\nTrailer: Content-Length\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" +
+			"hello\r\n0\r\n\r\n", "",
+	},
+	{
+		"`X-Forwarded-For` from an untrusted client",
+		"GET /a HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n", "",
+	},
 }
 
 // Passages whose upstream does more than to send a response (see recorder).
@@ -190,7 +299,8 @@ func TestProxyBesideNginx(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/proxy.md has\n%s\nwant (go test -run TestProxyBesideNginx -update)\n%s", documented, table.String())
+		t.Errorf("docs/proxy.md has\n%s\nwant (go test -run TestProxyBesideNginx -update)\n%s", documented,
+			table.String())
 	}
 }
 
@@ -443,7 +553,10 @@ func roundTrip(t *testing.T, addr, request string) string {
 func startWindowstatProxy(t *testing.T, upstream string, flags ...string) (front, page string, process int) {
 	t.Helper()
 	front, page = freeAddress(t), freeAddress(t)
-	flags = append([]string{"proxy", "--upstream=http://" + upstream, "--proxy.listen-address=" + front, "--web.listen-address=" + page}, flags...)
+	flags = append([]string{
+		"proxy", "--upstream=http://" + upstream, "--proxy.listen-address=" + front,
+		"--web.listen-address=" + page,
+	}, flags...)
 	return front, page, launch(t, front, "", buildWindowstat(t), flags...).Process.Pid
 }
 
@@ -452,7 +565,8 @@ func startNginx(t *testing.T, server string) (addr string) {
 	t.Helper()
 	executable, dir := nginx.path(t), t.TempDir()
 	addr = freeAddress(t)
-	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), fmt.Appendf(nil, nginxConfig, addr, server), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"),
+		fmt.Appendf(nil, nginxConfig, addr, server), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	launch(t, addr, dir, executable, "-p", dir, "-c", "nginx.conf", "-e", "stderr")

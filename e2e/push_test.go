@@ -36,7 +36,8 @@ func pushTo(t *testing.T, c *collector.Collector, servers ...*server) (all []pus
 		if !s.isVictoria {
 			continue
 		}
-		p, err := push.New(c, push.Options{Format: push.VictoriaMetrics, URL: "http://" + s.addr + "/api/v1/import/prometheus", Labels: labels("text")})
+		url := "http://" + s.addr + "/api/v1/import/prometheus"
+		p, err := push.New(c, push.Options{Format: push.VictoriaMetrics, URL: url, Labels: labels("text")})
 		if err != nil {
 			t.Fatal(err)
 		}

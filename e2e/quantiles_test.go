@@ -75,7 +75,10 @@ func TestQuantiles(t *testing.T) {
 	}
 	l := listen(t, "127.0.0.1:0")
 	serve(t, seconds, l, seconds.ConnState)
-	read := job{name: "classic", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second, histogram: "classic"}
+	read := job{
+		name: "classic", path: secondsPath, targets: []string{l.Addr().String()},
+		interval: 5 * time.Second, histogram: "classic",
+	}
 	servers := startServers(t, read)
 	p.live(func() bool { return p.second < begin+quantilesSeconds })
 
@@ -134,7 +137,8 @@ func checkBuckets(t *testing.T, s *server, begin, end int64) (bounds []float64) 
 		for second := begin; second < end; second++ {
 			sum += within(second, bound)
 			if got, ok := found[second+1]; got != sum || !ok {
-				t.Errorf("%v calls up to the end of second %d took at most %v s; it should be %v", got, second-begin, bound, sum)
+				t.Errorf("%v calls up to the end of second %d took at most %v s; it should be %v",
+					got, second-begin, bound, sum)
 				break // the later ones are wrong, too
 			}
 		}

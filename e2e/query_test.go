@@ -73,7 +73,8 @@ func (s *server) queryAt(t *testing.T, expression string, at float64) []series {
 func (s *server) queryRange(t *testing.T, expression string, from, to, step int64) []series {
 	t.Helper()
 	number := func(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
-	return s.ask(t, "/api/v1/query_range", url.Values{"query": {expression}, "start": number(from), "end": number(to), "step": number(step)})
+	return s.ask(t, "/api/v1/query_range",
+		url.Values{"query": {expression}, "start": number(from), "end": number(to), "step": number(step)})
 }
 
 func (s *server) ask(t *testing.T, path string, parameters url.Values) []series {

@@ -94,9 +94,12 @@ func TestReceipts(t *testing.T) {
 			made.check(t, c.to, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
 			made.check(t, c.to, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
 			of := c.counted(p.stats)
-			t.Logf("%d responses: %v seconds were delivered, %v sent again, %v samples of them twice, %v are unconfirmed, %v lost",
-				c.responses.Load(), of["cursor_delivered_seconds_total"], of["cursor_resent_seconds_total"], refused(t, c.to), of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"])
-			if of["cursor_resent_seconds_total"] == 0 || of["cursor_unconfirmed_seconds_total"] != 0 || of["cursor_lost_seconds_total"] != 0 {
+			t.Logf("%d responses: %v seconds were delivered, %v sent again, %v samples of them twice, %v are "+
+				"unconfirmed, %v lost",
+				c.responses.Load(), of["cursor_delivered_seconds_total"], of["cursor_resent_seconds_total"],
+				refused(t, c.to), of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"])
+			if of["cursor_resent_seconds_total"] == 0 || of["cursor_unconfirmed_seconds_total"] != 0 ||
+				of["cursor_lost_seconds_total"] != 0 {
 				t.Error("some seconds should be sent again, and none unconfirmed or lost")
 			}
 		})
@@ -106,10 +109,13 @@ func TestReceipts(t *testing.T) {
 // sharedAddress returns the configuration of one job with a target for each resource, all at one address.
 func (s *server) sharedAddress(addr string, resources []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "scrape_configs:\n- job_name: receipts\n  metrics_path: /\n  scheme: https\n  tls_config: {insecure_skip_verify: true}\n")
+	fmt.Fprintf(&b, "scrape_configs:\n- job_name: receipts\n  metrics_path: /\n  scheme: https\n"+
+		"  tls_config: {insecure_skip_verify: true}\n")
 	fmt.Fprintf(&b, "  scrape_interval: 3s\n  scrape_timeout: 2s\n  honor_timestamps: true\n  static_configs:\n")
 	for i, r := range resources {
-		fmt.Fprintf(&b, "  - {targets: ['%s'], labels: {__param_cursor: '%s:%d', __param_resource: '%s', part: '%d'}}\n", addr, s.name, i, r, i)
+		fmt.Fprintf(&b,
+			"  - {targets: ['%s'], labels: {__param_cursor: '%s:%d', __param_resource: '%s', part: '%d'}}\n", addr,
+			s.name, i, r, i)
 	}
 	if s.isVictoria {
 		b.WriteString("  no_stale_markers: true\n")

@@ -74,7 +74,8 @@ func TestReceiverDown(t *testing.T) {
 			n := numbers[i]
 			t.Logf("%d samples; %v requests were sent again, %v samples refused, %v seconds lost", samples,
 				n["push_retries_total"], n["push_refused_samples_total"], n["push_lost_seconds_total"])
-			if n["push_retries_total"] == 0 || n["push_refused_samples_total"] != 0 || n["push_lost_seconds_total"] != 0 {
+			if n["push_retries_total"] == 0 || n["push_refused_samples_total"] != 0 ||
+				n["push_lost_seconds_total"] != 0 {
 				t.Error("something should have been sent again, and nothing refused or lost")
 			}
 		})

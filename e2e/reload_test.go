@@ -25,9 +25,13 @@ func TestReload(t *testing.T) {
 	}
 	l := listen(t, "127.0.0.1:0")
 	serve(t, seconds, l, seconds.ConnState)
-	j := job{name: "reload", path: secondsPath, targets: []string{l.Addr().String()}, interval: 3 * time.Second, timeout: 2 * time.Second}
+	j := job{
+		name: "reload", path: secondsPath, targets: []string{l.Addr().String()},
+		interval: 3 * time.Second, timeout: 2 * time.Second,
+	}
 	servers := []*server{
-		prepareServer(t, "prometheus-3", prometheus3, j), prepareServer(t, "prometheus-2", prometheus2, j), prepareServer(t, "victoria", victoria, j),
+		prepareServer(t, "prometheus-3", prometheus3, j), prepareServer(t, "prometheus-2", prometheus2, j),
+		prepareServer(t, "victoria", victoria, j),
 	}
 	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms")
 	begin := time.Now().Unix() + 1
@@ -89,12 +93,14 @@ func TestReload(t *testing.T) {
 			}
 		}
 		of := s.counted(p.stats)
-		t.Logf("%s: %d series, %d seconds twice of %d; %v sent again, %v unconfirmed; %d scrapes failed", s.name, len(parts), twice, len(at),
+		t.Logf("%s: %d series, %d seconds twice of %d; %v sent again, %v unconfirmed; %d scrapes failed",
+			s.name, len(parts), twice, len(at),
 			of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"], failed)
 		if len(parts) != reloads+1 {
 			t.Errorf("%s: %d series, want %d", s.name, len(parts), reloads+1)
 		}
-		if again := of["cursor_resent_seconds_total"]; float64(twice) > again || again > 0 && s.name != "prometheus-2" && failed == 0 {
+		if again := of["cursor_resent_seconds_total"]; float64(twice) > again ||
+			again > 0 && s.name != "prometheus-2" && failed == 0 {
 			t.Errorf("%s: %d seconds are there twice", s.name, twice)
 		}
 	}

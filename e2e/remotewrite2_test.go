@@ -24,7 +24,8 @@ func TestRemoteWrite2(t *testing.T) {
 	var ways []pushed
 	var stops []func() error
 	for _, s := range []*server{
-		prepareServer(t, "prometheus-3", prometheus3), prepareServer(t, "prometheus-2", prometheus2), prepareServer(t, "victoria", victoria),
+		prepareServer(t, "prometheus-3", prometheus3), prepareServer(t, "prometheus-2", prometheus2),
+		prepareServer(t, "victoria", victoria),
 	} {
 		if s.name == "prometheus-3" {
 			s.args = append(s.args, "--enable-feature=type-and-unit-labels")
@@ -82,7 +83,8 @@ func TestRemoteWrite2(t *testing.T) {
 				}
 			}
 			if n["push_retries_total"] != retries || n["push_samples_total"] == 0 ||
-				n["push_refused_samples_total"]+n["push_unconfirmed_samples_total"]+n["push_resent_samples_total"]+n["push_lost_seconds_total"] != 0 {
+				n["push_refused_samples_total"]+n["push_unconfirmed_samples_total"]+
+					n["push_resent_samples_total"]+n["push_lost_seconds_total"] != 0 {
 				t.Errorf("%v", n)
 			}
 			t.Log(n)

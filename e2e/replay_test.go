@@ -98,7 +98,8 @@ func TestReplay(t *testing.T) {
 	for line := range strings.Lines(printed) {
 		if total, ok := strings.CutSuffix(line, collector.InboundTotal+"\n"); ok {
 			columns := strings.Fields(total)
-			if got := columns[2:4]; columns[0] != lines || got[0] != most[0] || got[1]+" "+strings.TrimSuffix(columns[4], "+00:00") != most[1]+" "+most[2] {
+			if got := columns[2:4]; columns[0] != lines || got[0] != most[0] ||
+				got[1]+" "+strings.TrimSuffix(columns[4], "+00:00") != most[1]+" "+most[2] {
 				t.Errorf("the summary ends with %q; the tools say that the peak is %v", total, most)
 			}
 			printed = ""
@@ -114,7 +115,8 @@ func TestReplay(t *testing.T) {
 func TestReplayResources(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	shell(t, plainLines+` > "$3/plain" && "$2" replay --path-depth=16 --max-resources=5000 --max-path-values=1000 --metric-log.dir="$3/log" "$3/plain"`,
+	shell(t, plainLines+` > "$3/plain" && "$2" replay --path-depth=16 --max-resources=5000 --max-path-values=1000 `+
+		`--metric-log.dir="$3/log" "$3/plain"`,
 		realLog, buildWindowstat(t), dir)
 	passed := map[string]int{}
 	for _, row := range rowsIn(t, filepath.Join(dir, "log")) {
@@ -219,7 +221,8 @@ func TestReplayFollow(t *testing.T) {
 	serve := func(d time.Duration) {
 		for begin := time.Now(); time.Since(begin) < d; time.Sleep(3 * time.Millisecond) {
 			ended, took := time.Now().Truncate(time.Millisecond), time.Duration(rand.IntN(1500))*time.Millisecond
-			if _, err := fmt.Fprintf(file, "%d.%03d 200 %d.%03d\n", ended.Unix(), ended.Nanosecond()/1e6, took/time.Second, took%time.Second/time.Millisecond); err != nil {
+			if _, err := fmt.Fprintf(file, "%d.%03d 200 %d.%03d\n", ended.Unix(), ended.Nanosecond()/1e6,
+				took/time.Second, took%time.Second/time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
 			passed[ended.Add(-took).Unix()]++
@@ -231,10 +234,14 @@ func TestReplayFollow(t *testing.T) {
 	for len(rowsIn(t, logs)) == 0 {
 		serve(time.Second) // later ones continue after the metric log
 	}
-	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM} {
+	for _, signal := range []syscall.Signal{
+		syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL,
+		syscall.SIGKILL, syscall.SIGTERM,
+	} {
 		serve(rand.N(5 * time.Second))
 		// Before the process is ready it may not handle SIGTERM yet.
-		for deadline := time.Now().Add(catchUp); signal == syscall.SIGTERM && saysReady(pages)() != nil && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(catchUp); signal == syscall.SIGTERM && saysReady(pages)() != nil &&
+			time.Now().Before(deadline); {
 			serve(20 * time.Millisecond)
 		}
 		if err := process.Process.Signal(signal); err != nil {
@@ -286,12 +293,15 @@ func TestReplayDiskFull(t *testing.T) {
 	binary, whole, part := buildWindowstat(t), t.TempDir(), t.TempDir()
 	shell(t, `"$2" replay --metric-log.dir="$3" "$1"`, realLog, binary, whole)
 	// Limit the size of each file in KiB; the log has a file for each day.
-	_, err := output(t.Context(), ".", "bash", "-c", `ulimit -f 240; exec "$2" replay --metric-log.dir="$3" "$1"`, "bash", realLog, binary, part)
-	if err == nil || !strings.Contains(err.Error(), "exit status 1") || strings.Count(err.Error(), "file too large") != 1 {
+	_, err := output(t.Context(), ".", "bash", "-c", `ulimit -f 240; exec "$2" replay --metric-log.dir="$3" "$1"`,
+		"bash", realLog, binary, part)
+	if err == nil || !strings.Contains(err.Error(), "exit status 1") ||
+		strings.Count(err.Error(), "file too large") != 1 {
 		t.Fatalf("error: %v", err)
 	}
 	want, got := rowsIn(t, whole), rowsIn(t, part)
-	if n := len(got); n == 0 || n >= len(want) || !slices.Equal(got, want[:n]) || got[n-1].Resource != collector.InboundTotal {
+	if n := len(got); n == 0 || n >= len(want) || !slices.Equal(got, want[:n]) ||
+		got[n-1].Resource != collector.InboundTotal {
 		t.Errorf("%d rows of %d", len(got), len(want))
 	}
 	t.Logf("%d rows of %d", len(got), len(want))

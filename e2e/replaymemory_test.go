@@ -68,7 +68,8 @@ func TestReplayMemory(t *testing.T) {
 		}
 	}
 	used := c.ProcessState.SysUsage().(*syscall.Rusage)
-	t.Logf("%d lines, %v of processor time", lines, time.Duration(used.Utime.Nano()+used.Stime.Nano()).Round(time.Second/10))
+	t.Logf("%d lines, %v of processor time", lines,
+		time.Duration(used.Utime.Nano()+used.Stime.Nano()).Round(time.Second/10))
 	if last.peak > replayPeakMB {
 		t.Errorf("it has held %d MB", last.peak)
 	}
@@ -105,9 +106,12 @@ func writeLog(to io.WriteCloser, size int64) (lines int64) {
 		}
 		n := int(lines * 7919 % int64(len(paths)))
 		line = append(append(append(line[:0], "83.149.9.216 - - ["...), clock...), `] "GET `...)
-		line = append(append(line, paths[n]...), []string{" HTTP/1.1\" 200 ", " HTTP/1.1\" 200 ", " HTTP/1.1\" 404 ", " HTTP/1.1\" 503 "}[n%4]...)
+		line = append(append(line, paths[n]...),
+			[]string{" HTTP/1.1\" 200 ", " HTTP/1.1\" 200 ", " HTTP/1.1\" 404 ", " HTTP/1.1\" 503 "}[n%4]...)
 		line = strconv.AppendInt(line, int64(n), 10)
-		line = append(line, ` "http://semicomplete.com/presentations/logstash/" "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/32.0" 0.`...)
+		line = append(line,
+			` "http://semicomplete.com/presentations/logstash/" "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 `+
+				`Chrome/32.0" 0.`...)
 		line = append(strconv.AppendInt(line, 100+lines%900, 10), '\n')
 		k, err := w.Write(line)
 		if err != nil {

@@ -30,7 +30,8 @@ func TestRestart(t *testing.T) {
 		{name: "restart-15s", path: secondsPath, targets: targets, interval: 15 * time.Second},
 	}
 	servers := []*server{
-		prepareServer(t, "prometheus-3", prometheus3, jobs...), prepareServer(t, "prometheus-2", prometheus2, jobs...), prepareServer(t, "victoria", victoria, jobs...),
+		prepareServer(t, "prometheus-3", prometheus3, jobs...), prepareServer(t, "prometheus-2", prometheus2, jobs...),
+		prepareServer(t, "victoria", victoria, jobs...),
 	}
 	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // for samples that are sent twice
 	for _, s := range servers {
@@ -64,7 +65,8 @@ func TestRestart(t *testing.T) {
 			t.Logf("%d samples", samples)
 			// A Prometheus refuses resent samples that it already has.
 			if n, most := refused(t, s), resent*float64(len(habits())*secondMetrics()); n > most {
-				t.Errorf("%s refused %v samples; with %v seconds that were sent again it should be at most %v", s.name, n, resent, most)
+				t.Errorf("%s refused %v samples; with %v seconds that were sent again it should be at most %v", s.name,
+					n, resent, most)
 			}
 		})
 	}
@@ -101,7 +103,8 @@ func checkRows(t *testing.T, s *server, selector string, f field, rows []metricl
 		return want
 	})
 	if len(wrong) > 0 {
-		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong), strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong),
+			strings.Join(wrong[:min(len(wrong), 10)], "\n"))
 	}
 	return n
 }

@@ -37,7 +37,8 @@ func TestRotation(t *testing.T) {
 			path, state := filepath.Join(dir, "access.log"), filepath.Join(dir, "state")
 			var printed bytes.Buffer
 			pages := freeAddress(t)
-			follower := command(t, binary, "replay", "--follow", "--nginx-format=$msec $status $request_time $request_uri", "--tolerance=1s",
+			follower := command(t, binary, "replay", "--follow",
+				"--nginx-format=$msec $status $request_time $request_uri", "--tolerance=1s",
 				"--web.listen-address="+pages, path)
 			follower.Stdout = &printed
 			f := appendable(t, path)
@@ -65,7 +66,8 @@ func TestRotation(t *testing.T) {
 			for i := range 10 {
 				way := ways[i%len(ways)]
 				config := filepath.Join(dir, way+".conf")
-				if err := os.WriteFile(config, []byte(path+" {\n\trotate 20\n\tdelaycompress\n\tcompress\n\t"+way+"\n}\n"), 0o600); err != nil {
+				if err := os.WriteFile(config,
+					[]byte(path+" {\n\trotate 20\n\tdelaycompress\n\tcompress\n\t"+way+"\n}\n"), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				serve(300)
@@ -102,7 +104,8 @@ func TestRotation(t *testing.T) {
 			}
 			serve(100)
 			kept, _ := strconv.Atoi(shell(t, `zcat -f "$1"* | grep -c /line/ | tr -d '\n'`, path))
-			for deadline := time.Now().Add(catchUp); replayCount(t, pages, "lines_total{") < kept && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(catchUp); replayCount(t, pages, "lines_total{") < kept &&
+				time.Now().Before(deadline); {
 				time.Sleep(100 * time.Millisecond)
 			}
 			if err := follower.Process.Signal(syscall.SIGTERM); err != nil {
@@ -114,7 +117,8 @@ func TestRotation(t *testing.T) {
 			counted, _ := strconv.Atoi(reported(printed.String(), " lines"))
 			t.Logf("%d lines written, %d counted, %d are in the files", written, counted, kept)
 			if counted < kept || counted > written || name == "create" && counted != written {
-				t.Errorf("%d lines written, %d counted, %d are in the files:\n%s", written, counted, kept, printed.String())
+				t.Errorf("%d lines written, %d counted, %d are in the files:\n%s", written,
+					counted, kept, printed.String())
 			}
 		})
 	}

@@ -142,11 +142,14 @@ func TestRotationMatrix(t *testing.T) {
 	wait.Wait()
 	t.Logf("%-30s%12s%12s%12s", "lines counted of lines written", states[0], states[1], states[2])
 	for _, way := range rotationWays {
-		t.Logf("%-30s%12s%12s%12s", way.name, matrix[way.name+states[0]], matrix[way.name+states[1]], matrix[way.name+states[2]])
+		t.Logf("%-30s%12s%12s%12s", way.name, matrix[way.name+states[0]],
+			matrix[way.name+states[1]], matrix[way.name+states[2]])
 	}
 }
 
-func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) (string, func()), state string) (counted, written int, err error) {
+func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) (string, func()),
+	state string,
+) (counted, written int, err error) {
 	l := &rotating{dir: dir, open: filepath.Join(dir, "access.log")}
 	follow, rotate := begin(l)
 	logs, old := filepath.Join(dir, "log"), filepath.Join(dir, "old")
@@ -154,7 +157,8 @@ func rotateWhile(t *testing.T, binary, dir, pages string, begin func(*rotating) 
 	l.reopen()
 	var printed bytes.Buffer
 	start := func() *exec.Cmd {
-		c := exec.CommandContext(t.Context(), binary, "replay", "--follow", "--nginx-format=$msec $status $request_time", "--tolerance=1s",
+		c := exec.CommandContext(t.Context(), binary, "replay", "--follow",
+			"--nginx-format=$msec $status $request_time", "--tolerance=1s",
 			"--rotated-dir="+old, "--metric-log.dir="+logs, "--web.listen-address="+pages, follow)
 		c.Stdout, c.Stderr = &printed, &printed
 		l.do(c.Start())

@@ -93,7 +93,8 @@ func TestRecordedPeaks(t *testing.T) {
 			t.Logf("%d values are recorded, and %d before all of their seconds had arrived", len(values), early)
 			for last, value := range values {
 				if want := highest(last, 15, fleet); value != want {
-					t.Errorf("the busiest second of the 15 up to %d has %v calls; it should have %v", last-begin, value, want)
+					t.Errorf("the busiest second of the 15 up to %d has %v calls; it should have %v", last-begin, value,
+						want)
 				}
 			}
 			if len(values) < ruleLeast {

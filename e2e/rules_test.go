@@ -14,7 +14,10 @@ func TestRules(t *testing.T) {
 	t.Parallel()
 	const dir = "../dashboards/rules"
 	for _, p := range []program{promtool2, promtool} {
-		for _, command := range [][]string{{"check", "rules", "recording.yaml", "alerts.yaml"}, {"test", "rules", "test.yaml", "hours.yaml"}} {
+		for _, command := range [][]string{
+			{"check", "rules", "recording.yaml", "alerts.yaml"},
+			{"test", "rules", "test.yaml", "hours.yaml"},
+		} {
 			if err := run(t.Context(), dir, append([]string{p.path(t)}, command...)...); err != nil {
 				t.Error(err)
 			}

@@ -36,8 +36,9 @@ func newKnowing(now func() time.Time, crowd int) *knowing {
 		now: now, begin: now().Unix() + 2,
 		truth: map[string]values{}, consts: map[string]float64{}, shown: map[string]bool{},
 		orders: vec("truth_orders_total"), hidden: vec("truth_hidden_total"), slow: vec("truth_slow_total"),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "truth_seconds", Help: "x"}, []string{"resource"}),
-		length:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "truth_length", Help: "x"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "truth_seconds", Help: "x"},
+			[]string{"resource"}),
+		length: prometheus.NewGauge(prometheus.GaugeOpts{Name: "truth_length", Help: "x"}),
 	}
 	for i := range k.registries {
 		k.registries[i] = prometheus.NewRegistry()
@@ -68,7 +69,8 @@ func (k *knowing) Collect(to chan<- prometheus.Metric) {
 		name, resource, _ := strings.Cut(key, " ")
 		desc := prometheus.NewDesc(name, "x", []string{"resource"}, nil)
 		if name == "truth_old_total" {
-			to <- prometheus.MustNewConstMetricWithCreatedTimestamp(desc, prometheus.CounterValue, v, time.Unix(k.begin-3600, 0), resource)
+			to <- prometheus.MustNewConstMetricWithCreatedTimestamp(desc, prometheus.CounterValue, v,
+				time.Unix(k.begin-3600, 0), resource)
 		} else {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, v, resource)
 		}
@@ -97,7 +99,10 @@ func (k *knowing) troubled() ([]*dto.MetricFamily, error) {
 
 // gatherer has each registry sampled by itself.
 func (k *knowing) gatherer() prometheus.Gatherer {
-	return prometheus.Gatherers{prometheus.Gatherers{k.registries[0], k.registries[1]}, prometheus.GathererFunc(k.troubled), k.registries[3]}
+	return prometheus.Gatherers{
+		prometheus.Gatherers{k.registries[0], k.registries[1]},
+		prometheus.GathererFunc(k.troubled), k.registries[3],
+	}
 }
 
 // is records the counts of a second.

@@ -75,18 +75,27 @@ func (w watch) run(t *testing.T) (missed float64) {
 	jobs := []job{{name: "seconds", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second}}
 	simple := len(w.steps) == 0 && w.crowd == 0
 	if simple {
-		jobs = append(jobs, job{name: "one-line", path: secondsPath, targets: []string{oneLine.Addr().String()}, interval: 5 * time.Second})
+		jobs = append(jobs,
+			job{
+				name: "one-line", path: secondsPath,
+				targets: []string{oneLine.Addr().String()}, interval: 5 * time.Second,
+			})
 	}
 	var servers []*server
 	var pushes []push.Options
 	for _, p := range w.programs {
 		s := startServer(t, p.name, p, jobs...)
 		servers = append(servers, s)
-		pushes = append(pushes, push.Options{URL: "http://" + s.addr + "/api/v1/write", Labels: map[string]string{"job": "push", "instance": "e2e"}})
+		pushes = append(pushes,
+			push.Options{
+				URL:    "http://" + s.addr + "/api/v1/write",
+				Labels: map[string]string{"job": "push", "instance": "e2e"},
+			})
 	}
 	victoria := servers[len(servers)-1]
 	pushes = append(pushes, push.Options{
-		Format: push.VictoriaMetrics, URL: "http://" + victoria.addr + "/api/v1/import/prometheus", Labels: map[string]string{"job": "text", "instance": "e2e"},
+		Format: push.VictoriaMetrics, URL: "http://" + victoria.addr + "/api/v1/import/prometheus",
+		Labels: map[string]string{"job": "text", "instance": "e2e"},
 	})
 
 	k := newKnowing(now, w.crowd)
@@ -156,7 +165,9 @@ func occupy() (relax func()) {
 // live runs the service, each time after more than half of a second of its clock. It returns the second after the last
 // one, and the seconds that may or may not contain their load. After a busy time the process continues until a whole
 // second was sampled.
-func (w watch) live(k *knowing, c *collector.Collector, step *atomic.Int64, ways []*samplerWay) (end int64, disturbed map[int64]bool) {
+func (w watch) live(k *knowing, c *collector.Collector, step *atomic.Int64,
+	ways []*samplerWay,
+) (end int64, disturbed map[int64]bool) {
 	open := func() int64 {
 		line := c.Timeline()
 		name, _ := line.WallTime(line.At(line.Now()).Index)
@@ -243,7 +254,8 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 						continue
 					}
 					wrong++
-					t.Errorf("%s of %s is %v in second %d; it should be %v", metric, resource, v.value, second-k.begin, want[resource][second])
+					t.Errorf("%s of %s is %v in second %d; it should be %v", metric, resource, v.value,
+						second-k.begin, want[resource][second])
 				}
 			}
 			if metric == metrics[0] {
@@ -282,7 +294,8 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 		r, m, a, w := k.checkCrowd(t, s, way, end, disturbed)
 		right, missing, away, wrong = right+r, missing+m, away+a, wrong+w
 	}
-	t.Logf("%d cells are right, %d absent, %d wrong; %d seconds of %v missed, %d times away of %v increases unplaced, %d seconds of load late",
+	t.Logf("%d cells are right, %d absent, %d wrong; %d seconds of %v missed, %d times away of %v increases "+
+		"unplaced, %d seconds of load late",
 		right, absent, wrong, missing, way.missed, away, way.unplaced, len(disturbed))
 	if float64(missing+away) > way.missed+way.unplaced { // the first second of a source without values is unplaced
 		t.Errorf("more is absent than was counted")
@@ -293,7 +306,9 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 }
 
 // checkCrowd has the database count the additional series by their values in each second.
-func (k *knowing) checkCrowd(t *testing.T, s *server, way *samplerWay, end int64, disturbed map[int64]bool) (right, missing, away, wrong int) {
+func (k *knowing) checkCrowd(t *testing.T, s *server, way *samplerWay, end int64,
+	disturbed map[int64]bool,
+) (right, missing, away, wrong int) {
 	t.Helper()
 	n := map[int64]int{}
 	expression := fmt.Sprintf(`count_values("value", last_over_time(persecond_truth_crowd_total_increase{job=%q}[900ms]))`, way.job)
@@ -304,7 +319,8 @@ func (k *knowing) checkCrowd(t *testing.T, s *server, way *samplerWay, end int64
 				continue
 			}
 			n[second] += int(v.value)
-			if value, err := strconv.ParseFloat(x.Metric["value"], 64); err != nil || value != min(k.truth["truth_orders_total"]["steady"][second], 1) {
+			if value, err := strconv.ParseFloat(x.Metric["value"], 64); err != nil ||
+				value != min(k.truth["truth_orders_total"]["steady"][second], 1) {
 				wrong += int(v.value)
 				t.Errorf("%v of many are %s in second %d", v.value, x.Metric["value"], second-k.begin)
 			}

@@ -79,7 +79,9 @@ func (s *story) enter(ctx context.Context, name string, o ...collector.CallOptio
 		s.each(name, inbound, func(_ string, d *did) { d.block++ })
 		return ctx, nil
 	}
-	s.each(name, inbound, func(name string, d *did) { d.pass, d.inFlight, s.in[name] = d.pass+1, d.inFlight+1, s.in[name]+1 })
+	s.each(name, inbound, func(name string, d *did) {
+		d.pass, d.inFlight, s.in[name] = d.pass+1, d.inFlight+1, s.in[name]+1
+	})
 	return ctx, &told{&e, name, inbound, s.clock.now()}
 }
 
@@ -188,12 +190,18 @@ func TestScreens(t *testing.T) {
 		paced: &paced{second: begin, clock: newClock(middle(begin))}, begin: begin, long: length > 9*time.Minute,
 		did: map[string]map[int64]*did{}, in: map[string]int64{}, by: map[string]int64{}, told: map[int64]time.Time{},
 	}
-	x, err := exporter.New(exporter.Options{App: "e2e", Collector: collector.Options{Now: s.clock.now}, Log: metriclog.Options{Dir: t.TempDir()}})
+	x, err := exporter.New(exporter.Options{
+		App: "e2e", Collector: collector.Options{Now: s.clock.now},
+		Log: metriclog.Options{Dir: t.TempDir()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.stats = x.Collector
-	if err := s.stats.SetLimits([]collector.Limit{{Resource: order, Grade: collector.QPS, Count: 60}, {Resource: "GET /report", Grade: collector.Concurrency, Count: 4}}); err != nil {
+	if err := s.stats.SetLimits([]collector.Limit{
+		{Resource: order, Grade: collector.QPS, Count: 60},
+		{Resource: "GET /report", Grade: collector.Concurrency, Count: 4},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	l := listen(t, "127.0.0.1:0")
@@ -201,10 +209,13 @@ func TestScreens(t *testing.T) {
 	stop := x.Start()
 	t.Cleanup(func() { _ = stop() })
 	servers := []*server{
-		startConfigured(t, "prometheus", prometheus3, shippedConfig(t, "prometheus", "prometheus.yaml", l.Addr().String())),
-		startConfigured(t, "victoria", victoria, shippedConfig(t, "victoria", "victoriametrics.yaml", l.Addr().String())),
+		startConfigured(t, "prometheus", prometheus3,
+			shippedConfig(t, "prometheus", "prometheus.yaml", l.Addr().String())),
+		startConfigured(t, "victoria", victoria,
+			shippedConfig(t, "victoria", "victoriametrics.yaml", l.Addr().String())),
 	}
-	t.Logf("the service is at %s, %s at %s, %s at %s", l.Addr(), servers[0].name, servers[0].addr, servers[1].name, servers[1].addr)
+	t.Logf("the service is at %s, %s at %s, %s at %s", l.Addr(), servers[0].name, servers[0].addr,
+		servers[1].name, servers[1].addr)
 	binary := buildWindowstat(t)
 	s.begin = time.Now().Unix() + 1 // the servers' clock agrees
 	sleepUntil(t.Context(), time.Unix(s.begin, 0))
@@ -292,9 +303,11 @@ func (s *story) compare(t *testing.T, views map[string]view, end int64) {
 				rough = 1.0001 // milliseconds
 			}
 			if got.pass != float64(d.pass) || got.block != float64(d.block) || got.exception != float64(d.exception) ||
-				!near(got.average, average, 0, rough) || !near(got.p99, p99, 0.091, rough) || !near(got.flight, d.spent.Seconds(), 0, 0.0011) {
+				!near(got.average, average, 0, rough) || !near(got.p99, p99, 0.091, rough) ||
+				!near(got.flight, d.spent.Seconds(), 0, 0.0011) {
 				if wrong++; wrong < 10 {
-					t.Errorf("%s of %q in second %d says %v; it was %+v", name, key.resource, key.second-s.begin, got, *d)
+					t.Errorf("%s of %q in second %d says %v; it was %+v", name, key.resource,
+						key.second-s.begin, got, *d)
 				}
 			}
 		}
@@ -405,7 +418,8 @@ func (s *story) checkSeconds(t *testing.T, server *server, end int64) {
 					}
 					if !(math.Abs(v.value-want) <= want*x.near+2e-5) {
 						if wrong++; wrong < 5 {
-							t.Errorf("%s: %s, %s of %q in second %d is %v; it was %v", server.name, x.where, x.legend, name, v.at/1000-s.begin, v.value, want)
+							t.Errorf("%s: %s, %s of %q in second %d is %v; it was %v", server.name, x.where, x.legend,
+								name, v.at/1000-s.begin, v.value, want)
 						}
 					}
 				}
@@ -492,7 +506,8 @@ func (s *story) together(name string, last, n int64) *did {
 	all := &did{}
 	for second := last - n + 1; second <= last; second++ {
 		d := s.at(name, second)
-		all.pass, all.block, all.complete, all.exception = all.pass+d.pass, all.block+d.block, all.complete+d.complete, all.exception+d.exception
+		all.pass, all.block, all.complete, all.exception = all.pass+d.pass, all.block+d.block,
+			all.complete+d.complete, all.exception+d.exception
 		all.spent += d.spent
 		all.rts = append(all.rts, d.rts...)
 	}
@@ -528,7 +543,8 @@ func (s *story) checkFigures(t *testing.T, server *server, end int64) {
 								}
 							}
 						// An average of a second: divide by the number of seconds.
-						case x.legend == "" && (strings.HasSuffix(x.where, "Average") || strings.Contains(x.where, "In flight")):
+						case x.legend == "" && (strings.HasSuffix(x.where, "Average") ||
+							strings.Contains(x.where, "In flight")):
 							v = x.of(all) / float64(length)
 							if !math.IsNaN(v) && x.counters {
 								low, high = min(low, v*pace), max(high, v*pace)
@@ -545,9 +561,11 @@ func (s *story) checkFigures(t *testing.T, server *server, end int64) {
 				if v := server.queryAt(t, server.withHidden(t, s.expression(t, x.shown, resource)), float64(at)); len(v) == 1 {
 					got = v[0].Value.value
 				}
-				line := fmt.Sprintf("%-10s | %-28s | %-11s | to second %3d | shows %-9.5g | was %.5g to %.5g", server.name, x.where, cmp.Or(name, "total"), at-s.begin, got, low, high)
+				line := fmt.Sprintf("%-10s | %-28s | %-11s | to second %3d | shows %-9.5g | was %.5g to %.5g",
+					server.name, x.where, cmp.Or(name, "total"), at-s.begin, got, low, high)
 				t.Log(line)
-				if absent := math.IsNaN(got); absent && !none || !absent && !(none && got == 0) && !(got >= low*(1-x.near)-2e-5 && got <= high*(1+x.near)+2e-5) {
+				if absent := math.IsNaN(got); absent && !none ||
+					!absent && !(none && got == 0) && !(got >= low*(1-x.near)-2e-5 && got <= high*(1+x.near)+2e-5) {
 					t.Error("not so: " + line)
 				}
 			}
@@ -560,7 +578,8 @@ func (s *story) alerts(t *testing.T, server *server) {
 	t.Helper()
 	for _, x := range server.query(t, `ALERTS[30m]`) {
 		if len(x.Values) > 0 {
-			t.Logf("alert | %-32s | %-8s | %-12s | %-8s | second %d to %d", x.Metric["alertname"], x.Metric["alertstate"], x.Metric["resource"], x.Metric["severity"],
+			t.Logf("alert | %-32s | %-8s | %-12s | %-8s | second %d to %d", x.Metric["alertname"],
+				x.Metric["alertstate"], x.Metric["resource"], x.Metric["severity"],
 				x.Values[0].at/1000-s.begin, x.Values[len(x.Values)-1].at/1000-s.begin)
 		}
 	}

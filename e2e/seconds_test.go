@@ -39,7 +39,10 @@ func metricsJobs(target string) []job {
 
 // sharedJob reads with a cursor that another server also uses, from another address.
 func sharedJob(target string) job {
-	return job{name: "shared-5s", path: secondsPath, targets: []string{target}, interval: 5 * time.Second, cursor: "shared"}
+	return job{
+		name: "shared-5s", path: secondsPath, targets: []string{target},
+		interval: 5 * time.Second, cursor: "shared",
+	}
 }
 
 // A reader is a server of [TestSeconds], and its jobs.
@@ -97,7 +100,8 @@ func TestSeconds(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			for _, j := range r.jobs {
 				t.Run(j.name, func(t *testing.T) {
-					await(t, r.server, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, j.name), end, deadline)
+					await(t, r.server, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, j.name), end,
+						deadline)
 					n := 0
 					for _, f := range fields {
 						n += checkField(t, r.server, j, f, truths, end)
@@ -168,7 +172,8 @@ func checkField(t *testing.T, s *server, j job, f field, truths map[string]truth
 // checkPeak queries the second with the most calls, which is the purpose of the page.
 func checkPeak(t *testing.T, s *server, j job, burst truth) {
 	t.Helper()
-	if got, want := s.number(t, fmt.Sprintf(`max_over_time(windowstat_persecond_pass{job=%q,resource="burst"}[5m])`, j.name)), float64(burst.peak()); got != want {
+	if got, want := s.number(t, fmt.Sprintf(`max_over_time(windowstat_persecond_pass{job=%q,resource="burst"}[5m])`,
+		j.name)), float64(burst.peak()); got != want {
 		t.Errorf("the peak of burst is %v; it should be %v", got, want)
 	}
 }
@@ -177,7 +182,8 @@ func checkPeak(t *testing.T, s *server, j job, burst truth) {
 func reportRate(t *testing.T, s *server, j job, burst truth) {
 	t.Helper()
 	for _, over := range []string{"30s", "1m"} {
-		rate := s.number(t, fmt.Sprintf(`max_over_time(rate(windowstat_pass_total{job=%q,resource="burst"}[%s])[5m:1s])`, j.name, over))
+		rate := s.number(t,
+			fmt.Sprintf(`max_over_time(rate(windowstat_pass_total{job=%q,resource="burst"}[%s])[5m:1s])`, j.name, over))
 		t.Logf("%s: rate over %s has a peak of %.1f of %d calls a second: too low by a factor of %.1f",
 			j.name, over, rate, burst.peak(), float64(burst.peak())/rate)
 	}

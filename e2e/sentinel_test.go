@@ -70,7 +70,10 @@ func (w *javaWriter) write(second int64) {
 			name = "__total_inbound_traffic__"
 		}
 		success := rand.Int64N(50)
-		row := sentinelRow{1 + rand.Int64N(100), rand.Int64N(3), success, success / 3, rand.Int64N(900), rand.Int64N(2), 0}
+		row := sentinelRow{
+			1 + rand.Int64N(100), rand.Int64N(3), success, success / 3,
+			rand.Int64N(900), rand.Int64N(2), 0,
+		}
 		fmt.Fprintf(&text, "%d|%s|%s|%d|%d|%d|%d|%d|%d|%d|0\n",
 			second*1000, at.Format(time.DateTime), name, row[0], row[1], row[2], row[3], row[4], row[5], row[6])
 		if w.truth[name] == nil {
@@ -147,7 +150,8 @@ func compareSentinel(t *testing.T, s *server, selector string, truth sentinelTru
 	} {
 		stored := map[string]map[int64]float64{}
 		for _, prefix := range []string{"", "inbound_"} {
-			for _, x := range s.queryAt(t, fmt.Sprintf("windowstat_persecond_%s%s{%s}[%ds]", prefix, metric, selector, to-from+60), float64(to)+30) {
+			for _, x := range s.queryAt(t, fmt.Sprintf("windowstat_persecond_%s%s{%s}[%ds]", prefix, metric, selector,
+				to-from+60), float64(to)+30) {
 				name := x.Metric["resource"]
 				if prefix != "" {
 					name = "__total_inbound_traffic__"
@@ -157,7 +161,8 @@ func compareSentinel(t *testing.T, s *server, selector string, truth sentinelTru
 					stored[name][v.at/1000] = v.value
 					if _, ok := truth[name][v.at/1000]; !ok && (v.value != 0 || !present[v.at/1000]) {
 						wrong++
-						t.Logf("%s: %s of %s in second %d is %v, and the log has no row", s.name, metric, name, v.at/1000, v.value)
+						t.Logf("%s: %s of %s in second %d is %v, and the log has no row", s.name,
+							metric, name, v.at/1000, v.value)
 					}
 				}
 			}
@@ -177,7 +182,8 @@ func compareSentinel(t *testing.T, s *server, selector string, truth sentinelTru
 				got, ok := stored[name][second]
 				if ok == absent || ok && math.Abs(got-want) > 1e-9 {
 					if wrong++; wrong < 5 {
-						t.Logf("%s: %s of %s in second %d is %v, %t, want %v, %t", s.name, metric, name, second-from, got, ok, want, !absent)
+						t.Logf("%s: %s of %s in second %d is %v, %t, want %v, %t", s.name, metric, name,
+							second-from, got, ok, want, !absent)
 					}
 					continue
 				}
@@ -200,7 +206,8 @@ func TestSentinel(t *testing.T) {
 	for _, name := range []string{"shop-metrics.log", "till-metrics.log.pid11", "batch-metrics.log.pid13"} {
 		writers[name] = &javaWriter{t: t, base: filepath.Join(dir, name), truth: sentinelTruth{}}
 	}
-	shop, till, batch := writers["shop-metrics.log"], writers["till-metrics.log.pid11"], writers["batch-metrics.log.pid13"]
+	shop, till, batch := writers["shop-metrics.log"], writers["till-metrics.log.pid11"],
+		writers["batch-metrics.log.pid13"]
 	start := time.Now().Unix()
 	from := start + live - sentinelSeconds
 	for second := from; second < start; second++ {
@@ -222,7 +229,10 @@ func TestSentinel(t *testing.T) {
 		return c
 	}
 	follower := follow()
-	j := job{name: "sentinel", path: secondsPath, targets: []string{addr}, interval: 3 * time.Second, timeout: 3 * time.Second}
+	j := job{
+		name: "sentinel", path: secondsPath, targets: []string{addr},
+		interval: 3 * time.Second, timeout: 3 * time.Second,
+	}
 	vm := prepareServer(t, "victoria", victoria, j)
 	vm.args = append(vm.args, "-dedup.minScrapeInterval=1ms") // for responses that are sent again
 	vm.start(t)

@@ -49,7 +49,8 @@ func runSentinelApp(dir string) error {
 	for i := range 4 {
 		callers.Go(func() {
 			for ctx.Err() == nil {
-				e, blocked := sentinel.Entry("GET /go/"+strconv.Itoa(rand.IntN(3*i+1)), sentinel.WithTrafficType(base.Inbound))
+				e, blocked := sentinel.Entry("GET /go/"+strconv.Itoa(rand.IntN(3*i+1)),
+					sentinel.WithTrafficType(base.Inbound))
 				time.Sleep(time.Duration(1+rand.IntN(30)) * time.Millisecond)
 				if blocked != nil {
 					continue

@@ -86,7 +86,10 @@ func startConfigured(t *testing.T, name string, p program, config string) *serve
 func (s *server) configure(t *testing.T, text string) {
 	t.Helper()
 	config, data := s.writeConfig(t, text), filepath.Join(s.dir, "data")
-	s.args = []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr, "--web.enable-remote-write-receiver"}
+	s.args = []string{
+		"--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr,
+		"--web.enable-remote-write-receiver",
+	}
 	if s.isVictoria {
 		s.args = []string{
 			"-promscrape.config=" + config, "-storageDataPath=" + data, "-httpListenAddr=" + s.addr,
@@ -131,12 +134,14 @@ func (s *server) config(jobs []job) string {
 		if j.cursor == "" {
 			j.cursor = s.name + ":" + j.name
 		}
-		fmt.Fprintf(&b, "- job_name: %s\n  metrics_path: %s\n  scrape_interval: %v\n  scrape_timeout: %v\n", j.name, j.path, j.interval, j.timeout)
+		fmt.Fprintf(&b, "- job_name: %s\n  metrics_path: %s\n  scrape_interval: %v\n  scrape_timeout: %v\n", j.name,
+			j.path, j.interval, j.timeout)
 		fmt.Fprintf(&b, "  static_configs: [{targets: ['%s']}]\n", strings.Join(j.targets, "', '"))
 		if j.path == metricsPath {
 			continue
 		}
-		fmt.Fprintf(&b, "  params: {cursor: ['%s'], metric: [%s], histogram: [%s]}\n", j.cursor, strings.Join(j.metrics, ", "), j.histogram)
+		fmt.Fprintf(&b, "  params: {cursor: ['%s'], metric: [%s], histogram: [%s]}\n", j.cursor,
+			strings.Join(j.metrics, ", "), j.histogram)
 		if j.histogram == "native" {
 			b.WriteString("  scrape_native_histograms: true\n")
 		}
@@ -210,7 +215,8 @@ func startReady(t *testing.T, c *exec.Cmd, ready func() error) {
 		}
 		// The goroutine that started the process waits for it, so only read its state: Z means that the process has
 		// ended.
-		if stat, _ := os.ReadFile(fmt.Sprint("/proc/", c.Process.Pid, "/stat")); strings.Contains(string(stat), ") Z ") {
+		if stat, _ := os.ReadFile(fmt.Sprint("/proc/", c.Process.Pid, "/stat")); strings.Contains(string(stat),
+			") Z ") {
 			t.Fatalf("%s has ended before it was ready", c.Path)
 		}
 		if time.Since(begin) > 2*catchUp {

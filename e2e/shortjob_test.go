@@ -64,7 +64,8 @@ func TestShortJob(t *testing.T) {
 			p.show(t)
 			n := checkSamples(t, p.server, selector+"[5m]", want, end)
 			for resource, calls := range done {
-				sum := fmt.Sprintf(`sum_over_time(windowstat_persecond_pass{job=%q,resource=%q}[5m])`, p.job.name, resource)
+				sum := fmt.Sprintf(`sum_over_time(windowstat_persecond_pass{job=%q,resource=%q}[5m])`, p.job.name,
+					resource)
 				if got := p.server.number(t, sum); got != float64(calls) {
 					t.Errorf("%s has %v calls of %s; %d were counted", p.server.name, got, resource, calls)
 				}
@@ -126,7 +127,8 @@ func TestSlot(t *testing.T) {
 		}
 		var stops []func() error
 		for _, s := range servers {
-			p, err := push.New(c, push.Options{URL: writeTo(s), Labels: map[string]string{"job": "import", "instance": "worker-1"}})
+			p, err := push.New(c,
+				push.Options{URL: writeTo(s), Labels: map[string]string{"job": "import", "instance": "worker-1"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +146,8 @@ func TestSlot(t *testing.T) {
 	for _, s := range servers {
 		s.show(t)
 		for resource, calls := range total {
-			if got := s.number(t, fmt.Sprintf(`sum_over_time(windowstat_persecond_pass{job="import",resource=%q}[5m])`, resource)); got != float64(calls) {
+			if got := s.number(t, fmt.Sprintf(`sum_over_time(windowstat_persecond_pass{job="import",resource=%q}[5m])`,
+				resource)); got != float64(calls) {
 				t.Errorf("%s has %v calls of %s; %d were counted", s.name, got, resource, calls)
 			}
 		}

@@ -58,20 +58,24 @@ func TestSIGTERM(t *testing.T) {
 			var logged struct{ pass, block, complete int64 }
 			for row := range rows.All() {
 				if row.Resource == "GET /users/{id}" {
-					logged.pass, logged.block, logged.complete = logged.pass+row.Pass, logged.block+row.Block, logged.complete+row.Success
+					logged.pass, logged.block, logged.complete = logged.pass+row.Pass,
+						logged.block+row.Block, logged.complete+row.Success
 				}
 			}
 			_, port, _ := strings.Cut(p.pages, ":")
 			pushed := func(metric string) int64 {
-				selector := fmt.Sprintf(`windowstat_persecond_%s{instance=~".+:%s",resource="GET /users/{id}"}[5m]`, metric, port)
+				selector := fmt.Sprintf(`windowstat_persecond_%s{instance=~".+:%s",resource="GET /users/{id}"}[5m]`,
+					metric, port)
 				return int64(server.number(t, "sum_over_time("+selector+")"))
 			}
-			t.Logf("clients were answered %d times; the handler ran %d times; the log has %+v; %d, %d and %d were pushed",
+			t.Logf("clients were answered %d times; the handler ran %d times; the log has %+v; %d, %d and %d were "+
+				"pushed",
 				sent.Load(), answered, logged, pushed("pass"), pushed("block"), pushed("complete"))
 			if logged.pass+logged.block != sent.Load() || logged.pass != answered || logged.complete != answered {
 				t.Error("the log is not what clients were answered")
 			}
-			if pushed("pass") != logged.pass || pushed("block") != logged.block || pushed("complete") != logged.complete {
+			if pushed("pass") != logged.pass || pushed("block") != logged.block ||
+				pushed("complete") != logged.complete {
 				t.Error("what was pushed is not what was logged")
 			}
 			if sent.Load() == 0 {

@@ -32,7 +32,10 @@ service:
 // spans a second that arrive 3, 8 and 13 seconds after their end. It logs the table of docs/otlp.md.
 func TestSpanmetrics(t *testing.T) {
 	load := func() *spanLoad {
-		return &spanLoad{rate: 30_000, seconds: 15, delays: []time.Duration{3 * time.Second, 8 * time.Second, 13 * time.Second}}
+		return &spanLoad{
+			rate: 30_000, seconds: 15,
+			delays: []time.Duration{3 * time.Second, 8 * time.Second, 13 * time.Second},
+		}
 	}
 	o := newOTLPReceiver(t)
 	o.start(t, buildWindowstat(t), "--service=shop")
@@ -53,7 +56,8 @@ func TestSpanmetrics(t *testing.T) {
 func TestSpansForwardedByACollector(t *testing.T) {
 	o := newOTLPReceiver(t)
 	o.start(t, buildWindowstat(t), "--service=shop")
-	addr, _ := startSpanmetrics(t, newMetricsSink(t).url, strings.ReplaceAll(documented(t, "otlp.md", "otlphttp/windowstat", ""), "127.0.0.1:4318", o.http))
+	addr, _ := startSpanmetrics(t, newMetricsSink(t).url,
+		strings.ReplaceAll(documented(t, "otlp.md", "otlphttp/windowstat", ""), "127.0.0.1:4318", o.http))
 	l := &spanLoad{rate: 1000, seconds: 5, delays: []time.Duration{time.Second}}
 	l.run(t, "http://"+addr+"/v1/traces")
 	compareSeconds(t, "through a Collector", readSeconds(t, o.sealed(t, l.sent), "pass", "complete"), l.sent)
@@ -80,7 +84,8 @@ func spanmetricsRow(t *testing.T, what string, pid int, l *spanLoad, got countsB
 		}
 		counted += found[second]
 	}
-	t.Logf("| %s | %.1f µs | %s | %.0f of %d | %d of %d |", what, float64(used.Microseconds())/float64(l.n), memory, counted, l.n, wrong, len(union(sent, found)))
+	t.Logf("| %s | %.1f µs | %s | %.0f of %d | %d of %d |", what, float64(used.Microseconds())/float64(l.n), memory,
+		counted, l.n, wrong, len(union(sent, found)))
 }
 
 // startSpanmetrics starts a Collector that counts spans, and that forwards them with a configuration of exporters

@@ -22,7 +22,8 @@ import (
 )
 
 // completeLine matches a counter of calls at /metrics.
-var completeLine = regexp.MustCompile(`(?m)^windowstat_complete_total\{(?:code="(\w*)",)?resource="(.*?)"(?:,code="(\w*)")?\} (\d+)$`)
+var completeLine = regexp.MustCompile(`(?m)^windowstat_complete_total\{(?:code="(\w*)",)?resource="(.*?)"(?:,` +
+	`code="(\w*)")?\} (\d+)$`)
 
 // completed returns the calls of each resource, by name and code.
 func (o *otlpReceiver) completed(t *testing.T) map[string]string {
@@ -53,7 +54,8 @@ func TestSpanNames(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "otlpnames"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(t.Context(), dir, "npm", "install", "--no-package-lock", "--ignore-scripts", "--no-fund", "--no-audit"); err != nil {
+	if err := run(t.Context(), dir, "npm", "install", "--no-package-lock", "--ignore-scripts",
+		"--no-fund", "--no-audit"); err != nil {
 		t.Fatal(err)
 	}
 	o := newOTLPReceiver(t)
@@ -70,7 +72,8 @@ func TestSpanNames(t *testing.T) {
 		"fastify":      {"@opentelemetry/auto-instrumentations-node/register", "fastify"},
 		"fastify-otel": {"./fastify.js", "fastify"},
 	} {
-		if _, err := output(t.Context(), dir, "env", "OTEL_SERVICE_NAME="+service, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+		if _, err := output(t.Context(), dir, "env", "OTEL_SERVICE_NAME="+service,
+			"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
 			"OTEL_EXPORTER_OTLP_ENDPOINT=http://"+o.http, "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
 			"OTEL_NODE_RESOURCE_DETECTORS=env", "OTEL_BSP_SCHEDULE_DELAY=300",
 			"node", "--require", tc.register, "service.js", tc.framework); err != nil {
@@ -95,7 +98,8 @@ func TestSpanNames(t *testing.T) {
 		want[service+": localhost: GET 404"], want[service+": 127.0.0.1: GET 200"] = "1", "1"
 	}
 	got := o.completed(t)
-	for deadline := time.Now().Add(catchUp); !maps.Equal(got, want) && time.Now().Before(deadline); got = o.completed(t) {
+	for deadline := time.Now().Add(catchUp); !maps.Equal(got, want) &&
+		time.Now().Before(deadline); got = o.completed(t) {
 		time.Sleep(time.Second)
 	}
 	for name := range unionOfNames(got, want) {
@@ -123,7 +127,8 @@ func nameGo(t *testing.T, address string) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /users/{id}", func(http.ResponseWriter, *http.Request) {})
 	server := httptest.NewServer(otelhttp.NewHandler(mux, "service", otelhttp.WithTracerProvider(provider)))
-	client := http.Client{Transport: otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(provider))}
+	client := http.Client{Transport: otelhttp.NewTransport(http.DefaultTransport,
+		otelhttp.WithTracerProvider(provider))}
 	byName := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 	for _, url := range []string{server.URL + "/users/7", byName + "/users/8", byName + "/nowhere"} {
 		r, err := client.Get(url)

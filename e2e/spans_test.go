@@ -47,7 +47,11 @@ func newOTLPReceiver(t *testing.T) *otlpReceiver {
 // start starts the receiver, and waits until it is ready.
 func (o *otlpReceiver) start(t *testing.T, binary string, args ...string) {
 	t.Helper()
-	o.process = command(t, binary, append([]string{"otlp", "--spans.http-listen-address=" + o.http, "--spans.grpc-listen-address=" + o.grpc, "--web.listen-address=" + o.pages}, args...)...)
+	o.process = command(t, binary,
+		append([]string{
+			"otlp", "--spans.http-listen-address=" + o.http, "--spans.grpc-listen-address=" + o.grpc,
+			"--web.listen-address=" + o.pages,
+		}, args...)...)
 	o.process.Stderr = os.Stderr
 	startReady(t, o.process, saysReady(o.pages))
 }
@@ -55,7 +59,8 @@ func (o *otlpReceiver) start(t *testing.T, binary string, args ...string) {
 // countsBySecond holds nonzero counts by resource, column and second.
 type countsBySecond map[string]float64
 
-var perSecondLine = regexp.MustCompile(`(?m)^windowstat_persecond_(pass|complete|exception|in_flight)\{resource="(.*)"\} (\S+) (\d+)$`)
+var perSecondLine = regexp.MustCompile(`(?m)^windowstat_persecond_(pass|complete|exception|` +
+	`in_flight)\{resource="(.*)"\} (\S+) (\d+)$`)
 
 // readSeconds reads a page of seconds.
 func readSeconds(t *testing.T, page string, columns ...string) countsBySecond {
@@ -208,13 +213,15 @@ func TestSpans(t *testing.T) {
 
 	sent := &spanSeconds{counts: countsBySecond{}, edge: time.Second, around: countsBySecond{}}
 	byMiddleware, bySpans := newCollector(t), newCollector(t)
-	toHTTP, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpoint(over["HTTP"].http), otlptracehttp.WithInsecure(), otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	toHTTP, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpoint(over["HTTP"].http),
+		otlptracehttp.WithInsecure(), otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The SDK resends for as long as the receiver may take to start. By default it drops spans after ten seconds.
 	const repeats = 2 * catchUp
-	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"),
+	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc),
+		otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"),
 		otlptracegrpc.WithTimeout(repeats), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{
 			Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: repeats,
 		}))
@@ -224,7 +231,8 @@ func TestSpans(t *testing.T) {
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"))),
 		sdktrace.WithSpanProcessor(sent), sdktrace.WithSpanProcessor(otelstat.NewProcessor(bySpans)),
-		sdktrace.WithBatcher(toHTTP), sdktrace.WithBatcher(toGRPC, sdktrace.WithBatchTimeout(time.Second), sdktrace.WithExportTimeout(repeats)),
+		sdktrace.WithBatcher(toHTTP),
+		sdktrace.WithBatcher(toGRPC, sdktrace.WithBatchTimeout(time.Second), sdktrace.WithExportTimeout(repeats)),
 	)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /users/{id}", func(_ http.ResponseWriter, r *http.Request) {
@@ -236,7 +244,8 @@ func TestSpans(t *testing.T) {
 	})
 	mux.HandleFunc("POST /fail", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	route := func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
-	srv := httptest.NewServer(sent.handler(httpstat.Handler(byMiddleware, route, otelhttp.NewHandler(mux, "service", otelhttp.WithTracerProvider(provider)))))
+	srv := httptest.NewServer(sent.handler(httpstat.Handler(byMiddleware, route,
+		otelhttp.NewHandler(mux, "service", otelhttp.WithTracerProvider(provider)))))
 	defer srv.Close()
 	// In the middle of a second, where successive readings of clocks agree on the second.
 	const begin, end = 150 * time.Millisecond, 750 * time.Millisecond
@@ -291,7 +300,8 @@ func TestSpans(t *testing.T) {
 	inProcess := pageOf(t, byMiddleware)
 	spans := pageOf(t, bySpans)
 	for name, page := range pages {
-		compareSeconds(t, name+" and the times of the spans", readSeconds(t, page, "pass", "complete", "exception"), sent.counts)
+		compareSeconds(t, name+" and the times of the spans",
+			readSeconds(t, page, "pass", "complete", "exception"), sent.counts)
 		if torn := sent.torn(); torn != "" {
 			t.Logf("%s: %s, where clocks that are read in turn need not agree", name, torn)
 			continue
@@ -367,7 +377,8 @@ func TestSpansFromNode(t *testing.T) {
 	if len(documented) == 0 {
 		t.Fatal("otlp.md has no set-up")
 	}
-	out, err := output(t.Context(), dir, append(append([]string{"env"}, documented...), "node", "service.js", over[1].http, over[2].grpc)...)
+	out, err := output(t.Context(), dir,
+		append(append([]string{"env"}, documented...), "node", "service.js", over[1].http, over[2].grpc)...)
 	if err != nil {
 		t.Fatal(err)
 	}

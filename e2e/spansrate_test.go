@@ -34,8 +34,10 @@ const spansOfBatch = 512
 
 // spanAttributes holds the attributes of a Go server's span, except the route.
 var spanAttributes = map[string]any{
-	"http.request.method": "GET", "http.response.status_code": 200, "url.scheme": "http", "url.path": "/users/12345", "server.address": "shop.example.com",
-	"server.port": 8080, "network.protocol.version": "1.1", "user_agent.original": "Mozilla/5.0 (X11; Linux x86_64)", "client.address": "10.0.0.7",
+	"http.request.method": "GET", "http.response.status_code": 200, "url.scheme": "http", "url.path": "/users/12345",
+	"server.address": "shop.example.com",
+	"server.port":    8080, "network.protocol.version": "1.1", "user_agent.original": "Mozilla/5.0 (X11; Linux x86_64)",
+	"client.address": "10.0.0.7",
 }
 
 func putAttribute(b []byte, number protowire.Number, key string, v any) []byte {
@@ -144,10 +146,14 @@ func TestSpansRate(t *testing.T) {
 	t.Parallel()
 	o := newOTLPReceiver(t)
 	o.start(t, buildWindowstat(t), "--service=shop")
-	l := spanLoad{rate: 30_000, seconds: 15, delays: []time.Duration{3 * time.Second, 8 * time.Second, 13 * time.Second}}
+	l := spanLoad{
+		rate: 30_000, seconds: 15,
+		delays: []time.Duration{3 * time.Second, 8 * time.Second, 13 * time.Second},
+	}
 	l.run(t, "http://"+o.http+"/v1/traces")
 	page := o.sealed(t, l.sent)
 	used, memory := processorTime(t, o.process.Process.Pid)
 	compareSeconds(t, "30,000 spans a second", readSeconds(t, page, "pass", "complete"), l.sent)
-	t.Logf("%v of processor time in all, %.2f µs a span; %s at most", used, float64(used.Microseconds())/float64(l.n), memory)
+	t.Logf("%v of processor time in all, %.2f µs a span; %s at most", used,
+		float64(used.Microseconds())/float64(l.n), memory)
 }

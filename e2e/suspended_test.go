@@ -58,7 +58,8 @@ func TestSuspended(t *testing.T) {
 	deadline := time.Now().Add(catchUp)
 	for _, x := range ways {
 		t.Run(x.name, func(t *testing.T) {
-			await(t, x.server, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, x.job.name), end, deadline)
+			await(t, x.server, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, x.job.name), end,
+				deadline)
 			samples := 0
 			for _, f := range fields {
 				samples += checkPushed(t, x.server, x.job, f, rows, nil, end)

@@ -29,18 +29,21 @@ func TestThanosReceive(t *testing.T) {
 	}
 	receive.start(t)
 	query := newServer(t, "thanos-query", thanos.path(t), false)
-	query.args = []string{"query", "--http-address=" + query.addr, "--grpc-address=" + freeAddress(t), "--endpoint=" + grpc}
+	query.args = []string{"query", "--http-address=" + query.addr, "--grpc-address=" + freeAddress(t), "--endpoint=" +
+		grpc}
 	query.start(t)
 
 	addr := servePages(t, p.stats)
-	config := documented(t, "seconds.md", "track_timestamps_staleness", addr) + forwarding(t, "http://"+write.addr+"/api/v1/receive")
+	config := documented(t, "seconds.md", "track_timestamps_staleness", addr) +
+		forwarding(t, "http://"+write.addr+"/api/v1/receive")
 	startConfigured(t, "prometheus-3", prometheus3, config)
 	ways := map[string]string{"forwarded": fmt.Sprintf(`job="shop-seconds",instance=%q`, addr)}
 	proxy := &weather{bad: stormy}
 	pushes := map[string]pushed{}
 	for name, to := range map[string]*server{"pushed": &write, "stormy": through(t, &write, proxy)} {
 		w, err := push.New(p.stats, push.Options{
-			URL: "http://" + to.addr + "/api/v1/receive", Labels: map[string]string{"job": name, "instance": "e2e"}, Timeout: weatherTimeout,
+			URL:    "http://" + to.addr + "/api/v1/receive",
+			Labels: map[string]string{"job": name, "instance": "e2e"}, Timeout: weatherTimeout,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +69,8 @@ func TestThanosReceive(t *testing.T) {
 	}
 	n := pushes["stormy"].numbers()
 	t.Logf("%v", n)
-	if n["push_unconfirmed_samples_total"] == 0 || n["push_refused_samples_total"] != 0 || n["push_lost_seconds_total"] != 0 {
+	if n["push_unconfirmed_samples_total"] == 0 || n["push_refused_samples_total"] != 0 ||
+		n["push_lost_seconds_total"] != 0 {
 		t.Errorf("a repeated request should have been a duplicate, and nothing refused or lost: %v", n)
 	}
 	if said := proxy.said.Load(); said != nil {

@@ -30,11 +30,13 @@ func TestTimeout(t *testing.T) {
 	l := listen(t, "127.0.0.1:0")
 	serve(t, page, l, seconds.ConnState)
 	servers := startServers(t, job{
-		name: "timeout", path: secondsPath, targets: []string{l.Addr().String()}, interval: 3 * time.Second, timeout: 2 * time.Second,
+		name: "timeout", path: secondsPath, targets: []string{l.Addr().String()},
+		interval: 3 * time.Second, timeout: 2 * time.Second,
 	})
 	// The service resends some seconds to each server, even if a busy machine makes only a few scrapes.
 	again := func() bool {
-		return !slices.ContainsFunc(servers, func(s *server) bool { return s.counted(p.stats)["cursor_resent_seconds_total"] < 9 })
+		return !slices.ContainsFunc(servers,
+			func(s *server) bool { return s.counted(p.stats)["cursor_resent_seconds_total"] < 9 })
 	}
 	until, last := time.Now().Add(timeoutRun), time.Now().Add(timeoutRun+catchUp)
 	p.live(func() bool { return time.Now().Before(until) || !again() && time.Now().Before(last) })

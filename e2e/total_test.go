@@ -25,7 +25,11 @@ func TestTotal(t *testing.T) {
 	pages, shop := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
 	s, endLog := startService(t, pages)
 	serve(t, httpstat.Mux(s.stats, nesting(s.stats)), shop)
-	servers := startServers(t, job{name: "shop-seconds", path: secondsPath, targets: []string{pages.Addr().String()}, interval: 5 * time.Second})
+	servers := startServers(t,
+		job{
+			name: "shop-seconds", path: secondsPath,
+			targets: []string{pages.Addr().String()}, interval: 5 * time.Second,
+		})
 	url := "http://" + pages.Addr().String()
 	page := openTab(t, startBrowser(t), url+livePath)
 	binary := buildWindowstat(t)
@@ -184,8 +188,10 @@ func expressionOf(t *testing.T, dashboard, title string) string {
 	}
 	for _, p := range board.Panels {
 		if p.Title == title {
-			return strings.NewReplacer("${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}", "shop", "${instance:regex}", ".*",
-				"${resources:regex}", ".*", "${resource:regex}", "checkout", "$__interval", "999ms", "$__range", "300s").Replace(p.Targets[0].Expr)
+			return strings.NewReplacer("${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}",
+				"shop", "${instance:regex}", ".*",
+				"${resources:regex}", ".*", "${resource:regex}", "checkout", "$__interval", "999ms", "$__range",
+				"300s").Replace(p.Targets[0].Expr)
 		}
 	}
 	t.Fatalf("%s has no panel %q", dashboard, title)

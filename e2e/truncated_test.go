@@ -59,7 +59,8 @@ func pushedQuery(t *testing.T) string {
 		t.Fatal(err)
 	}
 	p, err := push.New(c, push.Options{
-		URL: "http://" + l.Addr().String(), Format: push.VictoriaMetrics, Labels: map[string]string{"job": "x", "instance": "x"},
+		URL: "http://" + l.Addr().String(), Format: push.VictoriaMetrics,
+		Labels: map[string]string{"job": "x", "instance": "x"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,8 @@ func truncated(t *testing.T, s *server, query, line string, without int) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /api/v1/import/prometheus?%s HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", query, body.Len()+1000, &body)
+	fmt.Fprintf(conn, "POST /api/v1/import/prometheus?%s HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"+
+		"Content-Length: %d\r\n\r\n%s", query, body.Len()+1000, &body)
 	_ = conn.(*net.TCPConn).CloseWrite()
 	_ = conn.SetReadDeadline(time.Now().Add(catchUp))
 	_, _ = io.Copy(io.Discard, conn) // wait until the line is stored

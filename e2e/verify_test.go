@@ -80,8 +80,12 @@ func TestVerify(t *testing.T) {
 	}))
 	t.Cleanup(handsOn.Close)
 	scraped := strings.TrimPrefix(handsOn.URL, "http://")
-	prometheus.configure(t, prometheus.config([]job{{name: "hole", path: secondsPath, targets: []string{scraped}, interval: 3 * time.Second, timeout: 2 * time.Second}})+
-		documented(t, "verify.md", "out_of_order_time_window", ""))
+	prometheus.configure(t,
+		prometheus.config([]job{{
+			name: "hole", path: secondsPath, targets: []string{scraped}, interval: 3 * time.Second,
+			timeout: 2 * time.Second,
+		}})+
+			documented(t, "verify.md", "out_of_order_time_window", ""))
 	prometheus.args = append(prometheus.args, "--web.enable-admin-api")
 	prometheus.start(t)
 	// The server prometheus-2 accepts no samples out of order.
@@ -92,7 +96,8 @@ func TestVerify(t *testing.T) {
 	var stops []func() error
 	for _, s := range []*server{prometheus, vm, older} {
 		w, err := push.New(p.stats, push.Options{
-			URL: swallow(t, s, &swallows, &swallowed) + "/api/v1/write", Labels: map[string]string{"job": "pushed", "instance": "e2e"},
+			URL:    swallow(t, s, &swallows, &swallowed) + "/api/v1/write",
+			Labels: map[string]string{"job": "pushed", "instance": "e2e"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +113,8 @@ func TestVerify(t *testing.T) {
 			t.Fatal(what)
 		}
 	}
-	until(6, "nothing is scraped", func() bool { return len(prometheus.query(t, `windowstat_persecond_pass{job="hole"}`)) > 0 })
+	until(6, "nothing is scraped",
+		func() bool { return len(prometheus.query(t, `windowstat_persecond_pass{job="hole"}`)) > 0 })
 	swallows.Store(true)
 	until(3, "too few pushes are swallowed", func() bool { return swallowed.Load() >= 4 })
 	swallows.Store(false)
@@ -132,10 +138,13 @@ func TestVerify(t *testing.T) {
 	}
 
 	// verified runs the command.
-	verified := func(t *testing.T, s *server, job string, to int64, status int, more ...string) (report verify.Report, text string) {
+	verified := func(t *testing.T, s *server, job string, to int64, status int,
+		more ...string,
+	) (report verify.Report, text string) {
 		t.Helper()
 		args := []string{
-			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(begin, 10), "--to", strconv.FormatInt(to-1, 10), "--delay", "1s",
+			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(begin, 10), "--to",
+			strconv.FormatInt(to-1, 10), "--delay", "1s",
 			"--url", "http://" + s.addr, "--zone", "UTC",
 		}
 		for _, label := range labels[job] {
@@ -195,7 +204,8 @@ func TestVerify(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) || len(want) == 0 || report.Different+report.Extra != 0 {
-			t.Errorf("missing of %s: %v, want %v; %d different, %d extra", resource, got, want, report.Different, report.Extra)
+			t.Errorf("missing of %s: %v, want %v; %d different, %d extra", resource, got, want,
+				report.Different, report.Extra)
 		}
 	}
 	for _, of := range []struct {
@@ -214,7 +224,8 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s, %s: not clean: %+v", of.name, of.job, report)
 		}
 		for _, f := range fields {
-			checkSamples(t, of.server, f.metric+fmt.Sprintf(`{job=%q}[10m] @ %d`, of.job, of.to-1), rows.values(f, begin, of.to, true), of.to)
+			checkSamples(t, of.server, f.metric+fmt.Sprintf(`{job=%q}[10m] @ %d`, of.job, of.to-1),
+				rows.values(f, begin, of.to, true), of.to)
 		}
 	}
 
@@ -231,14 +242,17 @@ func TestVerify(t *testing.T) {
 	}
 	deleted(vm, "/api/v1/admin/tsdb/delete_series", url.Values{"match[]": {`{job="pushed",resource="steady"}`}})
 	deleted(prometheus, "/api/v1/admin/tsdb/delete_series", url.Values{
-		"match[]": {`{job="pushed",resource="steady"}`}, "start": {strconv.FormatInt(begin+4, 10)}, "end": {strconv.FormatInt(begin+8, 10)},
+		"match[]": {`{job="pushed",resource="steady"}`}, "start": {strconv.FormatInt(begin+4, 10)},
+		"end": {strconv.FormatInt(begin+8, 10)},
 	})
 	for _, of := range []struct {
 		*server
 		status int
 		says   string
 	}{
-		{vm, 0, "no sample is missing"}, {prometheus, 1, "does not return them"}, {older, 1, "The server refused samples"},
+		{vm, 0, "no sample is missing"},
+		{prometheus, 1, "does not return them"},
+		{older, 1, "The server refused samples"},
 	} {
 		t.Run(of.name, func(t *testing.T) { // sequential: only one heal of a log runs at a time
 			// The database lacks a whole resource, so use --all.
@@ -274,14 +288,16 @@ func TestHealOfAnotherInstance(t *testing.T) {
 	vm := startServer(t, "victoria", victoria)
 	verified := func(instance string, from, to int64, more ...string) (string, error) {
 		out, err := output(t.Context(), ".", append([]string{
-			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(from, 10), "--to", strconv.FormatInt(to, 10), "--delay", "1s", "--url", "http://" + vm.addr,
+			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(from, 10), "--to",
+			strconv.FormatInt(to, 10), "--delay", "1s", "--url", "http://" + vm.addr,
 			"--label", "job=pods", "--label", "instance=" + instance,
 		}, more...)...)
 		return string(out), err
 	}
 	for i, p := range processes {
 		for _, part := range []process{{p.begin, p.begin + 9}, {p.begin + 15, p.end - 5}} {
-			if out, err := verified(fmt.Sprint("pod-", i+1), part.begin, part.end, "--new", "--resource", "steady"); err != nil {
+			if out, err := verified(fmt.Sprint("pod-", i+1), part.begin, part.end, "--new",
+				"--resource", "steady"); err != nil {
 				t.Fatalf("%s: %v", out, err)
 			}
 		}
@@ -319,7 +335,8 @@ func TestHealOfAnotherInstance(t *testing.T) {
 		p := processes[1-i]
 		n, resources, begin := seconds(instance, fields[0].metric)
 		if n != int(p.end-p.begin+1) || begin != p.begin || len(resources) != 1 {
-			t.Errorf("%s has %d seconds from %d, want %d from %d; resources %v", instance, n, begin, p.end-p.begin+1, p.begin, resources)
+			t.Errorf("%s has %d seconds from %d, want %d from %d; resources %v", instance, n, begin,
+				p.end-p.begin+1, p.begin, resources)
 		}
 		if n, _, _ := seconds(instance, "windowstat_persecond_run"); n != int(p.end-p.begin+1) {
 			t.Errorf("%s has %d runs", instance, n)

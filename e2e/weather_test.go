@@ -128,11 +128,13 @@ func TestPushWeather(t *testing.T) {
 			if way == "vm" {
 				p.pusher, err = push.New(c, push.Options{
 					Format: push.VictoriaMetrics,
-					URL:    "http://" + p.addr + "/api/v1/import/prometheus", Labels: labels, Interval: 2 * time.Second, Timeout: weatherTimeout,
+					URL:    "http://" + p.addr + "/api/v1/import/prometheus", Labels: labels,
+					Interval: 2 * time.Second, Timeout: weatherTimeout,
 				})
 			} else {
 				p.pusher, err = push.New(c, push.Options{
-					URL: "http://" + p.addr + "/api/v1/write", Labels: labels, Interval: 2 * time.Second, Timeout: weatherTimeout,
+					URL: "http://" + p.addr + "/api/v1/write", Labels: labels,
+					Interval: 2 * time.Second, Timeout: weatherTimeout,
 				})
 			}
 			if err != nil {
@@ -255,7 +257,8 @@ func TestPushOfTwoWriters(t *testing.T) {
 					t.Fatal(err)
 				}
 				w, err := push.New(c, push.Options{
-					URL: "http://" + to.addr + "/api/v1/write", Labels: map[string]string{"job": "same", "instance": "same"}, Interval: interval,
+					URL:    "http://" + to.addr + "/api/v1/write",
+					Labels: map[string]string{"job": "same", "instance": "same"}, Interval: interval,
 					Metrics: []string{"windowstat_persecond_block"},
 				})
 				if err != nil {
@@ -285,13 +288,14 @@ func TestPushOfTwoWriters(t *testing.T) {
 			until("the first process does not push", func() bool {
 				return first.numbers()["push_samples_total"] >= 2
 			})
-			second, stopSecond := push(through(t, s, &weather{bad: func(n int64, w http.ResponseWriter, _ *http.Request, forward func(http.ResponseWriter)) {
-				if n%2 == 1 {
-					http.Error(w, "busy", http.StatusServiceUnavailable)
-					return
-				}
-				forward(w)
-			}}), 4*time.Second, 100) // thousands
+			second, stopSecond := push(through(t, s,
+				&weather{bad: func(n int64, w http.ResponseWriter, _ *http.Request, forward func(http.ResponseWriter)) {
+					if n%2 == 1 {
+						http.Error(w, "busy", http.StatusServiceUnavailable)
+						return
+					}
+					forward(w)
+				}}), 4*time.Second, 100) // thousands
 			until("too little of the second process is unconfirmed", func() bool {
 				return second.numbers()["push_unconfirmed_samples_total"] >= 8
 			})

@@ -24,28 +24,42 @@ type webServer struct {
 }
 
 var webServers = []webServer{
-	{"nginx", `--nginx-format=$remote_addr [$time_local] "$request" $status $request_time`, true, func(t *testing.T, addr, upstream, dir, log string) {
-		config := `daemon off; master_process off; pid nginx.pid; error_log stderr; events {}
+	{
+		"nginx", `--nginx-format=$remote_addr [$time_local] "$request" $status $request_time`, true,
+		func(t *testing.T, addr, upstream, dir, log string) {
+			config := `daemon off; master_process off; pid nginx.pid; error_log stderr; events {}
 			http {
-				log_format timed '$remote_addr [$time_local] "$request" $status $request_time'; access_log ` + log + ` timed;
-				client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+				log_format timed '$remote_addr [$time_local] "$request" $status $request_time';
+				access_log ` + log + ` timed;
+				client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3;
+				uwsgi_temp_path t4; scgi_temp_path t5;
 				server { listen ` + addr + `; location / { proxy_pass http://` + upstream + `; } }
 			}`
-		launch(t, addr, dir, nginx.path(t), "-p", dir, "-c", configure(t, dir, config), "-e", "stderr")
-	}},
-	{"Apache", `--apache-format=%h %l %u %t "%r" %>s %b %D`, false, func(t *testing.T, addr, upstream, dir, log string) {
-		var config strings.Builder
-		for _, module := range []string{"mpm_event", "authz_core", "proxy", "proxy_http"} {
-			fmt.Fprintf(&config, "LoadModule %s_module /usr/lib/apache2/modules/mod_%s.so\n", module, module)
-		}
-		fmt.Fprintf(&config, "ServerName shop\nListen %s\nPidFile %s/pid\nDefaultRuntimeDir %s\nErrorLog /dev/stderr\nUser nobody\nGroup nogroup\n", addr, dir, dir)
-		fmt.Fprintf(&config, "ProxyPass / http://%s/\nLogFormat \"%%h %%l %%u %%t \\\"%%r\\\" %%>s %%b %%D\" timed\nCustomLog %s timed\n", upstream, log)
-		launch(t, addr, dir, "apache2", "-d", dir, "-f", configure(t, dir, config.String()), "-D", "FOREGROUND")
-	}},
+			launch(t, addr, dir, nginx.path(t), "-p", dir, "-c", configure(t, dir, config), "-e", "stderr")
+		},
+	},
+	{
+		"Apache", `--apache-format=%h %l %u %t "%r" %>s %b %D`, false,
+		func(t *testing.T, addr, upstream, dir, log string) {
+			var config strings.Builder
+			for _, module := range []string{"mpm_event", "authz_core", "proxy", "proxy_http"} {
+				fmt.Fprintf(&config, "LoadModule %s_module /usr/lib/apache2/modules/mod_%s.so\n", module, module)
+			}
+			fmt.Fprintf(&config,
+				"ServerName shop\nListen %s\nPidFile %s/pid\nDefaultRuntimeDir %s\nErrorLog /dev/stderr\n"+
+					"User nobody\nGroup nogroup\n", addr, dir, dir)
+			fmt.Fprintf(&config,
+				"ProxyPass / http://%s/\nLogFormat \"%%h %%l %%u %%t \\\"%%r\\\" %%>s %%b %%D\" timed\n"+
+					"CustomLog %s timed\n", upstream, log)
+			launch(t, addr, dir, "apache2", "-d", dir, "-f", configure(t, dir, config.String()), "-D", "FOREGROUND")
+		},
+	},
 	{"Caddy", "", true, func(t *testing.T, addr, upstream, dir, log string) {
 		config := `{"admin": {"disabled": true}, "storage": {"module": "file_system", "root": "` + dir + `"},
-			"logging": {"logs": {"access": {"writer": {"output": "file", "filename": "` + log + `"}, "include": ["http.log.access"]}}},
-			"apps": {"http": {"servers": {"shop": {"listen": ["` + addr + `"], "automatic_https": {"disable": true}, "logs": {}, "routes": [
+			"logging": {"logs": {"access": {"writer": {"output": "file", "filename": "` + log + `"},
+				"include": ["http.log.access"]}}},
+			"apps": {"http": {"servers": {"shop": {"listen": ["` + addr + `"], "automatic_https": {"disable": true},
+				"logs": {}, "routes": [
 				{"handle": [{"handler": "reverse_proxy", "upstreams": [{"dial": "` + upstream + `"}]}]}
 			]}}}}}`
 		launch(t, addr, dir, caddy.path(t), "run", "--config", configure(t, dir, config))
@@ -157,7 +171,8 @@ func TestWebServers(t *testing.T) {
 			}
 		}
 		if took := time.Since(second); took > 900*time.Millisecond {
-			t.Logf("calls of a second took until %v, as this machine is busy: only sums over the seconds are compared", took)
+			t.Logf("calls of a second took until %v, as this machine is busy: only sums over the seconds are compared",
+				took)
 			sums = true
 		}
 	}

@@ -30,7 +30,8 @@ import (
 )
 
 var (
-	way       = flag.String("way", "none", "how seconds are handed on: none, remote, remote2 (2.0), text, scrape or metrics")
+	way = flag.String("way", "none",
+		"how seconds are handed on: none, remote, remote2 (2.0), text, scrape or metrics")
 	url       = flag.String("url", "", "where remote, remote2 and text push to")
 	addr      = flag.String("listen", "", "where scrape and metrics listen")
 	instance  = flag.String("instance", "scale", "label of what is pushed")
@@ -42,7 +43,8 @@ var (
 
 // metrics are ten of the existing metrics, including the most expensive one.
 var metrics = []string{
-	"windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_complete", "windowstat_persecond_exception",
+	"windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_complete",
+	"windowstat_persecond_exception",
 	"windowstat_persecond_in_flight_max", "windowstat_persecond_pass_peak", "windowstat_persecond_rt_sum_seconds",
 	"windowstat_persecond_rt_min_seconds", "windowstat_persecond_rt_max_seconds", "windowstat_persecond_rt_p99_seconds",
 }
@@ -73,8 +75,10 @@ func measure() error {
 
 	seconds := after.at.Sub(before.at).Seconds()
 	samples, bytes := after.samples-before.samples, after.bytes-before.bytes
-	fmt.Printf("%s every %v, %d resources: %.2f %% of a core, %.0f KiB of garbage a second; %.0f samples and %.0f bytes a second, %.2f bytes a sample\n",
-		*way, *interval, *resources, 100*(after.cpu-before.cpu).Seconds()/seconds, float64(after.garbage-before.garbage)/seconds/1024,
+	fmt.Printf("%s every %v, %d resources: %.2f %% of a core, %.0f KiB of garbage a second; %.0f samples and %.0f "+
+		"bytes a second, %.2f bytes a sample\n",
+		*way, *interval, *resources, 100*(after.cpu-before.cpu).Seconds()/seconds,
+		float64(after.garbage-before.garbage)/seconds/1024,
 		samples/seconds, bytes/seconds, bytes/max(samples, 1))
 	return nil
 }
@@ -115,8 +119,12 @@ func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err
 	labels := map[string]string{"job": "scale", "instance": *instance}
 	switch *way {
 	case "remote", "remote2", "text":
-		format := map[string]push.Format{"remote": push.RemoteWrite, "remote2": push.RemoteWrite2, "text": push.VictoriaMetrics}[*way]
-		p, err := push.New(c, push.Options{Format: format, URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
+		format := map[string]push.Format{
+			"remote": push.RemoteWrite, "remote2": push.RemoteWrite2,
+			"text": push.VictoriaMetrics,
+		}[*way]
+		p, err := push.New(c,
+			push.Options{Format: format, URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
 		if err != nil {
 			return nil, err
 		}

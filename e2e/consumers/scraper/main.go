@@ -1,5 +1,5 @@
-// Command scraper is the OpenTelemetry Collector of TestOpenTelemetryCollector and TestOpenTelemetryCollectorPushedTo: it scrapes, takes
-// OTLP, and forwards by remote write.
+// Command scraper is the OpenTelemetry Collector of TestOpenTelemetryCollector and TestOpenTelemetryCollectorPushedTo:
+// it scrapes, takes OTLP, and forwards by remote write.
 package main
 
 import (

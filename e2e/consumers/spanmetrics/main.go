@@ -1,5 +1,5 @@
-// Command spanmetrics is the OpenTelemetry Collector of TestSpanmetrics and TestSpansForwardedByACollector: it takes spans, makes metrics of
-// them, and forwards both.
+// Command spanmetrics is the OpenTelemetry Collector of TestSpanmetrics and TestSpansForwardedByACollector: it takes
+// spans, makes metrics of them, and forwards both.
 package main
 
 import (
