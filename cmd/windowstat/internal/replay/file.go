@@ -13,18 +13,24 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// file is an open log. It decompresses the file, so that its content is lines. The caller decides whether the log ends
-// or grows.
+// file is an open log whose content is lines: it decompresses packed files. The caller decides whether the log ends or
+// grows.
 type file struct {
 	startReader
 	raw     *os.File // the file on the disk; nil for stdin
 	size    int64    // in bytes on the disk, 0 if unknown
-	regular bool     // it can be opened again
+	regular bool     // can be opened again
 	packed  bool
 	close   func() error
 }
 
-// open opens a log. Its first bytes show whether it is compressed with gzip or zstd. "-" is stdin.
+// open opens a log. "-" is stdin. The first bytes show the compression:
+//
+//	1f 8b                gzip
+//	28 b5 2f fd          zstd, also after a skippable frame, which pzstd writes
+//	"BZh", fd "7zX"      bzip2, xz: an error
+//	ff fe, fe ff         UTF-16: an error
+//	anything else        lines
 func open(name string, stdin io.Reader) (*file, error) {
 	f := &file{close: func() error { return nil }}
 	raw := stdin
@@ -45,7 +51,7 @@ func open(name string, stdin io.Reader) (*file, error) {
 			f.size, f.regular = info.Size(), true
 		}
 	}
-	// Rotation and copying rename files, so the extension of a name proves nothing.
+	// Check the content: rotation and copying rename files, so the extension of a name proves nothing.
 	buffered := bufio.NewReaderSize(raw, 64<<10)
 	head, _ := buffered.Peek(zstd.HeaderMaxSize)
 	f.packed, f.Reader = true, buffered
@@ -76,12 +82,12 @@ func open(name string, stdin io.Reader) (*file, error) {
 	return f, nil
 }
 
-// isZstd reports whether head begins with a zstd frame, or with a skippable frame, which pzstd writes first.
+// isZstd reports whether head begins with a zstd frame or a skippable frame.
 func isZstd(head []byte) bool { return new(zstd.Header).Decode(head) == nil }
 
 const (
-	// blockSize is the number of bytes that are read at a time. A block is so large that its own cost is small compared
-	// with the cost of its lines, and so small that few of its lines are in memory.
+	// blockSize is the number of bytes that are read at a time: large enough that the cost of a block is small compared
+	// with the cost of its lines, and small enough that few lines are in memory.
 	blockSize = 256 << 10
 	// maxLine is the maximum length of a line. Longer lines are skipped.
 	maxLine = 1 << 20
@@ -90,16 +96,21 @@ const (
 // block is a part of a log. It consists of complete lines, each with its newline except the last line of the log.
 type block struct {
 	data []byte
-	long int       // skipped lines before the block, which were too long
-	upTo time.Time // if a log that grows has no more lines: all lines written before were returned
+	long int       // lines before the block that were skipped because they were too long
+	upTo time.Time // not zero if a log that grows has no new lines: all lines before upTo were returned
 
 	truncated bool  // the log was truncated after the block
 	cut       int64 // bytes that the truncation removed before they were read
 }
 
-// blocks reads a log in blocks of complete lines, so that a parser never sees a part of a line. It keeps the beginning
-// of the last line for the next block. A block is longer than blockSize if a line is: it doubles each time, until it
-// has more than maxLine bytes.
+// blocks reads a log in blocks of complete lines, because a parser must never see a part of a line. rest keeps the
+// beginning of the last line for the next block:
+//
+//	read      GET /a 200 \n GET /b 200 \n GET /c 2         00 \n GET /d ...
+//	block     [first block              ]
+//	                                     [second block          ]
+//
+// If a line is longer than blockSize, the block doubles until the line is complete or has more than maxLine bytes.
 type blocks struct {
 	r     io.Reader
 	grows bool   // at the end of the log, an incomplete line waits for its rest
@@ -108,8 +119,8 @@ type blocks struct {
 	end   error  // of the last read; nothing is read afterwards
 }
 
-// next reads a block into buf, or into a new buffer if buf is too small. At the end the error is io.EOF. A log that
-// grows returns empty blocks instead.
+// next reads a block into buf, or into a new buffer if buf is too small. At the end, the error is io.EOF. For a log
+// that grows, next returns empty blocks at the end.
 func (b *blocks) next(buf []byte) (block, error) {
 	var x block
 	if b.end != nil {
@@ -124,7 +135,7 @@ func (b *blocks) next(buf []byte) (block, error) {
 		}
 		got, err := b.r.Read(x.data[n:cap(x.data)])
 		x.data = x.data[:n+got]
-		// Drop the rest of a line that is too long as it is read, so that no line takes more memory than maxLine.
+		// Drop the rest of a line that is too long while reading it. No line takes more memory than maxLine.
 		if b.skip {
 			i := bytes.IndexByte(x.data[n:], '\n')
 			if i < 0 {
@@ -141,7 +152,7 @@ func (b *blocks) next(buf []byte) (block, error) {
 			}
 			x.data = dropHoles(x.data)
 			if b.end = err; len(x.data) > 0 || x.long > 0 {
-				err = nil // the next call returns it
+				err = nil // the next call returns b.end
 			}
 			return x, err
 		}
@@ -162,15 +173,18 @@ func (b *blocks) next(buf []byte) (block, error) {
 	}
 }
 
-// A power cut leaves a hole: NULs of any length, and then the next line of the server. The truncation of a log that a
-// server writes without O_APPEND does the same. The line before a hole has lost its end.
+// A hole is a sequence of NULs. A power cut leaves one, followed by the next line of the server. So does truncating a
+// log whose writer does not use O_APPEND: the writer continues at its old offset. The line before a hole has lost its
+// end.
+//
+//	GET /a 200 \n GET /b 2 NUL NUL ... NUL GET /c 200 \n        data on the disk
+//	GET /a 200 \n GET /b 2 \n              GET /c 200 \n        data after dropHoles
 
-// minHole is the number of NULs within a line that make a hole, because a hole has at least the length of a line. Fewer
-// NULs are part of a malformed line.
+// minHole is the minimum length of a hole, because a hole is at least as long as a line. Fewer NULs are part of a
+// malformed line.
 const minHole = 16
 
-// nextHole returns the first hole in data from an index on, and the length of the hole; a negative index if there is
-// none.
+// nextHole returns the index and the length of the first hole at or after from, or a negative index without a hole.
 func nextHole(data []byte, from int) (at, length int) {
 	for at = from; ; at += length {
 		i := bytes.IndexByte(data[at:], 0)
@@ -185,8 +199,8 @@ func nextHole(data []byte, from int) (at, length int) {
 	}
 }
 
-// dropHoles removes the holes from data in place. A hole within a line ends the line, so that the line behind it is a
-// separate line. If there is no NUL, dropHoles costs one scan for a byte.
+// dropHoles removes the holes from data in place. A hole within a line becomes a newline, so the bytes after the hole
+// are a separate line. Without a NUL, dropHoles costs one scan for a byte.
 func dropHoles(data []byte) []byte {
 	at, length := nextHole(data, 0)
 	if at < 0 {
@@ -203,16 +217,17 @@ func dropHoles(data []byte) []byte {
 	return append(kept, data[from:]...)
 }
 
-// stream is the input from a file that ends, or from a pipe such as stdin. A goroutine reads ahead. A followed pipe
-// does not show that it is empty. If nothing arrives for a while, the stream assumes that no line is on its way.
+// stream is the input from a file that ends, or from a pipe such as stdin. A goroutine reads ahead. A pipe cannot be
+// asked whether it is empty. If nothing arrives on a followed pipe for the length of a poll, the stream assumes that no
+// line is on its way.
 //
-// The buffers are reused: a block is valid until the next call of look. New buffers would cost up to a sixth of the CPU
+// Buffers are reused: a block is valid until the next call of look. New buffers would cost up to a sixth of the CPU
 // time of a replay, because the runtime clears their memory.
 type stream struct {
 	from  *file
 	read  chan result
 	done  <-chan struct{} // ends the reading of a file that ends; nil for a followed pipe
-	heard time.Time       // when the last block arrived
+	heard time.Time       // arrival of the last block
 	upTo  time.Time
 }
 
@@ -247,8 +262,8 @@ func newStream(f *file, done <-chan struct{}) *stream {
 	return s
 }
 
-// look returns complete lines. It waits for them if the file ends. If a followed pipe has no lines, look returns the
-// time before which all lines have arrived.
+// look returns complete lines. For a file that ends, it waits for them. If a followed pipe has no lines, look returns a
+// time: all lines written before that time have arrived.
 func (s *stream) look() (block, error) {
 	if s.done != nil {
 		select {
@@ -258,7 +273,7 @@ func (s *stream) look() (block, error) {
 			return block{}, io.EOF
 		}
 	}
-	// Check for a block before the time is used, because the lines in a waiting block would otherwise be late.
+	// Check for a block before using the time. Otherwise the lines of a waiting block would be late.
 	now := time.Now()
 	select {
 	case x := <-s.read:
@@ -272,7 +287,8 @@ func (s *stream) look() (block, error) {
 	return block{upTo: s.upTo}, nil
 }
 
-// close closes a file. It leaves a pipe open until the process ends, because the goroutine may be blocked in a read.
+// close closes a regular file. A pipe stays open until the process ends, because the goroutine may be blocked in a
+// read.
 func (s *stream) close() error {
 	if !s.from.regular {
 		return nil

@@ -20,12 +20,12 @@ import (
 // ingestDelay is the time that a line may take from the server into the log without being late.
 const ingestDelay = time.Second
 
-// NewFollower opens the logs: Options.Files, which may include Stdin and patterns such as *.log. Without a Format, it
-// waits until one of the logs or their rotated files has a line.
+// NewFollower opens the logs in Options.Files, which may include Stdin and patterns such as *.log. Without a Format, it
+// waits until one of the logs or of their rotated files has a line.
 //
-// The Follower skips the current lines of the logs. If after is not the zero Time, it skips the lines up to that second
-// instead, so a process continues where the previous one ended. It reads all lines that are written later, also to
-// files that do not exist yet.
+// The Follower skips the current lines of the logs. If after is not the zero Time, it skips only the lines up to the
+// second after, so a process continues where the previous one ended. It reads all later lines, also from files that do
+// not exist yet.
 func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	r, err := newFollower(o)
 	if err != nil {
@@ -45,12 +45,13 @@ func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	return r, nil
 }
 
-// openLogs opens the logs, and decides where reading starts. Files that appear between openLogs and Run are new.
+// openLogs opens the logs and determines where reading starts. A file that appears after openLogs is new, and is read
+// from its start.
 func (r *Follower) openLogs(after time.Time) error {
 	var errs []error
 	r.matched = time.Now()
 	for _, name := range r.Files {
-		// A file name may contain a *, so only a name without a file is a pattern.
+		// A name is a pattern only if no file has it, because a file name may contain a *.
 		if _, err := os.Stat(name); err != nil && r.Clock != nil && strings.ContainsAny(name, "*?[") {
 			r.patterns = append(r.patterns, name)
 			continue
@@ -69,9 +70,9 @@ func (r *Follower) openLogs(after time.Time) error {
 	return r.findFormat()
 }
 
-// add adds a log. Reading of a log that grows starts at its end or, if since is not the zero Time, with all lines
-// written since. Its files are opened now, because the name may lead to another file a moment later. Of a log that
-// ends, only the first lines are read.
+// add adds a log. A log that grows is read from its end or, if since is not the zero Time, from the first line written
+// after since. add opens its files, because the name may lead to another file before the first poll. Of a log that
+// ends, add reads only the first lines.
 func (r *Follower) add(name string, matched bool, since time.Time) error {
 	l := r.newLog(name)
 	at, err := os.Stat(name)
@@ -94,7 +95,7 @@ func (r *Follower) add(name string, matched bool, since time.Time) error {
 }
 
 // addStream adds a log that ends, or a pipe that is followed. An input that cannot be opened again stays open. For a
-// pipe, addStream waits for one line and no longer, because the next one may take long.
+// followed pipe, addStream waits for a single line, because the next line may take long.
 func (r *Follower) addStream(l *log) error {
 	lines := sampleLines
 	if r.Clock != nil {
@@ -117,29 +118,24 @@ func (r *Follower) addStream(l *log) error {
 	return nil
 }
 
-// noteGap reports the missing part of a log, if no file starts before the last second of the previous process.
+// noteGap tells the user which lines are missing if no file starts before the last second of the previous process.
 func (r *Follower) noteGap(t *tail) {
 	first, since := t.firstLine/nanos, t.since.Unix()
 	if len(t.files) == 0 || t.byPattern && len(t.files) < 2 || first <= since+1 {
 		return // the log is new, or nothing was rotated
 	}
-	r.note(
-		fmt.Sprintf(
-			"%s: no file starts before %v; lines of the %v after that are not counted; set --rotated-dir to the "+
-				"directory into which rotation moves files",
-			t.name,
-			t.since.UTC().Format(time.DateTime),
-			time.Duration(first-since)*time.Second,
-		),
-	)
+	r.note(fmt.Sprintf("%s: no file starts before %v; lines of the %v after that are not counted; "+
+		"set --rotated-dir to the directory into which rotation moves files",
+		t.name, t.since.UTC().Format(time.DateTime), time.Duration(first-since)*time.Second))
 }
 
-// findFormat sets the formats of the logs: their own or, for logs that grow, the formats of rotated files. Without any
-// line, it waits for the first one.
+// findFormat sets the formats of the logs: the detected format of the log or, if a log that grows has no line yet, the
+// format of its rotated files. If no log has a line, it waits for the first one.
 //
-// It also decides whether the logs have durations, before anything is served, because an exporter that has served
-// response times cannot withdraw them. Durations count only if every log has them; otherwise the response times of some
-// calls would pass for those of all. The format of an empty log that grows is detected later.
+// It also decides whether the logs have durations. It decides before anything is served, because an exporter that has
+// served response times cannot withdraw them. Durations count only if every log has them; otherwise the response times
+// of some calls would look like the response times of all calls. The format of an empty log that grows is detected with
+// its first line.
 func (r *Follower) findFormat() error {
 	for ; ; time.Sleep(poll) {
 		r.match(time.Now())
@@ -169,7 +165,7 @@ func (r *Follower) findFormat() error {
 	}
 }
 
-// match starts to follow new files that match a pattern, at most five times a second.
+// match adds the new files that match a pattern. It searches at most once per poll interval.
 func (r *Follower) match(now time.Time) {
 	if len(r.patterns) == 0 || now.Sub(r.matched) < poll {
 		return
@@ -182,11 +178,17 @@ func (r *Follower) match(now time.Time) {
 	r.matched = now
 }
 
-// packedNames are the extensions of packed files, which do not grow.
+// packedNames are the extensions of packed files, which no pattern matches because they do not grow.
 var packedNames = []string{".gz", ".zst", ".bz2", ".xz"}
 
-// unknown returns the files that match a pattern and are not followed yet, without packed files and rotated files of
-// existing logs.
+// unknown returns the files that match a pattern and should become logs. It leaves out packed files, files that are
+// followed under any name, and rotated files of other logs. For the pattern * and the followed log access.log:
+//
+//	access.log         followed
+//	current.log        a link to access.log: the same file
+//	access-2026.log    a rotated file of access.log
+//	access.log.gz      packed
+//	error.log          unknown
 func (r *Follower) unknown() (found []string) {
 	known := map[string]bool{}
 	var files []os.FileInfo // two names may lead to one file
@@ -208,8 +210,8 @@ func (r *Follower) unknown() (found []string) {
 			}
 		}
 	}
-	// Compare names first, because rotation assigns names, and then identities, because several names may lead to one
-	// file.
+	// Compare names first, because rotation assigns names. Then compare identities, because several names may lead to
+	// one file.
 	for _, name := range slices.Sorted(maps.Keys(matches)) {
 		at, dir := matches[name], filepath.Dir(name)
 		same := func(x os.FileInfo) bool { return os.SameFile(x, at) }
@@ -222,9 +224,9 @@ func (r *Follower) unknown() (found []string) {
 	return found
 }
 
-// Run replays into a Collector with the Clock, until ctx ends or all logs are pipes that have ended. It calls ended
-// after each second. When ctx ends, Run drops the calls that it holds, because earlier lines may arrive; the next
-// process reads them again.
+// Run replays into a Collector, whose clock must be r.Clock, until ctx ends or all logs are pipes that have ended. It
+// calls ended after each second. When ctx ends, Run drops the calls of seconds that are still open, because earlier
+// lines may arrive. The next process reads their lines again.
 func (r *Follower) Run(ctx context.Context, c *collector.Collector, ended func()) error {
 	r.serve(c, ended)
 	err := r.play(ctx)
@@ -234,12 +236,12 @@ func (r *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 	return errors.Join(err, r.Close())
 }
 
-// serve makes a Collector count the calls.
+// serve makes c the counter of the calls.
 func (r *Follower) serve(c *collector.Collector, ended func()) {
 	r.timeline.Counter = &timeline.Collected{Collector: c, Clock: r.Clock, Resource: r.names.inbound, Ended: ended}
 }
 
-// Close closes the logs of a Follower that will not run. Run closes them itself.
+// Close closes the logs of a Follower that was not run. Run closes them when it returns.
 func (r *Follower) Close() error {
 	var errs []error
 	for _, l := range r.logs {

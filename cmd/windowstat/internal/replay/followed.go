@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// followedFile is a file of a log that grows. It is identified by its device and inode and by its first bytes, never by
-// its name, so a file that is renamed keeps its offset. An archive is a finished copy of such a file, which may be
-// packed; it is read once to its end.
+// followedFile is a file of a log that grows. Its device and inode and its first bytes identify it, never its name, so
+// a renamed file keeps its offset. An archive is a finished copy of such a file, which may be packed; it is read once
+// to its end.
 //
-// The table shows what changes a log, how [tail] finds out, and what it reads next. Times are those of the constants
-// below. Everything that is lost is counted and reported.
+// The table lists the events that change a log, the evidence by which [tail] detects them, and what it reads next.
+// Times are constants below. Lost lines and bytes are counted and reported, with one exception, marked in the table.
 //
 //	event                    evidence                    read next                       lost
 //	rename, then create      the name leads to another   the old file, until it has not  nothing
@@ -25,22 +25,28 @@ import (
 //	symbolic link changes    as above                    as above                        nothing
 //	rename, then gzip        the open file has lost its  the open file to its end. The   nothing
 //	                         name                        archive is not read: its first
-//	                                                     bytes are those of a known file
+//	                                                     bytes match an existing file
 //	copy, then truncate      the size is below the       the copy from the offset on,    lines between copy and
 //	                         offset, or the last bytes   then the file from its start    truncation (Truncated),
 //	                         before the offset changed                                   and bytes in no copy (Cut)
-//	the same, and the        the last bytes before the   as above. The file begins with  as above
+//	copy, then truncate; the the last bytes before the   as above. The file begins with  as above
 //	writer does not append   offset became NULs          a hole up to the writer's
-//	                                                     offset, which is skipped
-//	the same, and the file   none                        the file from its start         lines before the
-//	was empty at the last                                                                truncation, without a
-//	poll                                                                                 message
+//	                                                     offset; the hole is skipped
+//	copy, then truncate; the none                        the file from its start         lines before the
+//	file was empty at the                                                                truncation: NOT reported
+//	last poll
 //	several of these         files in the log's          every file whose first bytes    as above
-//	between two polls        directories that changed    are unknown, the earliest first
+//	between two polls        directories that changed    are new, the earliest first
 //	                         since the last poll
 //	restart of windowstat    the last second of the      as above, for all files that    files that were removed:
 //	                         metric log                  changed since then              a message names the gap
 //	NULs after a power cut   a line begins with NULs     the line without them           lines that became NULs
+//
+// The fields describe the bytes of the file like this:
+//
+//	0        start.hole         offset                  size
+//	|  NULs  |  lines were read  |  lines to be read     |
+//	         [start.head]  [last]                           both at most fingerprintBytes
 //
 // A followedFile is not safe for concurrent use.
 type followedFile struct {
@@ -50,7 +56,7 @@ type followedFile struct {
 	*os.File             // nil once it is closed
 	log      string      // name of the log that it belongs to
 	id       os.FileInfo // device and inode
-	start    fingerprint // first bytes, as far as they were read
+	start    fingerprint // first bytes of the part that was read
 	last     []byte      // the bytes before offset, at most fingerprintBytes
 	offset   int64       // number of bytes that were read or skipped
 	size     int64       // at the last poll
@@ -62,19 +68,20 @@ type followedFile struct {
 // reused; nor is the size, because a truncated file may grow beyond the offset before the next poll.
 const fingerprintBytes = 512
 
-// fingerprint is the start of a file: a hole of NULs, usually empty, and the first bytes after it.
+// fingerprint is the start of a file: the length of the hole of NULs, usually 0, and the first bytes after the hole.
 type fingerprint struct {
 	hole int64
 	head []byte // at most fingerprintBytes
 }
 
-// matches reports whether two files start with the same bytes, as far as both are known.
+// matches reports whether two files start with the same bytes, up to the shorter of the two heads. Two empty heads do
+// not match.
 func (f fingerprint) matches(o fingerprint) bool {
 	n := min(len(f.head), len(o.head))
 	return n > 0 && f.hole == o.hole && bytes.Equal(f.head[:n], o.head[:n])
 }
 
-// add adds bytes that were read at the start of a file, after the ones that f has. It returns them without the hole.
+// add appends bytes that were read at the start of a file, and returns them without the hole.
 func (f *fingerprint) add(b []byte) []byte {
 	if len(f.head) == 0 {
 		n := len(b)
@@ -104,14 +111,14 @@ func (r *startReader) Read(b []byte) (int, error) {
 	}
 }
 
-// rewind resets f to the start of the file, after a truncation. It forgets everything about the content, including the
-// beginning of an incomplete line.
+// rewind resets f to the start of the file after a truncation. It forgets the content, including the beginning of an
+// incomplete line.
 func (f *followedFile) rewind(now time.Time) {
 	*f = followedFile{File: f.File, log: f.log, id: f.id, grown: now}
 	f.lines.r, f.lines.grows = f, true
 }
 
-// seekEnd skips the current content, including the rest of an incomplete line.
+// seekEnd skips the current content. If the file ends within a line, it also skips the rest of that line.
 func (f *followedFile) seekEnd() error {
 	now, err := f.Stat()
 	if err != nil {
@@ -133,8 +140,8 @@ func (f *followedFile) seekEnd() error {
 	return nil
 }
 
-// skipHole moves the start of a file without data behind its hole, at most to end, if the file system can tell: a
-// writer without O_APPEND may leave a hole of many gigabytes.
+// skipHole advances start.hole to the first data of the file, at most to end, if the file system can find it without
+// reading. A writer without O_APPEND may leave a hole of many gigabytes.
 func (f *followedFile) skipHole(start *fingerprint, end int64) {
 	const seekData = 3 // SEEK_DATA of lseek(2)
 	if runtime.GOOS != "linux" || len(start.head) > 0 {
@@ -145,7 +152,7 @@ func (f *followedFile) skipHole(start *fingerprint, end int64) {
 	}
 }
 
-// Read reads the bytes after the offset. It skips the hole at the start of the file.
+// Read reads the bytes after the offset, without the hole at the start of the file. It maintains start and last.
 func (f *followedFile) Read(b []byte) (int, error) {
 	if f.offset == f.start.hole && len(f.start.head) == 0 {
 		f.skipHole(&f.start, f.size)
@@ -166,7 +173,9 @@ func (f *followedFile) Read(b []byte) (int, error) {
 	}
 }
 
-// truncated reports whether the file no longer has the bytes that were read. size is its current size.
+// truncated reports whether the file no longer has the bytes that were read: it is shorter than the offset, or the
+// bytes before the offset changed. The second check detects a file that has grown beyond the offset again. size is its
+// current size.
 func (f *followedFile) truncated(size int64) bool {
 	if size < f.offset {
 		return true
@@ -176,7 +185,8 @@ func (f *followedFile) truncated(size int64) bool {
 	return !bytes.Equal(now[:n], f.last)
 }
 
-// next returns the whole lines after the offset, if there are any, in a buffer no larger than they need.
+// next returns the whole lines after the offset, if any. Its buffer is no larger than the new bytes, because thousands
+// of files may be followed.
 func (f *followedFile) next(now time.Time) (block, error) {
 	if f.size <= f.offset {
 		return block{}, nil
@@ -185,7 +195,7 @@ func (f *followedFile) next(now time.Time) (block, error) {
 	return f.lines.next(make([]byte, 0, min(f.size-f.offset+int64(len(f.lines.rest)), blockSize)))
 }
 
-// incomplete returns the line without a newline at the end of a file that no longer grows.
+// incomplete returns the last line of a file that no longer grows, if the line has no newline.
 func (f *followedFile) incomplete() block {
 	rest := f.lines.rest
 	f.lines.rest = nil
@@ -201,8 +211,8 @@ func openArchive(name string) (*followedFile, error) {
 	return &followedFile{archive: f, lines: blocks{r: f}}, nil
 }
 
-// openCopy opens an archive at the offset of f if it is a copy of f, made before f was truncated. Otherwise it returns
-// nil.
+// openCopy opens a copy of f that was made before f was truncated, as an archive at the offset of f. It returns nil if
+// the file is not such a copy.
 func (f *followedFile) openCopy(name string) *followedFile {
 	c, err := openArchive(name)
 	if err != nil {
@@ -216,7 +226,9 @@ func (f *followedFile) openCopy(name string) *followedFile {
 	return nil
 }
 
-// seekCopy advances the archive c to the offset of f. It reports false if c differs from what was read of f.
+// seekCopy advances the archive c to the offset of f, and reports whether c has the bytes that were read from f. It
+// compares the head and the bytes before the offset. A packed archive must be decompressed up to the offset; other
+// copies are read only there.
 func (f *followedFile) seekCopy(c *followedFile) bool {
 	head := make([]byte, len(f.start.head))
 	if _, err := io.ReadFull(c.archive, head); err != nil || c.archive.start.hole != f.start.hole ||

@@ -21,42 +21,49 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Job is the work of windowstat replay. It counts the calls of access logs into a summary and a metric log, or it
-// follows the logs and serves the counts.
+// Job is one run of windowstat replay. It counts the calls of access logs into a summary and a metric log, or it
+// follows the logs and serves the counts:
+//
+//	            writes to stdout              metric log              exporters
+//	files       report and summary            each second             none
+//	Follow      banner; report at the end     each second; the next   all
+//	                                          run continues it
+//
+// Fill in the fields, call Check, then Run. The flags of the command set the fields.
 type Job struct {
-	Replay    Options // what Naming, Telemetry and Run know is filled in
+	Replay    Options // Check and Run set the fields that follow from the other options
 	Naming    routes.Naming
 	Telemetry telemetry.Options
 	Follow    bool
-	From, To  string            // range of time, see [logquery.TimeHelp]; empty for no bound
+	From, To  string            // range of time, see [logquery.TimeHelp]; empty means no bound
 	Keys      map[string]string // keys of JSON by field, see [accesslog.Format.WithKeys]
 	FailAbove float64           // maximum share of all lines that are not counted
 	LateAbove float64           // maximum share of late lines of one log
 }
 
-// DefaultLate is a share of late lines beyond what clocks and buffers of servers explain.
+// DefaultLate is the default of LateAbove. Clocks and buffers of servers explain a smaller share of late lines.
 const DefaultLate = 0.001
 
-// Tolerances of logs that end, and of logs that are followed.
+// DefaultTolerance applies to logs that end, DefaultFollowTolerance to followed logs, where it delays every second.
 const (
 	DefaultTolerance       = 5 * time.Minute
 	DefaultFollowTolerance = 10 * time.Second
 	maxTolerance           = 24 * time.Hour
 )
 
-// Check returns all invalid options. It also sets the options that depend on others.
+// Check reports all invalid options. It also sets the fields of Replay and Telemetry that depend on others.
 func (j *Job) Check() error {
 	var errs []error
 	wrong := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "replay", Field: field, Err: fmt.Errorf(format, args...)})
 	}
 	o := &j.Replay
-	// There is no default: a command that reads stdin without being told looks as if it hung.
+	// Require a file: a command that silently reads stdin looks as if it hung.
 	if len(o.Files) == 0 {
 		wrong("", "which access log? Give its files, or - for stdin")
 	}
 	for i, name := range o.Files {
-		// Only followed logs may be patterns; for others, the shell has expanded them.
+		// Check patterns of followed logs only. The shell has expanded the patterns of others.
 		if _, err := filepath.Match(name, ""); err != nil && j.Follow {
 			wrong("", "%s: %w, such as a [ without a ]", name, err)
 		}
@@ -92,7 +99,7 @@ func (j *Job) Check() error {
 		wrong("FailAbove", "%v is not between 0 and 1", j.FailAbove)
 	}
 	errs = append(errs, j.Naming.Check())
-	// The flags of names are those of the proxy. These are their consequences for a replay.
+	// The naming options are the same as for the proxy. Derive the options of a replay from them.
 	earned := j.Naming.Earned()
 	o.Names, o.MaxResources = &earned, j.Naming.MaxResources
 	if o.PathDepth = j.Naming.Depth; len(j.Naming.Routes.Patterns) > 0 || j.Naming.Loose {
@@ -102,7 +109,7 @@ func (j *Job) Check() error {
 	return errors.Join(append(errs, j.Telemetry.Check())...)
 }
 
-// withKeys returns a JSON format that also reads the given keys. Without a format it is json.
+// withKeys returns a JSON format that also reads the given keys. A nil format means json.
 func withKeys(f *accesslog.Format, keys map[string]string) (*accesslog.Format, error) {
 	if f == nil {
 		var err error
@@ -132,7 +139,7 @@ func (j *Job) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return j.files(ctx, stdout, stderr)
 }
 
-// files counts the calls of files that end. It prints the counts and the report even if there is an error.
+// files counts the calls of files that end. It prints the report and the summary even if there is an error.
 func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	var archive *metriclog.Archive
 	if j.Telemetry.Exporter.Log.Dir != "" {
@@ -140,7 +147,7 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
 	}
-	// Little memory is live, and much is garbage.
+	// A replay has little live memory and much garbage, so collect less often.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	sum := logquery.NewSummary(j.Replay.Zone)
 	var row metriclog.Row
@@ -163,7 +170,7 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	return errors.Join(err, report.Print(stdout, stderr), sum.Write(stdout), report.TooMany(j.FailAbove, j.LateAbove))
 }
 
-// logRow returns a record as a row of the log.
+// logRow converts a record to a row of the metric log.
 func logRow(resource string, m *node.MetricNode) metriclog.Row {
 	return metriclog.Row{
 		Start: m.Start, Resource: resource, Pass: m.Pass, Block: m.Block, Success: m.Complete, Exception: m.Exception,
@@ -171,27 +178,26 @@ func logRow(resource string, m *node.MetricNode) metriclog.Row {
 	}
 }
 
-// longestGap is the maximum age of the end of a metric log at which a replay continues.
+// longestGap limits how old the last second of a metric log may be if a replay continues it.
 const longestGap = 24 * time.Hour
 
-// follow follows the files, with all exporters.
+// follow follows the files and runs all exporters.
 func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
-	// What is in the metric log is counted: the log says where to go on, so there is no other state that could differ
-	// from it. The Collector needs to know when its first second is, so the end of the log is read before anything is
-	// made.
+	// The metric log determines where to continue: its seconds are counted. No separate state exists that could
+	// contradict it. Read its end first, because the Collector and the Follower need their first second when they are
+	// created.
 	after, err := j.after(stderr)
 	if err != nil {
 		return err
 	}
 	f, err := await(ctx, func() (*Follower, error) { return NewFollower(j.Replay, after) })
 	if err != nil && ctx.Err() != nil {
-		return nil // it ends before it has begun
+		return nil // canceled while waiting for the first line
 	}
 	if err != nil {
 		return err
 	}
-	// Limits and the table of resources are those of the lines; response times are unknown if the logs do not tell
-	// them.
+	// The lines determine the options of the Collector, and response times are unknown if the logs have no durations.
 	x := &j.Telemetry.Exporter
 	x.Collector = collector.Options{
 		Now:              f.Clock.Now,
@@ -200,20 +206,15 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 		DurationsUnknown: !f.counts.Timed,
 		OpenTelemetry:    x.Collector.OpenTelemetry,
 	}
-	x.Drain = -1 // when the files are read no more, nothing completes
+	x.Drain = -1 // no call completes after the reading has stopped
 	t, err := telemetry.Start(&j.Telemetry, stderr)
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
 	t.Collector.Publish(f.Metrics()...)
 	t.KeepNames(f.names.earned)
-	fmt.Fprintf(
-		stdout,
-		"following   %s, %v behind\n%s",
-		strings.Join(j.Replay.Files, ", "),
-		j.Replay.Tolerance+ingestDelay,
-		t.Banner,
-	)
+	fmt.Fprintf(stdout, "following   %s, %v behind\n%s",
+		strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance+ingestDelay, t.Banner)
 	ctx = t.Ready(ctx)
 	err = f.Run(ctx, t.Collector, func() {
 		if t.Log != nil {
@@ -225,17 +226,14 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 	return errors.Join(err, report.Print(stdout, stderr), report.TooMany(j.FailAbove, j.LateAbove))
 }
 
-// after returns the last second of the metric log, zero if there is none to go on with.
+// after returns the last second of the metric log, or the zero Time if the replay cannot continue there.
 func (j *Job) after(stderr io.Writer) (time.Time, error) {
 	last, err := j.Telemetry.LastLogged(stderr)
-	// Rotated files of more than a day ago are mostly gone, and what is left would be counted as all there was.
+	// Most rotated files of more than a day ago are deleted. Counting the remaining ones would look like counting all
+	// lines.
 	if ago := time.Since(last); !last.IsZero() && ago >= longestGap {
-		j.Replay.Note(
-			fmt.Sprintf(
-				"the metric log ends %v ago, which is too long to go on there: what was written since is not counted",
-				ago.Round(time.Minute),
-			),
-		)
+		j.Replay.Note(fmt.Sprintf("the metric log ends %v ago, which is too long to continue it: "+
+			"lines written since then are not counted", ago.Round(time.Minute)))
 		last = time.Time{}
 	}
 	return last, err

@@ -14,22 +14,28 @@ import (
 )
 
 // log is a log that is replayed. It ends or grows. It holds the results of inspecting its first lines, the input, and
-// the items that were read and not taken.
+// the items that were read but not taken.
 //
-// It is in one of four states, which advance distinguishes: its next item can be taken (ready), it must be read before
-// that can be decided (none of the others), it has no more lines now (upTo, of a log that grows), or it has ended
-// (ended).
+// A log is in one of four states. advance tests the fields in this order:
+//
+//	state                 fields             next step
+//	item can be taken     ready              take it, if no other log has an earlier time
+//	ended                 ended              remove the log when all logs have ended or have no lines
+//	nothing now           upTo is not zero   poll it again in the next round; only logs that grow
+//	must be read          none of them       fill
+//
+// settle decides about ready. It needs some of the following items, so a log can have items and must still be read.
 type log struct {
 	name string
 	sample
-	input  input     // nil until a log that ends is opened
+	input  input     // nil for a log that ends and is not open yet
 	ended  bool      // all lines were read
-	upTo   time.Time // all lines written before were returned, and there are none now; zero if there may be more
+	upTo   time.Time // all lines written before upTo were returned; zero if more can be read now
 	parser *accesslog.Parser
 	line   int64 // number of the last line
 	shown  int   // malformed lines that are shown
 
-	items  []item // of the lines that were read
+	items  []item // lines that were read
 	next   int    // index of the first item that is not taken
 	ready  bool   // the next item can be taken
 	latest int64  // the latest time up to the next item
@@ -38,14 +44,14 @@ type log struct {
 
 // input provides the lines of a log.
 type input interface {
-	// look returns complete lines. They are valid until the next call. If the log has no more lines now, the block has
-	// a time: all lines written before it were returned. At the end the error is io.EOF.
+	// look returns a block of complete lines, valid until the next call. An empty block with a time upTo means that the
+	// log has no new lines, and that all lines written before upTo were returned. At the end, the error is io.EOF.
 	look() (block, error)
 	close() error
 }
 
-// item is a parsed line. It contains no pointers, because the garbage collector would scan them in a million items. The
-// name is a number.
+// item is a parsed line. It contains no pointers, so the garbage collector does not scan the memory of a million items.
+// The name is therefore a number, see names.
 type item struct {
 	stamp    int64 // Unix nanoseconds
 	duration int64 // nanoseconds, or timeline.Unknown
@@ -57,12 +63,16 @@ type item struct {
 	coarse   bool // the stamp has no fraction of a second
 }
 
-// newLog returns a log with the format that is given or that the other logs have.
+// newLog returns a log with the format of the options, or without a format until its lines determine one.
 func (r *Follower) newLog(name string) *log {
 	return &log{name: name, sample: sample{format: r.Format}, count: &Behind{Log: name}}
 }
 
-// parse parses and counts the lines of a block.
+// parse parses the lines of a block, appends their items to the log, and counts the lines that are not items.
+//
+// After a restart, a followed log begins before the last second of the metric log. The previous process has counted the
+// malformed lines of that part, so parse counts none of them again. It decides for a block as a whole, because lines
+// without a time cannot be assigned to a second.
 func (r *Follower) parse(l *log, x block) {
 	now := time.Now()
 	r.present, r.names.present = now.Add(r.Tolerance).UnixNano(), now.Unix()
@@ -73,10 +83,10 @@ func (r *Follower) parse(l *log, x block) {
 	if l.parser == nil && !r.begin(l, x) {
 		return
 	}
-	// Keep the few items that are not taken, because settle inspects the items behind them.
+	// Keep the few items that are not taken yet: settle needs them together with the new items.
 	l.items, l.next = append(l.items[:0], l.items[l.next:]...), 0
-	// The previous process has counted and reported the lines of its last seconds. Lines are in the order of their
-	// times, so if the last line of a block is that old, the whole block is.
+	// Remember the counts, to restore them if the whole block belongs to the previous process. Lines are ordered by
+	// time, so the last line of the block decides.
 	was, malformed, examples, others := len(l.items), r.counts.Malformed, len(r.counts.Examples), r.counts.Others
 	ambiguous := l.parser.Ambiguous()
 	lines := int64(x.long)
@@ -87,7 +97,7 @@ func (r *Follower) parse(l *log, x block) {
 		l.line++
 		err := l.parser.Parse(line, &rec)
 		if err == accesslog.ErrPartial {
-			continue // the next one has the rest
+			continue // a container's runtime split the line; the next one has the rest
 		}
 		lines++
 		if err == nil {
@@ -117,18 +127,17 @@ func (r *Follower) parse(l *log, x block) {
 		}
 		l.items = append(l.items, it)
 	}
-	// The previous process has reported the other lines.
+	// The whole block belongs to the previous process. Its items stay, because counted decides about each of them.
 	if n := len(l.items); n > was && l.items[n-1].stamp < r.after*nanos {
-		lines, r.counts.Malformed, r.counts.Examples, r.counts.Others = int64(
-			n-was,
-		), malformed, r.counts.Examples[:examples], others
+		lines, r.counts.Malformed, r.counts.Others = int64(n-was), malformed, others
+		r.counts.Examples = r.counts.Examples[:examples]
 	}
 	r.counts.Ambiguous += l.parser.Ambiguous() - ambiguous
 	r.counts.Lines += lines
 	l.count.Lines += lines - (sum(r.counts.Others) - sum(others))
 }
 
-// begin makes the parser of a log when the log has its first line.
+// begin creates the parser of a log when the log has its first line. It reports false if x has no line.
 func (r *Follower) begin(l *log, x block) bool {
 	if len(x.data) == 0 && x.long == 0 {
 		return false
@@ -142,7 +151,7 @@ func (r *Follower) begin(l *log, x block) bool {
 	return true
 }
 
-// malformed counts a line that could be a call and cannot be parsed.
+// malformed counts a line that looks like a call and cannot be parsed. It keeps the first of them as examples.
 func (r *Follower) malformed(l *log, line []byte, err error) {
 	r.counts.Malformed++
 	if l.shown < maxExamples && len(r.counts.Examples) < allExamples {
@@ -151,8 +160,8 @@ func (r *Follower) malformed(l *log, line []byte, err error) {
 	}
 }
 
-// longestCall is the maximum duration of a call that is logged with the time of its start, because each second of the
-// call takes a record.
+// longestCall is the maximum duration of a call that is logged with the time of its start. Such a line arrives at the
+// end of the call, and the replay needs a record for each second of the call.
 const longestCall = 24 * time.Hour
 
 // The errors of lines with impossible times and durations.
@@ -163,7 +172,7 @@ var (
 	errCutOff     = errors.New("the rest of a line that a container's runtime has split is missing")
 )
 
-// impossible returns the error of a record that was parsed and has an impossible time or duration.
+// impossible returns an error if a record has an impossible time or duration, and nil otherwise.
 func (r *Follower) impossible(rec *accesslog.Record) error {
 	switch {
 	case rec.Time.Unix() < 1:
@@ -181,7 +190,7 @@ func (o *Options) outside(t time.Time) bool {
 	return t.Before(o.From) || !o.To.IsZero() && t.Unix() > o.To.Unix()
 }
 
-// nanosOf returns Unix nanoseconds. A time beyond their range becomes the last one in the range.
+// nanosOf returns the Unix nanoseconds of t. It clamps times beyond the range of int64 to its end.
 func nanosOf(t time.Time) int64 {
 	if t.Unix() >= math.MaxInt64/nanos {
 		return math.MaxInt64
@@ -189,9 +198,9 @@ func nanosOf(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// sample has the results of inspecting the first lines of a log, which determine its format and its position among the
-// logs. These lines are read before any others, and are read again with the others, so that each line is counted in one
-// way.
+// sample holds the results of inspecting the first lines of a log. They determine its format and its position among the
+// logs. The lines are inspected before the replay starts; the replay then reads them again with all others, so every
+// line is counted in the same way.
 type sample struct {
 	format *accesslog.Format // nil until a line determines it
 	timed  bool              // the lines have durations
@@ -206,9 +215,10 @@ type sample struct {
 // sampleLines is the number of lines that are inspected to detect the format of a log.
 const sampleLines = 200
 
-// firstLines inspects the first lines of a log. It reads more lines until one of them is a call. It closes a file that
-// can be opened again, so that few of many logs are open at a time. It returns any other file, such as a pipe, which
-// then begins with these lines again. The error is from opening the file; an error of the lines is in the sample.
+// firstLines inspects the first lines of a log. It reads further lines until one of them is a call, up to blockSize
+// bytes. It closes regular files, because the replay can open them again and many logs may be waiting. It returns any
+// other file, such as a pipe, with the inspected lines put back. The error is from opening the file; an error of
+// detecting the format is in the sample.
 func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err error) {
 	f, err := open(name, r.Stdin)
 	if err != nil {
@@ -231,8 +241,8 @@ func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err
 	return s, f, nil
 }
 
-// judge finds the format, unless it is given, the earliest time, and whether lines have durations. If there is no line,
-// there is neither a format nor an error.
+// judge finds the format of the lines unless format is given, their earliest and latest time, and whether they have
+// durations. Without a line it returns neither a format nor an error.
 func judge(head []byte, name string, format *accesslog.Format, zone *time.Location) (s sample) {
 	lines := bytes.SplitAfter(head, []byte("\n"))
 	if n := len(lines); n > 1 {
@@ -267,27 +277,17 @@ func judge(head []byte, name string, format *accesslog.Format, zone *time.Locati
 	return s
 }
 
-// doubted returns a text about a part of the line that may be read incorrectly; "" if there is no doubt.
+// doubted returns a message about a part of the line that may be read incorrectly, or "" if there is no doubt.
 func doubted(name string, format *accesslog.Format, line []byte, guessed bool) string {
 	const most = 120
 	if unread := format.Unread(line); len(unread) > 0 {
-		return fmt.Sprintf(
-			"%s is read as %s, without the rest of its lines: %.*q; "+
-				"if the duration is there, give its position with --nginx-format or --apache-format",
-			name,
-			format,
-			most,
-			unread,
-		)
+		return fmt.Sprintf("%s is read as %s, without the rest of its lines: %.*q; "+
+			"if the duration is there, give its position with --nginx-format or --apache-format",
+			name, format, most, unread)
 	}
 	if guessed && format.UnitUnknown(line) {
-		return fmt.Sprintf(
-			"%s has no unit for its durations, which are read as seconds: %.*q; "+
-				"set --format=json (seconds), json-ms, json-us or json-ns",
-			name,
-			most,
-			bytes.TrimSpace(line),
-		)
+		return fmt.Sprintf("%s has no unit for its durations, which are read as seconds: %.*q; "+
+			"set --format=json (seconds), json-ms, json-us or json-ns", name, most, bytes.TrimSpace(line))
 	}
 	return ""
 }

@@ -14,41 +14,47 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// names names the lines of all logs as a proxy names requests, in the order in which they are replayed.
+// names assigns names to the lines of all logs, in the order of the replay, as a proxy assigns names to requests:
 //
-// Naming would take most of the time of a replay, so the name of a method and path is cached. Only requests that repeat
-// are cached: known has the requests that occurred twice, and seen the last ones that occurred once. A scanner's
-// million paths therefore fill neither. Without seen, a log of such paths would take a quarter more processor time, and
-// half as much memory again. Everything else refers to names by number.
+//	line       GET /users/17?x=1 200, from 192.0.2.1
+//	request    GET /users/17          method and target without query, and the host if routes may depend on it
+//	plain      GET /users/:id         from the routes, or from the path
+//	earned     GET /users/:id         after a request of this name has succeeded; until then Unmatched
+//	number     4                      index in list; every item and call has the number instead of the name
+//
+// Naming would take most of the time of a replay, so known caches the plain name of requests. A request enters known
+// when it occurs a second time; seen holds recent requests for that decision. A scanner's million paths therefore do
+// not fill the cache. Without seen, a log of such paths would take a quarter more processor time and half as much
+// memory again.
 type names struct {
 	named   func(*http.Request) string // nil if method and path name a request
 	depth   int
-	earned  *httpstat.Names            // nil if names are not earned
-	present int64                      // current Unix time; later lines do not advance the clock of earned
-	latest  int64                      // Unix time of the latest line: the clock of earned
-	known   timeline.Known[*knownName] // by method, target without query, and where names may depend on it, host
-	seen    [1 << 12][]byte            // requests that occurred once
+	earned  *httpstat.Names            // decides which names are earned; nil if every name is used
+	present int64                      // current Unix time; lines from the future do not advance latest
+	latest  int64                      // Unix time of the latest line; the clock of earned
+	known   timeline.Known[*knownName] // requests that occurred at least twice
+	seen    [1 << 12][]byte            // the last request of each hash
 	seed    maphash.Seed
-	once    knownName        // of a request that is not cached
+	once    knownName        // reused for requests that are not cached
 	client  string           // client of the last line
 	ids     map[string]int32 // by name
-	list    []string         // by number
-	most    int              // maximum number of names; further names share one
+	list    []string         // names by number
+	most    int              // maximum length of list; further names share collector.Other
 	key     []byte
 }
 
-// knownName is a plain name, with the name and the number of the resource of its last call.
+// knownName is the plain name of a request, with the resource of its last call.
 type knownName struct {
 	plain string
-	memo  *httpstat.NameCache // nil if it is not cached
-	name  string
-	id    int32
+	memo  *httpstat.NameCache // speeds up Observe; nil if the request is not cached
+	name  string              // resource of the last call
+	id    int32               // its number
 }
 
-// maxNames bounds the names of a replay whose names are earned.
+// maxNames is the maximum number of names in a replay whose names are earned.
 const maxNames = 100_000
 
-// newNames returns the names of a replay. The options decide whether names are earned, and how many there may be.
+// newNames returns the names of a replay with these options.
 func newNames(o *Options) (*names, error) {
 	n := &names{
 		named: o.Name,
@@ -61,7 +67,7 @@ func newNames(o *Options) (*names, error) {
 	if o.Names == nil {
 		return n, nil
 	}
-	n.most = maxNames // earned bounds the names in use at a time; a long log has more
+	n.most = maxNames // earned limits the names in use at one time; a long log has more over time
 	earn := *o.Names
 	earn.MaxNames, earn.Now = o.MaxResources, func() time.Time { return time.Unix(n.latest, 0) }
 	var err error
@@ -69,8 +75,8 @@ func newNames(o *Options) (*names, error) {
 	return n, err
 }
 
-// id returns the number of the resource of a line. unearned reports that the line counts for another resource, because
-// its name was not earned. id learns from the status of the line.
+// id returns the number of the resource of a line, and whether the line counts for another resource because its name is
+// not earned. A line with a successful status earns the name.
 func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	k := n.request(rec)
 	name, standing := k.plain, httpstat.Given
@@ -83,7 +89,7 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		}
 		name, standing = n.earned.Observe(k.plain, n.client, resultStatus(rec), k.memo)
 	}
-	// As in the proxy, a request does not create a name unless it succeeds.
+	// As in the proxy, only a successful request creates a name.
 	if standing == httpstat.Unearned {
 		name = httpstat.Unmatched
 	}
@@ -93,8 +99,8 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	return k.id, standing == httpstat.Unearned
 }
 
-// resultStatus returns the HTTP status that corresponds to the result of a line. A gRPC call that failed has status
-// 200.
+// resultStatus returns the status of an HTTP call with the same result. The HTTP status of a gRPC call is 200 even if
+// the call failed. A method that does not exist is not found, so it earns no name.
 func resultStatus(rec *accesslog.Record) int {
 	switch {
 	case !rec.HasGRPC || rec.GRPC == 0:
@@ -102,14 +108,14 @@ func resultStatus(rec *accesslog.Record) int {
 	case isServerFault(rec.GRPC) && collector.GRPCCode(rec.GRPC) != collector.GRPCCode(unimplemented):
 		return http.StatusInternalServerError
 	}
-	return http.StatusNotFound // a method that does not exist is unimplemented
+	return http.StatusNotFound
 }
 
 // unimplemented is the gRPC status of a method that the server does not have.
 const unimplemented = 12
 
-// request returns the name of a request. A request that occurs twice within the last few requests is cached; most
-// made-up ones occur once.
+// request returns the cached name of a request, or names the request. A request that occurs twice within the last few
+// requests enters the cache.
 func (n *names) request(rec *accesslog.Record) *knownName {
 	target, _, _ := bytes.Cut(rec.Target, []byte("?"))
 	n.key = append(append(append(n.key[:0], rec.Method...), ' '), target...)
@@ -131,7 +137,7 @@ func (n *names) request(rec *accesslog.Record) *knownName {
 	return k
 }
 
-// plain returns the name of a request before it is earned. A malformed request is Unmatched.
+// plain returns the name of a request before it is earned. It returns Unmatched for a malformed request.
 func (n *names) plain(rec *accesslog.Record, target []byte) string {
 	if len(rec.Method) == 0 {
 		return httpstat.Unmatched
@@ -151,7 +157,7 @@ func (n *names) plain(rec *accesslog.Record, target []byte) string {
 	return string(n.key)
 }
 
-// number returns the number of a name, as cleaned and bounded by a Collector.
+// number returns the number of a name. It cleans and limits names as a Collector does.
 func (n *names) number(name string) int32 {
 	id, ok := n.ids[name]
 	if ok {
@@ -168,12 +174,12 @@ func (n *names) number(name string) int32 {
 	return id
 }
 
-// inbound returns the resource of a name, and the options of its calls, which come from outside.
+// inbound returns the resource of a name, and the options of its calls: they are inbound.
 func (n *names) inbound(name int32) (string, []collector.CallOption) { return n.list[name], inbound }
 
 var inbound = []collector.CallOption{collector.Inbound()}
 
-// parseTarget parses a request target as net/http does; a target that net/http refuses is a path.
+// parseTarget parses a request target as net/http does. A target that net/http refuses becomes a path.
 func parseTarget(target string) *url.URL {
 	if u, err := url.ParseRequestURI(target); err == nil {
 		return u

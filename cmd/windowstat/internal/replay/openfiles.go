@@ -8,19 +8,24 @@ import (
 	"time"
 )
 
-// openFiles holds the files that the logs of a Follower read, and those that they have read, which have no File any
-// more. It ensures that no line is read twice, whatever name a file gets.
+// openFiles holds the files that the logs of a Follower have read. It ensures that no line is read twice, whichever
+// name a file gets. Its entries are of three kinds:
+//
+//	open     has a File                               its log reads it
+//	closed   has an id, offset and start, but no File its log has read it; it continues at the offset if it grows
+//	copied   has only a start                         a truncated file or an archive; its copies are not read
 type openFiles []*followedFile
 
-// maxClosed is the number of closed files that are remembered at least.
+// maxClosed is the number of entries above which the oldest one without a File is dropped.
 const maxClosed = 1000
 
-// has reports whether a file is open.
+// has reports whether a file is open, under any name.
 func (o openFiles) has(id os.FileInfo) bool {
 	return slices.ContainsFunc(o, func(f *followedFile) bool { return f.File != nil && os.SameFile(f.id, id) })
 }
 
-// knows reports whether a log reads or has read a file with this start. The start of an open file may not be read yet.
+// knows reports whether the log reads or has read a file with this start. It reads the start of an open file, because
+// its log may not have read it yet.
 func (o openFiles) knows(log string, start fingerprint) bool {
 	return slices.ContainsFunc(o, func(f *followedFile) bool {
 		if f.log != log {
@@ -35,8 +40,8 @@ func (o openFiles) knows(log string, start fingerprint) bool {
 	})
 }
 
-// open opens a file of a log, at the offset up to which it was read before. It returns nil if the file does not exist
-// or is open already.
+// open opens a file of a log. A file that was read before continues at its offset. open returns nil if the file does
+// not exist or is open already.
 func (o *openFiles) open(log, name string, now time.Time) (*followedFile, error) {
 	opened, err := os.Open(name)
 	if notThere(err) {
@@ -63,7 +68,7 @@ func (o *openFiles) open(log, name string, now time.Time) (*followedFile, error)
 	return f, nil
 }
 
-// close closes a file. If the file may grow, its offset is remembered.
+// close closes a file. It remembers the offset of a file that may grow.
 func (o *openFiles) close(f *followedFile) error {
 	if f.archive != nil {
 		return f.archive.close()
@@ -74,13 +79,13 @@ func (o *openFiles) close(f *followedFile) error {
 	return err
 }
 
-// remember records the start of a file of a log that was truncated, and of which copies may exist, or that is packed.
+// remember records the start of a file that has copies which must not be read: a truncated file or an archive.
 func (o *openFiles) remember(log string, start fingerprint) {
 	*o = append(*o, &followedFile{log: log, start: start})
 	o.forget()
 }
 
-// forget removes the oldest closed file if there are too many.
+// forget removes the oldest entry without a File if there are too many entries.
 func (o *openFiles) forget() {
 	closed := func(f *followedFile) bool { return f.File == nil }
 	if i := slices.IndexFunc(*o, closed); len(*o) > maxClosed {

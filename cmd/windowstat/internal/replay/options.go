@@ -16,30 +16,30 @@ import (
 
 // Options configures a replay.
 type Options struct {
-	// Files are the names of the logs, in any order; "-" means Stdin. Logs that overlap in time are merged. A
-	// [Follower] also accepts patterns.
+	// Files are the names of the logs, in any order; "-" means Stdin. The times of the logs may overlap. A [Follower]
+	// also accepts patterns.
 	Files []string
 	Stdin io.Reader
-	// RotatedDirs are further directories into which rotation moves files.
+	// RotatedDirs are directories into which rotation moves files, in addition to the directories of the logs.
 	RotatedDirs []string
-	// Format is the format of all files. Nil means that the format of each file is detected.
+	// Format is the format of all files. If it is nil, the format of each file is detected.
 	Format *accesslog.Format
-	// From and To are the first and the last second of the lines that count; zero means no bound.
+	// From and To are the first and the last second of the lines that count. Zero means no bound.
 	From, To time.Time
-	// Zone is the time zone of times that do not state one.
+	// Zone is the time zone of times without a zone.
 	Zone *time.Location
-	// Tolerance is the time by which lines may be out of order, in whole seconds.
+	// Tolerance is the maximum delay of a line, in whole seconds. Later lines are not counted.
 	Tolerance time.Duration
 	// Exceptions are the statuses of failed calls. Blocks are the statuses of refused calls.
 	Exceptions, Blocks Statuses
-	// Name returns the name of a request, or "" for an unmatched one. Nil means that method and path name a request.
+	// Name returns the name of a request, or "" for an unmatched request. If it is nil, method and path name a request.
 	Name func(*http.Request) string
-	// PathDepth is the number of path segments in such a name.
+	// PathDepth is the number of path segments in a name of method and path.
 	PathDepth int
-	// Names, if not nil, configures [httpstat.Names], which decide the names that requests earn. MaxNames and Now are
-	// not used.
+	// Names, if not nil, configures [httpstat.Names], which decides which names are earned. The replay sets MaxNames
+	// and Now itself.
 	Names *httpstat.NamesOptions
-	// MaxResources is the maximum number of resources, without those of routes.
+	// MaxResources is the maximum number of resources, in addition to the resources of routes.
 	MaxResources int
 	// Note, if not nil, receives messages about doubtful interpretations of a log.
 	Note func(text string)
@@ -48,11 +48,10 @@ type Options struct {
 // Statuses is a set of HTTP statuses. The zero value is empty.
 type Statuses [1000]bool
 
-// status matches one status. The order of matching texts is the order of the statuses.
+// status matches one status. All statuses have three digits, so comparing the texts compares the numbers.
 var status = regexp.MustCompile(`^[1-9][0-9]{2}$`)
 
-// ParseStatuses parses a list of statuses, classes and ranges, such as 429,5xx or 500-503. The empty string is the
-// empty set.
+// ParseStatuses parses a list of statuses, classes and ranges, such as 429,5xx or 500-503. An empty list is valid.
 func ParseStatuses(list string) (s Statuses, err error) {
 	if strings.TrimSpace(list) == "" {
 		return s, nil

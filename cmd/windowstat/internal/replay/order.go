@@ -11,18 +11,23 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// advance moves lines into the timeline, always from the log that is furthest behind, until a log must be read first.
-// It returns that log, or nil if all logs have ended or have no lines now.
+// advance moves lines into the timeline, each time from the log with the earliest time, until a log must be read first.
+// It returns that log. It returns nil if all logs have ended or have no lines now.
 //
-// The position of a log is its latest time so far, not the time of its next line. Otherwise a line out of order within
-// its log would look as if the log was behind the others. Each log is therefore in order by itself, up to the
-// tolerance, and all logs share one timeline.
+// The time of a log is the latest time of its lines so far, not the time of its next line. Otherwise a line that is out
+// of order within its log would look as if the whole log was behind the others:
+//
+//	log a   10:00:01  10:00:05  10:00:02 (out of order)  10:00:06
+//	latest  10:00:01  10:00:05  10:00:05                 10:00:06
+//
+// Each log is therefore ordered by itself, up to the tolerance, and all logs share one timeline.
 func (r *Follower) advance() (*log, error) {
 	for {
 		var first *log
 		for _, l := range r.logs {
-			// A log that ends is opened when the other logs have reached its first line. A year of rotated files then
-			// has few files open at a time, and names are earned in the order of time. A pipe is open already.
+			// Open a log that ends only when the other logs have reached its first line. A replay of a year of rotated
+			// files then has few files open at a time, and names are earned in the order of time. A pipe is open
+			// already.
 			if r.Clock == nil && l.parser == nil && !l.ended {
 				if first == nil || l.first <= first.latest {
 					return l, nil
@@ -48,12 +53,18 @@ func (r *Follower) advance() (*log, error) {
 	}
 }
 
-// witnesses is the number of following lines that decide whether a line is an outlier.
+// witnesses is the number of following lines that decide whether a line is an outlier. With ten, an outlier among them
+// does not change the majority.
 const witnesses = 10
 
-// settle skips lines from the future and outliers, until the next line of a log can be taken. An outlier is ahead of
-// the lines before it by more than the tolerance, and most of the lines after it are not. settle returns false if more
-// lines must be read first.
+// settle skips lines from the future and outliers until the next line of a log can be taken. An outlier is later than
+// all lines before it by more than the tolerance, while most of the following lines are not:
+//
+//	10:00:01  10:00:02  23:59:59  10:00:03  10:00:04     23:59:59 is an outlier: a clock jumped for one line
+//	10:00:01  10:00:02  23:59:59  23:59:59  23:59:59     not outliers: the service was idle until the evening
+//
+// An accepted outlier would end all seconds before it, and make every following line late. settle returns false if it
+// needs lines that are not read yet.
 func (r *Follower) settle(l *log) bool {
 	tolerance := int64(r.Tolerance)
 	for ; l.next < len(l.items); l.next++ {
@@ -63,7 +74,7 @@ func (r *Follower) settle(l *log) bool {
 			r.counts.Future++
 			continue
 		case at > l.latest+tolerance:
-			// The following lines may not be read yet.
+			// Read more unless the log has no further lines now.
 			behind := l.items[l.next+1:]
 			if len(behind) < witnesses && !l.ended && l.upTo.IsZero() {
 				return false
@@ -86,7 +97,7 @@ func (r *Follower) settle(l *log) bool {
 	return l.ended || !l.upTo.IsZero()
 }
 
-// fill reads more of a log, and reports whether it had lines.
+// fill reads the next block of a log and parses it. It reports whether the block had lines.
 func (r *Follower) fill(l *log) (bool, error) {
 	if l.input == nil {
 		f, err := open(l.name, r.Stdin)
@@ -117,17 +128,20 @@ func (r *Follower) fill(l *log) (bool, error) {
 	return false, errors.Join(err, l.input.close())
 }
 
-// nanos is a second in nanoseconds. Times are in Unix nanoseconds, and seconds in Unix time.
+// nanos is the number of nanoseconds in a second. Variables for times hold Unix nanoseconds; variables for seconds hold
+// Unix seconds.
 const nanos = timeline.Nanos
 
-// spread distributes the times of whole seconds evenly over their second. A log that is read again gets the same times.
-// spread remembers the last few seconds.
+// spread distributes the times of whole seconds evenly over their seconds. It depends only on the order of the lines,
+// so a log that is read again gets the same times. It remembers the last 16 seconds, in slots by second modulo 16,
+// because lines of neighboring seconds are mixed.
 type spread [16]struct {
 	second int64
 	at     float64 // the last offset, in [0, 1)
 }
 
-// golden is the distance of successive offsets. It spreads any number of them evenly over [0, 1).
+// golden is the distance between successive offsets, the fractional part of the golden ratio. Its multiples, modulo 1,
+// are spread evenly over [0, 1) for any number of lines, which is unknown when the first line arrives.
 const golden = 0.6180339887498949
 
 // next returns the next offset in a second, in nanoseconds.
@@ -142,8 +156,14 @@ func (s *spread) next(second int64) int64 {
 	return int64(x.at * float64(nanos))
 }
 
-// take adds a line to the timeline, or counts why it does not. A taken line stays. From then on, lines that are earlier
-// by more than the tolerance are late.
+// take adds a line to the timeline, or counts the reason for not adding it. Lines before the timeline's open seconds
+// are late. After take, the open seconds reach back from the line by the tolerance:
+//
+//	the line                                             take
+//	counted by the previous process                      drops it, also from Lines
+//	logged in a second that has ended                    counts it as Late, in total and for its log
+//	logged in an open second, started in one that ended  adds it to the oldest open second, counts it as Clipped
+//	started and logged in open seconds                   adds it
 func (r *Follower) take(l *log, it *item) error {
 	second := it.stamp / nanos
 	if r.timeline.From == 0 { // it is the first line
@@ -172,8 +192,8 @@ func (r *Follower) take(l *log, it *item) error {
 	if clipped := r.timeline.Add(c); clipped && !c.Passed {
 		r.counts.Clipped++
 	}
-	// So many calls are held only if the tolerance is long and the log is busy. Then bounded memory is more important
-	// than late lines: the oldest seconds end early.
+	// Holding this many calls requires a long tolerance and a busy log. Bounded memory is then more important than late
+	// lines: end the oldest seconds early.
 	for r.timeline.Held() > timeline.MaxHeld {
 		r.counts.Evicted++
 		if err := r.timeline.Until(r.timeline.From + 1); err != nil {
@@ -183,17 +203,17 @@ func (r *Follower) take(l *log, it *item) error {
 	return nil
 }
 
-// call returns the call of a line. A call without a duration is in the second of its line.
+// call returns the call of a line. A call without a duration passes and completes in the second of its line.
 func (r *Follower) call(it *item) timeline.Call {
 	c := timeline.Call{At: it.stamp, Duration: it.duration, Name: it.name, N: 1, Status: it.status}
 	switch {
-	// The options ensure that no status is both blocked and failed.
+	// Check of Job ensures that no status is both blocked and failed.
 	case r.Blocks[it.status]:
 		c.Outcome = timeline.Blocked
 	case r.Exceptions[it.status]:
 		c.Outcome = timeline.Failed
 	}
-	// The result of a gRPC call is its gRPC status. The HTTP status is 200.
+	// A gRPC status determines the result of a gRPC call, because its HTTP status is 200 even if it fails.
 	if code := uint32(it.grpc) - 1; it.grpc > 0 && c.Outcome != timeline.Blocked {
 		c.Status = timeline.GRPC + int16(code)
 		if c.Outcome = timeline.Good; isServerFault(code) {
@@ -213,7 +233,8 @@ func (r *Follower) call(it *item) timeline.Call {
 	return c
 }
 
-// isServerFault reports whether a gRPC status blames the server, as package grpcstat decides for servers.
+// isServerFault reports whether a gRPC status means a failure of the server. Package grpcstat makes the same
+// distinction.
 func isServerFault(code uint32) bool {
 	switch collector.GRPCCode(code).String() {
 	case "Unknown", "DeadlineExceeded", "Unimplemented", "Internal", "Unavailable", "DataLoss", collector.OtherCode:
@@ -222,8 +243,16 @@ func isServerFault(code uint32) bool {
 	return false
 }
 
-// counted reports whether the previous process counted a call. It sets Passed if that process counted only the start of
-// the call. The line was written before the second ended, because servers write lines when calls end.
+// counted reports whether the previous process counted a call. The metric log of that process ends with the second
+// r.after:
+//
+//	start      end                         counted by the previous process
+//	<= after   <= after                    start and end: counted returns true
+//	<= after   <= after + the tolerance    only its start: counted sets Passed
+//	<= after   later                       nothing, because the line did not exist when the second was replayed
+//	> after    > after                     nothing
+//
+// A blocked call has no end, so the previous process has counted all of it in the second case, too.
 func (r *Follower) counted(c *timeline.Call) bool {
 	ended := (c.At + max(c.Duration, 0)) / nanos
 	if ended <= r.after {

@@ -1,22 +1,32 @@
 // Package replay replays the calls of access logs in their own time, so they are counted like the calls of an
-// instrumented service.
+// instrumented service. A line takes this path:
 //
-//	log      a line is read (file, tail), and parsed (log)
-//	order    lines of all logs are merged in the order of their times, and named (names)
-//	timeline a call is added to the second of its start; when no earlier line is expected, the second is replayed
-//	         (package timeline): its calls start, and end at their times
-//	counter  calls become rows of a summary and a metric log (rows), or calls of a Collector that is served
-//	report   every line is counted by its result
+//	file, tail   read blocks of whole lines from a log that ends, or from the files of a log that grows
+//	log          parses the lines of a block into items, and counts lines that are no calls
+//	order        merges the items of all logs in the order of their times
+//	names        names the resource of each item, and decides whether a request has earned its name
+//	timeline     holds calls until their second can be replayed (package timeline)
+//	rows         counts calls into a summary and a metric log, for logs that end
+//	Collected    counts calls in a Collector that is served, for logs that grow (package timeline)
+//	report       counts every line by its outcome
 //
-// Lines are out of order, because servers write them when calls end. The replay sorts them, unless a line is later than
-// the tolerance. A call passes in the second of its start and completes in the second of its end. The format says
-// whether the time of a line is the start or the end. Times of whole seconds are spread over their seconds, so that
-// durations below a second count: the log does not say at which fraction of a second such a call started.
+// Servers write a line when the call ends, so lines are out of order. The replay sorts them, and accepts lines that are
+// late by at most the tolerance. A call passes in the second of its start and completes in the second of its end. The
+// format determines whether the time of a line is the start or the end of the call:
 //
-// [Run] replays logs that end, a [Follower] logs that grow. Both read each line once, and merge the lines of all logs:
-// the next line always comes from the log that is furthest behind. A line far ahead of the lines around it is an
-// outlier, and is not counted. If a log goes back by more than the tolerance, because several logs were concatenated in
-// the wrong order or a clock was set back, its lines are late. They are not counted, but reported for each log.
+//	end of the call     counted                          with a tolerance of 5 s, the second is replayed
+//	10:00:04, took 3 s  10:00:01  1 passes               when a line of 10:00:07 or later is read
+//	10:00:02, took 0 s  10:00:02  1 passes, 1 completes  when a line of 10:00:08 or later is read
+//	                    10:00:04  1 completes            when a line of 10:00:10 or later is read
+//
+// Times of whole seconds are spread over their seconds, because the log does not record the fraction at which a call
+// started. Without the spread, all calls of a second would start together, and durations below a second would not
+// count.
+//
+// [Run] replays logs that end. A [Follower] replays logs that grow. Both read each line once and merge the lines of all
+// logs: the next line comes from the log with the earliest time. A line far ahead of its neighbors is an outlier and is
+// not counted. If a log goes back by more than the tolerance, its lines are late: several logs were concatenated in the
+// wrong order, or a clock was set back. Late lines are not counted. The report lists them for each log.
 package replay
 
 import (
@@ -32,11 +42,11 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 )
 
-// Follower replays logs in one timeline: logs that grow, if it was created with [NewFollower], or logs that end, for
-// [Run]. The clock of its Collector is the wall clock minus the tolerance and a second.
+// Follower replays logs in one timeline: logs that grow if [NewFollower] created it, or logs that end for [Run]. The
+// clock of its Collector is the wall clock minus the tolerance and a second.
 //
-// One goroutine reads and counts. It holds mu while it moves lines, but not while it reads, so Report and the metrics,
-// which other goroutines call, never wait for a disk or a pipe.
+// One goroutine reads and counts. It holds mu while it moves lines from the logs to the timeline, but not while it
+// reads. Other goroutines call Report and read the metrics, so they never wait for a disk or a pipe.
 type Follower struct {
 	Clock *timeline.Clock // clock of the Collector; nil if the logs end
 	Options
@@ -59,7 +69,7 @@ type Follower struct {
 	errs []error         // errors of logs that could not be read to their ends
 }
 
-// newFollower returns a Follower without logs. Its timeline starts with the first line.
+// newFollower returns a Follower without logs. Its timeline begins with the first line.
 func newFollower(o Options) (*Follower, error) {
 	names, err := newNames(&o)
 	return &Follower{Options: o, names: names, timeline: timeline.New(int64(o.Tolerance/time.Second) + 1)}, err
@@ -88,14 +98,14 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 	return r.Report(), errors.Join(append(r.errs, err)...)
 }
 
-// play moves lines until ctx ends, and returns the error of ctx, or until all logs have ended.
+// play moves lines until ctx ends or all logs have ended. If ctx ends, it returns the error of ctx.
 func (r *Follower) play(ctx context.Context) error {
 	for ctx.Err() == nil {
 		idle, err := r.round()
 		switch {
 		case err != nil:
 			return err
-		case ctx.Err() != nil: // the logs may have more lines
+		case ctx.Err() != nil: // canceled: the logs may have more lines
 		case len(r.logs)+len(r.patterns) == 0:
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -110,8 +120,9 @@ func (r *Follower) play(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// round moves lines until it has read some more. Before that, it polls all logs that were idle. It returns idle if all
-// lines that were written before the call were moved; then it ends the seconds that are older than the tolerance.
+// round moves lines until it has read one more block. It reports idle if it moved all lines that were written before
+// the call. In that case it also ends the seconds that are older than the tolerance. A log whose upTo is not zero has
+// no new lines in this round; round polls each log at most once after that.
 func (r *Follower) round() (idle bool, err error) {
 	now := time.Now()
 	r.match(now)
@@ -136,12 +147,12 @@ func (r *Follower) round() (idle bool, err error) {
 			return false, err
 		}
 	}
-	// If logs end, all of them have ended here.
+	// Logs that end: advance returns nil only after the end of all of them.
 	if r.Clock == nil {
 		return true, nil
 	}
-	// A second ends when no more line of it can arrive: all logs were read up to a time that is later by the tolerance,
-	// plus the time that a line may take into its log.
+	// A second ends when no line of it can arrive later. This is the case when all logs were read up to the end of the
+	// second, plus the tolerance, plus the time that a line may take from the server into its log.
 	upTo := now
 	for _, l := range r.logs {
 		if l.upTo.Before(upTo) {
@@ -158,8 +169,9 @@ func (r *Follower) round() (idle bool, err error) {
 	return true, nil
 }
 
-// await calls open and waits for it until ctx ends. Opening a named pipe, and reading its first lines, takes until
-// another process writes to it. The end of the process closes a pipe that is opened later.
+// await calls open and waits for its result until ctx ends. Opening a named pipe and reading its first lines blocks
+// until another process writes to the pipe. If ctx ends first, the goroutine continues; the end of the process closes
+// its pipe.
 func await(ctx context.Context, open func() (*Follower, error)) (*Follower, error) {
 	var f *Follower
 	var err error
@@ -176,5 +188,5 @@ func await(ctx context.Context, open func() (*Follower, error)) (*Follower, erro
 	}
 }
 
-// notThere reports whether an error says that a file does not exist.
+// notThere reports whether err means that a file does not exist.
 func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }

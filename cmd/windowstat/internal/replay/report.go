@@ -12,23 +12,26 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Report counts log lines by outcome. Lines counts all of them. A line that is not counted as a call is also in exactly
-// one of Malformed, Late, Future, Outliers and Others, so counted and uncounted lines add up to Lines. The lines in
-// Others cannot be calls, so they are not errors.
+// Report counts log lines by outcome. Each line is in Lines and in at most one of the fields that exclude it:
+//
+//	Lines = calls + Malformed + Late + Future + Outliers    lines that could be calls
+//	      + Others + Outside                                lines that cannot be calls, or are out of range
+//
+// The other fields count calls with a property, such as Clipped or Unearned, or events of a log, such as Truncated.
 type Report struct {
 	Lines     int64
-	Malformed int64  // not readable
+	Malformed int64  // could be a call, but cannot be parsed
 	Late      int64  // later than the tolerance
 	Future    int64  // from the future
 	Outliers  int64  // far ahead of the lines around them
 	Others    Others // not calls
-	Outside   int64  // outside of the range of time
-	Clipped   int64  // their calls started in a second that had ended, and pass in the oldest open one
-	Unearned  int64  // counted as unmatched, because their name was not earned
+	Outside   int64  // not between Options.From and Options.To
+	Clipped   int64  // calls that started in an ended second, and pass in the oldest open one
+	Unearned  int64  // calls counted as unmatched, because their name was not earned
 	Truncated int64  // truncations of followed logs; lines written between the copy and the truncation may be lost
-	Cut       int64  // bytes that existed and were removed before they were read; their lines are not counted
-	Evicted   int64  // seconds that ended before the tolerance was over, because the replay held too many calls
-	// In an hour that occurs twice when clocks are set back; counted in the hour nearer to the line before.
+	Cut       int64  // bytes that were seen and removed before they were read; their lines are in no field
+	Evicted   int64  // seconds that ended before the tolerance, because the replay held too many calls
+	// Lines in an hour that occurs twice when clocks are set back. They count in the hour nearer to the previous line.
 	Ambiguous int64
 	Statuses  [1000]int64 // counted lines by status
 	Examples  []Example   // of malformed lines
@@ -36,7 +39,7 @@ type Report struct {
 	Timed     bool        // the logs have durations
 }
 
-// Others counts the lines that are not calls by kind.
+// Others counts the lines that are not calls, by kind.
 type Others [accesslog.Kinds]int64
 
 func sum(o Others) (n int64) {
@@ -46,8 +49,8 @@ func sum(o Others) (n int64) {
 	return n
 }
 
-// Behind is a log with lines that are later than the tolerance: the clocks of its lines and of other logs differ too
-// much, or it consists of several logs that are not in the order of time. Lines does not count Others.
+// Behind is a log with late lines. Either the clocks of this log and of another log differ by more than the tolerance,
+// or the log consists of several logs that are not in the order of time. Lines does not include Others.
 type Behind struct {
 	Log         string
 	Lines, Late int64
@@ -61,7 +64,7 @@ type Example struct {
 	Err  error
 }
 
-// maxExamples is the number of malformed lines that are kept of each log, and allExamples of all logs.
+// maxExamples is the number of malformed lines that are kept for each log, allExamples for all logs together.
 const (
 	maxExamples = 3
 	allExamples = 10
@@ -73,7 +76,7 @@ func (r *Report) calls() int64 { return r.Lines - sum(r.Others) - r.Outside }
 // Uncounted returns the number of lines that could be calls and are not counted.
 func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
 
-// Report returns a copy of the counts so far.
+// Report returns a copy of the current counts. It is safe for concurrent use.
 func (r *Follower) Report() *Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +88,7 @@ func (r *Follower) Report() *Report {
 	return &x
 }
 
-// Print prints the counts of the lines, and on stderr examples of malformed lines.
+// Print writes the counts to stdout, and examples of malformed lines to stderr. Counts of zero are left out.
 func (r *Report) Print(stdout, stderr io.Writer) error {
 	for _, x := range r.Examples {
 		fmt.Fprintf(stderr, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
@@ -103,7 +106,7 @@ func (r *Report) Print(stdout, stderr io.Writer) error {
 	line(r.Outside, "lines outside of --from and --to")
 	line(r.Malformed, "malformed lines, not counted")
 	line(r.Late, "late lines, later than the tolerance, not counted")
-	// Name every log with late lines, even if its lines are few among those of the others.
+	// Name every log with late lines, even if they are few compared with the lines of all logs.
 	for _, x := range r.Behind[:min(len(r.Behind), allExamples)] {
 		line(x.Late, fmt.Sprintf("late lines in %s (of %d)", x.Log, x.Lines))
 	}
@@ -126,11 +129,11 @@ func (r *Report) Print(stdout, stderr io.Writer) error {
 	return err
 }
 
-// TooMany returns an error if a share of lines greater than most is not counted, or if a share of the lines of one log
-// greater than mostLate is late. Lines that cannot be calls are in neither number.
+// TooMany returns an error if the uncounted share of all lines is greater than most, or if the late share of the lines
+// of one log is greater than mostLate. Lines that cannot be calls are in neither share.
 func (r *Report) TooMany(most, mostLate float64) error {
 	var errs []error
-	// Every log has a few malformed lines. Many of them mean that the log is read in a wrong format.
+	// A few malformed lines are normal. Many of them mean that the format is wrong.
 	if float64(r.Uncounted()) > most*float64(r.calls()) {
 		err := fmt.Errorf("%d of %d lines are not counted; --fail-above is %v", r.Uncounted(), r.calls(), most)
 		errs = append(errs, err)
@@ -158,9 +161,8 @@ func (r *Follower) Metrics() []collector.Metric {
 		{
 			Name: "replay_lines_total", Labels: []string{"result"},
 			Help: "Lines of the followed access logs that could be calls: counted, malformed, later than the " +
-				"tolerance " +
-				"(late), far ahead of the lines around them (outlier), or from the future. Only counted lines are " +
-				"calls.",
+				"tolerance (late), far ahead of the lines around them (outlier), or from the future. " +
+				"Only counted lines are calls.",
 			Read: func(yield func(float64, ...string)) {
 				r := r.Report()
 				yield(float64(r.calls()-r.Uncounted()), "counted")
@@ -172,8 +174,8 @@ func (r *Follower) Metrics() []collector.Metric {
 		},
 		{
 			Name: "replay_other_lines_total", Labels: []string{"kind"},
-			Help: "Lines of the followed access logs that are not calls: empty lines, directives, which begin with #," +
-				" and messages of a server or a script.",
+			Help: "Lines of the followed access logs that are not calls: " +
+				"empty lines, directives, which begin with #, and messages of a server or a script.",
 			Read: func(yield func(float64, ...string)) {
 				others := r.Report().Others
 				for kind := accesslog.Empty; kind < accesslog.Kinds; kind++ {

@@ -9,18 +9,25 @@ import (
 	"time"
 )
 
-// Rotation is recognized by names. Which of the named files belong to a log is decided later, by their content.
+// This file finds the files that rotation may have made of a log, by their names. Their content decides later whether
+// they belong to the log. For the log /var/log/access.log, these names are candidates:
+//
+//	access.log.1, access.log.2.gz     logrotate
+//	access.log-20260102.zst           logrotate with dateext
+//	access-20260102.log               logrotate with dateext and extension; log4j, logback
+//	access.log.old, access.log.bak    scripts
+//	0.log, 0.log.20260102-101112.gz   Kubernetes, if access.log is a link to 1.log
 
-// suffix matches what rotation appends to a name: access.log.1, access.log-20260102, access-20260102.log,
-// access.log.old, 0.log.20260102-101112.
+// suffix matches the text that rotation adds to a name, see above.
 var suffix = regexp.MustCompile(`^[-._](?:\d[-.\d_T:]*|old|bak)$`)
 
-// unpackedName returns the name of a file without the extension of a packed file.
+// unpackedName returns a name without the extension of a packed file.
 func unpackedName(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 }
 
-// originals returns the possible names of a log that was rotated to a name.
+// originals returns the logs that rotation may have renamed to a name: access.log for access.log.1.gz, and also for
+// access-20260102.log.
 func originals(name string) (names []string) {
 	name = unpackedName(name)
 	ext := filepath.Ext(name)
@@ -39,16 +46,14 @@ func originals(name string) (names []string) {
 	return names
 }
 
-// isRotated reports whether rotation may have given a file of the log base this name.
+// isRotated reports whether rotation may have renamed the log base to name.
 func isRotated(name, base string) bool { return slices.Contains(originals(name), base) }
 
-// numbered matches the logs of a container. Each start of a container has one: 0.log, 1.log. They are rotated to names
-// such as 0.log.20260102-101112. A symbolic link, for example in /var/log/containers, leads to the log of the last
-// start.
+// numbered matches the logs of a container. Each start of a container creates one: 0.log, 1.log. A symbolic link, for
+// example in /var/log/containers, leads to the log of the last start.
 var numbered = regexp.MustCompile(`^\d+\.log$`)
 
-// ofContainer reports whether a name belongs to the container of the log base, to which a symbolic link leads: a log of
-// another start, or a rotated log.
+// ofContainer reports whether a name is a log of another start of the container whose log is base, or a rotated log.
 func ofContainer(name, base string) bool {
 	start, _, _ := strings.Cut(name, ".log")
 	start += ".log"
@@ -56,16 +61,17 @@ func ofContainer(name, base string) bool {
 		(name == start || isRotated(name, start))
 }
 
-// directories returns the directories that may have files of a log: its own one, the one of the file to which it leads
-// if it is a symbolic link, and rotatedDirs. isOfLog reports whether a name in them may belong to the log.
+// directories returns the directories that may have files of a log, and a function that reports whether a name in them
+// may belong to the log. The directories are the directory of the log, rotatedDirs and, if the log is a symbolic link,
+// the directory of its target.
 func directories(log string, rotatedDirs []string) (dirs []string, isOfLog func(name string) bool) {
 	base := filepath.Base(log)
 	target, err := filepath.EvalSymlinks(log)
-	if err != nil { // it may be created later
+	if err != nil { // the log may be created later
 		dir, _ := filepath.EvalSymlinks(filepath.Dir(log))
 		target = filepath.Join(dir, base)
 	}
-	// The logs of containers are links, and rotation renames only the files to which they lead.
+	// For logs of containers, rotation renames the target of the link.
 	leadsTo := filepath.Base(target)
 	dirs = append([]string{filepath.Dir(target), filepath.Dir(log)}, rotatedDirs...)
 	return dirs, func(name string) bool {
@@ -73,11 +79,11 @@ func directories(log string, rotatedDirs []string) (dirs []string, isOfLog func(
 	}
 }
 
-// instance matches names that may be separate logs, such as access-2.log, instead of rotated files of access.log.
+// instance matches names that may be separate logs instead of rotated files, such as access-2.log next to access.log.
 var instance = regexp.MustCompile(`[^-._\d][-._]\d{1,5}\.[^.]*[^.\d]$`)
 
-// otherLogs distinguishes separate logs, and their rotated files, from rotated files of the log of isOfLog. A name such
-// as access-2.log next to access.log is a separate log if it has rotated files itself, for example access-2.log.1.
+// otherLogs returns a function that reports whether a name belongs to a separate log although isOfLog accepts it. A
+// name such as access-2.log is a separate log if it has rotated files itself, for example access-2.log.1.
 func otherLogs(names map[string]bool, isOfLog func(name string) bool) (isOther func(name string) bool) {
 	others := map[string]bool{}
 	for name := range names {
@@ -89,7 +95,7 @@ func otherLogs(names map[string]bool, isOfLog func(name string) bool) (isOther f
 	return func(name string) bool { return other(name) || slices.ContainsFunc(originals(name), other) }
 }
 
-// rotations returns the rotated files of a log that were written since, the latest first.
+// rotations returns the rotated files of a log that were modified after since, the latest first.
 func rotations(log string, rotatedDirs []string, since time.Time) []string {
 	type found struct {
 		name string
@@ -111,7 +117,8 @@ func rotations(log string, rotatedDirs []string, since time.Time) []string {
 				continue
 			}
 			at, err := e.Info()
-			// The directories may be equal, or both may have links to a file.
+			// Skip a file that was found before: two of the directories may be the same, or both may have a link to the
+			// file.
 			same := func(x found) bool { return os.SameFile(x.at, at) }
 			if err == nil && at.Mode().IsRegular() && !at.ModTime().Before(since) && !slices.ContainsFunc(all, same) {
 				all = append(all, found{filepath.Join(dir, e.Name()), at})
@@ -123,7 +130,7 @@ func rotations(log string, rotatedDirs []string, since time.Time) []string {
 	for _, f := range all {
 		plain := unpackedName(f.name)
 		if plain != f.name && slices.ContainsFunc(all, func(x found) bool { return x.name == plain }) {
-			continue // being packed
+			continue // gzip is reading plain, which has all lines
 		}
 		paths = append(paths, f.name)
 	}

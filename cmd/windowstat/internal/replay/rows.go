@@ -9,14 +9,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Second is one second of the replay. Its rows are valid only during the call.
+// Second is one second of the replay. Rows is reused after the callback returns.
 type Second struct {
 	Start time.Time // in UTC
-	Rows  []Row     // resources with calls, or with calls in flight
+	Rows  []Row     // resources with calls or calls in flight
 	Total node.MetricNode
 }
 
-// All yields the rows, and last the total, under its name in a metric log.
+// All yields the rows, and then the total under its name in a metric log.
 func (s *Second) All() iter.Seq2[string, *node.MetricNode] {
 	return func(yield func(string, *node.MetricNode) bool) {
 		for i := range s.Rows {
@@ -34,26 +34,30 @@ type Row struct {
 	node.MetricNode
 }
 
-// rows is the Counter of [Run]. It holds the records of one second. A Collector also keeps histories; with few calls in
-// each second, it would take twice the processor time of the rest of a replay.
+// rows is the Counter of [Run]. It holds the records of one second. A Collector would do the same work, but it also
+// keeps histories: if seconds have few calls, it would take twice the processor time of the rest of a replay.
 type rows struct {
 	names  *names
 	each   func(*Second) error
-	known  []record // by the number of the name
-	active []int32  // names with a call in this second, or with calls in flight
-	total  record   // only its calls in flight are used
+	known  []record // by number of the name
+	active []int32  // names with a row in this second
+	total  record   // calls in flight of all resources; Over adds their counts
 	second Second
 }
 
-// record holds the numbers of one resource in the current second. InFlightTime, the call-seconds, is updated when the
-// number of calls in flight changes, and at the end of the second.
+// record holds the numbers of one resource in the current second. InFlightTime is the integral of the calls in flight:
+//
+//	calls   2       ┌────┐
+//	        1  ┌────┘    └─────────┐
+//	        0 ─┘                   └──────
+//	           ^    ^    ^         ^     end of the second: move adds the area since the previous move
 type record struct {
 	node.MetricNode
-	upTo   int64 // InFlightTime is up to date, Unix nanoseconds
+	upTo   int64 // time of the last move, Unix nanoseconds
 	active bool
 }
 
-// move changes the number of calls in flight by by.
+// move adds by to the number of calls in flight at a time.
 func (r *record) move(at, by int64) {
 	r.InFlightTime += time.Duration(r.InFlight * (at - r.upTo))
 	r.upTo = at
@@ -61,7 +65,7 @@ func (r *record) move(at, by int64) {
 	r.InFlightMax = max(r.InFlightMax, r.InFlight)
 }
 
-// of returns the record of a name, and adds a row for it to this second.
+// of returns the record of a name. The name gets a row in this second.
 func (r *rows) of(name int32) *record {
 	if n := len(r.names.list); n > len(r.known) {
 		r.known = append(r.known, make([]record, n-len(r.known))...)
@@ -86,7 +90,7 @@ func (r *rows) Begin(c *timeline.Call) *collector.Entry {
 	return nil
 }
 
-// End implements timeline.Counter. A call without a duration takes no time.
+// End implements timeline.Counter. A call without a duration ends when it begins.
 func (r *rows) End(c timeline.Completion) {
 	x, d, n := r.of(c.Name), max(time.Duration(c.Duration), 0), int64(c.N)
 	ended := node.Counts{Complete: n, RTSum: d * time.Duration(n), RTMin: d, RTMax: d}
@@ -98,7 +102,7 @@ func (r *rows) End(c timeline.Completion) {
 	r.total.move(c.Ended, -1)
 }
 
-// Over implements timeline.Counter. It passes on the rows of the second, and starts the next one with the calls in
+// Over implements timeline.Counter. It calls each with the rows of the second. The next second starts with the calls in
 // flight.
 func (r *rows) Over(second int64) error {
 	s, end := &r.second, (second+1)*nanos

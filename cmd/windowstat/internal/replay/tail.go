@@ -11,44 +11,48 @@ import (
 	"time"
 )
 
-// tail is the input from a log that grows. It reads every line that is written to the log once, whatever rotation does
-// with its files; the table is in the comment of [followedFile].
+// tail is the input from a log that grows. It reads every line that is written to the log once, regardless of rotation;
+// see the table at [followedFile].
 //
-// The files of a tail are read one after the other: first the archives that rotation has made, then the files that may
-// still grow, and last the file that has the log's name. A poll reads from the first file that has something, so lines
-// arrive in the order in which they were written. A file stays open until it has not grown for closeAfter, because a
-// server writes to a renamed file until it opens its log again.
+// The files of a tail are read one after the other, in the order in which they were written:
+//
+//	files  [ archives ]  [ files that lost the name ]  [ the file with the name ]
+//	       read to       open until they have not      open as long as it
+//	       their ends    grown for closeAfter          has the name
+//
+// A poll returns lines of the first file that has any, so a line of a later file never precedes them. A file that lost
+// the name stays open for closeAfter, because a server writes to a renamed file until it opens its log again.
 type tail struct {
 	*Follower
 	name      string
 	byPattern bool // the name matches a pattern: the log ends when its file is removed and does not grow
-	// Lines written since are read, also from rotated files; zero means lines written from now on.
+	// Lines written after since are read, also from rotated files. Zero means lines written from now on.
 	since     time.Time
-	started   time.Time       // start of reading; rotated files from before do not belong to the tail; zero before open
+	started   time.Time       // start of reading; older rotated files do not belong to the tail; zero before open
 	firstLine int64           // time of the earliest line written since, or 0
-	files     []*followedFile // in the order of reading; the last one has the name, or had it last
-	missing   bool            // no file has the name, or another log has it
-	lastNamed time.Time       // last poll at which the last file had the name
-	denied    time.Time       // since when the file with the name may not be read; zero if it may
+	files     []*followedFile // in the order of reading; the last one has the name, or had it most recently
+	missing   bool            // no file has the name, or another log reads the file with the name
+	lastNamed time.Time       // time of the last poll with a file of that name
+	denied    time.Time       // time of the first refused attempt to open the file; zero after success
 }
 
 const (
 	// poll is the interval between two checks of the files.
 	poll = 200 * time.Millisecond
-	// closeAfter is the time for which a file that has lost its name stays open without growing.
+	// closeAfter is the time without growth after which a file that lost its name is closed.
 	closeAfter = time.Minute
 	// fileTimeLag is the maximum lag of the clocks of file systems.
 	fileTimeLag = 2 * time.Second
 )
 
-// newTail returns a tail. Its first poll opens its files, unless open is called before.
+// newTail returns a tail. Its first poll opens its files, unless the caller calls open before.
 func (r *Follower) newTail(name string, byPattern bool, since time.Time) *tail {
 	return &tail{Follower: r, name: name, byPattern: byPattern, since: since}
 }
 
-// open opens the file with the name, if it exists. The first call also opens the rotated files that were written since,
-// or goes to the end of the file. The files stay open, so no later file is mistaken for one of them. Files that appear
-// later are read from their start.
+// open opens the file with the name, if it exists. The first call also opens the rotated files that were written after
+// since, or goes to the end of the file. Files stay open: while a file is open, no later file can have its inode and be
+// mistaken for it. Files that appear later are read from their start.
 func (t *tail) open(now time.Time) error {
 	err := t.openNamed(now)
 	switch {
@@ -66,12 +70,12 @@ func (t *tail) open(now time.Time) error {
 	return nil
 }
 
-// openNamed opens the file that has the name now, if it is a different one. The previous file may still grow.
+// openNamed opens the file that has the name now, unless it is open. The previous file stays open, because it may grow.
 func (t *tail) openNamed(now time.Time) error {
 	id, err := os.Stat(t.name)
 	named := func(f *followedFile) bool { return err == nil && f.id != nil && os.SameFile(f.id, id) }
 	if i := slices.IndexFunc(t.files, named); i >= 0 {
-		f := t.files[i] // it is not the last one if a rotation was undone
+		f := t.files[i] // not the last one if a rotation was undone
 		t.files, t.missing, t.lastNamed = append(slices.Delete(t.files, i, i+1), f), false, now
 		return nil
 	}
@@ -85,7 +89,7 @@ func (t *tail) openNamed(now time.Time) error {
 	return nil
 }
 
-// openMissed opens the files that were created and rotated away after the last poll.
+// openMissed opens the files that were created and rotated after the last poll.
 func (t *tail) openMissed(lastPoll time.Time) {
 	if t.started.IsZero() {
 		return
@@ -99,19 +103,20 @@ func (t *tail) openMissed(lastPoll time.Time) {
 	}
 }
 
-// openRotated opens the rotated files that were written since and are not known, in the order of their first lines.
-// Servers may still write to files that are not packed.
+// openRotated opens the rotated files that were written after since and are new to the Follower, in the order of their
+// first lines, before the file with the name. A file that is not packed is opened as a growing file, because the server
+// may have it open.
 func (t *tail) openRotated(since time.Time) (err error) {
 	type candidate struct {
 		name string
 		sample
 	}
 	var rotated []candidate
-	// The log itself is sampled, too, although it is open: it has the first line if nothing was rotated.
+	// Also sample the log itself, although it is open: it has the first line if nothing was rotated.
 	for _, name := range append(rotations(t.name, t.RotatedDirs, since), t.name) {
 		c := candidate{name: name}
 		if c.sample, err = t.sampleOf(name); notThere(err) {
-			continue // rotated once more: it is open, or has another name
+			continue // rotated again: it is open, or has another name
 		}
 		if err != nil {
 			return err
@@ -119,14 +124,15 @@ func (t *tail) openRotated(since time.Time) (err error) {
 		if c.format != nil && (t.firstLine == 0 || c.first < t.firstLine) {
 			t.firstLine = c.first
 		}
-		// A file of which all lines are older was packed or copied now. An empty file is being copied.
+		// If all lines of a file are older, the file was only packed or copied after since. If the file is empty, a
+		// copy is being made.
 		old := !t.started.IsZero() &&
 			(len(c.start.head) == 0 || c.last != 0 && c.last < since.Add(-t.Tolerance).UnixNano())
 		if name != t.name && !old && !t.openFiles.knows(t.name, c.start) {
 			rotated = append(rotated, c)
 		}
 	}
-	slices.Reverse(rotated) // the file that was written to last comes last
+	slices.Reverse(rotated) // most recently written file last; the stable sort keeps this order within a second
 	slices.SortStableFunc(rotated, func(a, b candidate) int { return cmp.Compare(a.first/nanos, b.first/nanos) })
 	at := len(t.files)
 	if !t.missing {
@@ -151,7 +157,7 @@ func (t *tail) openRotated(since time.Time) (err error) {
 	return nil
 }
 
-// sampleOf samples the first lines of a file. The name may lead to a pipe or a device by now, which is not kept open.
+// sampleOf samples the first lines of a file. It closes a pipe or a device that has taken the name.
 func (t *tail) sampleOf(name string) (sample, error) {
 	s, pipe, err := t.firstLines(name, sampleLines)
 	if pipe != nil {
@@ -160,7 +166,7 @@ func (t *tail) sampleOf(name string) (sample, error) {
 	return s, err
 }
 
-// inspect samples the log, or a rotated file if the log is empty.
+// inspect samples the log, or a rotated file if the log has no line yet.
 func (t *tail) inspect(s *sample) error {
 	for i, name := range append([]string{t.name}, rotations(t.name, t.RotatedDirs, time.Time{})...) {
 		found, err := t.sampleOf(name)
@@ -181,9 +187,9 @@ func (t *tail) inspect(s *sample) error {
 	return nil
 }
 
-// look returns whole lines by which the files have grown. Without new lines, it returns the time up to which all lines
-// were returned. That is the time at which look began, because a line that is written during look may be in a file that
-// look has passed.
+// look returns the complete lines that were appended to the files. If there are none, it returns the time at which it
+// began: all lines written before that time were returned. A line that is written while look runs may be in a file that
+// look has already checked.
 func (t *tail) look() (block, error) {
 	now := time.Now()
 	if err := t.tolerate(t.open(now), now); err != nil {
@@ -196,7 +202,8 @@ func (t *tail) look() (block, error) {
 		if err != nil && !ended || len(x.data) > 0 || x.long > 0 || x.truncated {
 			return x, err
 		}
-		// The file with the name stays open. A file that has lost it may still grow for a while.
+		// Close a finished file. The file with the name is never finished, and a file that lost the name may grow for a
+		// while.
 		named := i == len(t.files)-1 && !(t.missing && t.byPattern)
 		if !ended && (named || now.Sub(f.grown) <= closeAfter) {
 			i++
@@ -208,7 +215,7 @@ func (t *tail) look() (block, error) {
 			return x, err
 		}
 	}
-	// If another log has taken the name, this one continues when it gets its name back.
+	// If another log reads the file with this name, this log continues when it gets its name back.
 	if t.byPattern && t.missing && len(t.files) == 0 {
 		if _, err := os.Stat(t.name); notThere(err) {
 			return block{}, io.EOF
@@ -217,8 +224,9 @@ func (t *tail) look() (block, error) {
 	return block{upTo: now}, nil
 }
 
-// read reads whole lines of a file. If the file was truncated, read inserts its copy before it, and starts it over. It
-// counts bytes that were seen and are in no copy as cut.
+// read reads whole lines of the file with index i. If the file was truncated, read inserts the copy of its previous
+// content before it, and starts the file from its beginning. It counts bytes that existed at the last poll and are in
+// no copy as cut.
 func (t *tail) read(i int, now time.Time) (block, error) {
 	f := t.files[i]
 	if f.archive != nil {
@@ -247,7 +255,7 @@ func (t *tail) read(i int, now time.Time) (block, error) {
 	return x, nil
 }
 
-// copyOf returns the copy of a file that was truncated, at the offset of the file, or nil without a copy.
+// copyOf returns the copy of a truncated file, positioned at the offset of the file, or nil if there is no copy.
 func (t *tail) copyOf(f *followedFile) *followedFile {
 	for _, name := range rotations(t.name, t.RotatedDirs, f.grown.Add(-fileTimeLag)) {
 		if c := f.openCopy(name); c != nil {
@@ -257,9 +265,9 @@ func (t *tail) copyOf(f *followedFile) *followedFile {
 	return nil
 }
 
-// tolerate returns an error of open unless it may be temporary: rotation creates a file before it sets its permissions.
-// The first such error is reported, and open is tried again for closeAfter. A log that matches a pattern is tried for
-// ever, because it must not stop other logs.
+// tolerate returns an error of open unless the error may be temporary: rotation creates a file before it sets its
+// permissions. It reports the first such error. open is tried again for closeAfter, or forever for a log that matches a
+// pattern, because such a log must not stop the others.
 func (t *tail) tolerate(err error, now time.Time) error {
 	switch {
 	case err == nil || !t.started.IsZero() && !errors.Is(err, fs.ErrPermission):
@@ -274,7 +282,7 @@ func (t *tail) tolerate(err error, now time.Time) error {
 	return nil
 }
 
-// close closes all files. Their offsets are remembered.
+// close closes all files. openFiles remembers their offsets.
 func (t *tail) close() error {
 	var errs []error
 	for _, f := range t.files {
