@@ -12,9 +12,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// A log's statuses are the codes of what it tells of: with durations and without, in seconds so busy that calls that
-// are alike are put together, and with statuses that nobody has registered. Refused calls have none, nor have those
-// whose line has none.
+// The status of a line is the code of its call: with and without durations, in busy seconds whose equal calls are
+// merged, and for unregistered statuses. Blocked calls have no code; neither do calls whose line has no status.
 func TestCodesAreTheStatuses(t *testing.T) {
 	statuses := []int{200, 200, 404, 429, 503, 299, 0, 499, 304, 444, 494}
 	for format, line := range map[string]string{
@@ -54,7 +53,7 @@ func TestCodesAreTheStatuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := map[string]int64{}
-			count := func() { // before it is retired
+			count := func() { // before the Collector retires resources
 				clear(got)
 				for _, x := range c.Seal().Resources {
 					for code, n := range x.View().Codes() {
@@ -75,12 +74,12 @@ func TestCodesAreTheStatuses(t *testing.T) {
 	}
 }
 
-// The gRPC status of a line is the code of its call, in every format that has it. It also decides whether the call
-// failed, and whether it earns a name: a method that does not exist has HTTP status 200.
+// The gRPC status of a line is the code of its call, in every format with such a field. It also decides whether the
+// call failed and whether it earns a name. A method that does not exist has HTTP status 200.
 func TestGRPCStatusOfLines(t *testing.T) {
 	for name, c := range map[string]struct {
 		format func() (*accesslog.Format, error)
-		line   string // with the method and the status
+		line   string // format of a line; arguments: method and status
 	}{
 		"nginx": {
 			func() (*accesslog.Format, error) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Where a log has ended, it is not read on: a line that was not complete there would be two, and a busy log would never
-// end.
+// A log that ends is not read beyond its end. Otherwise an incomplete last line would count twice, and the replay of a
+// busy log would never end.
 func TestALogEndsOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "access.log")
 	grow := func(text string) {
@@ -30,7 +30,7 @@ func TestALogEndsOnce(t *testing.T) {
 	var got string
 	for all := (blocks{r: f}); err == nil; {
 		var x block
-		if x, err = all.next(nil); string(x.data) == "b" { // it has met the end
+		if x, err = all.next(nil); string(x.data) == "b" { // the reader has reached the end
 			grow("c\nd\n")
 		}
 		got += string(x.data) + "|"

@@ -18,18 +18,19 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// site is a server with an access log, and what follows that. It knows what should be in the metric log.
+// site is a server with an access log, and the process that follows the log. It tracks the expected content of the
+// metric log.
 type site struct {
 	t       *testing.T
 	path    string
-	paths   []string // of its logs, if it has several: they are opened for each line
+	paths   []string // its logs if it has several, opened for each line
 	log     metriclog.Options
 	options Options
 	random  *rand.Rand
-	end     bool // its log has the ends of calls
+	end     bool // lines have the time of the end of the call
 
 	file     *os.File
-	stop     context.CancelFunc // of the process that follows, nil if there is none
+	stop     context.CancelFunc // stops the following process; nil without one
 	stopped  chan error
 	follower *Follower
 	writer   *metriclog.Writer
@@ -53,7 +54,7 @@ func newSite(t *testing.T, dir string, end bool, format *accesslog.Format) *site
 	return s
 }
 
-// start starts a process that follows, as the command does.
+// start starts a following process, as the command does.
 func (s *site) start() {
 	s.t.Helper()
 	after, err := metriclog.Last(s.log)
@@ -81,7 +82,7 @@ func (s *site) start() {
 	}()
 }
 
-// kill ends the process, and what it has not written is gone.
+// kill ends the process. The process loses all data that it has not written.
 func (s *site) kill() {
 	s.t.Helper()
 	s.stop()
@@ -97,7 +98,7 @@ func (s *site) kill() {
 	}
 }
 
-// serve answers requests for a while, and writes its log as they end: a line each, some of them in two pieces.
+// serve handles requests for a while, and writes a line when each of them ends. It writes some lines in two parts.
 func (s *site) serve(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(time.Duration(s.random.IntN(40)) * time.Millisecond)
@@ -122,7 +123,7 @@ func (s *site) serve(d time.Duration) {
 		}
 		appendTo(s.t, s.file, line[cut:])
 		if len(s.paths) > 0 {
-			_ = s.file.Close() // it was only written
+			_ = s.file.Close() // append only
 		}
 		s.calls++
 		s.pass[began.Unix()]++
@@ -130,7 +131,7 @@ func (s *site) serve(d time.Duration) {
 	}
 }
 
-// check compares the metric log, when everything was played.
+// check compares the metric log with the expected one after all seconds were replayed.
 func (s *site) check() {
 	s.t.Helper()
 	rows, err := metriclog.Searcher{Dir: s.log.Dir}.Search(metriclog.Query{})
@@ -160,7 +161,7 @@ func (s *site) check() {
 	}
 }
 
-// Every call is counted once, in its seconds, whatever becomes of the log and of whoever follows it.
+// Every call is counted once, in its own seconds, through rotations of the log and restarts of the following process.
 func TestFollow(t *testing.T) {
 	nginx, err := accesslog.Nginx("$msec $status $request_time")
 	if err != nil {
@@ -179,7 +180,7 @@ func TestFollow(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t, dir, end, format)
-				appendTo(t, s.file, "123456789.000 200 0.000\n1 200 1\nrubbish\n") // from before anybody looked
+				appendTo(t, s.file, "123456789.000 200 0.000\n1 200 1\nrubbish\n") // before the first process starts
 				s.start()
 				s.serve(20 * time.Second)
 				rename(t, s.path, s.path+".1")
@@ -192,11 +193,11 @@ func TestFollow(t *testing.T) {
 				s.serve(400 * time.Millisecond)
 				s.kill()
 				s.start()
-				s.kill() // before it has done anything
+				s.kill() // before it has counted a line
 				s.start()
 				s.serve(15 * time.Second)
 				s.kill()
-				s.serve(15 * time.Minute) // nobody follows
+				s.serve(15 * time.Minute) // no process follows
 				s.start()
 				s.serve(10 * time.Second)
 				time.Sleep(s.options.Tolerance + 3*time.Second)
@@ -231,7 +232,7 @@ func TestFollowStdin(t *testing.T) {
 					case <-t.Context().Done():
 					}
 				}
-				if err != nil || t.Context().Err() != nil { // this is the end
+				if err != nil || t.Context().Err() != nil { // the last cycle
 					_ = tail.close()
 					return
 				}
@@ -242,7 +243,7 @@ func TestFollowStdin(t *testing.T) {
 		s.start()
 		s.serve(20 * time.Second)
 		time.Sleep(2 * time.Second)
-		if err := w.Close(); err != nil { // the end plays what is held
+		if err := w.Close(); err != nil { // replays the calls that are held
 			t.Fatal(err)
 		}
 		if err := <-s.stopped; err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 )
 
-// A log that appears and may not be read stops no other: that is said once, and when it may be read, all of it is.
+// A new log without read permission does not stop other logs. It is reported once, and read completely after it becomes
+// readable.
 func TestRegressionUnreadableLogEndedFollowing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {
@@ -60,7 +61,7 @@ func TestRegressionUnreadableLogEndedFollowing(t *testing.T) {
 	if len(f.logs) != 2 || len(notes) != 1 || len(read) != 0 {
 		t.Fatalf("%d logs are followed; it said %q, and %q is read", len(f.logs), notes, read)
 	}
-	rotated := denied + ".1" // meanwhile
+	rotated := denied + ".1" // rotated while unreadable
 	appendTo(t, create(t, rotated), "1700000000.000 404 0.000\n")
 	if err := os.Chmod(denied, 0o644); err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func TestRegressionUnreadableLogEndedFollowing(t *testing.T) {
 	}
 }
 
-// asNobody calls f without the rights of root, in this thread alone.
+// asNobody calls f in a thread without the privileges of root.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Getuid() != 0 {

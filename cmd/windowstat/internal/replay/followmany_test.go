@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 )
 
-// Several logs are one service: each line of any of them is counted once, in its second, through rotations of each,
-// restarts, and while logs that match a pattern come and go.
+// Several logs form one service. Each line is counted once, in its second, through rotations, restarts, and logs that
+// appear and disappear under a pattern.
 func TestFollowManyLogs(t *testing.T) {
 	format, err := accesslog.Nginx("$msec $status $request_time")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestFollowManyLogs(t *testing.T) {
 		s.options.Files = []string{s.path, filepath.Join(hosts, "*.log")}
 		s.paths = []string{s.path, filepath.Join(hosts, "a.log"), filepath.Join(hosts, "b.log")}
 		for _, path := range s.paths[:2] {
-			appendTo(t, create(t, path), "123456789.000 200 0.000\n") // from before anybody looked
+			appendTo(t, create(t, path), "123456789.000 200 0.000\n") // before the first process starts
 		}
 		link := filepath.Join(hosts, "link.log")
 		if err := os.Symlink(s.paths[1], link); err != nil {
@@ -41,11 +41,11 @@ func TestFollowManyLogs(t *testing.T) {
 		copyTruncate(t, s.path, s.path+".1", false, func() {})
 		s.serve(5 * time.Second)
 		remove(t, link)
-		// Which matches the pattern, and is no log of its own.
+		// The rotated name also matches the pattern, but is not a separate log.
 		rename(t, s.paths[2], filepath.Join(hosts, "b-20260102.log"))
 		s.serve(5 * time.Second)
 		s.kill()
-		s.serve(20 * time.Minute) // nobody follows
+		s.serve(20 * time.Minute) // no process follows
 		rename(t, s.paths[1], s.paths[1]+".2")
 		s.paths = append(s.paths, filepath.Join(hosts, "c.log"))
 		s.serve(3 * time.Second)
@@ -63,8 +63,8 @@ func TestFollowManyLogs(t *testing.T) {
 	})
 }
 
-// A log that is behind by more than the tolerance, because much is to be read, does not make the lines of the others
-// late, nor the others its lines. What is late by its own log is counted as such.
+// A log with a long backlog does not make lines of other logs late, and its own lines are not late either. Lines that
+// are late within their own log count as late.
 func TestFollowLogsThatAreBehind(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestFollowLogsThatAreBehind(t *testing.T) {
 			o.Files = append(o.Files, path)
 			f := create(t, path)
 			for n := range seconds {
-				for range 1 + 99*(i/2) { // the last one has many blocks of lines
+				for range 1 + 99*(i/2) { // the last log has many blocks
 					appendTo(t, f,
 						fmt.Sprintf("%s [%s] \"GET /%d HTTP/1.1\" 200 1\n", "::1 - -",
 							after.Add(time.Duration(n+1)*time.Second).UTC().Format("02/Jan/2006:15:04:05 -0700"), i))
@@ -99,8 +99,7 @@ func TestFollowLogsThatAreBehind(t *testing.T) {
 	})
 }
 
-// A file that matches a pattern and is deleted is closed when it has not grown for a while, so that its room on the
-// disk is free.
+// A deleted file that matches a pattern is closed after a time without growth, to free its disk space.
 func TestFollowClosesWhatIsGone(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +121,7 @@ func TestFollowClosesWhatIsGone(t *testing.T) {
 	})
 }
 
-// A log that appears beside a rotated file that cannot be opened stops no other, and is read when it can be.
+// A new log whose rotated file cannot be opened does not stop other logs. It is read when the file can be opened.
 func TestALogThatCannotBeOpenedStopsNoOther(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A named pipe is no file that grows: what comes through it is read as it comes.
+// A named pipe is not a growing file. Its lines are read when they arrive.
 func TestFollowANamedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

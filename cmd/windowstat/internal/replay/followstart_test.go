@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// begun is a Follower of a log that has not looked at it since it was made.
+// begun returns a new Follower of a log. It has not polled the log yet.
 type begun struct {
 	*Follower
 	t *testing.T
@@ -34,7 +34,7 @@ func begin(t *testing.T, path string, after time.Time) begun {
 	return begun{f, t}
 }
 
-// follow runs for a while, and reports how many lines it has read.
+// follow runs the Follower for a while, and returns the number of lines that it read.
 func (b begun) follow() int64 {
 	b.t.Helper()
 	c, err := collector.New(collector.Options{Now: b.Clock.Now})
@@ -49,10 +49,11 @@ func (b begun) follow() int64 {
 	return b.Report().Lines
 }
 
-// now is a line of this second.
+// now returns a line of the current second.
 func now() string { return fmt.Sprintf("%d.000 200 0.001\n", time.Now().Unix()) }
 
-// What is there when a Follower is made is old, and all that comes after it is new, however late Run looks first.
+// Lines that exist when a Follower is created are old. All later lines are new, however late Run polls for the first
+// time.
 func TestNothingIsLostBeforeTheFirstLook(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, between func(t *testing.T, path string)
@@ -91,7 +92,7 @@ func TestNothingIsLostBeforeTheFirstLook(t *testing.T) {
 			before: func(t *testing.T, path string) { appendTo(t, create(t, path), now()) },
 			between: func(t *testing.T, path string) {
 				remove(t, path)
-				appendTo(t, create(t, path), now()+now()) // perhaps with the number of the one before
+				appendTo(t, create(t, path), now()+now()) // perhaps with the inode of the previous file
 			},
 			want: 2,
 		},
@@ -116,7 +117,7 @@ func TestNothingIsLostBeforeTheFirstLook(t *testing.T) {
 					c.before(t, path)
 				}
 				f := begin(t, path, time.Time{})
-				time.Sleep(time.Minute) // it takes long to begin
+				time.Sleep(time.Minute) // a slow start
 				c.between(t, path)
 				if got := f.follow(); got != c.want {
 					t.Errorf("%d lines are new, want %d", got, c.want)
@@ -126,7 +127,7 @@ func TestNothingIsLostBeforeTheFirstLook(t *testing.T) {
 	}
 }
 
-// A process that goes on where another one ended needs what was rotated away before it looked.
+// A process that continues where another one ended reads the files that were rotated before its start.
 func TestGoingOnThroughARotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	synctest.Test(t, func(t *testing.T) {
@@ -149,7 +150,7 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// A log is empty right after its rotation: its format is that of the file that was rotated away, or of its first line.
+// A log is empty right after its rotation. Its format comes from the rotated file or from its first line.
 func TestEmptyLog(t *testing.T) {
 	line := func(path string) string {
 		return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"agent\" 0.250\n",

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What may be missing after a restart is told with its length, unless a file begins before the last second of the
-// previous process.
+// The lines that may be missing after a restart are reported with their period, unless a file begins before the last
+// second of the previous process.
 func TestAGapThatCannotBeClosedIsTold(t *testing.T) {
 	at := func(second int64) string { return fmt.Sprintf("%d.000 200 0.000\n", second) }
 	now := time.Now().Unix()
@@ -20,7 +20,7 @@ func TestAGapThatCannotBeClosedIsTold(t *testing.T) {
 		want  string
 	}{
 		"nothing was rotated": {map[string]string{"access.log": at(now-100) + at(now-10)}, nil, ""},
-		"rotated beside it": {
+		"rotated into the directory of the log": {
 			map[string]string{"access.log": at(now - 10), "access.log.1": at(now - 100)},
 			nil, "",
 		},
@@ -28,7 +28,7 @@ func TestAGapThatCannotBeClosedIsTold(t *testing.T) {
 			"access.log":       at(now - 10),
 			"old/access.log.1": at(now - 100),
 		}, []string{"old"}, ""},
-		"rotated to where nobody looks": {map[string]string{
+		"rotated into an unknown directory": {map[string]string{
 			"access.log":       at(now - 10),
 			"old/access.log.1": at(now - 100),
 		}, nil, "lines of the 40s after that"},

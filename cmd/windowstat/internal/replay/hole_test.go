@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A writer without O_APPEND leaves a hole at the start of a truncated file. The lines behind it are read, however large
-// it is and whether or not the file system stores it, and it takes no line.
+// A writer without O_APPEND leaves a hole at the start of a truncated file. All lines after the hole are read, for any
+// size of the hole, and whether or not the file system stores it.
 func TestHoleAtTheStart(t *testing.T) {
 	for _, size := range []int64{1, fingerprintBytes, blockSize - 1, blockSize, 3 << 20} {
 		for _, stored := range []bool{false, true} {
@@ -40,7 +40,7 @@ func TestHoleAtTheStart(t *testing.T) {
 						r.want(t, want)
 						appendTo(t, f, "two\n")
 						r.want(t, want+"two\n")
-						// The next hole is larger. A line that was not read yet is in the copy.
+						// The next hole is larger. The copy has a line that was not read before.
 						appendTo(t, f, "three\n")
 						copyTruncate(t, path, path+".1", false, func() {})
 						appendTo(t, f, "four\n")
@@ -55,7 +55,7 @@ func TestHoleAtTheStart(t *testing.T) {
 	}
 }
 
-// An archive with a hole at its start has the lines behind the hole.
+// The lines after the hole at the start of an archive are read.
 func TestHoleInAnArchive(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		content := append(make([]byte, 3<<20), "one\ntwo\n"...)
@@ -80,8 +80,8 @@ func TestHoleInAnArchive(t *testing.T) {
 	}
 }
 
-// FuzzTruncations writes, truncates, and polls in any order, with both kinds of writers. Every line is read once,
-// unless it is in no copy.
+// FuzzTruncations writes, truncates and polls in random order, with both kinds of writers. Every line is read once,
+// unless no copy has it.
 func FuzzTruncations(f *testing.F) {
 	f.Add([]byte{1, 0, 9, 2, 1, 0, 2, 1, 1, 0}, false)
 	f.Add([]byte{200, 0, 2, 200, 2, 0, 1, 2, 0, 2, 0}, true)
@@ -113,9 +113,9 @@ func FuzzTruncations(f *testing.F) {
 				poll()
 			case step%4 == 1:
 				if copies == 9 || tail.files[len(tail.files)-1].offset == 0 {
-					continue // nothing shows the truncation of a file that was empty
+					continue // truncating an empty file leaves no evidence
 				}
-				// The times of copies order them, as in practice.
+				// Copies are ordered by their modification times, as in practice.
 				copies++
 				to := fmt.Sprintf("%s.%d", path, copies)
 				copyTruncate(t, path, to, step%8 > 4, func() {})
@@ -123,7 +123,7 @@ func FuzzTruncations(f *testing.F) {
 				if err := os.Chtimes(to, at, at); err != nil {
 					t.Fatal(err)
 				}
-				poll() // two truncations between two polls are ordered by the times of lines, which these lack
+				poll() // the times of lines order two truncations between polls; these lines have no times
 			default:
 				for range step {
 					line++

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// run runs a Job over a log and returns its output.
+// run runs a Job on a log and returns its output.
 func run(t *testing.T, j *Job, log string) (string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "access.log")
@@ -28,7 +28,7 @@ func run(t *testing.T, j *Job, log string) (string, error) {
 	return out.String(), err
 }
 
-// Lines outside of --from and --to are counted as such. They are no fault, however many they are.
+// Lines outside of --from and --to are counted separately. They are not errors, regardless of their number.
 func TestRangeOfLines(t *testing.T) {
 	var log strings.Builder
 	for i := range 100 {
@@ -64,7 +64,7 @@ func TestRangeOfLines(t *testing.T) {
 	}
 }
 
-// Keys of JSON can be given, nested ones, too. A wrong field is an error that names the fields.
+// Users can set keys of JSON, also nested ones. The error for an unknown field lists all fields.
 func TestKeysOfLines(t *testing.T) {
 	const line = `{"when":1795341601.5,"http":{"response":{"code":201},"took":7},"http.verb":"GET","path":"/a"}` + "\n"
 	keys := map[string]string{

@@ -14,12 +14,12 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// earned makes the names of a replay earned.
+// earned configures a replay with earned names.
 func earned(o *Options) {
 	o.Names = &httpstat.NamesOptions{}
 }
 
-// piped is the same for a log from stdin.
+// piped is like earned, for a log from stdin.
 func piped(text string) func(*Options) {
 	return func(o *Options) {
 		earned(o)
@@ -27,7 +27,7 @@ func piped(text string) func(*Options) {
 	}
 }
 
-// followedPass is how many calls of each resource passed as a log is read line by line, a day after it began, and the
+// followedPass replays a log line by line, a day after its begin. It returns the passes of each resource and the
 // report.
 func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map[string]int64, r *Report) {
 	t.Helper()
@@ -50,9 +50,9 @@ func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map
 			t.Fatal(err)
 		}
 		pass = map[string]int64{}
-		count := func() { // before it is retired
+		count := func() { // before the Collector retires resources
 			for _, x := range c.Seal().Resources {
-				pass[x.Name()] = x.View().Node().Snapshot(0, nil).Total.Pass // also if it was retired
+				pass[x.Name()] = x.View().Node().Snapshot(0, nil).Total.Pass // also of a retired resource
 			}
 		}
 		if err := f.Run(t.Context(), c, count); err != nil {
@@ -64,7 +64,7 @@ func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map
 	return pass, r
 }
 
-// 12,000 lines of a scanner hid the checkout altogether: it was in _other, beyond the limit on names.
+// 12,000 lines of a scanner used to hide the checkout: it counted for _other, because the table of names was full.
 func TestAScannerHidesNothing(t *testing.T) {
 	for _, status := range []int{200, 302, 404} {
 		var b strings.Builder
@@ -102,7 +102,7 @@ func TestAScannerHidesNothing(t *testing.T) {
 	}
 }
 
-// Routes are given: they have their rows whatever was answered, and only they if so it is said.
+// Each route has a row, whatever the status. Requests that match no route count together.
 func TestRoutesOfALog(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /users/{name}", http.NotFoundHandler())
@@ -118,7 +118,7 @@ func TestRoutesOfALog(t *testing.T) {
 	}
 }
 
-// The proxy, and a replay of its log as it comes, give the same calls the same names.
+// The proxy and a replay of its log in the order of the lines give equal names to equal calls.
 func TestProxyAndReplayAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	c, err := collector.New(collector.Options{})
@@ -159,7 +159,7 @@ func TestProxyAndReplayAgree(t *testing.T) {
 	}
 }
 
-// A log with times of all kinds does not stop the clock by which names are in use.
+// A log with wrong times does not stop the clock that evicts unused names.
 func TestNamesOfALogOverTime(t *testing.T) {
 	var b strings.Builder
 	for i := range 300 {

@@ -7,7 +7,7 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 )
 
-// A path that is not of ASCII had two names, as each server escapes it in its own way: it is one, percent-encoded or
+// Servers escape non-ASCII paths differently. Such a path used to have two names; now it has one, percent-encoded or
 // not.
 func TestOneNameFromAllServers(t *testing.T) {
 	const at = "[02/Jan/2020:03:04:05 +0000]"

@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// rounds has a Follower look until there is nothing new, and returns how many lines there were.
+// rounds lets a Follower poll until it finds no new lines, and returns the number of lines.
 func (b begun) rounds() int64 {
 	b.t.Helper()
 	if b.timeline.Counter == nil {
@@ -31,7 +31,8 @@ func (b begun) rounds() int64 {
 	return b.Report().Lines
 }
 
-// A file that gets another name, which matches the pattern too, or is a log of its own, was read under the one before.
+// A file that was read under one name is not read again under another name, even if the other name matches the pattern
+// or is a log itself.
 func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 	link := func(t *testing.T, to, name string) {
 		_ = os.Remove(name)
@@ -41,9 +42,9 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		pattern string
-		files   []string // that there are before
+		files   []string // existing files
 		do      []func(t *testing.T, in func(name string) string)
-		want    []int64 // lines after each of these
+		want    []int64 // lines after each step
 	}{
 		"a log appears whose rotations are followed": {
 			"access.log*",
@@ -58,7 +59,7 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 			},
 			[]int64{1, 3},
 		},
-		"a link goes on to a file that is followed": {
+		"a link changes to a followed file": {
 			"*.log",
 			[]string{"x-1.log"},
 			[]func(*testing.T, func(string) string){
@@ -68,7 +69,7 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 			},
 			[]int64{0, 1, 1},
 		},
-		"a log is put aside, and there is no other for long": {
+		"a log is renamed, and its name stays free for long": {
 			"*.log*",
 			[]string{"access.log"},
 			[]func(*testing.T, func(string) string){
@@ -82,7 +83,7 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 			},
 			[]int64{1, 1, 2, 3},
 		},
-		"a log gets another name than rotation gives": {
+		"a log gets a name that rotation does not use": {
 			"*.log",
 			[]string{"access.log"},
 			[]func(*testing.T, func(string) string){
@@ -132,7 +133,7 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 	}
 }
 
-// While all files that match are empty and no format is given, one that appears with a line tells it.
+// All matching files are empty and no format is given: a file that appears with a line determines the format.
 func TestRegressionTheFormatWasNotLookedForInFilesThatAppear(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -159,8 +160,8 @@ func TestRegressionTheFormatWasNotLookedForInFilesThatAppear(t *testing.T) {
 				t.Errorf("%d lines, want 1", n)
 			}
 		default:
-			t.Error("it still waits for a line")
-			appendTo(t, openLog(t, filepath.Join(dir, "a.log")), now()) // of no format: it ends
+			t.Error("the Follower waits for a line")
+			appendTo(t, openLog(t, filepath.Join(dir, "a.log")), now()) // ends the wait with an error: no format has such a line
 			<-made
 		}
 	})

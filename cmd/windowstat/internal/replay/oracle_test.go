@@ -16,24 +16,24 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// line is a line of a generated log: a call, as its end or its beginning was stamped.
+// line is a line of a generated log: a call, stamped with its start or its end.
 type line struct {
 	stamp, duration int64 // nanoseconds
 	resource        string
 	status          int
 }
 
-// made is a generated replay: some logs, and how their lines are stamped.
+// made is a generated replay: logs, and the meaning of their stamps.
 type made struct {
 	logs      [][]line
-	end       bool // stamps are those of the ends
+	end       bool // stamps are ends of calls
 	tolerance int64
 }
 
 const base = 1_700_000_000 * nanos
 
-// generate makes logs of any bytes: times go forward by some milliseconds, sometimes by hours; some lines are late,
-// some too late, some outliers; some calls take longer than the tolerance.
+// generate makes logs from arbitrary bytes. Times advance by some milliseconds, sometimes by hours. Some lines are
+// within the tolerance, some late, some outliers; some calls take longer than the tolerance.
 func generate(data []byte) made {
 	next := func() (b byte) {
 		if len(data) > 0 {
@@ -74,7 +74,7 @@ func generate(data []byte) made {
 	return m
 }
 
-// format is how the lines are written.
+// format is the format of the lines.
 func (m *made) format(t testing.TB) *accesslog.Format {
 	t.Helper()
 	f, err := accesslog.Apache(`%{usec}t "%r" %>s %D`)
@@ -87,7 +87,7 @@ func (m *made) format(t testing.TB) *accesslog.Format {
 	return f
 }
 
-// write writes the logs, the last one packed, and returns their files, the last one first.
+// write writes the logs to files, the last log packed, and returns the files in reverse order.
 func (m *made) write(t testing.TB) (files []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,21 +129,21 @@ func pack(t testing.TB, data []byte) *bytes.Buffer {
 	return &b
 }
 
-// key is a resource in a second. That of all of them is the empty one.
+// key is a resource in a second. The empty resource is the total.
 type key struct {
 	second   int64
 	resource string
 }
 
-// played is a call as the oracle has it: from its pass to its end.
+// played is a call as the oracle replays it, from its pass to its end.
 type played struct {
 	pass, end, duration int64
 	resource            string
 	status              int
 }
 
-// oracle is the naive replay: which lines count, when their calls pass and end, and then, for each second and resource,
-// a look at every call there is.
+// oracle is a naive replay. It determines which lines count and when their calls pass and end. Then it scans all calls
+// for each second and resource.
 func (m *made) oracle() (seconds map[key]node.MetricNode, r Report) {
 	var calls []played
 	tolerance := m.tolerance * nanos
@@ -227,7 +227,7 @@ func (m *made) oracle() (seconds map[key]node.MetricNode, r Report) {
 	return seconds, r
 }
 
-// inFlight is how many calls have begun before a time and end then or later.
+// inFlight returns the number of calls that began before a time and end at or after it.
 func inFlight(calls []played, resource string, t int64) (n int64) {
 	for _, c := range calls {
 		if c.pass < t && c.end >= t && c.status != 429 && (resource == "" || resource == c.resource) {
@@ -254,7 +254,7 @@ func options(t testing.TB, files ...string) Options {
 	}
 }
 
-// check replays, and compares every second and resource with the oracle.
+// check replays the logs, and compares every second and resource with the oracle.
 func (m *made) check(t *testing.T) {
 	t.Helper()
 	want, wantReport := m.oracle()
@@ -274,10 +274,10 @@ func (m *made) check(t *testing.T) {
 			if delete(want, k); !ok {
 				return fmt.Errorf("%v %q: a row of what was not: %+v", s.Start, row.Resource, got)
 			}
-			if k.resource == "" && len(m.logs) > 1 { // which log's call is first at one time is open
+			if k.resource == "" && len(m.logs) > 1 { // the order of equal times of several logs is undefined
 				expect.InFlightMax = got.InFlightMax
 			}
-			// Calls that go on are rounded, all of them by less than a hundredth of a millisecond.
+			// Durations beyond the end of the second are rounded, by less than 10 µs in all.
 			if d := got.InFlightTime - expect.InFlightTime; d > -10*time.Millisecond && d < 10*time.Millisecond {
 				expect.InFlightTime = got.InFlightTime
 			}
@@ -309,7 +309,7 @@ func TestOracle(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
-		lines := 200 // the oracle takes the square of them
+		lines := 200 // the cost of the oracle is quadratic
 		if seed%20 == 0 {
 			lines = 700
 		}
@@ -328,7 +328,7 @@ func TestOracle(t *testing.T) {
 	}
 	t.Logf("%d lines, %d late, %d clipped, %d outliers", sum.Lines, sum.Late, sum.Clipped, sum.Outliers)
 	if sum.Late == 0 || sum.Clipped == 0 || sum.Outliers == 0 {
-		t.Error("something was not tried")
+		t.Error("a kind of line was not generated")
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What goes back by more than the tolerance is not counted, and its log is named with how many lines these are, though
-// they are few among those of another one.
+// Lines that go back by more than the tolerance are not counted. The report names their log with their number, even if
+// another log has many more lines.
 func TestLogsThatGoBackAreNamed(t *testing.T) {
 	part := func(from, to int) string {
 		var b strings.Builder
@@ -33,7 +33,7 @@ func TestLogsThatGoBackAreNamed(t *testing.T) {
 	}
 }
 
-// A pipe that breaks off is counted up to there, and said.
+// If a pipe breaks, its lines up to the break count, and the error is returned.
 func TestPipeThatBreaksOff(t *testing.T) {
 	var b strings.Builder
 	for i := range 50_000 {
@@ -49,8 +49,8 @@ func TestPipeThatBreaksOff(t *testing.T) {
 	}
 }
 
-// A log from stdin that begins a day later than a file is not read before the file is: its lines would earn names for
-// those of the day before.
+// A log from stdin that begins a day after a file is read after the file. Otherwise its lines would earn names for the
+// lines of the day before.
 func TestWhatBeginsLaterIsReadLater(t *testing.T) {
 	var file, pipe strings.Builder
 	for i := range 10_000 { // more than a block

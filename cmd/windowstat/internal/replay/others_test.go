@@ -22,8 +22,8 @@ const (
 	nginxCall    = `192.0.2.1 - - [22/Nov/2026:10:00:01 +0000] "GET / HTTP/1.1" 200 17 "-" "ua" 0.007` + "\n"
 )
 
-// Lines that cannot be calls are counted by kind and are no fault, however many there are and whether the format is
-// given or detected.
+// Lines that cannot be calls are counted by kind. They are not errors, regardless of their number and of whether the
+// format is given or detected.
 func TestOtherLines(t *testing.T) {
 	for name, c := range map[string]struct {
 		log, format string
@@ -102,7 +102,7 @@ func TestOtherLines(t *testing.T) {
 	}
 }
 
-// Other lines do not hide that many lines of a log are late.
+// Other lines do not hide a large share of late lines.
 func TestLateLinesAmongOtherLines(t *testing.T) {
 	late := strings.Replace(nginxCall, "22/Nov/2026:10:00:01", "22/Nov/2026:08:00:01", 1)
 	_, r := replay(t, strings.Repeat(nginxMessage, 5000)+strings.Repeat(nginxCall, 10)+late, func(o *Options) {
@@ -113,7 +113,7 @@ func TestLateLinesAmongOtherLines(t *testing.T) {
 	}
 }
 
-// Lines that the previous process has counted are not counted again, whatever their kind.
+// Lines that the previous process counted are not counted again, whatever their kind.
 func TestOtherLinesBeforeARestart(t *testing.T) {
 	o := options(t)
 	o.Format = named(t, "combined-time")
@@ -136,7 +136,7 @@ func TestOtherLinesBeforeARestart(t *testing.T) {
 	}
 }
 
-// A log in a wrong format is a fault: its lines could be calls.
+// A log in a wrong format is an error, because its lines could be calls.
 func TestWrongFormatIsAFault(t *testing.T) {
 	for format, log := range map[string]string{
 		"json": nginxCall, "combined": caddyCall,
@@ -158,7 +158,7 @@ func named(t *testing.T, name string) *accesslog.Format {
 	return f
 }
 
-// A hole of any length loses no line but the one whose end it has replaced.
+// A hole of any length damages only the line whose end it replaced.
 func TestHoles(t *testing.T) {
 	for _, size := range []int{minHole, 100, 5000, blockSize - 100, blockSize, maxLine + 7, 2 << 20, 5 << 20} {
 		nuls := strings.Repeat("\x00", size)
@@ -195,7 +195,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// A byte order mark is not part of the first line, and UTF-16 is an error that names it.
+// A byte order mark is not part of the first line. UTF-16 is an error that names the encoding.
 func TestByteOrderMarks(t *testing.T) {
 	for _, line := range []string{caddyCall, nginxCall} {
 		s, r := replay(t, "\uFEFF"+line+"\uFEFF"+line)
@@ -219,7 +219,8 @@ func TestByteOrderMarks(t *testing.T) {
 	}
 }
 
-// FuzzBlocks reads any data in blocks: the lines are those of the data, without NULs, and each hole ends a line.
+// FuzzBlocks reads arbitrary data in blocks. The lines equal the lines of the data without NULs, and each hole ends a
+// line.
 func FuzzBlocks(f *testing.F) {
 	f.Add([]byte("a\nb\x00\x00c\n\x00\n\x00d"), uint8(3))
 	f.Add([]byte("a"+strings.Repeat("\x00", minHole)+"b\x00c\n"+strings.Repeat("\x00", 3*minHole)+"d"), uint8(9))

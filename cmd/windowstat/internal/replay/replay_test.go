@@ -20,13 +20,13 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// common is a line of the format common, some seconds after a day began.
+// common returns a line in the format common, some seconds after the start of a day.
 func common(second int, what string, status int) string {
 	at := time.Unix(base/nanos/86400*86400+int64(second), 0).UTC()
 	return fmt.Sprintf("::1 - - [%s] \"%s HTTP/1.1\" %d 1\n", at.Format("02/Jan/2006:15:04:05 -0700"), what, status)
 }
 
-// sums is what was counted in all seconds, by resource, and how many passed in each second.
+// sums holds the counts of all seconds, by resource, and the passes in each second.
 type sums struct {
 	pass, block, complete, exception map[string]int64
 	seconds                          map[int]int64
@@ -46,7 +46,7 @@ func (s *sums) add(x *Second) error {
 	return nil
 }
 
-// replay replays text as a file.
+// replay replays text from a file.
 func replay(t *testing.T, text string, change ...func(*Options)) (s sums, r *Report) {
 	t.Helper()
 	o := options(t, write(t, filepath.Join(t.TempDir(), "access.log"), []byte(text)))
@@ -80,7 +80,7 @@ func TestLinesWithoutDurations(t *testing.T) {
 	}
 }
 
-// A second of so many calls that those alike are put together is the same.
+// A busy second whose equal calls are merged has the same counts.
 func TestCrowd(t *testing.T) {
 	var b strings.Builder
 	pass, block, exception := map[string]int64{}, map[string]int64{}, map[string]int64{}
@@ -104,8 +104,8 @@ func TestCrowd(t *testing.T) {
 	equal(t, "seconds", s.seconds, map[int]int64{5: 3750, 6: 3750})
 }
 
-// Times of whole seconds with durations: everything is counted, where the duration is 0 in the second of the line, and
-// no call ends in another second than its line says.
+// Times of whole seconds with durations: every call is counted. A call without duration counts in the second of its
+// line, and no call ends in a different second than its line states.
 func TestWholeSeconds(t *testing.T) {
 	var b strings.Builder
 	want := map[int]int64{}
@@ -144,7 +144,7 @@ func TestWholeSeconds(t *testing.T) {
 	equal(t, "pass", total.pass, map[string]int64{"GET /short": 250, "GET /long": 250})
 }
 
-// A time that happens to be a whole second stays where it is, if there could be a fraction.
+// A stamp that happens to be a whole second is not spread if stamps can have fractions.
 func TestTimeWithAFractionOfZero(t *testing.T) {
 	f, err := accesslog.Nginx(`$msec $status $request_time`)
 	if err != nil {
@@ -171,7 +171,7 @@ func TestSeveralLogs(t *testing.T) {
 		}
 		return write(t, filepath.Join(dir, strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")), data)
 	}
-	// The first two have holes of more than the tolerance, which the other fills.
+	// The first two logs have gaps of more than the tolerance. The third one fills them.
 	o := options(t,
 		file("today.zst", common(50_000, "GET /d", 200), common(60_000, "GET /d", 200)),
 		file("a", common(1000, "GET /a", 200), common(9000, "GET /a", 200), common(9001, "GET /a", 200)),
@@ -189,7 +189,7 @@ func TestSeveralLogs(t *testing.T) {
 	}
 }
 
-// What one wild time does to the lines around it.
+// A single wrong time must not affect its neighbors.
 func TestWildTimes(t *testing.T) {
 	day := 86400
 	years := common(900*day, "GET /wild", 200)
@@ -231,18 +231,18 @@ func TestWildTimes(t *testing.T) {
 			future: 1, pass: 2,
 		},
 		{
-			name: "the last time there is",
+			name: "the last possible time",
 			lines: []string{
 				common(9, "GET /", 200), strings.Replace(common(8, "GET /", 200), "2023", "9999", 1),
 				common(10, "GET /", 200),
 			}, future: 1, pass: 2,
 		},
-		{name: "back for good", lines: []string{
+		{name: "back permanently", lines: []string{
 			strings.Repeat(common(5000, "GET /", 200), 20), common(1, "GET /", 200),
 			common(2, "GET /", 200), common(3, "GET /", 200),
 		}, late: 3, pass: 20},
 		{
-			name:  "on for good",
+			name:  "ahead permanently",
 			lines: []string{common(1, "GET /", 200), common(5000, "GET /", 200), common(5001, "GET /", 200)}, pass: 3,
 		},
 	} {
@@ -259,7 +259,7 @@ func TestWildTimes(t *testing.T) {
 	}
 }
 
-// A log with a wild time does not hold up the others.
+// A wrong time in one log does not delay the others.
 func TestWildTimeBesideAnotherLog(t *testing.T) {
 	dir := t.TempDir()
 	var a, b strings.Builder
@@ -320,7 +320,7 @@ func TestRubbish(t *testing.T) {
 	}
 }
 
-// What was read before a log turned out to be torn, counts.
+// The lines before the damage in a packed log count.
 func TestTornLogs(t *testing.T) {
 	var b strings.Builder
 	for i := range 200_000 {
@@ -352,7 +352,7 @@ func TestTornLogs(t *testing.T) {
 	}
 }
 
-// All logs that cannot be read are in the error.
+// The error names all logs that cannot be read.
 func TestLogsThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	o := options(t, filepath.Join(dir, "missing"), dir, write(t, filepath.Join(dir, "text"), []byte("hello\nworld\n")))
@@ -394,7 +394,7 @@ func TestFIFO(t *testing.T) {
 	equal(t, "pass", s.pass, map[string]int64{"GET /": 5000})
 }
 
-// Beyond the limit, calls of further resources are one, and none is lost.
+// Beyond MaxResources, further resources share one, and no call is lost.
 func TestManyResources(t *testing.T) {
 	var b strings.Builder
 	for i := range 3000 {
@@ -410,7 +410,7 @@ func TestManyResources(t *testing.T) {
 	}
 }
 
-// An error of the function, and the end of the context, end the replay.
+// The replay ends with an error of the callback, and with its context.
 func TestRunEnds(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "access.log"),
 		bytes.Repeat([]byte(common(1, "GET /", 200)+common(1000, "GET /", 200)), 100_000))
@@ -423,7 +423,7 @@ func TestRunEnds(t *testing.T) {
 	if _, err := Run(ctx, options(t, path), func(*Second) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("error: %v", err)
 	}
-	for range 20 { // what is not read then is not the end of the log
+	for range 20 { // canceling must not look like the end of the log
 		ctx, cancel := context.WithCancel(t.Context())
 		if _, err := Run(ctx, options(t, path), func(*Second) error { cancel(); return nil }); !errors.Is(err,
 			context.Canceled) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// copyTruncate rotates as logrotate's copytruncate does.
+// copyTruncate rotates a file as logrotate's copytruncate does.
 func copyTruncate(t *testing.T, path, to string, packed bool, between func()) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -30,8 +30,8 @@ func copyTruncate(t *testing.T, path, to string, packed bool, between func()) {
 	}
 }
 
-// Ten rotations of a log that gets 500 lines a second, each at any moment between two looks, and many lines at once
-// behind them: what is written is read, once, in order.
+// Ten rotations of a log that grows by 500 lines a second, at random times between polls, with many lines in each new
+// file. Each line is read once, in order.
 func TestRotationLosesNothing(t *testing.T) {
 	plain := func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, false) }
 	packed := func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, true) }
@@ -71,7 +71,7 @@ func TestRotationLosesNothing(t *testing.T) {
 					serve(500 + 37*i)
 					f = rotate(t, i, path, f)
 					if i%3 == 0 {
-						serve(20) // in the same look
+						serve(20) // before the same poll
 					}
 				}
 				serve(300)
@@ -97,7 +97,7 @@ func putAside(t *testing.T, i int, path string, _ *os.File) *os.File {
 	return create(t, path)
 }
 
-// A log that grows beyond its old size before anybody looks was truncated all the same.
+// A truncation is detected even if the log exceeds its old size again before the next poll.
 func TestTruncationThatIsGrownOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestTruncationThatIsGrownOver(t *testing.T) {
 	})
 }
 
-// What was seen, and is neither in the file nor in a copy, is counted.
+// Bytes that were seen, and are neither in the file nor in a copy, are counted as cut.
 func TestWhatIsCutOffIsCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	line := bytes.Repeat([]byte("x"), 1023)
@@ -183,7 +183,7 @@ func TestRotations(t *testing.T) {
 	}
 }
 
-// What was rotated away while nobody followed is read first, be it packed or still written to.
+// Files that were rotated while no process followed are read first, whether packed or growing.
 func TestRotatedWhileNobodyFollowed(t *testing.T) {
 	for name, packed := range map[string]bool{"plain": false, "packed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -204,9 +204,8 @@ func TestRotatedWhileNobodyFollowed(t *testing.T) {
 	}
 }
 
-// Rotations that come faster than anybody looks, as when the process stood still: each file is read, once, in order.
-// What was there before is none of these, nor is a copy of what is read, and one that is packed already is one like any
-// other.
+// Several rotations between two polls, as after a suspended process: each file is read once, in order. Files from
+// before the start do not count, copies of read files are not read again, and packed files are read like others.
 func TestSeveralRotationsBetweenTwoLooks(t *testing.T) {
 	for name, packed := range map[string]bool{"plain": false, "packed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +252,7 @@ func TestSeveralRotationsBetweenTwoLooks(t *testing.T) {
 	}
 }
 
-// The same with copies of a file that is truncated: those of what nobody saw are read whole.
+// Also several copies of a truncated file: copies of unseen content are read completely.
 func TestSeveralTruncationsBetweenTwoLooks(t *testing.T) {
 	for name, c := range map[string]struct {
 		packed bool
@@ -310,8 +309,8 @@ func TestRotationsWithDashes(t *testing.T) {
 	}
 }
 
-// Another log in the directory, whose name rotation might have given, is rotated at the same moment: it is told by the
-// files that rotation has made of it.
+// Another log whose name looks like a rotated file is rotated at the same time. Its rotated files show that it is a
+// separate log.
 func TestALogOfItsOwnIsNotWhatRotationMade(t *testing.T) {
 	for name, c := range map[string]struct{ log, other, aside string }{
 		"behind the name":   {"access.log", "access-2.log", "access-2.log.1"},
@@ -329,7 +328,7 @@ func TestALogOfItsOwnIsNotWhatRotationMade(t *testing.T) {
 				r.want(t, "one\n")
 				rename(t, other, filepath.Join(dir, c.aside))
 				g = create(t, other)
-				appendTo(t, g, "still of another log\n")
+				appendTo(t, g, "also of another log\n")
 				rename(t, path, path+".1")
 				appendTo(t, create(t, path), "two\n")
 				r.want(t, "one\ntwo\n")
@@ -340,8 +339,8 @@ func TestALogOfItsOwnIsNotWhatRotationMade(t *testing.T) {
 	}
 }
 
-// A line has the time at which its call began, as Apache's have, so a file that nobody saw may have lines of long
-// before it came.
+// A line has the start time of its call, as in Apache's logs. A new file may therefore have lines that are older than
+// the file.
 func TestAFileThatNobodySawHasASlowCall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	synctest.Test(t, func(t *testing.T) {
@@ -363,7 +362,7 @@ func TestAFileThatNobodySawHasASlowCall(t *testing.T) {
 	})
 }
 
-// A packed file that was read is found again by the next rotation, which comes soon.
+// A packed file that was read is found again by the next rotation, a short time later.
 func TestAPackedFileIsReadOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	synctest.Test(t, func(t *testing.T) {
@@ -384,8 +383,8 @@ func TestAPackedFileIsReadOnce(t *testing.T) {
 	})
 }
 
-// Copies are known by what they are copies of, though nothing of that is read yet, and though a copy is only being
-// made.
+// A copy is recognized by the content of its original, even if no line of that was read yet, and while the copy is
+// being written.
 func TestCopiesOfWhatIsNotReadYet(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, path string, f *os.File, r *reading){
 		"a file that was empty is moved by a copy": func(t *testing.T, path string, f *os.File, r *reading) {
@@ -430,8 +429,8 @@ func TestCopiesOfWhatIsNotReadYet(t *testing.T) {
 	}
 }
 
-// Two logs have the same lines, as of a probe that asks both: what rotation has made of one is not what was read of the
-// other.
+// Two logs have equal lines, for example from a health check of both. The rotated file of one log is not a copy of the
+// other log.
 func TestFilesOfLogsThatBeginAlike(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	other := filepath.Join(filepath.Dir(path), "other.log")

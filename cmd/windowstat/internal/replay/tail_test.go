@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// reading reads a tail in the background; what it has read so far is text.
+// reading reads a tail in the background and collects the text.
 type reading struct {
 	mu   sync.Mutex
 	text strings.Builder
 	err  error
 }
 
-// tailOf is the input from a log, from its end on or with what was written since.
+// tailOf returns a tail of a log, from its end, or from the lines written after since.
 func tailOf(t *testing.T, path string, since time.Time) *tail {
 	t.Helper()
 	tail := (&Follower{Options: Options{Zone: time.UTC}}).newTail(path, false, since)
@@ -63,7 +63,7 @@ func follow(t *testing.T, path string, atEnd bool) *reading {
 	return r
 }
 
-// want waits until the tail has looked, and compares.
+// want waits until the tail has polled, and compares its text.
 func (r *reading) want(t *testing.T, want string) {
 	t.Helper()
 	time.Sleep(2 * poll)
@@ -162,13 +162,13 @@ func TestTail(t *testing.T) {
 			r.want(t, "one\n")
 			rename(t, path, path+".1")
 			r.want(t, "one\n")
-			appendTo(t, f, "two\n") // the server does not know yet
+			appendTo(t, f, "two\n") // the server has not reopened its log yet
 			r.want(t, "one\ntwo\n")
 			g := create(t, path)
 			appendTo(t, g, "three\n")
 			appendTo(t, f, "fo")
 			r.want(t, "one\ntwo\nthree\n")
-			appendTo(t, f, "ur\n") // one of its processes still does not
+			appendTo(t, f, "ur\n") // one process of the server has not reopened it yet
 			appendTo(t, g, "five\n")
 			r.want(t, "one\ntwo\nthree\nfour\nfive\n")
 			appendTo(t, f, "torn")

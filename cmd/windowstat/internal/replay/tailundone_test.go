@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A rotation that is undone gives an old file its name again: it goes on where it was, and nothing of it is read twice.
+// If a rotation is undone, the old file gets its name back. It continues at its offset, and no line is read twice.
 func TestRotationThatIsUndone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	synctest.Test(t, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestRotationThatIsUndone(t *testing.T) {
 		rename(t, path+".1", path)
 		appendTo(t, f, "three\n")
 		r.want(t, "one\ntwo\nthree\n")
-		time.Sleep(closeAfter + time.Second) // the other file is closed, and not this one
+		time.Sleep(closeAfter + time.Second) // closes the other file, but not this one
 		appendTo(t, f, "four\n")
 		r.want(t, "one\ntwo\nthree\nfour\n")
 	})
