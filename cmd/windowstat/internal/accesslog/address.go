@@ -6,9 +6,9 @@ import "bytes"
 // 2001:db8::7 for [2001:db8::7]:40512. It returns nil for a Unix socket, because all clients of a socket have the same
 // name.
 //
-// If the format says that the field has a port, the port is what follows the last colon, also in 2001:db8::7:40512,
-// which is what HAProxy and the load balancers of AWS write. Otherwise an address with several colons and without
-// brackets is an IPv6 address that has no port.
+// port says whether the format has a port in this field. If so, the port follows the last colon, also in
+// 2001:db8::7:40512: HAProxy and the load balancers of AWS write IPv6 addresses without brackets. If not, an address
+// with several colons and without brackets is an IPv6 address that has no port.
 func clientAddress(field []byte, port bool) []byte {
 	first := bytes.IndexByte(field, ':')
 	switch c := field[0]; {
@@ -29,8 +29,8 @@ func clientAddress(field []byte, port bool) []byte {
 	return field[:last]
 }
 
-// hostName returns a host without its port, which the format says that the field has. Only an address in brackets has
-// colons of its own.
+// hostName returns a host without its port. The caller must know from the format that the field has a port. Only an
+// address in brackets contains colons itself.
 func hostName(field []byte) []byte {
 	if field[0] == '[' {
 		return field[:bytes.IndexByte(field, ']')+1]
@@ -39,8 +39,9 @@ func hostName(field []byte) []byte {
 	return name
 }
 
-// hasPort reports whether a field of a slot ends with the number of a port, as lines of formats with a port do. The
-// port of a host follows its only colon, so that an IPv6 client is not taken for a host with a port.
+// hasPort reports whether a field ends with the number of a port, like each host and client in a format with ports.
+// Only the last colon of a client separates its port. The port of a host follows its only colon, so an IPv6 address is
+// not mistaken for a host with a port.
 func hasPort(of slot, field []byte) bool {
 	i := bytes.LastIndexByte(field, ':')
 	if i < 0 || i+1 == len(field) || leadingDigits(field[i+1:]) != len(field)-i-1 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// addresses are clients as servers write them with a port.
+// addresses has clients with ports, as servers write them.
 var addresses = []struct{ text, want string }{
 	{"192.0.2.7:40512", "192.0.2.7"},
 	{"2001:db8::7:40512", "2001:db8::7"},
@@ -67,7 +67,7 @@ func TestClientsWithPorts(t *testing.T) {
 		for _, a := range addresses {
 			if text := a.text; !strings.Contains(f.format, "ort") && !strings.Contains(f.format, ":%p") &&
 				strings.Count(text, ":") > 1 && text[0] != '[' {
-				continue // without a port in the format, this is another address
+				continue // if the format has no port, this is a different address
 			}
 			var r Record
 			if err := format.NewParser(nil).Parse([]byte(a.text+f.behind), &r); err != nil ||

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// benchLines are n lines like those that servers write, each format with what it has of its own.
+// benchLines returns n lines like those of real servers, each with the special fields of its format.
 var benchLines = map[string]string{
 	"common": `83.149.9.216 - - [17/May/2015:10:05:%02d +0000] "GET /presentations/images/kibana-search.png ` +
 		`HTTP/1.1" 200 203023`,
@@ -79,7 +79,7 @@ func BenchmarkLog(b *testing.B) {
 	measure(b, f, lines)
 }
 
-// BenchmarkBadLines reads what is no log line at all.
+// BenchmarkBadLines reads lines that are not in the format.
 func BenchmarkBadLines(b *testing.B) {
 	f, err := Named("combined")
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Of the hour that comes twice when clocks are set back, all of the second one was taken for the first. The order of
-// the lines tells them apart, seconds out of order included.
+// When clocks are set back, an hour occurs twice. A local time in it is ambiguous, but the order of the lines shows
+// which hour it belongs to, even if some lines are out of order by seconds. An earlier parser placed the whole second
+// hour into the first one.
 func TestHourThatComesTwice(t *testing.T) {
 	f, err := Apache("%{%Y-%m-%d %H:%M:%S}t %>s")
 	if err != nil {
@@ -41,7 +42,8 @@ func TestHourThatComesTwice(t *testing.T) {
 	}
 }
 
-// Lines of the hour that comes twice are counted: the nearer one to the line before is a guess where a log is silent.
+// Lines in the hour that occurs twice are counted as ambiguous. If the log has a gap before them, the time nearer to
+// the previous line is a guess.
 func TestHourThatComesTwiceIsCounted(t *testing.T) {
 	f, err := Apache("%{%Y-%m-%d %H:%M:%S}t %>s")
 	if err != nil {

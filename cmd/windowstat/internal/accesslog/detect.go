@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// Detect guesses the named format of some lines: the format of more than half of the lines that could be calls. The
-// format of a line is the first of those that leave the least of it unread. Detect ignores lines of other kinds
-// ([Kind]), and joins lines that a container runtime has split. A #Fields directive determines the fields of the W3C
-// format. Lines of combined with a whole number after it are an error, because the number may be microseconds, seconds
-// or bytes.
+// Detect returns the named format of a sample of lines: the format of more than half of the lines that could be calls.
+// The format of a line is the preset that reads most of it; the first of them, if several read equally much.
+//
+// Detect ignores lines of other kinds (see [Kind]), and joins lines that a container runtime has split. A #Fields
+// directive determines the fields of the W3C format. If the lines are those of the format combined with a whole number
+// after it, Detect returns an error: the number may be microseconds, seconds or bytes.
 func Detect(sample [][]byte) (*Format, error) {
 	d, err := newDetector()
 	if err != nil {
@@ -24,23 +25,24 @@ func Detect(sample [][]byte) (*Format, error) {
 	return d.result()
 }
 
-// A detector counts lines by format.
+// A detector counts the lines of a sample by format.
 type detector struct {
-	// A date at the beginning of a line is the header of a wrapping, unless it belongs to the format. So each line is
-	// unwrapped twice.
+	// A date at the beginning of a line is the header of a wrapping, unless it belongs to the format. Therefore add
+	// unwraps each line twice: plain removes such a date, and dated leaves it.
 	plain, dated *Parser
-	parsers      []*Parser
-	w3c          *Format // of the last #Fields directive
-	votes        map[string]int
-	lines        int    // that could be calls
-	unknown      []byte // the first line that is not of a format
+	parsers      []*Parser      // one for each preset, and the last one for w3c if it is not nil
+	w3c          *Format        // of the last #Fields directive
+	votes        map[string]int // lines by the name of their format; "" for none
+	lines        int            // lines that could be calls
+	unknown      []byte         // the first line that no format matches, for the error
 }
 
+// newDetector returns a detector with parsers for all presets that a line can identify.
 func newDetector() (*detector, error) {
 	d := &detector{votes: map[string]int{}, plain: unwrapper(false), dated: unwrapper(true)}
 	for _, n := range presets {
 		if n.unit != 0 && n.name != "json" || n.name == "w3c" {
-			continue // lines do not show the unit, and need a directive
+			continue // a JSON line does not show its unit, and w3c needs a directive
 		}
 		f, err := Named(n.name)
 		if err != nil {
@@ -51,16 +53,20 @@ func newDetector() (*detector, error) {
 	return d, nil
 }
 
-// unwrapper returns a parser that only unwraps lines. It leaves JSON lines alone, as those of a JSON format.
+// unwrapper returns a parser that only unwraps lines. It has a JSON format, so unwrap does not remove a JSON object
+// that could itself be the call.
 func unwrapper(dated bool) *Parser { return (&Format{json: true, dated: dated}).NewParser(nil) }
 
+// strictParser returns a parser that reads every field of a line and checks its syntax. A format is detected only if
+// the whole line has it.
 func strictParser(f *Format) *Parser {
 	p := f.NewParser(nil)
 	p.strict = true
 	return p
 }
 
-// add counts a line. A line that is not of a format counts only if it could be a call.
+// add counts a line for the format that it has. A line without a known format counts only if it could be a call, so
+// messages of the server do not prevent a majority.
 func (d *detector) add(line []byte) {
 	d.plain.buf, d.dated.buf = d.plain.buf[:0], d.dated.buf[:0]
 	plain, whole := d.plain.unwrap(line)
@@ -79,7 +85,7 @@ func (d *detector) add(line []byte) {
 		if name = guess(d.parsers, plain, dated); name != "" {
 			break
 		}
-		// JSON in an unknown format may contain a line.
+		// A JSON object without the keys of a server may be the envelope of a log shipper, with the line in it.
 		text, ok := d.plain.envelope(plain)
 		if !ok {
 			break
@@ -99,7 +105,8 @@ func (d *detector) add(line []byte) {
 	d.votes[name]++
 }
 
-// fields makes the parser of the lines after a #Fields directive. It replaces the parser of the previous directive.
+// fields makes the parser of the lines after a #Fields directive. It replaces the parser of the previous directive,
+// which is the last one in the list.
 func (d *detector) fields(directive []byte) {
 	f, err := w3c(string(directive))
 	if err != nil {
@@ -112,12 +119,12 @@ func (d *detector) fields(directive []byte) {
 	d.parsers = append(d.parsers, strictParser(f))
 }
 
-// result returns the format of most lines, or an error if no format has most of them.
+// result returns the format of most lines, or an error if no format has more than half of them.
 func (d *detector) result() (*Format, error) {
 	if d.lines == 0 && d.unknown == nil {
-		return nil, errors.New("there are no lines to tell the log format by; " + advice)
+		return nil, errors.New("no lines to detect the log format from; " + advice)
 	}
-	// A format of less than half of the lines could be an accident. Then the user must give the format.
+	// A format of fewer lines could match by accident. Then the user must give the format.
 	winner := ""
 	for name, n := range d.votes {
 		if 2*n > d.lines {
@@ -129,12 +136,7 @@ func (d *detector) result() (*Format, error) {
 			return nil, errors.New("the lines are of several log formats; " + advice)
 		}
 		const most = 200
-		return nil, fmt.Errorf(
-			"the log format cannot be told from the lines, such as %.*q; %s",
-			most,
-			d.unknown,
-			advice,
-		)
+		return nil, fmt.Errorf("cannot detect the log format from the lines, such as %.*q; %s", most, d.unknown, advice)
 	}
 	// A wrong unit would make all durations wrong by a factor of a thousand or a million.
 	if winner == "combined-usec" {
@@ -157,9 +159,9 @@ const combinedNginx = `$remote_addr - $remote_user [$time_local] "$request" $sta
 // advice ends the errors of formats that are not recognised.
 var advice = "give the format: " + strings.Join(Names(), ", ") + ", or the format string of nginx or Apache httpd"
 
-// guess returns the name of a line's format. If a combined line has a duration after it, guess appends the format
-// string of that part. It returns "" if no format matches. The line is given in two forms, the second one for formats
-// that begin with a date.
+// guess returns the name of a line's format, or "" if no format matches. The caller passes the line without wrappings
+// in two forms: plain for most formats, and dated for formats whose lines begin with a date. If a combined line has a
+// duration after it, guess appends a space and the format string of the words with the duration.
 func guess(parsers []*Parser, plain, dated []byte) (name string) {
 	var best []byte
 	for _, p := range parsers {
@@ -177,29 +179,32 @@ func guess(parsers []*Parser, plain, dated []byte) (name string) {
 	return name
 }
 
-// A list of nginx has several numbers, dashes, addresses or sockets.
+// list matches a list of nginx with at least two elements: numbers, dashes, addresses or sockets.
 const (
 	element = `(?:[0-9-][^ ",=\[]*|\[[0-9a-f:.]+\]:\d+|unix:[^ ",]*)`
 	list    = element + `(?:(?:, | : )` + element + `)+`
 )
 
-// The words after the user agent of combined lines. Some have a key, quotes or brackets. A word may be a list of nginx.
+// The words after the user agent of combined lines, such as rt=0.120 or "0.120" or [backend]. Some have a key, quotes
+// or brackets. A word may be a list of nginx.
 var (
 	word = regexp.MustCompile(
 		`^ ([A-Za-z_]+[=:])?(` + list + `|"(?:[^"\\]|\\.)*"|\[[^]]*\]|[^ "\[]*[^ "\[,]|,)(,?)`,
 	)
 	beginsElement = regexp.MustCompile(`^` + element)
 	fractional    = regexp.MustCompile(`^"?\d+\.\d{3}"?$`)
-	ofRequest     = regexp.MustCompile(`^(?i:rt|request_?time|req_time|duration|time|took|response_time|rtime)[=:]$`)
+	// The keys that administrators give to nginx's $request_time.
+	ofRequest = regexp.MustCompile(`^(?i:rt|request_?time|req_time|duration|time|took|response_time|rtime)[=:]$`)
 )
 
-// extended returns the format string of the text after a combined line, with nginx's $request_time: the word with a key
-// for it, or else the first number with three decimals, unless a later number is greater, which the time of a part of a
-// request cannot be. It returns "" if there is no such word. A list is not a $request_time.
-func extended(behind []byte) string {
+// extended returns the format string of the text after a combined line, with nginx's $request_time in it:
+// rt=$request_time $rest for rt=0.120 uct="0.001". The request time is the word with a key for it, or else the first
+// number with three decimals. It returns "" if there is no such word, or if a later number is greater: then the first
+// number is the time of a part of the request. A list is not a $request_time.
+func extended(tail []byte) string {
 	format, found := strings.Builder{}, ""
 	longest := ""
-	for rest := behind; ; {
+	for rest := tail; ; {
 		m := word.FindSubmatch(rest)
 		if m == nil {
 			return found
@@ -211,9 +216,10 @@ func extended(behind []byte) string {
 		case i >= 0 && last == `"]`[i]:
 			open, closing = value[:1], value[len(value)-1:]
 		case beginsElement.MatchString(value):
-			skipped = "$upstream_skipped" // it may be a list in another line
+			skipped = "$upstream_skipped" // a list in other lines, perhaps
 		}
-		// The time of a request is the sum of the times of its parts, so no number after it may be greater.
+		// No part of a request takes longer than the request, so no later number may be greater. Numbers with three
+		// decimals and equal length compare like strings.
 		number, more := strings.Trim(value, `"`), ""
 		if rest = rest[len(m[0]):]; len(rest) > 0 {
 			more = " $rest"
@@ -232,7 +238,8 @@ func extended(behind []byte) string {
 	}
 }
 
-// Unread returns the rest of a line that a format without durations does not read.
+// Unread returns the part of a line that follows the fields of a format without durations. The command shows it to the
+// user, because it may contain a duration. Unread returns nil if the format has a duration.
 func (f *Format) Unread(line []byte) []byte {
 	if f.HasDuration() {
 		return nil

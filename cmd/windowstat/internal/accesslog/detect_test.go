@@ -21,10 +21,10 @@ func TestDetect(t *testing.T) {
 
 		{common + ` "-" "a" 512`, "error: the lines end in a whole number, and may be combined-usec (microseconds, " +
 			"%D), or of a format with seconds (%T) or bytes there; give the format: ingress-nginx, "},
-		{"", "error: there are no lines to tell the log format by; give the format: "},
-		{"hello\nworld", `error: the log format cannot be told from the lines, such as "hello"; give the format: `},
-		{"{}\n" + common, `error: the log format cannot be told from the lines, such as "{}"; `},
-		{strings.Repeat("\x00", 1000), `error: the log format cannot be told from the lines, such as "\x00\x00`},
+		{"", "error: no lines to detect the log format from; give the format: "},
+		{"hello\nworld", `error: cannot detect the log format from the lines, such as "hello"; give the format: `},
+		{"{}\n" + common, `error: cannot detect the log format from the lines, such as "{}"; `},
+		{strings.Repeat("\x00", 1000), `error: cannot detect the log format from the lines, such as "\x00\x00`},
 		{common + "\n" + common + ` "-" "a"`, "error: the lines are of several log formats; give the format: "},
 	} {
 		var sample [][]byte

@@ -30,5 +30,5 @@ func ExampleNginx() {
 	// GET /cart: 200 after 42ms, at the end of 2015-05-17 10:05:03 +0000 UTC
 	// the time ($time_local) is not a time like 17/May/2015:10:05:03 +0000
 	// the log format "$remote_addr$request_time $time_local" cannot be read: it has no status ($status; %>s)
-	// nothing tells where $remote_addr ends and $request_time begins, at column 13
+	// $remote_addr and $request_time have no text between them, at column 13
 }

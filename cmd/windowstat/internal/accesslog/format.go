@@ -1,7 +1,7 @@
 // Package accesslog parses the lines of access logs: time, duration, request, client and status of each call.
 //
-// A [Format] describes the lines. It is found by name ([Named]), from the format string of nginx or Apache's httpd
-// ([Nginx], [Apache]), or from some lines ([Detect]). Each goroutine needs its own [Parser]:
+// A [Format] describes the lines of a log. [Named] returns one of the usual formats, [Nginx] and [Apache] compile the
+// format string of a server, and [Detect] finds the format of some lines. Each goroutine needs its own [Parser]:
 //
 //	f, err := accesslog.Named("combined")
 //	p := f.NewParser(nil)
@@ -9,28 +9,33 @@
 //	for lines.Scan() {
 //		if err := p.Parse(lines.Bytes(), &r); err == nil {
 //			count(&r)
-//		} else if p.Kind() == accesslog.Call { // other lines, such as messages of the server, are no fault of the log
-//			bad++ // errors are made once for each format: a bad line costs no more than a good one
+//		} else if p.Kind() == accesslog.Call {
+//			malformed++ // lines of other kinds are messages of the server, for example
 //		}
 //	}
 //
-// A line may have other programs' data around it: a byte order mark, NULs, the line of a container runtime, and the
-// headers of syslog and journalctl, in any order. The parser removes them.
+// A parser makes its errors once, so a malformed line costs no more than a valid one.
 //
-// A format string is compiled into a list of fields, each with the literal text behind it. The parser stops at the last
+// A line may have other programs' data around it: a byte order mark, NULs, the line of a container runtime, and the
+// headers of syslog and journalctl, in any order. The parser removes this data.
+//
+// A format string is compiled into a list of fields, each with the literal text after it. The parser stops at the last
 // field that a record needs. So a format without a duration ends at the status, "common" parses combined lines, and a
 // line that is cut off in its user agent is valid. A line that ends between the status and the duration has no
 // duration; a line that ends before its status is an error.
 //
 // Servers log the time of either end of a call. nginx, Caddy and IIS log the time when they write the line. httpd,
 // Envoy and Traefik (StartUTC) log the time when the request arrived. [Record].Stamp has the end. The named formats
-// common, combined, vhost-combined and combined-usec are read as httpd's, combined-time as nginx's.
+// common, combined, vhost-combined and combined-usec have the time of httpd, and combined-time has the time of nginx.
 //
-// Caveats: the server's escapes (\", \x22) in the target and in JSON strings are undone. JSON is scanned, not
-// validated. A field before the status ends where its separator and a status follow, so that raw quotes and spaces in a
-// request do no harm. A list of nginx, such as $upstream_addr, ends at its first separator that is not part of the
-// list. Any other field ends at its first separator that is not an escaped quote. Clocks of servers have no leap
-// seconds, and a line of such a second, :60, is an error.
+// Caveats:
+//   - The parser removes the server's escapes (\", \x22) from the target and from JSON strings.
+//   - The parser scans JSON, and does not validate it.
+//   - A field before the status ends at the first separator with a status after it. Raw quotes and spaces in a request
+//     therefore do no harm.
+//   - A list of nginx, such as $upstream_addr, ends at the first separator that is not part of the list.
+//   - Any other field ends at the first separator that is not an escaped quote.
+//   - Clocks of servers have no leap seconds. A line of such a second, :60, is an error.
 package accesslog
 
 import (
@@ -43,7 +48,7 @@ import (
 
 // A Format describes the lines of a log. It is immutable and safe for concurrent use.
 //
-// A text format is a list of steps, one for each field. A parser executes the steps up to the last one that a record
+// A text format is a list of steps, one for each field. A parser executes the steps up to the last field that a record
 // needs. A JSON format has keys instead of steps.
 type Format struct {
 	name     string
@@ -51,18 +56,18 @@ type Format struct {
 	keys     *keySet       // of JSON
 	unit     time.Duration // of JSON's durations whose key does not determine it
 	prefix   []byte        // literal text before the first field
-	noPrefix error
+	noPrefix error         // for a line without the prefix
 	steps    []step
-	needed   int   // the number of steps that a record needs
-	required int   // a line may end behind this step
+	needed   int   // the number of steps up to the last field that a record needs
+	required int   // index of the last step that a line must have; it may end after this step
 	stamp    Stamp // of all lines; in JSON the key determines it
-	escaped  bool  // a backslash before a quote makes the quote part of the field
-	dated    bool  // lines begin with a date, which is not the header of a wrapping
-	piped    bool  // lines begin with a field and a |, which are not the name that docker compose writes
-	w3c      bool  // a directive in the log determines the fields
+	escaped  bool  // the server writes a backslash before a quote within a field
+	dated    bool  // lines begin with a date themselves, so a date is not the header of a wrapping
+	piped    bool  // lines begin with a field and a | themselves, so these are not the prefix of docker compose
+	w3c      bool  // the last #Fields directive determines the fields
 }
 
-// String returns the name of a named format, otherwise the format string.
+// String returns the name of a named format, and the format string of any other format.
 func (f *Format) String() string { return f.name }
 
 // HasDuration reports whether lines have a duration. JSON lines may have one.
@@ -70,20 +75,21 @@ func (f *Format) HasDuration() bool {
 	return f.json || slices.ContainsFunc(f.steps, func(s step) bool { return s.slot == duration })
 }
 
-// A Parser parses lines of one format. Only one goroutine may use it. It keeps the last time, because the next line
-// most likely has the same one, and the parts of lines that a container runtime has split. The parser of a W3C log also
-// keeps the fields that the last directive has named.
+// A Parser parses lines of one format. It is not safe for concurrent use.
+//
+// A parser keeps the last time, because the next line most likely has the same one, and the parts of lines that a
+// container runtime has split. The parser of a W3C log also keeps the fields that the last directive has named.
 type Parser struct {
 	format *Format
 	clock  clock
 	line   []byte    // the last line, without its wrappings
-	buf    []byte    // unescaped strings
-	parts  [2][]byte // of split lines, in stdout and stderr
-	strict bool      // skipped fields must have their syntax, and no field may be missing
+	buf    []byte    // unescaped strings of the last record
+	parts  [2][]byte // of lines that a runtime has split, by stream: stdout and stderr
+	strict bool      // for detection: skipped fields must have their syntax, and no field may be missing
 }
 
-// NewParser returns a parser. Times without a zone are in zone. A nil zone is UTC, so that a log means the same on
-// every machine.
+// NewParser returns a parser. Times without a zone are in zone. A nil zone means UTC, so that a log is read in the same
+// way on every machine.
 func (f *Format) NewParser(zone *time.Location) *Parser {
 	if zone == nil {
 		zone = time.UTC
@@ -91,13 +97,16 @@ func (f *Format) NewParser(zone *time.Location) *Parser {
 	return &Parser{format: f, clock: clock{zone: zone}}
 }
 
-// Ambiguous returns the number of lines in an hour that occurs twice when clocks are set back. Such a line counts in
-// the hour that is nearer to the line before, or in the first one.
+// Ambiguous returns the number of lines with a local time in the hour that occurs twice when clocks are set back. The
+// parser takes the one of the two times that is nearer to the line before. If there is no line before, it takes the
+// first one.
 func (p *Parser) Ambiguous() int64 { return p.clock.ambiguous }
 
 // Parse parses a line, with or without its line feed, and overwrites r. If it returns an error, r is invalid. The error
-// names the field that did not match and its syntax; [Parser.Kind] returns the kind of such a line. All errors are made
-// beforehand, and Parse does not allocate, except for invalid times, durations such as 1m2.5s, and #Fields directives.
+// names the field that did not match and its syntax; [Parser.Kind] returns the kind of such a line. For a part of a
+// split line, Parse returns [ErrPartial] until the last part arrives.
+//
+// Parse does not allocate, except for invalid times, durations such as 1m2.5s, and #Fields directives.
 func (p *Parser) Parse(line []byte, r *Record) error {
 	p.buf = p.buf[:0]
 	// Lines of all formats may be wrapped.
@@ -121,7 +130,7 @@ func (p *Parser) Parse(line []byte, r *Record) error {
 	return err
 }
 
-// readEnveloped reads the line of a JSON format in the object of a log shipper, which may be in another such object.
+// readEnveloped reads the line of a JSON format from the object of a log shipper. Such an object may be in another one.
 func (p *Parser) readEnveloped(line []byte, r *Record) bool {
 	for range maxWrappings {
 		text, ok := p.envelope(line)
@@ -139,7 +148,7 @@ func (p *Parser) readEnveloped(line []byte, r *Record) bool {
 	return false
 }
 
-// read reads a line that is not empty. It returns the rest behind the fields of a text format.
+// read reads a line that is not empty. For a text format, it returns the text after the fields that it has read.
 func (p *Parser) read(line []byte, r *Record) (rest []byte, err error) {
 	if p.format.json {
 		return nil, p.object(line, r)
@@ -152,9 +161,9 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// Stamp is the end of a call whose time is in its line. It determines the second in which the call counts. The lines of
-// a server that logs the start of calls are out of order by up to the duration of a call, because it writes a line at
-// the end of the call.
+// Stamp says whether the time in a line is the start or the end of the call. It determines the second in which the call
+// counts. A server writes a line at the end of a call; if it logs the start, its lines are out of order by up to the
+// duration of a call.
 type Stamp uint8
 
 // The two ends of a call.
@@ -163,8 +172,8 @@ const (
 	End                // when the line was written
 )
 
-// A Record is a call, as its line describes it. Its slices point into the line or into the [Parser]. They are valid
-// until the next Parse, and as long as the line is.
+// A Record is a call, as its line describes it. Its slices point into the line or into the [Parser], and are valid
+// until the next Parse or until the caller changes the line.
 type Record struct {
 	Time        time.Time     // in UTC
 	Stamp       Stamp         // the end of the call whose time is Time
@@ -175,12 +184,12 @@ type Record struct {
 	HasGRPC     bool
 	GRPC        uint32 // gRPC status of the call, if HasGRPC
 
-	// Method and Target are from the request line. The target is percent-encoded if the client sent it so. Both are
-	// empty if the request of the line does not have the three parts method, target and HTTP/version.
+	// Method and Target are from the request line. The target is percent-encoded if the client sent it so. Both are nil
+	// if the request line does not have the three parts method, target and HTTP/version.
 	Method, Target []byte
 
-	// Host and Client are empty if the line has none. Client has no port and no brackets. It is empty for the clients
-	// of a Unix socket.
+	// Host and Client are nil if the line does not have them. Client has no port and no brackets. It is nil for the
+	// clients of a Unix socket, too.
 	Host, Client []byte
 }
 
@@ -198,7 +207,7 @@ func splitRequest(line []byte) (method, target []byte) {
 	return method, target
 }
 
-// isMethod reports whether b is a token, which is the syntax of methods and of header names.
+// isMethod reports whether b is a token in the syntax of HTTP. Methods and names of headers are tokens.
 func isMethod(b []byte) bool {
 	for _, c := range b {
 		if !httpguts.IsTokenRune(rune(c)) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Lines as servers write them, with the format strings that their documentation and packages have.
+// The lines and format strings are from the documentation and the packages of the servers.
 const (
 	nginxCombined = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" ` +
 		`"$http_user_agent"`
@@ -222,14 +222,14 @@ func compiled(kind, format string) (*Format, error) {
 func TestBadLinesSayWhatIsWrong(t *testing.T) {
 	const (
 		badTime     = `the time (%t) is not a time like`
-		noStatus    = `no "\" " and a status behind the request (%r)`
+		noStatus    = `no "\" " and a status after the request (%r)`
 		badDuration = `the duration (%{s}T) is not a duration`
 		timed       = `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 226 "-" "-" `
 	)
 	for _, c := range []struct{ format, line, want string }{
 		{"combined", ``, `an empty line`},
 		{"combined", "\r\n", `an empty line`},
-		{"combined", `rubbish`, `no " " behind the client (%h)`},
+		{"combined", `rubbish`, `no " " after the client (%h)`},
 		{"combined", "\x00\x01\x02 \xff \xfe [", badTime},
 		{"combined", `1.2.3.4 - - [31/Feb/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, badTime},
 		{"combined", `1.2.3.4 - - [17/Mai/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, badTime},
@@ -237,18 +237,18 @@ func TestBadLinesSayWhatIsWrong(t *testing.T) {
 		{"combined", `1.2.3.4 - - [30/Jun/2015:23:59:60 +0000] "GET / HTTP/1.1" 200 1`, badTime},
 		{"combined", `1.2.3.4 - - [17/May/2015:10:05:61 +0000] "GET / HTTP/1.1" 200 1`, badTime},
 		{"combined", `1.2.3.4 - - [17/May/2015:10:05:03 0000] "GET / HTTP/1.1" 200 1`, badTime},
-		{"combined", `1.2.3.4 - - [17/May/2015:10:05:03 +0000]`, `no "] \"" behind the time (%t)`},
+		{"combined", `1.2.3.4 - - [17/May/2015:10:05:03 +0000]`, `no "] \"" after the time (%t)`},
 		{"combined", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 20`, noStatus},
 		{"combined", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 2000 1`, noStatus},
 		{"combined", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1`, noStatus},
 		{
 			"combined", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200x`,
-			`no " " behind the status (%>s)`,
+			`no " " after the status (%>s)`,
 		},
 		{"combined-time", timed + `soon`, badDuration},
 		{"combined-time", timed + `1 2`, badDuration},
 		{"combined-time", timed + `99999999999`, badDuration},
-		{"$msec $status", `1431857103.5 200 x`, `something is behind the status ($status), where the line should end`},
+		{"$msec $status", `1431857103.5 200 x`, `the line has text after the status ($status), where it should end`},
 		{"$status $msec", `200 1431857103.5 x`, `the time ($msec) is not a number of seconds`},
 		{"$status $time_iso8601", `200 2015-05-17T10:05:03+026`, `the time ($time_iso8601) is not a time like`},
 		{"$status $msec", `200 -1`, `the time ($msec) is not a number of seconds`},
@@ -291,10 +291,10 @@ func TestFormatsThatCannotBeReadSayWhy(t *testing.T) {
 		{"nginx", `$msec $stat`, `it has no status`},
 		{
 			"nginx", `$remote_addr$host $msec $status`,
-			`nothing tells where $remote_addr ends and $host begins, at column 13`,
+			`$remote_addr and $host have no text between them, at column 13`,
 		},
-		{"nginx", `$ $msec $status ${host`, `a $ has no name of a variable behind it, at column 1` + "\n" +
-			`a $ has no name of a variable behind it, at column 17`},
+		{"nginx", `$ $msec $status ${host`, `a $ without the name of a variable, at column 1` + "\n" +
+			`a $ without the name of a variable, at column 17`},
 		{"nginx", `escape=xml $msec $status`, `escape=xml; nginx has default, json and none`},
 		{"nginx", `log_format x '$msec $status`, `a quote that is not closed`},
 		{"nginx", `log_format x '$msec' $status;`, `text outside of its quotes, at "$status"`},
@@ -311,7 +311,7 @@ func TestFormatsThatCannotBeReadSayWhy(t *testing.T) {
 		{"apache", `%t %s %{min}T`, `%{min}T, at column 7: there is no unit "min"; allowed are s, ms and us`},
 		{"apache", `%t %s %{x`, `the directive "%{x", at column 7, has no end`},
 		{"apache", `%t %s %`, `the directive "%", at column 7, has no end`},
-		{"apache", `%h%D %t %s`, `nothing tells where %h ends and %D begins, at column 3`},
+		{"apache", `%h%D %t %s`, `%h and %D have no text between them, at column 3`},
 	} {
 		_, err := compiled(c.kind, c.format)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

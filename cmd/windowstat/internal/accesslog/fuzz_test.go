@@ -12,7 +12,8 @@ import (
 	"unsafe"
 )
 
-// FuzzText reads any line in every named text format. Where the oracle reads it, too, the times are the same.
+// FuzzText reads any line in every named text format. If the oracle can read the line, too, both must find the same
+// time.
 func FuzzText(f *testing.F) {
 	for _, line := range generate(50) {
 		f.Add(line)
@@ -41,7 +42,8 @@ func FuzzText(f *testing.F) {
 			sane(t, p, line, &r)
 			var want Record
 			if p.format.name == "combined" && naive(line, &want) == nil && !r.Time.Equal(want.Time) {
-				// The oracle may take another part of the line for the time: then it is not this one's literal text.
+				// The oracle may find a time in a different part of the line. With a single bracket, there is no other
+				// part.
 				if at := bytes.Index(line, []byte(r.Time.Format("02/Jan/2006:15:04:05"))); at < 0 &&
 					strings.Count(string(line), "[") == 1 {
 					t.Fatalf("%q: %s, the oracle has %s", line, r.Time, want.Time)
@@ -51,7 +53,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzTime reads every time back, however servers write it, whatever was read before.
+// FuzzTime formats a time in every layout of servers and parses it again, after any other text.
 func FuzzTime(f *testing.F) {
 	f.Add(int64(1431857103123456789), int64(450), "17/May/2015:10:05:03 +0000")
 	f.Add(int64(951782400000000000), int64(-750), "29/Feb/2015:10:05:59 -0730")
@@ -97,7 +99,7 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzDuration reads numbers as exact arithmetic does, and what Go spells as Go does.
+// FuzzDuration compares numbers with exact arithmetic, and durations such as 1m2.5s with time.ParseDuration.
 func FuzzDuration(f *testing.F) {
 	for _, s := range []string{
 		"0.123", "1e-05", "12.5E+2", "9223372036.854775807", "9223372036.854775808",
@@ -118,7 +120,7 @@ func FuzzDuration(f *testing.F) {
 			return
 		}
 		if strings.ContainsAny(s, "hmsnuµμ") {
-			// Parts of an hour are cut off at its nanoseconds.
+			// Each part of a duration, such as 1.5h, may lose digits below a nanosecond of its unit.
 			if want, err := time.ParseDuration(s); err == nil &&
 				!near(int64(d), big.NewInt(int64(want)), 3600*int64(strings.Count(s, "."))) {
 				t.Fatalf("%q: %s, the library has %s", s, d, want)
@@ -126,7 +128,7 @@ func FuzzDuration(f *testing.F) {
 			return
 		}
 		if len(s) > 40 || strings.ContainsAny(s, "eE") && exponentOf(s) > 30 {
-			return // what is beyond is 0, or not read
+			return // larger durations are 0 or an error
 		}
 		exact, valid := new(big.Rat).SetString(s)
 		if !valid {
@@ -136,7 +138,7 @@ func FuzzDuration(f *testing.F) {
 		want := new(big.Int).Quo(exact.Num(), exact.Denom())
 		by := 1 + int64(d)>>58
 		if strings.ContainsAny(s, "eE") {
-			by = 1 + int64(d)>>50 // a float64's
+			by = 1 + int64(d)>>50 // the precision of a float64
 		}
 		if !near(int64(d), want, by) {
 			t.Fatalf("%q: %d, exactly %s", s, d, want)
@@ -153,13 +155,13 @@ func exponentOf(s string) int {
 	return n
 }
 
-// near allows for digits that were cut off.
+// near reports whether a duration differs from the exact one by at most by nanoseconds.
 func near(got int64, want *big.Int, by int64) bool {
 	diff := new(big.Int).Sub(big.NewInt(got), want)
 	return diff.Abs(diff).Cmp(big.NewInt(by)) <= 0
 }
 
-// FuzzJSON reads objects as encoding/json does.
+// FuzzJSON compares the values of objects with encoding/json.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(benchLines["json-caddy"]))
 	f.Add([]byte(benchLines["json-nginx"]))
@@ -185,7 +187,7 @@ func FuzzJSON(f *testing.F) {
 		if err == errObject && bytes.HasPrefix(bytes.TrimLeft(line, " \t\r\n"), []byte("{")) {
 			t.Fatalf("%q: %v", line, err)
 		}
-		// What the keys mean is tested elsewhere: here, only those that stand alone.
+		// The meanings of keys have their own tests. This one uses only keys that do not depend on others.
 		var all map[string]any
 		if err != nil || json.Unmarshal(line, &all) != nil || len(all) != strings.Count(string(line), `":`) ||
 			bytes.Contains(line, []byte(`\u`)) && bytes.Contains(line, []byte(`\":`)) {
@@ -212,7 +214,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// FuzzUnescape undoes the escapes of every JSON string as encoding/json does.
+// FuzzUnescape compares unescaped JSON strings with encoding/json.
 func FuzzUnescape(f *testing.F) {
 	f.Add(`a\"\\\/\b\f\n\r\t\u00e4\ud83d\ude00\ud83dx\udc00`)
 	f.Add(`\x22\q\u12`)
@@ -262,7 +264,7 @@ func FuzzFormat(f *testing.F) {
 	})
 }
 
-// FuzzDetect looks at any lines.
+// FuzzDetect calls Detect with any lines. It must return either a format or an error.
 func FuzzDetect(f *testing.F) {
 	for _, line := range benchLines {
 		f.Add([]byte(line + "\n" + line))
@@ -296,7 +298,7 @@ func FuzzDetect(f *testing.F) {
 	})
 }
 
-// sane checks what is true of every record that was read.
+// sane checks the properties that every record must have.
 func sane(t *testing.T, p *Parser, line []byte, r *Record) {
 	t.Helper()
 	if r.Status < 0 || r.Status > 999 || r.Duration < 0 || r.Duration > 0 && !r.HasDuration ||

@@ -2,19 +2,19 @@ package accesslog
 
 import "bytes"
 
-// header returns the length of the header that syslog, journalctl or "docker logs --timestamps" has put in front of a
-// line; 0 if the line has no header. A priority such as <134> may precede each of these headers:
+// header returns the length of the header that syslog, journalctl or "docker logs --timestamps" has put before a line;
+// 0 if the line has no header. A priority such as <134> may precede each of these headers:
 //
 //	Nov 22 10:00:01 host tag[17]: …              RFC 3164 and journalctl; host, tag and process are optional
 //	2026-11-22T10:00:01.123456+00:00 host tag: … rsyslog, and journalctl -o short-iso
 //	Sun 2026-11-22 10:00:01 UTC host tag[17]: …  journalctl -o short-full
-//	1 2026-11-22T10:00:01Z host tag 17 id [x]: … RFC 5424, with structured data or a "-" in front of the message
+//	1 2026-11-22T10:00:01Z host tag 17 id [x]: … RFC 5424, with structured data or a "-" before the message
 //	2026-11-22T10:00:01.123456789Z …             docker logs --timestamps and kubectl logs --timestamps
 //
-// The lines of a dated format begin with a date themselves. Such a line has a header only if a date, a JSON object or
-// another header follows the header.
+// dated says that the lines of the format begin with a date themselves. Then a date is part of a header only if a date,
+// a JSON object or another header follows it.
 func header(line []byte, dated bool) int {
-	// Syslog over TCP has the length of the message in front of the priority.
+	// Syslog over TCP writes the length of the message before the priority.
 	if n := leadingDigits(line[:min(len(line), 7)]); n > 0 && n+1 < len(line) && line[n] == ' ' &&
 		priority(line[n+1:]) > 0 {
 		return n + 1
@@ -30,6 +30,8 @@ func header(line []byte, dated bool) int {
 		return 0
 	}
 	end := at + date
+	// Only the short time of RFC 3164 has a host without a tag after it. After any other time, a word without a tag is
+	// the beginning of the message.
 	message := tagged(line[end:])
 	switch {
 	case message > 0:
@@ -59,8 +61,8 @@ func priority(line []byte) int {
 	return n + 2
 }
 
-// headerTime returns the length of the time in a header and of the space after it; 0 if the header has no time. A short
-// time is the form of RFC 3164, without a year.
+// headerTime returns the length of the time in a header and of the space after it; 0 if b does not begin with such a
+// time. short reports the form of RFC 3164, which has no year.
 func headerTime(b []byte) (length int, short bool) {
 	at := 0
 	if len(b) > 4 && b[3] == ' ' && contains("MonTueWedThuFriSatSun", b[:3]) {
@@ -71,7 +73,7 @@ func headerTime(b []byte) (length int, short bool) {
 		at, short = at+len("Nov 22 10:00:01"), true
 	case looksLike(t, "2026-11-22T10:00:01") || at > 0 && looksLike(t, "2026-11-22 10:00:01"):
 		at += len("2026-11-22T10:00:01")
-		// The zone of journalctl -o short-full is a word of its own.
+		// journalctl -o short-full writes the zone as a separate word.
 		if t[10] == ' ' && b[at] == ' ' {
 			at++
 			for at < len(b) && b[at] >= 'A' && b[at] <= 'Z' {
@@ -81,6 +83,7 @@ func headerTime(b []byte) (length int, short bool) {
 	default:
 		return 0, false
 	}
+	// Skip the fraction of the second and the offset of the zone.
 	for at < len(b) && (isDigit(b[at]) || bytes.IndexByte([]byte(".,:+-Z"), b[at]) >= 0) {
 		at++
 	}
@@ -95,8 +98,8 @@ func headerTime(b []byte) (length int, short bool) {
 	return at, short
 }
 
-// looksLike reports whether b is longer than a time, and begins with its punctuation and with digits or letters as the
-// time does.
+// looksLike reports whether b is longer than the example time, has the same punctuation, and begins like it with a
+// digit or with a letter. It does not check the digits.
 func looksLike(b []byte, time string) bool {
 	if len(b) <= len(time) || isDigit(b[0]) != isDigit(time[0]) {
 		return false
@@ -112,7 +115,7 @@ func looksLike(b []byte, time string) bool {
 // months are the names of the months in syslog headers.
 const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
-// contains reports whether one of some names of three letters is name.
+// contains reports whether name is one of the names in names, a string of names of three letters each.
 func contains(names string, name []byte) bool {
 	for i := 0; i+3 <= len(names); i += 3 {
 		if names[i:i+3] == string(name) {
@@ -122,8 +125,8 @@ func contains(names string, name []byte) bool {
 	return false
 }
 
-// tagged returns the length of the tag, which ends with a colon, and of the words before it: a host, and BusyBox's
-// facility. It returns 0 if the header has no tag.
+// tagged returns the length of the tag in a header, which ends with a colon, and of the words before the tag: a host,
+// and the facility that BusyBox writes. It returns 0 if the header has no tag.
 func tagged(b []byte) int {
 	const maxLength = 300
 	at := 0
@@ -164,8 +167,9 @@ func isTag(word []byte) bool {
 	return letters
 }
 
-// hostname returns the length of the host in a header without a tag. The first word is a host unless the message
-// clearly begins with it: with JSON, a bracket, or a client and a "-".
+// hostname returns the length of the host in a header that has no tag, and of the space after the host. The first word
+// is a host unless it clearly belongs to the message: if it contains JSON, a bracket or a quote, or if " - " follows
+// it, as after the client of a call.
 func hostname(b []byte) int {
 	n := bytes.IndexByte(b, ' ')
 	if n <= 0 || bytes.ContainsAny(b[:n], `{["`) || bytes.HasPrefix(b[n:], []byte(" - ")) {
@@ -174,9 +178,9 @@ func hostname(b []byte) int {
 	return n + 1
 }
 
-// structuredHeader returns the length of a header of RFC 5424 from its version on: time, host, program, process,
-// message id, and structured data. It returns 0 if the line has no such header. Some programs write a tag with a colon
-// instead of the last four; then the header ends there.
+// structuredHeader returns the length of a header of RFC 5424 that begins with its version: time, host, program,
+// process, message id, and structured data. It returns 0 if the line has no such header. Some programs write a tag with
+// a colon instead of the last four parts; then the header ends after the tag.
 func structuredHeader(b []byte) int {
 	at := len("1 ")
 	for word := range 5 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The errors of JSON lines.
+// The errors of JSON lines. The lists show the most usual keys; serverKeys has all of them.
 var (
 	errObject = errors.New("not a whole JSON object")
 	errNoTime = errors.New(
@@ -22,8 +22,8 @@ var (
 	errJSONDuration = errors.New("the duration is not a number")
 )
 
-// A value is the value of a key, without quotes but with its escapes, because most values are never needed without
-// them.
+// A value is the value of a key. raw has no quotes, but still has its escapes: most values are never needed, so the
+// parser removes escapes only from the others.
 type value struct {
 	key    *meaning // nil if the slot has no value
 	raw    []byte
@@ -46,7 +46,7 @@ func (v *value) unit() time.Duration {
 	return v.key.unit
 }
 
-// object parses a line that is a JSON object.
+// object parses a line that is a JSON object, with or without the fields of Caddy's console encoder before it.
 func (p *Parser) object(line []byte, r *Record) error {
 	var best [slots]value
 	fields, ok := collectLine(line, p.format.keys, &best)
@@ -86,25 +86,25 @@ func (p *Parser) object(line []byte, r *Record) error {
 	return nil
 }
 
-// collectLine collects the values in the object of a line. It returns the fields that Caddy's console encoder writes
-// before the object. It returns false if the line has no object, or if anything follows the object, because no server
-// writes two objects into a line.
+// collectLine stores the values of a line's object in best, by slot. It returns the fields that Caddy's console encoder
+// writes before the object. It returns false if the line has no object, or if any text follows the object, because no
+// server writes two objects into a line.
 func collectLine(line []byte, keys *keySet, best *[slots]value) (fields []byte, ok bool) {
 	object, ok := jsonPart(line)
 	if !ok {
 		return nil, false
 	}
 	fields = line[:len(line)-len(object)]
-	if len(fields) > 0 { // the time is the first one
+	if len(fields) > 0 { // the first field is the time
 		best[timestamp] = value{key: consoleTime, raw: fields[:bytes.IndexByte(fields, '\t')]}
 	}
 	n := collect(object, keys, best)
 	return fields, n > 0 && len(bytes.TrimLeft(object[n:], " \t")) == 0
 }
 
-// isOther reports whether a line is from a logger of Caddy that does not write access logs. Errors of handlers and
-// round trips to an upstream also have the request and a status, so a call in a common log would count several times.
-// The console encoder writes the logger into fields.
+// isOther reports whether a line is from a logger of Caddy that does not write access logs. Caddy also logs errors of
+// handlers and round trips to an upstream with the request and a status. In a log that all loggers share, such a call
+// would count several times. The console encoder writes the name of the logger into fields.
 func isOther(best *[slots]value, fields []byte) bool {
 	const http, access = "http.", "http.log.access"
 	name := best[logger].raw
@@ -118,11 +118,13 @@ func isOther(best *[slots]value, fields []byte) bool {
 	return len(name) > len(http) && string(name[:len(http)]) == http && !bytes.HasPrefix(name, []byte(access))
 }
 
-// consoleTime is the meaning of the time that the console encoder writes before an object. The object has no time.
+// consoleTime is the meaning of the time that the console encoder writes before an object. The object itself has no
+// time.
 var consoleTime = &meaning{slot: timestamp, rank: 1, stamp: End}
 
-// jsonPart returns the JSON object of a line. Caddy's console encoder writes fields in front of it, separated by tabs:
-// time, level, logger and message. It returns false if the line has no object there.
+// jsonPart returns the JSON object of a line. Caddy's console encoder writes fields before the object, separated by
+// tabs: time, level, logger and message. jsonPart returns false if the line neither begins with an object nor has one
+// after such fields.
 func jsonPart(line []byte) (object []byte, ok bool) {
 	if i := space(line, 0); i < len(line) && line[i] == '{' {
 		return line, true
@@ -137,9 +139,9 @@ func jsonPart(line []byte) (object []byte, ok bool) {
 	return line[i+1:], true
 }
 
-// durationUnit returns the unit of a duration that is a number. The key "duration" does not determine it: the unit is
-// milliseconds in the lines of Envoy, whose time and status have special keys, and the unit of the format in other
-// lines.
+// durationUnit returns the unit of a duration that is a number. Most keys determine the unit. The key "duration" does
+// not: Envoy writes milliseconds, and its lines are recognized by the keys of their time and status. In all other lines
+// the format determines the unit.
 func (p *Parser) durationUnit(best *[slots]value) time.Duration {
 	switch unit := best[duration].unit(); {
 	case unit != unknown:
@@ -155,17 +157,20 @@ func isEnvoy(best *[slots]value) bool {
 	return best[timestamp].unit() == milliseconds && best[status].unit() == milliseconds
 }
 
-// UnitUnknown reports whether a line of JSON has a duration whose unit is unknown: a number under "duration", unless
-// the line is Caddy's or Envoy's.
+// isCaddy reports whether the target or the method is in Caddy's object of the request.
+func isCaddy(best *[slots]value) bool {
+	return best[target].rank() == caddys || best[method].rank() == caddys
+}
+
+// UnitUnknown reports whether a line of JSON has a duration in an unknown unit. This is a number under "duration",
+// unless Caddy or Envoy wrote the line.
 func (f *Format) UnitUnknown(line []byte) bool {
 	var best [slots]value
 	if !f.json {
 		return false
 	}
 	line, _ = f.NewParser(nil).unwrap(trimEnd(line))
-	if _, ok := collectLine(line, f.keys, &best); !ok || best[target].rank() == caddys ||
-		best[method].rank() == caddys ||
-		isEnvoy(&best) {
+	if _, ok := collectLine(line, f.keys, &best); !ok || isCaddy(&best) || isEnvoy(&best) {
 		return false
 	}
 	d := best[duration]
@@ -173,7 +178,7 @@ func (f *Format) UnitUnknown(line []byte) bool {
 	return number && d.unit() == unknown
 }
 
-// request sets the method and the target. A request line has both. A path instead of a request line is the target.
+// request sets the method and the target. A request line has both, and wins over separate keys.
 func (p *Parser) request(best *[slots]value, r *Record) {
 	line := p.plain(&best[request])
 	r.Method, r.Target = splitRequest(line)
@@ -189,7 +194,8 @@ func (p *Parser) request(best *[slots]value, r *Record) {
 	}
 }
 
-// jsonTimes has the layouts of times that are strings. jsonNumbers has the layouts of numbers, the longest unit first.
+// jsonTimes has the layouts of times that are strings. jsonNumbers has the layouts of times that are numbers, the
+// longest unit first.
 var jsonTimes, jsonNumbers = func() (*layout, []*layout) {
 	spelled := []string{"02/Jan/2006:15:04:05 -0700"}
 	for _, date := range []string{"2006-01-02T", "2006-01-02 ", "2006/01/02T", "2006/01/02 "} {
@@ -204,8 +210,9 @@ var jsonTimes, jsonNumbers = func() (*layout, []*layout) {
 	return &layout{spelled: spelled}, numbers
 }()
 
-// readTime parses a time in one of the formats of servers. A number is in seconds, unless that is beyond the year 5000.
-// Such a number is in milliseconds, microseconds or nanoseconds.
+// readTime parses a time in one of the formats of servers. The unit of a number is seconds, unless that would be a time
+// after the year 5000. A number of 12 to 14 digits is in milliseconds, one of 15 to 17 digits in microseconds, and a
+// longer one in nanoseconds.
 func (p *Parser) readTime(b []byte) (ok bool) {
 	// A time begins with the digits of a year or a day, and a number with more digits.
 	l := jsonTimes
@@ -232,12 +239,12 @@ func smallNumber(b []byte) int {
 	return n
 }
 
-// collect scans an object in one pass and does not allocate. A value is a part of the line, and only the values that a
-// record needs are read again. So collect accepts some lines that are not JSON, such as nginx's with \x22 in a string,
-// which encoding/json refuses.
+// collect scans an object in one pass and does not allocate. A value is a slice of the line, and only the values that a
+// record needs are parsed later. Therefore collect accepts some lines that are not JSON and that encoding/json refuses,
+// such as nginx's with \x22 in a string.
 //
-// It keeps the best value for each slot, and returns the length of the object; 0 if the object has no end. It scans a
-// nested object only if the keys have a meaning for values in it.
+// collect stores the best value of each slot in best, and returns the length of the object. It returns 0 if the object
+// has no end. It scans a nested object only if the keys have a meaning for values in it.
 func collect(b []byte, keys *keySet, best *[slots]value) int {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {
@@ -262,6 +269,7 @@ func collect(b []byte, keys *keySet, best *[slots]value) int {
 		if i = space(b, end); i == len(b) {
 			return 0
 		}
+		// nginx writes a list of several upstream servers without quotes, which is not JSON.
 		if b[i] == ':' || b[i] == ',' && b[end-1] != '"' {
 			if i = listEnd(b, i); i == len(b) {
 				return 0
@@ -296,8 +304,8 @@ func listEnd(b []byte, i int) int {
 	return i
 }
 
-// keep stores a value if its key ranks above the key of the stored one. It returns false if the value is an incomplete
-// object that the keys have a meaning for.
+// keep stores a value in best if its key has a higher rank than the key of the stored one. It returns false only for an
+// object that has no end and whose values have a meaning.
 func (m *meaning) keep(raw []byte, best *[slots]value) bool {
 	v := value{key: m, raw: raw}
 	switch {

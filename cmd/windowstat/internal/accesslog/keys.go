@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A meaning describes the value of a JSON key.
+// A meaning describes the value of a JSON key: the slot that it sets, and its syntax.
 type meaning struct {
 	slot   slot
 	rank   int8          // the highest rank of a slot wins; 0 if only objects under the key have a meaning
@@ -18,14 +18,15 @@ type meaning struct {
 	inside *keySet       // the keys of an object under the key; nil if it is not scanned
 }
 
-// A keySet maps the keys of an object to their meanings. Most keys of a line have no meaning. A hash excludes most of
-// them without a look-up in the map, which saves a tenth of the time of a line.
+// A keySet maps the keys of an object to their meanings. Most keys of a line have no meaning. A table of hashes
+// excludes most of these keys without a look-up in the map, which saves a tenth of the time of a line.
 type keySet struct {
 	meanings map[string]*meaning
-	mayHave  [256]bool // by hash
+	mayHave  [256]bool // false if no key has the hash
 }
 
-// hash returns a hash of a key that is not empty.
+// hash returns a hash of a key that is not empty. It uses only the length and three bytes, because it has to be faster
+// than a look-up in a map.
 func hash(key []byte) uint8 {
 	n := len(key)
 	return uint8(n)*37 ^ key[0] ^ key[n/2]<<3 ^ key[n-1]<<1
@@ -48,7 +49,8 @@ func (s *keySet) set(key string, m *meaning) {
 	s.mayHave[hash([]byte(key))] = true
 }
 
-// add adds keys with the same meaning, the best one first. Their ranks descend from the highest.
+// add adds several keys with the same meaning, the best one first: it has the highest rank, and each following key
+// ranks one lower.
 func (s *keySet) add(names string, highest int8, m meaning) {
 	for i, name := range strings.Fields(names) {
 		of := m
@@ -57,7 +59,8 @@ func (s *keySet) add(names string, highest int8, m meaning) {
 	}
 }
 
-// clone returns a copy that has the same meanings.
+// clone returns a copy that can be changed independently. The meanings themselves are shared and must not be changed.
+// The clone of nil is an empty set.
 func (s *keySet) clone() *keySet {
 	if s == nil {
 		return new(keySet)
@@ -74,17 +77,17 @@ const (
 	given = 20
 )
 
-// serverKeys has the keys of Traefik, Caddy, Envoy Gateway and Istio, and the usual ones of nginx formats. Caddy has
-// the request in an object, and nginx has a string under the same key.
+// serverKeys has the keys of Traefik, Caddy, Envoy Gateway and Istio, and the usual keys in JSON formats of nginx.
+// Under "request" Caddy writes an object, and nginx writes the request line.
 var serverKeys = func() *keySet {
 	keys, inRequest := new(keySet), new(keySet)
-	// Traefik's "time" is the time of writing the line. StartUTC is better, because Duration begins then.
+	// Traefik writes "time" at the end of a call. StartUTC is better, because Duration begins at this time.
 	keys.add("StartUTC StartLocal", 10, meaning{slot: timestamp, stamp: Start})
 	keys.add("msec ts time_iso8601 @timestamp timestamp time_local time", 8, meaning{slot: timestamp, stamp: End})
 	keys.add("start_time", 1, meaning{slot: timestamp, stamp: Start, unit: milliseconds})
 	keys.add("Duration", 3, meaning{slot: duration, unit: nanoseconds})
 	keys.add("request_time", 2, meaning{slot: duration, unit: seconds})
-	// Caddy's is in seconds, and Envoy's in milliseconds.
+	// Caddy writes seconds under this key, and Envoy milliseconds.
 	keys.add("duration", 1, meaning{slot: duration, unit: unknown})
 	keys.add("DownstreamStatus status status_code", 4, meaning{slot: status})
 	keys.add("response_code", 1, meaning{slot: status, unit: milliseconds})
@@ -103,8 +106,8 @@ var serverKeys = func() *keySet {
 	return keys
 }()
 
-// recordFields has the fields of a record for which a user can give a key. "time" is the end of a call, and "start" is
-// its start. If a line has both, the start wins.
+// recordFields maps the names of the fields for which a user can give a key to their meanings. "time" is the end of a
+// call, and "start" is its start. If a line has both, the start wins.
 var recordFields = map[string]*meaning{
 	"time":     {slot: timestamp, rank: given, stamp: End},
 	"start":    {slot: timestamp, rank: given + 1, stamp: Start},
@@ -121,12 +124,13 @@ var recordFields = map[string]*meaning{
 // maxPath is the maximum number of keys in a path. The number of ways to read a path doubles with each key.
 const maxPath = 8
 
-// WithKeys returns a copy of a JSON format that also reads the given keys, which win over the known ones. It maps the
-// fields of a record to their keys: time (of the end of a call), start, status, grpc, duration, request (a request
-// line), method, target, host and client. A key in a nested object is written as a path with dots, such as
-// http.response.code. The path also matches keys that contain dots themselves, in every combination:
-// {"http.response":{"code":200}}. Numbers under the key of the duration are in the unit of the format. The error joins
-// all problems.
+// WithKeys returns a copy of a JSON format that also reads the given keys, which win over the usual ones. keys maps
+// fields of a record to their keys. The fields are time (of the end of a call), start, status, grpc, duration, request
+// (a request line), method, target, host and client.
+//
+// A key in a nested object is written as a path with dots, such as http.response.code. The path also matches keys that
+// contain dots themselves, in every combination: {"http.response":{"code":200}}. Numbers under the key of the duration
+// are in the unit of the format. The error joins all problems.
 func (f *Format) WithKeys(keys map[string]string) (*Format, error) {
 	if !f.json {
 		return nil, fmt.Errorf("%s is not a JSON format, so it has no keys", f)
@@ -139,24 +143,11 @@ func (f *Format) WithKeys(keys map[string]string) (*Format, error) {
 		path := strings.Split(keys[field], ".")
 		switch {
 		case !known:
-			errs = append(
-				errs,
-				fmt.Errorf(
-					"a record has no field %q; there are %s",
-					field,
-					strings.Join(slices.Sorted(maps.Keys(recordFields)), ", "),
-				),
-			)
+			fields := strings.Join(slices.Sorted(maps.Keys(recordFields)), ", ")
+			errs = append(errs, fmt.Errorf("a record has no field %q; there are %s", field, fields))
 		case slices.Contains(path, "") || len(path) > maxPath:
-			errs = append(
-				errs,
-				fmt.Errorf(
-					"%s: %q is not a key, or a path of up to %d keys with dots between them",
-					field,
-					keys[field],
-					maxPath,
-				),
-			)
+			errs = append(errs, fmt.Errorf("%s: %q is not a key, or a path of up to %d keys with dots between them",
+				field, keys[field], maxPath))
 		default:
 			own.keys = addPath(own.keys, path, m)
 		}
@@ -164,7 +155,7 @@ func (f *Format) WithKeys(keys map[string]string) (*Format, error) {
 	return &own, errors.Join(errs...)
 }
 
-// addPath returns the keys with a meaning for a path. It changes neither the keys nor the sets in them.
+// addPath returns a copy of keys in which path has the meaning m. It changes neither keys nor the sets within.
 func addPath(keys *keySet, path []string, m *meaning) *keySet {
 	keys = keys.clone()
 	// The first key may be one element of the path, or several that its dots join.

@@ -142,7 +142,7 @@ func TestKeysOfTheUser(t *testing.T) {
 			t.Errorf("%v: %s: %v\n got %s\nwant %s", c.keys, c.line, err, show(&r), c.want)
 		}
 	}
-	// The keys of one format are not those of another.
+	// WithKeys does not change the keys of other formats.
 	if err := parser(t, "json").Parse([]byte(`{"ts":1795341601.1,"code":200}`), new(Record)); err != errNoStatus {
 		t.Errorf("%v", err)
 	}
@@ -173,7 +173,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 	}
 }
 
-// FuzzKeys finds the value under any path, however its dots are divided among objects.
+// FuzzKeys finds the value under any path, for every division of its dots among nested objects.
 func FuzzKeys(f *testing.F) {
 	f.Add("http.response.code", uint8(1), []byte(`{"ts":1,"http":{"response":{"code":200}}}`))
 	f.Add("a.b", uint8(0), []byte(`{"a.b":{"c":1}}`))

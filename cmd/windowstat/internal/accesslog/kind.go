@@ -6,28 +6,29 @@ import (
 )
 
 // A Kind classifies the lines that are not calls. Servers write other lines into their logs, and so do the programs
-// that share a stream with them. Such a line is no fault of the log, unlike a line that could be a call and cannot be
-// read.
+// that share a stream with them. Such a line is no defect of the log. A line that could be a call and cannot be parsed
+// is one.
 type Kind uint8
 
 // The kinds of lines.
 const (
 	Call      Kind = iota // a call, or a line that could be one
 	Empty                 // nothing, or only NULs
-	Directive             // begins with #, as the headers of IIS and CloudFront do
-	Message               // a message of the server or of a script that starts it
+	Directive             // begins with #, like the headers of IIS and CloudFront
+	Message               // a message of the server, or of a script that starts it
 	Kinds                 // the number of kinds
 )
 
 // String returns the name of the kind.
 func (k Kind) String() string { return [...]string{"call", "empty", "directive", "message", ""}[k] }
 
-// Kind returns the kind of the last line, after [Parser.Parse] has returned an error other than [ErrPartial]. Of the
-// parser's format only the JSON keys matter. So a call in another format is a Call, and a wrong format does not turn
-// the lines of a log into messages.
+// Kind returns the kind of the last line, after [Parser.Parse] has returned an error other than [ErrPartial]. It
+// depends on the format only through the JSON keys. A call in another format is therefore a Call, and the command
+// reports the lines of a wrong format as malformed, not as messages.
 func (p *Parser) Kind() Kind { return kindOf(p.line, p.format.keys) }
 
-// kindOf returns the kind of a line without wrappings that could not be parsed as a call.
+// kindOf returns the kind of a line that could not be parsed as a call. Its wrappings have been removed. keys are the
+// keys of a JSON format; nil means serverKeys.
 func kindOf(line []byte, keys *keySet) Kind {
 	switch {
 	case len(bytes.TrimLeft(line, " \t\r\x00")) == 0:
@@ -40,8 +41,12 @@ func kindOf(line []byte, keys *keySet) Kind {
 	return Call
 }
 
-// isMessage reports whether a line is a message. It requires the marks of a message and the absence of a status,
-// because a call in an unknown format is not a message.
+// isMessage reports whether a line is a message. It requires the marks of a message and the absence of a status, so a
+// call in an unknown format is never a message.
+//
+// A JSON object is a message if it has a level or a text and nothing that belongs to a call, or if a logger of Caddy
+// wrote it that does not write access logs. A text line is a message if it has, for example, a tag, a level, the header
+// of a Kubernetes program or indentation, or if it consists of words.
 func isMessage(line []byte, keys *keySet) bool {
 	if object, ok := jsonPart(line); ok {
 		if keys == nil {
@@ -57,6 +62,7 @@ func isMessage(line []byte, keys *keySet) bool {
 		if found[status].rank() > 0 {
 			return false
 		}
+		// An object with parts of a request is a call whose status is missing.
 		for _, s := range []slot{method, target, request, duration} {
 			if found[s].rank() > 0 {
 				return false
@@ -65,6 +71,7 @@ func isMessage(line []byte, keys *keySet) bool {
 		console := len(object) < len(line)
 		return console || collect(object, messageKeys, &marks) > 0 && marks[note].rank() > 0
 	}
+	// The marks are at the beginning of a line. The limit bounds the time of the expressions.
 	line = line[:min(len(line), 1000)]
 	for _, c := range line {
 		if c < ' ' && c != '\t' && c != '\x1b' {
@@ -76,8 +83,7 @@ func isMessage(line []byte, keys *keySet) bool {
 	}
 	word, _, _ := bytes.Cut(line, []byte(" "))
 	return isTag(word) || line[0] == ' ' || line[0] == '\t' || level.Match(line) || klog.Match(line) ||
-		trace.Match(line) ||
-		isProse(line)
+		trace.Match(line) || isProse(line)
 }
 
 // messageKeys are the keys of JSON objects that mark a message.
@@ -88,7 +94,7 @@ var messageKeys = func() *keySet {
 }()
 
 var (
-	// level is the severity of a message in one of its usual forms, in front of any text in quotes: [notice],
+	// level is the severity of a message in one of its usual forms, before any text in quotes: [notice],
 	// [mpm_event:notice], level=info, INFO, and info between tabs.
 	level = regexp.MustCompile(`^(?:time="[^"]*")?[^"]{0,120}?(?:` +
 		`[\[:](?i:` + levels + `)\]|` +
@@ -100,9 +106,9 @@ var (
 	// trace is a line of a stack trace of Go, a note of journalctl such as "-- Reboot --", or a line without letters
 	// and digits.
 	trace = regexp.MustCompile(`^(?:-- .* --$|goroutine \d+ \[|[\w./*()-]+\([^ ]*\)$|[^\pL\d]*$)`)
-	// statusKey is a status with its key, as in logfmt.
+	// statusKey is a status with its key, as in logfmt: status=200.
 	statusKey = regexp.MustCompile(`(?i)(?:status|code)"?[=:] ?"?[1-5]\d\d\b`)
-	// proseWord is a word of prose. Fields of calls are numbers, addresses, or in quotes.
+	// proseWord is a word of prose. The fields of calls are numbers, addresses, or in quotes.
 	proseWord = regexp.MustCompile(`^[A-Za-z]{2,}[.,:;!]?$`)
 )
 
@@ -112,11 +118,12 @@ const (
 	upperLevels = `EMERG|ALERT|CRIT|CRITICAL|FATAL|PANIC|ERR|ERROR|SEVERE|WARN|WARNING|NOTICE|INFO|LOG|DEBUG|TRACE`
 )
 
-// isProse reports whether a line is prose: words, and no number that could be a status, such as HAProxy's "Proxy web
-// started." and "10.0.0.7:40512 [22/Nov/2026:10:00:01.100] web/1: SSL handshake failure". Two words are enough if the
-// line begins with a word, and three otherwise. If the line has quotes, only the words in front of them count, and they
-// must be four, because the name of a user may have three. The end of a user agent, whose line has lost its beginning,
-// is not prose.
+// isProse reports whether a line consists of words and has no number that could be a status. HAProxy writes such lines:
+// "Proxy web started." and "10.0.0.7:40512 [22/Nov/2026:10:00:01.100] web/1: SSL handshake failure".
+//
+// Two words are enough if the line begins with a word. Otherwise three are required. If the line has quotes, four words
+// must precede them, because the name of a user in a call may have three. A line that has lost its beginning and starts
+// within a user agent is not prose.
 func isProse(line []byte) bool {
 	before, _, quotes := bytes.Cut(line, []byte(`"`))
 	if quotes && bytes.ContainsAny(before, ";(") {

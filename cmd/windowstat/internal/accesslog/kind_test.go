@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// others are lines that are not calls, as servers, scripts and runtimes write them.
+// others has lines of servers, scripts and runtimes that are not calls.
 var others = map[Kind][]string{
 	Empty: {"", " ", "\t \r", "\x00\x00\x00", "\uFEFF"},
 	Directive: {
@@ -117,7 +117,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A message within a wrapping is a message, too.
+// A wrapping does not change the kind of a message.
 func TestKindsInWrappings(t *testing.T) {
 	for _, want := range []Kind{Directive, Message} {
 		for _, line := range others[want] {
@@ -135,7 +135,7 @@ func TestKindsInWrappings(t *testing.T) {
 	}
 }
 
-// The format is the one of the lines that could be calls, however few they are.
+// The lines that could be calls determine the format, even if they are few.
 func TestDetectionAmongOtherLines(t *testing.T) {
 	for name, c := range plain {
 		var sample [][]byte
@@ -148,7 +148,7 @@ func TestDetectionAmongOtherLines(t *testing.T) {
 		if f, err := Detect(sample); err != nil || f.String() != name {
 			t.Errorf("%s: %v, %v", name, f, err)
 		}
-		// Lines that could be calls decide.
+		// Only lines that could be calls count.
 		for range 2 {
 			sample = append(sample, []byte(`2026-11-22 10:00:01 10.0.0.1 GET /a 200`))
 		}
@@ -162,7 +162,7 @@ func TestDetectionAmongOtherLines(t *testing.T) {
 	}
 }
 
-// FuzzKind classifies any line. The kind depends neither on the format nor on what was read before.
+// FuzzKind classifies any line. The kind must depend neither on the format nor on earlier lines.
 func FuzzKind(f *testing.F) {
 	for _, lines := range others {
 		for _, line := range lines {
@@ -175,7 +175,7 @@ func FuzzKind(f *testing.F) {
 			t.Fatalf("%q: kind %d", line, kind)
 		}
 		if strings.Contains(string(line), "{") {
-			return // a JSON format reads what is in an envelope only if that is a call
+			return // a JSON format reads the text in an envelope only if it is a call
 		}
 		var r Record
 		if a.Parse(line, &r) == nil || b.Parse(line, &r) == nil || a.Partial() || b.Partial() {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// apacheDirectives has the directives that a record needs, except %t. All others are skipped.
+// apacheDirectives maps the directives that a record needs, except %t, to their variables. compile skips all others.
+// The names of headers are in lower case.
 var apacheDirectives = map[string]variable{
 	"a":                {slot: client, rank: 3},
 	"h":                {slot: client, rank: 2},
@@ -53,19 +54,13 @@ func Apache(format string) (*Format, error) {
 	return compile(apacheDirective(format), '%', true, apacheVariable)
 }
 
-// apacheVariable reads the directive at the beginning of a text. An argument is the name of a header, so its case does
-// not matter.
+// apacheVariable reads the directive at the beginning of rest. The argument of a directive is compared in lower case,
+// because it is the name of a header.
 func apacheVariable(rest string, column int) (v variable, err error) {
 	m := directive.FindStringSubmatch(rest)
 	if m == nil {
-		return variable{
-				name: rest,
-				slot: nothing,
-			}, fmt.Errorf(
-				"the directive %q, at column %d, has no end",
-				rest,
-				column,
-			)
+		v = variable{name: rest, slot: nothing}
+		return v, fmt.Errorf("the directive %q, at column %d, has no end", rest, column)
 	}
 	name, argument, letter := m[0], m[1], m[2]
 	key := letter
@@ -85,13 +80,14 @@ func apacheVariable(rest string, column int) (v variable, err error) {
 	return v, err
 }
 
-// directive matches a directive of httpd: conditions, an {argument}, and a letter, or ^ti, ^to, ^FU or ^FB.
+// directive matches a directive of httpd: conditions such as !200 or >, an {argument}, and a letter or one of ^ti, ^to,
+// ^FU and ^FB.
 var directive = regexp.MustCompile(`^%[!<>,0-9]*(?:\{([^}]*)\}[<>]*)?(\^..|[^{^])`)
 
-// apacheTime reads the argument of %{…}t.
+// apacheTime returns the variable of %{…}t with an argument.
 func apacheTime(argument string) variable {
-	// httpd logs the start of a call, unless the format requests the end. Of two times the start is better, even if the
-	// other one is finer.
+	// httpd logs the start of a call, unless the format requests the end. If a format has both, the start is better,
+	// even if the end has a finer unit.
 	v := variable{slot: timestamp, stamp: Start, rank: 10}
 	format, isEnd := strings.CutPrefix(argument, "end:")
 	if isEnd {
@@ -123,11 +119,12 @@ func apacheTime(argument string) variable {
 // logFormat matches the name of the directive that defines a format.
 var logFormat = regexp.MustCompile(`^(?i:LogFormat)(?:\s+|$)`)
 
-// apacheDirective extracts the format from a LogFormat directive, or from quotes, and removes its backslashes.
+// apacheDirective returns the format in a LogFormat directive or in quotes, without its backslashes. It returns a
+// format that is neither unchanged, except for the backslashes.
 func apacheDirective(s string) string {
 	s = strings.TrimSpace(s)
 	s = logFormat.ReplaceAllString(s, "")
-	// The nickname of the format may follow its quotes. If a % follows, the quote is part of the format.
+	// The name of the format may follow its quotes. If text with a % follows, the quotes are part of the format.
 	if s != "" && s[0] == '"' {
 		inner, nickname, _ := unescape(s[1:], '"')
 		if !strings.Contains(nickname, "%") {
@@ -138,7 +135,7 @@ func apacheDirective(s string) string {
 	return text
 }
 
-// nginxVariables has the variables that a record needs. All others are skipped.
+// nginxVariables maps the variables that a record needs to their slots. compile skips all others.
 var nginxVariables = map[string]variable{
 	"remote_addr":        {slot: client, rank: 2},
 	"realip_remote_addr": {slot: client, rank: 1},
@@ -183,20 +180,15 @@ func Nginx(format string) (*Format, error) {
 	return compile(text, '$', escape == "json", nginxVariable)
 }
 
-// nginxName matches the name of a variable, with or without braces.
+// nginxName matches the sign and the name of a variable, with or without braces.
 var nginxName = regexp.MustCompile(`^\$(?:(\w+)|\{(\w+)\})`)
 
-// nginxVariable reads the variable at the beginning of a text.
+// nginxVariable reads the variable at the beginning of rest.
 func nginxVariable(rest string, column int) (variable, error) {
 	m := nginxName.FindStringSubmatch(rest)
 	if m == nil {
-		return variable{
-				name: rest[:1],
-				slot: nothing,
-			}, fmt.Errorf(
-				"a $ has no name of a variable behind it, at column %d",
-				column,
-			)
+		v := variable{name: rest[:1], slot: nothing}
+		return v, fmt.Errorf("a $ without the name of a variable, at column %d", column)
 	}
 	name := m[1] + m[2]
 	v := nginxVariables[name]
@@ -204,9 +196,9 @@ func nginxVariable(rest string, column int) (variable, error) {
 	return v, nil
 }
 
-// isList reports whether a variable of nginx is a list. A list has an element for each attempt with an upstream server,
-// or for each proxy in front of nginx. Headers, cookies and trailers of an upstream are not lists, because they belong
-// to its last response. Neither is the status of the cache.
+// isList reports whether a variable of nginx is a list, with an element for each attempt with an upstream server, or
+// for each proxy that has forwarded the request. Headers, cookies and trailers of an upstream are not lists, because
+// they belong to its last response. The status of the cache is not a list, either.
 func isList(name string) bool {
 	if name == "http_x_forwarded_for" || name == "proxy_add_x_forwarded_for" {
 		return true
@@ -223,10 +215,11 @@ func isList(name string) bool {
 	return true
 }
 
-// nginxHead matches the text before the strings of a log_format directive, or of a part of one.
+// nginxHead matches the text before the quoted strings of a log_format directive: log_format, the name of the format,
+// and its escape parameter.
 var nginxHead = regexp.MustCompile(`^(log_format\s+\S+\s*)?(?:escape=(\S*)\s*)?`)
 
-// nginxDirective extracts the format and the escaping from a directive, or from a part of one.
+// nginxDirective returns the format and the escape parameter of a directive, or of a part of one.
 func nginxDirective(s string) (text, escape string, err error) {
 	s = strings.TrimSpace(s)
 	m := nginxHead.FindStringSubmatch(s)

@@ -70,7 +70,8 @@ func TestListsOfNginx(t *testing.T) {
 	}
 }
 
-// Many formats of nginx that look like JSON have lists without quotes, which JSON does not allow.
+// Many administrators write an nginx format that looks like JSON and has lists without quotes, which JSON does not
+// allow.
 func TestListsInJSON(t *testing.T) {
 	for _, list := range []string{
 		"-", "502", "502, 200", "0.004 : 0.012", "-, 0.012 : 0.004, -", "10.0.0.1:80, 10.0.0.2:80",
@@ -107,12 +108,12 @@ func TestListsInJSON(t *testing.T) {
 	}
 }
 
-// The separator of a list cannot also be the end of the list.
+// A list cannot end with the text that separates its elements.
 func TestListsWithoutAnEndAreRefused(t *testing.T) {
 	for _, separator := range []string{", ", " : "} {
 		_, err := Nginx(`[$time_local] $upstream_status` + separator + `$status`)
 		if err == nil ||
-			!strings.Contains(err.Error(), "nothing tells where $upstream_status ends and $status begins") {
+			!strings.Contains(err.Error(), "$upstream_status and $status have no text between them") {
 			t.Errorf("%q: %v", separator, err)
 		}
 		if _, err = Nginx(`[$time_local] "$upstream_status"` + separator + `$status`); err != nil {
@@ -130,7 +131,7 @@ func TestListsWithoutAnEndAreRefused(t *testing.T) {
 	}
 }
 
-// Behind combined lines, an element of a list is not the duration of the request.
+// After a combined line, an element of a list is not mistaken for the duration of the request.
 func TestListsBehindCombined(t *testing.T) {
 	for tail, want := range map[string]string{
 		` 0.016 0.004, 0.012`:                          "16ms",
@@ -160,7 +161,7 @@ func TestListsBehindCombined(t *testing.T) {
 	}
 }
 
-// FuzzList reads the status and the duration behind any list.
+// FuzzList reads the status and the duration after any list.
 func FuzzList(f *testing.F) {
 	f.Add("502, - : 200", byte(' '))
 	f.Add("unix:/a, [::1]:80 : b", byte('\t'))

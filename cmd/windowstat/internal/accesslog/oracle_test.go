@@ -18,7 +18,7 @@ import (
 
 var logFile = flag.String("log", "", "a combined log, gzipped or not, to read besides generated lines")
 
-// oracle is the naive reader of combined-time: a regular expression, and the library for the rest.
+// oracle is a second, simple parser of combined-time: a regular expression and the standard library.
 var oracle = regexp.MustCompile(`(?s)^(\S*) .*? .*? \[([^\]]*)\] "((?:[^"\\]|\\.)*)" (\d{3}|-) \S* ` +
 	`?(?:"(?:[^"\\]|\\.)*" "(?:[^"\\]|\\.)*"(?: (\S+))?)?`)
 
@@ -80,7 +80,7 @@ func TestLinesAreReadAsTheOracleReadsThem(t *testing.T) {
 	}
 }
 
-// generate makes lines of combined-time with what real logs have in them.
+// generate returns random lines of combined-time with the irregularities of real logs.
 func generate(n int) [][]byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
@@ -128,7 +128,7 @@ func parser(t testing.TB, name string) *Parser {
 	return f.NewParser(nil)
 }
 
-// show writes a record down, for comparisons.
+// show returns a record as text, for comparisons.
 func show(r *Record) string {
 	duration := "-"
 	if r.HasDuration {

@@ -23,7 +23,7 @@ func TestParseDoesNotAllocate(t *testing.T) {
 		for _, s := range lines {
 			line := []byte(s)
 			var r Record
-			_ = p.Parse(line, &r) // makes room for what is unescaped
+			_ = p.Parse(line, &r) // grows the buffer for unescaped strings
 			if n := testing.AllocsPerRun(100, func() { _ = p.Parse(line, &r) }); n != 0 {
 				t.Errorf("%s: %v allocations for %q", name, n, line)
 			}
@@ -96,7 +96,7 @@ func TestWhatALineDoesNotHaveIsNotThatOfTheLineBefore(t *testing.T) {
 	}
 }
 
-// A format is shared, parsers are not: the race detector looks on.
+// Goroutines share a format, and each has its own parser. The race detector checks this.
 func TestParsersOfOneFormatAreIndependent(t *testing.T) {
 	f, err := Named("combined")
 	if err != nil {

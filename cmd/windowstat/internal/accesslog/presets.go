@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// presets has the named formats: format strings of httpd or nginx, and a #Fields directive. %{+s}T, which httpd does
-// not have, is added to the duration. If several formats leave the same part of a line unread, [Detect] takes the first
-// one.
+// presets has the named formats: format strings of httpd or nginx, and a #Fields directive. Only the fields that a
+// record needs have real directives; the others have invented names such as %{flags}x. %{+s}T, which httpd does not
+// have, is a part of the duration and is added to it.
+//
+// The order matters: if several formats leave the same part of a line unread, [Detect] takes the first one.
 var presets = []struct {
 	name, format string
-	unit         time.Duration // of JSON's durations whose key does not determine it; 0 if the format is not JSON
+	unit         time.Duration // of JSON's durations whose key does not determine it; 0 for text formats
 }{
 	{"ingress-nginx", `%h - %u [%{end:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" ` +
 		`%I %{s}T [%{upstream}x] [%{alternative}x] %{address}x %{length}x %{time}x %{status}x %{id}x`, 0},
@@ -83,17 +85,10 @@ func Names() []string {
 //   - alb, elb: the access logs of AWS's application load balancers and classic load balancers;
 //   - npm-proxy, npm-standard: the formats "proxy" and "standard" of Nginx Proxy Manager;
 //   - w3c: the W3C extended log format of IIS and CloudFront. A #Fields directive names the fields of the lines after
-//
-// it. Lines without a
-//
-//	  directive before them have the fields of IIS by default;
-//	- json: an object in each line, with the keys of Caddy, Traefik, Envoy Gateway, Istio, or nginx's variables, also
-//
-// after the fields of
-//
-//	Caddy's console encoder. In json-ms, json-us and json-ns numbers under "duration" have that unit instead of
-//
-// seconds.
+//     it. Lines without a directive before them have the fields of IIS by default;
+//   - json: an object in each line, with the keys of Caddy, Traefik, Envoy Gateway, Istio, or nginx's variables. Fields
+//     of Caddy's console encoder may precede the object. Numbers under "duration" are in seconds;
+//   - json-ms, json-us, json-ns: the same with "duration" in milliseconds, microseconds or nanoseconds.
 //
 // The error for another name lists these.
 func Named(name string) (*Format, error) {
@@ -104,6 +99,7 @@ func Named(name string) (*Format, error) {
 		if n.unit != 0 {
 			return &Format{name: name, json: true, unit: n.unit, keys: serverKeys}, nil
 		}
+		// The language of a preset is evident from its text.
 		read := Apache
 		switch {
 		case strings.HasPrefix(n.format, w3cDirective):

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// samples are lines as servers write them, and what they say.
+// samples has lines of real servers, and the records that they contain.
 var samples = []struct {
 	name, line, want string
 }{
@@ -41,7 +41,7 @@ var samples = []struct {
 			`[06/Feb/2009:12:14:14.655] in b/s 0/0/0/-1/3 -1 0 - - CH-- 1/1/1/1/0 0/0 "POST /pay HTTP/1.1"`,
 		"12:14:14.655 start POST /pay 0 3ms client 10.0.1.2",
 	},
-	// These were written by HAProxy 2.6.
+	// HAProxy 2.6 wrote these lines.
 	{
 		"haproxy", `127.0.0.1:54460 [22/Nov/2026:19:59:33.661] in b/s 0/0/-1/-1/3004 503 217 - - SC-- 1/1/0/0/3 0/0 ` +
 			`"GET /down HTTP/1.1"`,
@@ -101,7 +101,7 @@ var samples = []struct {
 	},
 }
 
-// said is a record as samples have it.
+// said returns the text of a record in the form that samples has.
 func said(r *Record) string {
 	d := "?"
 	if r.HasDuration {
@@ -117,7 +117,7 @@ func said(r *Record) string {
 	return s
 }
 
-// Each line is told by itself, and read, as it is and as the runtimes of containers keep it.
+// Each line alone is enough to detect its format. It is read with and without the wrappings of container runtimes.
 func TestPresets(t *testing.T) {
 	for _, c := range samples {
 		docker, err := json.Marshal(map[string]string{
@@ -146,7 +146,7 @@ func TestPresets(t *testing.T) {
 
 const combinedSample = `1.2.3.4 - - [22/Nov/2026:10:00:01 +0000] "GET /a HTTP/1.1" 200 612 "-" "a \"b"`
 
-// Durations behind combined lines were not seen, and it was said that the log has none.
+// Detect finds durations after combined lines. It once ignored them, and the command reported that the log had none.
 func TestTailsOfCombined(t *testing.T) {
 	for tail, want := range map[string]string{
 		` rt=0.123`:                         "123ms",
@@ -186,8 +186,8 @@ func TestTailsOfCombined(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the table of formats into docs/access-logs.md")
 
-// The table in the documentation is what the formats read: go test ./cmd/windowstat/internal/accesslog -run Documented
-// -update writes it.
+// The table in the documentation lists exactly the formats that are read. To write it, run go test
+// ./cmd/windowstat/internal/accesslog -run Documented -update.
 func TestPresetsAreDocumented(t *testing.T) {
 	const path = "../../../../docs/access-logs.md"
 	page, err := os.ReadFile(path)
@@ -239,8 +239,8 @@ func TestPresetsAreDocumented(t *testing.T) {
 	}
 }
 
-// A line that a container's runtime has split is one line, whatever comes between its parts, and its format is told by
-// the whole.
+// A line that a container runtime has split is one line, even if other lines arrive between its parts. Detect needs the
+// whole line.
 func TestSplitLines(t *testing.T) {
 	line := strings.Replace(combinedSample+` 0.123`, "/a", "/a?"+strings.Repeat("x", 40_000), 1)
 	cri := func(stream, tag, text string) string {

@@ -19,26 +19,29 @@ var (
 	errDirective = errors.New("a directive")
 )
 
-// match reads a line strictly, to the end of the format, and returns the rest of the line.
+// match reads a line strictly: each field must be present and have its syntax. It returns the rest of the line.
 func (p *Parser) match(line []byte) (rest []byte, ok bool) {
 	p.buf = p.buf[:0]
 	rest, err := p.read(line, new(Record))
 	return rest, err == nil
 }
 
-// match reports whether a field has the digits.
+// match reports whether a field has the syntax.
 func (d digits) match(field []byte) bool {
 	return d == anything || len(field) > 0 && leadingDigits(field) == len(field) ||
 		d == digitsOrDash && string(field) == "-"
 }
 
-// valid reports whether a field has the syntax of its step.
+// valid reports whether a field has the syntax of its step. A strict parser also requires the port of an address.
 func (s *step) valid(field []byte) bool {
 	return s.digits.match(field) && (!s.port || hasPort(s.slot, field))
 }
 
 // fields reads the fields of a line that a record needs, or all of them if the parser is strict. It returns the rest of
 // the line.
+//
+// The loop has one step for each field. It finds the end of the field, stores the field in r, and continues after the
+// literal. A line may end early after its status.
 func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 	f := p.format
 	rest, ok := bytes.CutPrefix(line, f.prefix)
@@ -51,11 +54,11 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 	}
 	for i := range steps {
 		s := &steps[i]
-		// Everything after the status may be missing, because killed servers and full disks cut lines off.
+		// Everything after the status may be missing, because a killed server or a full disk cuts lines off.
 		if len(rest) == 0 && i > f.required && !p.strict {
 			break
 		}
-		// The digits of a status identify it, so the field before it may contain its separator.
+		// A status has three digits and no separator within, so it is read before the search for its end.
 		if s.slot == status {
 			code, n := statusCode(rest)
 			if n == 0 {
@@ -94,7 +97,8 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 	return rest, nil
 }
 
-// keep stores a field in the record. It returns false if the field is invalid.
+// keep stores a field in the record, and undoes the syntax of its slot: the port of an address, or the parts of a
+// request line. It returns false if the time or a duration is invalid.
 func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 	switch s.slot {
 	case timestamp:
@@ -117,7 +121,7 @@ func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 		}
 	case grpcCode:
 		r.GRPC, r.HasGRPC = grpcStatus(field)
-	case duration, more: // a line may have several
+	case duration, more: // AWS splits the duration into three fields
 		d, has, ok := parseDuration(field, s.unit)
 		r.HasDuration = r.HasDuration || has
 		r.Duration += min(d, math.MaxInt64-r.Duration)
@@ -126,8 +130,8 @@ func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 	return true
 }
 
-// grpcStatus parses a gRPC status: its number, or its name, such as NotFound or NOT_FOUND. A call that is not gRPC has
-// none.
+// grpcStatus parses a gRPC status: its number, or its name, such as NotFound or NOT_FOUND. ok is false for a call that
+// is not gRPC.
 func grpcStatus(field []byte) (code uint32, ok bool) {
 	if n := len(field); n > 0 && n <= 2 && leadingDigits(field) == n {
 		number, _ := strconv.Atoi(string(field))
@@ -147,9 +151,12 @@ func present(field []byte) []byte {
 	return field
 }
 
-// end returns the length of the field at the beginning of b, up to its literal; a negative number if the literal is
-// missing. The literal before a status counts only if the status follows it. So a request ends at the right quote, even
-// if the server does not escape the quotes in it. The literal of a list counts only if it is not within the list.
+// end returns the length of the field at the beginning of b, up to the literal after the field; a negative number if
+// the literal is missing.
+//
+// The literal before a status counts only if the status follows it. So a request ends at the right quote, even if the
+// server does not escape the quotes within it. The literal after a list counts only if it is not part of the list.
+// escaped says that the server escapes quotes: a quote after an odd number of backslashes is part of the field.
 func (s *step) end(b []byte, escaped bool) int {
 	if s.until == "" {
 		if s.slot == skip && s.digits != anything {
@@ -157,8 +164,10 @@ func (s *step) end(b []byte, escaped bool) int {
 		}
 		return len(b)
 	}
+	// Search for the first byte of the literal, and check the rest at each position.
 	first, at := s.until[0], 0
 	escaped = escaped && first == '"'
+	// A time cannot end before its shortest form, and it may contain its separator.
 	if s.slot == timestamp {
 		at = min(s.layout.least, len(b))
 	}
@@ -183,7 +192,7 @@ func (s *step) end(b []byte, escaped bool) int {
 	}
 }
 
-// withinList reports whether the literal at b[at] is a part of a list of nginx. The elements of a list are separated by
+// withinList reports whether the literal at b[at] is part of a list of nginx. The elements of a list are separated by
 // ", " for attempts with another server, and by " : " for internal redirects. A list may end with " : ".
 func withinList(b []byte, at int, literal string) bool {
 	switch {
@@ -196,8 +205,8 @@ func withinList(b []byte, at int, literal string) bool {
 		bytes.HasPrefix(b[at:], []byte(" : "))
 }
 
-// follows reports whether b begins with the literal after the field. A loop is faster than a comparison of memory,
-// because literals are short.
+// follows reports whether b begins with the literal after the field. Literals are short, and for them a loop is faster
+// than bytes.HasPrefix.
 func (s *step) follows(b []byte) bool {
 	if len(b) < len(s.until) {
 		return false
@@ -215,10 +224,11 @@ func backslashes(b []byte) int {
 	return len(b) - len(bytes.TrimRight(b, `\`))
 }
 
-// statusCode parses a status of three digits, or "-". The width is 0 if b does not begin with a status.
+// statusCode parses a status of three digits, or "-". It returns the status, and the width of its text: 0 if b does not
+// begin with a status. A missing status is 0.
 func statusCode(b []byte) (code, width int) {
 	if len(b) > 2 && (b[0] == '0' && b[1] == ' ' || string(b[:3]) == "-1 ") {
-		return 0, bytes.IndexByte(b, ' ') // Envoy and HAProxy write these if a call has no status
+		return 0, bytes.IndexByte(b, ' ') // Envoy (0) and HAProxy (-1) write these if a call has no status
 	}
 	if len(b) >= 3 && isDigit(b[0]) {
 		code = twoDigits(b[1:3])
@@ -233,7 +243,8 @@ func statusCode(b []byte) (code, width int) {
 	return 0, 0
 }
 
-// unescaped returns a string without its escapes. It copies the string only if it has escapes.
+// unescaped returns a string without its escapes. If s has escapes, unescaped appends the result to p.buf, where it
+// stays until the next Parse; otherwise it returns s.
 func (p *Parser) unescaped(s []byte) []byte {
 	if bytes.IndexByte(s, '\\') < 0 {
 		return s
@@ -243,8 +254,8 @@ func (p *Parser) unescaped(s []byte) []byte {
 	return p.buf[begin:len(p.buf):len(p.buf)]
 }
 
-// appendUnescaped appends a string without its escapes. It undoes the escapes of JSON, and \x22 and the like, which
-// nginx and httpd write. It keeps unknown escapes. Half a surrogate pair becomes U+FFFD.
+// appendUnescaped appends a string without its escapes. It undoes the escapes of JSON, and those of nginx and httpd,
+// such as \x22. It keeps unknown escapes. Half of a surrogate pair becomes U+FFFD.
 func appendUnescaped(to, s []byte) []byte {
 	for {
 		i := bytes.IndexByte(s, '\\')
@@ -258,7 +269,7 @@ func appendUnescaped(to, s []byte) []byte {
 	}
 }
 
-// appendEscaped appends the character of the escape that s begins with. It returns the length of the escape.
+// appendEscaped appends the character of the escape at the beginning of s, and returns the length of the escape.
 func appendEscaped(to, s []byte) (_ []byte, n int) {
 	if len(s) > 1 && s[1] == '/' { // only JSON has this escape
 		return append(to, '/'), 2

@@ -12,19 +12,19 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
-// A layout describes the text of a time.
+// A layout describes the text of a time: a number since 1970, or one of several layouts of package time.
 type layout struct {
-	spelled []string      // layouts of package time, which differ in the form of the zone; none if the time is a number
-	unit    time.Duration // of the number, since 1970
-	least   int           // the length of the shortest time
-	inDay   int           // index of 15:04:05; 0 if it does not follow the date
+	spelled []string      // layouts of package time, which differ in the form of the zone; empty if the time is a number
+	unit    time.Duration // unit of the number
+	least   int           // length of the shortest text
+	inDay   int           // index of 15:04:05 in the text; 0 if the text begins with it or does not have it
 }
 
 // commonTime is the pattern of times in the common format.
 const commonTime = "%d/%b/%Y:%H:%M:%S %z"
 
-// conversions maps the conversions of strftime that can be parsed to layouts of package time. %3 and %6 are a fraction
-// of a second.
+// conversions maps the conversions of strftime that can be parsed to their parts of a layout. %3 and %6 do not exist in
+// strftime; they mean the digits of a second's fraction.
 var conversions = map[string]string{
 	"%Y": "2006", "%m": "01", "%b": "Jan", "%d": "02", "%H": "15", "%M": "04", "%S": "05", "%z": "-0700",
 	"%F": "2006-01-02", "%T": "15:04:05", "%3": "000", "%6": "000000", "%%": "%",
@@ -33,10 +33,10 @@ var conversions = map[string]string{
 // conversion matches a conversion of strftime, also an incomplete one at the end of a pattern.
 var conversion = regexp.MustCompile(`%.?`)
 
-// example is the time that checks layouts and shows them in errors.
+// example is the time that checks layouts (see lacks) and that shows them in errors.
 var example = time.Date(2015, 5, 17, 10, 5, 3, 123456000, time.UTC)
 
-// newLayout compiles a pattern of strftime. The empty pattern is a number of units since 1970.
+// newLayout compiles a pattern of strftime. An empty pattern means a number of units since 1970.
 func newLayout(pattern string, unit time.Duration) (*layout, error) {
 	if pattern == "" {
 		return &layout{unit: unit}, nil
@@ -65,7 +65,8 @@ func newLayout(pattern string, unit time.Duration) (*layout, error) {
 	return l, nil
 }
 
-// lacks returns the missing part of times with this layout; "" if they are complete.
+// lacks returns the name of the part that times with this layout lack; "" if they are complete. It formats the example
+// and parses the result: what the layout lacks has changed then.
 func (l *layout) lacks() string {
 	if len(l.spelled) == 0 {
 		return ""
@@ -80,7 +81,7 @@ func (l *layout) lacks() string {
 	return ""
 }
 
-// part reports whether a time with this layout is incomplete.
+// part reports whether a time with this layout is incomplete, and must be joined to the time in the next variable.
 func (l *layout) part() bool { return l != nil && l.lacks() != "" }
 
 // String describes times with this layout for errors.
@@ -91,22 +92,25 @@ func (l *layout) String() string {
 	return "a time like " + example.Format(l.spelled[0])
 }
 
-// A clock parses times. It keeps the last time, because the next line most likely has the same one. Parsing each time
-// would take half of the CPU time of a line. Comparing an equal time is cheap, a time of the same day takes six digits,
-// and package time parses only the first time of a day.
+// A clock parses times. To parse each time with package time would take half of the CPU time of a line, so a clock
+// keeps the last time and takes the first of three ways that is possible:
+//
+//  1. The text is the same as before, as in most lines. A comparison is enough.
+//  2. Only the time of day differs. sameDay reads its six digits and moves the last time.
+//  3. Otherwise package time parses the text. This is rare: once a day in most logs.
 type clock struct {
 	zone   *time.Location
 	at     time.Time // in UTC
 	coarse bool      // the time has no fraction of a second
 
-	text      []byte  // of the last time
-	layout    *layout // of the last time; nil if it was invalid
-	spelled   int     // index of the layout of the last times
-	twice     bool    // the last time is in an hour that occurs twice
+	text      []byte  // the last time
+	layout    *layout // layout of the last time; nil if the time was invalid
+	spelled   int     // index of the layout that matched last
+	twice     bool    // the last time is in an hour that occurs twice, when clocks are set back
 	ambiguous int64   // number of times in such hours
 }
 
-// read parses a time.
+// read parses a time, and sets c.at and c.coarse. It returns false for an invalid time.
 func (c *clock) read(l *layout, b []byte) (ok bool) {
 	if (c.layout != l || !bytes.Equal(c.text, b)) && !c.sameDay(l, b) {
 		c.layout, c.text, c.twice = nil, append(c.text[:0], b...), false
@@ -127,8 +131,9 @@ func (c *clock) read(l *layout, b []byte) (ok bool) {
 	return true
 }
 
-// sameDay parses a time that differs from the last one only in the time of day, which most times do. It takes a fifth
-// of the time of parse.
+// sameDay parses a time that differs from the last one only in the time of day, and returns false for any other time.
+// It takes a fifth of the CPU time of parse. It works only in UTC, because the offset of another zone may change within
+// a day.
 func (c *clock) sameDay(l *layout, b []byte) bool {
 	from, to := l.inDay, l.inDay+len("15:04:05")
 	if c.layout != l || from == 0 || c.zone != time.UTC || len(b) != len(c.text) ||
@@ -145,7 +150,7 @@ func (c *clock) sameDay(l *layout, b []byte) bool {
 	return true
 }
 
-// timeOfDay parses 15:04:05 and returns seconds; a negative number for anything else.
+// timeOfDay parses 15:04:05 and returns the seconds since midnight; a negative number for anything else.
 func timeOfDay(b []byte) int {
 	_ = b[7]
 	h, m, s := twoDigits(b[0:2]), twoDigits(b[3:5]), twoDigits(b[6:8])
@@ -155,7 +160,8 @@ func timeOfDay(b []byte) int {
 	return h*3600 + m*60 + s
 }
 
-// parse parses a time with one of several layouts. A time without a zone is in the zone of the clock.
+// parse parses a time with one of several layouts, beginning with the layout that matched last. A time without a zone
+// is in the zone of the clock.
 func (c *clock) parse(spelled []string, b []byte) bool {
 	for range spelled {
 		layout := spelled[c.spelled%len(spelled)]
@@ -171,8 +177,8 @@ func (c *clock) parse(spelled []string, b []byte) bool {
 	return false
 }
 
-// local returns the time at which clocks show wall, which is given in UTC. Of two such times it returns the one nearer
-// to the time before, or the first one.
+// local returns the time at which clocks in c.zone show wall. wall is given in UTC. If clocks show it twice, local
+// returns the time that is nearer to the last one; the first one, if both are equally near.
 func (c *clock) local(wall time.Time) time.Time {
 	if c.zone == time.UTC {
 		return wall
@@ -182,8 +188,7 @@ func (c *clock) local(wall time.Time) time.Time {
 	switch {
 	case len(all) == 0: // clocks skip this time when they are set forward
 		return time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(),
-			wall.Second(), wall.Nanosecond(), c.zone).
-			UTC()
+			wall.Second(), wall.Nanosecond(), c.zone).UTC()
 	case c.twice && all[1].Sub(c.at).Abs() < all[0].Sub(c.at).Abs():
 		return all[1]
 	}
@@ -200,7 +205,7 @@ func twoDigits(b []byte) int {
 	return int(tens)*10 + int(ones)
 }
 
-// Units of times and durations.
+// Units of times and durations. unknown is the unit of a key that does not determine it.
 const (
 	nanoseconds  = time.Nanosecond
 	microseconds = time.Microsecond
@@ -210,8 +215,8 @@ const (
 )
 
 // decimal parses a number in a unit, to the nanosecond: digits with or without a fraction. A number with an exponent,
-// which JSON allows for short durations, has the precision of a float64. decimal returns false for anything else, and
-// if the number is too large.
+// which JSON allows for short durations, has the precision of a float64. ok is false for anything else, and for a
+// number that overflows d.
 func decimal(b []byte, unit time.Duration) (d time.Duration, ok bool) {
 	var whole, fraction int64
 	const most = int64(1e9) // a fraction has nanoseconds at most
@@ -236,13 +241,14 @@ func decimal(b []byte, unit time.Duration) (d time.Duration, ok bool) {
 }
 
 // parseDuration parses a whole field: a number in a unit, or a duration as Go writes it (1m2.5s). An empty field and
-// "-" have no duration. A negative duration, which a clock that was set back causes, becomes 0.
+// "-" are valid, but has is false for them. A negative duration becomes 0; servers log one when their clock is set
+// back.
 func parseDuration(b []byte, unit time.Duration) (d time.Duration, has, ok bool) {
 	if len(b) == 0 || string(b) == "-" {
 		return 0, false, true
 	}
 	negative := b[0] == '-'
-	if negative || b[0] == '+' { // HAProxy marks a call that continues
+	if negative || b[0] == '+' { // HAProxy writes + if the call continues after the line
 		b = b[1:]
 	}
 	if d, ok = decimal(b, unit); !ok && len(b) > 0 && isDigit(b[0]) {
@@ -267,6 +273,6 @@ func leadingDigits(b []byte) (n int) {
 	return n
 }
 
-// isDigit reports whether a byte is a digit. It takes one comparison, because bytes below the digits become large
-// numbers.
+// isDigit reports whether a byte is a digit. The subtraction turns bytes below the digits into large numbers, so one
+// comparison is enough.
 func isDigit(c byte) bool { return c-'0' <= 9 }

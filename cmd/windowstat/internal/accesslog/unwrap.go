@@ -5,33 +5,34 @@ import (
 	"errors"
 )
 
-// ErrPartial is the error of [Parser.Parse] for a part of a line that a container runtime has split, unless the part is
-// the last one. With the last part, Parse parses the joined line.
+// ErrPartial is the error of [Parser.Parse] for each part but the last of a line that a container runtime has split.
+// With the last part, Parse parses the joined line.
 var ErrPartial = errors.New("the line continues in the next one")
 
 const (
-	// dockerSplits is the length at which Docker splits lines.
+	// dockerSplits is the length at which Docker splits lines, in bytes.
 	dockerSplits = 16 << 10
-	// longest is the maximum length of a joined line. The rest of a longer line is dropped.
+	// longest is the maximum length of a joined line. The parser drops the rest of a longer line.
 	longest = 1 << 20
-	// maxWrappings bounds the wrappings of a line, each within the one before: a byte order mark, Docker, syslog,
-	// another byte order mark.
+	// maxWrappings limits the number of nested wrappings of a line. Four are realistic: a byte order mark, Docker,
+	// syslog, and another byte order mark.
 	maxWrappings = 6
 )
 
-// bom is the byte order mark of UTF-8. Windows programs write it in front of a file, and RFC 5424 allows it in front of
-// a message.
+// bom is the byte order mark of UTF-8. Windows programs write it at the beginning of a file, and RFC 5424 allows it
+// before a message.
 var bom = []byte("\uFEFF")
 
-// Partial reports whether the parser holds parts of a split line whose last part is missing.
+// Partial reports whether the parser holds parts of a split line whose last part has not arrived.
 func (p *Parser) Partial() bool { return len(p.parts[0])+len(p.parts[1]) > 0 }
 
-// unwrap returns the line without its wrappings: NULs and a byte order mark, the line formats of Docker (JSON) and of
-// the container runtimes of Kubernetes (time, stream and tag), the JSON objects of log shippers, and the headers of
-// syslog and journalctl. Wrappings may be nested in any order. unwrap returns false if the line is a part of a split
-// line, and another part follows.
+// unwrap returns the line without its wrappings. whole is false if the line is a part of a split line and another part
+// follows; then unwrap keeps the part.
 //
-// The first bytes identify a wrapping, so a line without one costs a few comparisons.
+// Wrappings are NULs and a byte order mark, the line formats of Docker (JSON) and of the container runtimes of
+// Kubernetes (time, stream and tag), the JSON objects of log shippers, and the headers of syslog and journalctl. They
+// may be nested in any order, so each round of the loop removes the outermost one. The first byte of a line tells which
+// one it can be, so a line without a wrapping costs a few comparisons.
 func (p *Parser) unwrap(line []byte) (_ []byte, whole bool) {
 	for range maxWrappings {
 		if len(line) == 0 {
@@ -40,8 +41,8 @@ func (p *Parser) unwrap(line []byte) (_ []byte, whole bool) {
 		before := len(line)
 		switch c := line[0]; {
 		case c == 0:
-			// A file system replaces data that it lost in a power cut with NULs. If a server writes without O_APPEND,
-			// NULs precede its next line after its log is truncated.
+			// After a power cut, a file system may return NULs for data that it has lost. A server that writes without
+			// O_APPEND leaves NULs before its next line when its log is truncated.
 			line = bytes.TrimLeft(line, "\x00")
 		case c == bom[0]:
 			line = bytes.TrimPrefix(line, bom)
@@ -50,7 +51,8 @@ func (p *Parser) unwrap(line []byte) (_ []byte, whole bool) {
 			if !whole {
 				return nil, false
 			}
-			// A JSON line may have these keys, too, so the parser of a JSON format tries the line itself before.
+			// The object may be the call itself: lines in JSON can have the keys of an envelope, too. The parser of a
+			// JSON format therefore tries the object first, and calls readEnveloped if that fails.
 			if p.format.json || len(line) == 0 {
 				break
 			}
@@ -77,8 +79,8 @@ func (p *Parser) unwrap(line []byte) (_ []byte, whole bool) {
 	return line, true
 }
 
-// logsPrefix returns the length of the name that "docker compose logs" (web-1  | …) and "kubectl logs --prefix"
-// ([pod/web/nginx] …) put in front of a line; 0 if the line has no such name.
+// logsPrefix returns the length of the prefix that "docker compose logs" (web-1  | …) and "kubectl logs --prefix"
+// ([pod/web/nginx] …) write before a line; 0 if the line has no such prefix.
 func logsPrefix(line []byte) int {
 	if bytes.HasPrefix(line, []byte("[pod/")) {
 		if i := bytes.IndexByte(line, ']'); i > 0 && i+1 < len(line) && line[i+1] == ' ' {
@@ -101,8 +103,8 @@ func logsPrefix(line []byte) int {
 	return at + 2
 }
 
-// mayHaveHeader reports whether a line may begin with the header of syslog or with the fields of CRI. It excludes most
-// other lines.
+// mayHaveHeader reports whether a line may begin with the header of syslog or with the fields of CRI. It is a fast
+// check that excludes most other lines.
 func mayHaveHeader(line []byte) bool {
 	const shortest = len("<1>x")
 	if len(line) < shortest {
@@ -119,7 +121,8 @@ func mayHaveHeader(line []byte) bool {
 }
 
 // unwrapDocker returns the text of a line of Docker's json-file driver, {"log":"…\n","stream":"stdout","time":"…"}. It
-// returns any other line unchanged.
+// returns any other line unchanged. It reads only the beginning of the object, because Docker writes the key "log"
+// first. A text without a line feed is a part of a split line if it has the length at which Docker splits.
 func (p *Parser) unwrapDocker(line []byte) (_ []byte, whole bool) {
 	const key = `"log"`
 	at := space(line, 1)
@@ -142,8 +145,8 @@ func (p *Parser) unwrapDocker(line []byte) (_ []byte, whole bool) {
 	return p.join(0, trimEnd(text), len(text) < dockerSplits || text[len(text)-1] == '\n')
 }
 
-// envelopeKeys are the keys under which log shippers and journalctl -o json have the line of a server. An object with a
-// level is a message.
+// envelopeKeys are the keys under which log shippers and journalctl -o json store the line of a server. An object with
+// a level is not an envelope, but a message.
 var envelopeKeys = func() *keySet {
 	keys := new(keySet)
 	keys.add("MESSAGE log message", 3, meaning{slot: note})
@@ -151,7 +154,7 @@ var envelopeKeys = func() *keySet {
 	return keys
 }()
 
-// envelope returns the text in a JSON object of a log shipper. It returns false if line is not such an object.
+// envelope returns the line in the JSON object of a log shipper. ok is false if line is not such an object.
 func (p *Parser) envelope(line []byte) (text []byte, ok bool) {
 	var best [slots]value
 	if line[0] != '{' || collect(line, envelopeKeys, &best) == 0 || !best[note].quoted || best[nothing].rank() > 0 {
@@ -161,7 +164,7 @@ func (p *Parser) envelope(line []byte) (text []byte, ok bool) {
 }
 
 // unwrapCRI returns the text of a line of containerd or CRI-O, "2026-11-22T10:00:02.5Z stdout F …". The tag is F for a
-// line or its last part, and P for another part. It returns any other line unchanged.
+// whole line or for its last part, and P for any other part. unwrapCRI returns any other line unchanged.
 func (p *Parser) unwrapCRI(line []byte) (_ []byte, whole bool) {
 	const stream = " stdout F "
 	if len(line) < len("2006-01-02T15:04:05Z")+len(stream) || line[4] != '-' || line[10] != 'T' {
@@ -182,8 +185,8 @@ func (p *Parser) unwrapCRI(line []byte) (_ []byte, whole bool) {
 	return p.join(from, tag[2:], tag[0] == 'F')
 }
 
-// join appends a part to the split line of a stream (stdout or stderr). It returns the joined line, and whether the
-// part is the last one.
+// join appends a part to the split line of a stream (0 for stdout, 1 for stderr). It returns the line as far as it is
+// known, and whether the part was the last one.
 func (p *Parser) join(stream int, part []byte, last bool) ([]byte, bool) {
 	before := p.parts[stream]
 	if last && len(before) == 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// w3cDirective begins the line of a W3C log that names the fields of the lines after it.
+// w3cDirective is the beginning of the line that names the fields of the lines after it.
 const w3cDirective = "#Fields:"
 
 // iisFields are the fields of IIS by default.
@@ -15,8 +15,8 @@ const iisFields = w3cDirective +
 	" date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) " +
 	"sc-status sc-substatus sc-win32-status time-taken"
 
-// w3cFields are the fields that a record needs. All others are skipped. IIS and CloudFront write the time at the end of
-// a call.
+// w3cFields maps the fields that a record needs to their slots. compile skips all others. IIS and CloudFront write the
+// time at the end of a call.
 var w3cFields = map[string]variable{
 	"date":          {slot: timestamp, pattern: "%F", stamp: End},
 	"time":          {slot: timestamp, pattern: "%T", stamp: End},
@@ -31,7 +31,7 @@ var w3cFields = map[string]variable{
 	"time-taken":    {slot: duration, unit: milliseconds},
 }
 
-// w3cDigits are skipped fields that are numbers.
+// w3cDigits has the skipped fields that are numbers, for the detection of the format.
 var w3cDigits = map[string]digits{
 	"s-port": digitsOrDash, "c-port": digitsOrDash, "sc-substatus": digitsOrDash, "sc-win32-status": digitsOrDash,
 	"sc-bytes": digitsOrDash, "cs-bytes": digitsOrDash,
@@ -48,6 +48,7 @@ func w3c(directive string) (*Format, error) {
 	} else if strings.Contains(strings.TrimSpace(list), "\t") {
 		separator = "\t"
 	}
+	// The fields become a format string in which each name has a sign, such as "$date $time $s-ip".
 	const sign = '$' // is not part of a field's name
 	fields := strings.Fields(list)
 	text := ""
@@ -66,7 +67,7 @@ func w3c(directive string) (*Format, error) {
 	return f, nil
 }
 
-// w3cField returns the variable of the field that a text begins with.
+// w3cField returns the variable of the field at the beginning of rest.
 func w3cField(rest, separator string, unit time.Duration) variable {
 	name, _, _ := strings.Cut(rest, separator)
 	v := w3cFields[name[1:]]
@@ -78,15 +79,15 @@ func w3cField(rest, separator string, unit time.Duration) variable {
 	return v
 }
 
-// directive reads a line that begins with #. A W3C log has a #Fields directive at its beginning, and another one when
-// its fields change. If the directive is invalid, all lines up to the next one are malformed.
+// directive reads a line that begins with #. A W3C log has a #Fields directive at its beginning, and another one
+// whenever its fields change. After an invalid directive, all lines up to the next one are malformed.
 func (p *Parser) directive(line []byte) {
 	if !p.format.w3c || !bytes.HasPrefix(line, []byte(w3cDirective)) {
 		return
 	}
 	f, err := w3c(string(line))
 	if err != nil {
-		// No line begins with a NUL, because unwrap removes it.
+		// The prefix matches no line, because unwrap removes NULs.
 		f = &Format{name: "w3c", w3c: true, dated: true, prefix: []byte{0}, noPrefix: err}
 	}
 	p.format = f

@@ -11,7 +11,7 @@ const (
 		"2026-11-22 10:00:01 10.0.0.1 GET /a x=1 443 - 192.0.2.7 Mozilla/5.0+(Windows+NT) https://a.example/ 200 0 0 " +
 		"7\n" +
 		"2026-11-22 10:00:02 10.0.0.1 POST /b - 443 ann 2001:db8::7 - - 500 19 2 1500\n"
-	// IIS repeats the header after a restart, and its fields may be others.
+	// IIS repeats the header after a restart, perhaps with different fields.
 	iisAgain = "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n#Date: 2026-11-22 11:00:00\n" +
 		"#Fields: date time c-ip cs-host cs-method cs-uri-stem sc-status time-taken\n" +
 		"2026-11-22 11:00:01 192.0.2.8 a.example GET /c 404 3\n"
@@ -71,7 +71,7 @@ func TestW3C(t *testing.T) {
 		if strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, c.want)
 		}
-		// The fields that the sample shows are those of a log that is read from its middle.
+		// A reader that starts in the middle of a log uses the fields of the sample.
 		if name == "CloudFront" {
 			var r Record
 			if err := f.NewParser(nil).Parse(sample[2], &r); err != nil || show(&r) != c.want[0] {
@@ -87,7 +87,7 @@ func TestW3C(t *testing.T) {
 	}
 }
 
-// Lines behind a directive without a time or a status are malformed, up to the next directive.
+// After a directive without a time or a status, lines are malformed up to the next directive.
 func TestW3CDirectivesThatCannotBeRead(t *testing.T) {
 	for directive, want := range map[string]string{
 		"#Fields: date time c-ip":      "it has no status",
@@ -109,7 +109,7 @@ func TestW3CDirectivesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// FuzzW3C reads any lines behind any directive.
+// FuzzW3C reads any lines after any directive.
 func FuzzW3C(f *testing.F) {
 	for _, log := range []string{iisLog + iisAgain, cloudFront} {
 		f.Add([]byte(log))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// wrappings are functions that put a line into what other programs write around it.
+// wrappings has functions that wrap a line as another program would.
 var wrappings = map[string]func(line string) string{
 	"":     func(l string) string { return l },
 	"BOM":  func(l string) string { return "\uFEFF" + l },
@@ -61,7 +61,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-// plain are lines of formats, and what they mean.
+// plain has lines without wrappings, and the records that they contain.
 var plain = map[string]struct{ line, want string }{
 	"combined": {
 		`2001:db8::7 - - [22/Nov/2026:10:00:01 +0000] "GET /a HTTP/1.1" 200 17 "-" "ua"`,
@@ -107,14 +107,14 @@ var plain = map[string]struct{ line, want string }{
 	},
 }
 
-// Each wrapping may be around each format, and around another wrapping.
+// Each wrapping can surround each format and each other wrapping.
 func TestWrappings(t *testing.T) {
 	for format, c := range plain {
 		named := parser(t, format)
 		for outer, wrapOuter := range wrappings {
 			for inner, wrapInner := range wrappings {
 				if strings.HasPrefix(inner, "NULs") && outer != "" && outer != "BOM" {
-					continue // a hole is in front of a line of the file
+					continue // NULs precede a line of the file, not a line within another
 				}
 				line := []byte(wrapOuter(wrapInner(c.line)))
 				p := named
@@ -135,7 +135,7 @@ func TestWrappings(t *testing.T) {
 	}
 }
 
-// A format may begin with a date, which is not a header then.
+// The lines of some formats begin with a date, which is not a header.
 func TestFormatsThatBeginWithADate(t *testing.T) {
 	for _, c := range []struct{ kind, format, line string }{
 		{
@@ -170,7 +170,7 @@ func TestFormatsThatBeginWithADate(t *testing.T) {
 	}
 }
 
-// FuzzUnwrap unwraps any line, and finds what was wrapped.
+// FuzzUnwrap unwraps any line, and finds any line again that was wrapped.
 func FuzzUnwrap(f *testing.F) {
 	names := slices.Sorted(maps.Keys(wrappings))
 	formats := slices.Sorted(maps.Keys(plain))

@@ -359,7 +359,7 @@ func TestLogsThatAreNone(t *testing.T) {
 	_, err := Run(t.Context(), o, (&sums{}).add)
 	for _, want := range []string{
 		"missing: no such file", dir + " is a directory",
-		"text: the log format cannot be told",
+		"text: cannot detect the log format",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in the error: %v", want, err)
