@@ -10,7 +10,8 @@ import (
 	"github.com/windowstat/windowstat/dashboards"
 )
 
-// dashboardsCommand is windowstat dashboards. It writes the files that are embedded in package dashboards.
+// dashboardsCommand is windowstat dashboards. It writes the files that package dashboards embeds, so the dashboards fit
+// the version of the command.
 func dashboardsCommand() *cli.Command {
 	var out string
 	var overwrite bool

@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 )
 
-// demoCommand is windowstat demo, see package demo. It works without flags, because make run starts it.
+// demoCommand is windowstat demo, see package demo. It must work without flags, because make run starts it so.
 func demoCommand() *cli.Command {
 	var o demo.Options
 	o.Telemetry.Exporter.App = "demo"

@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
-// logCommand is windowstat log. Package logquery searches and prints rows. The commands onset, backtest, report and
-// verify select rows with the same flags ([sourceFlags]).
+// logCommand is windowstat log. Package logquery finds and prints the rows. The commands onset, backtest, report and
+// verify select rows with the same flags, those of [sourceFlags].
 func logCommand() *cli.Command {
 	var o logquery.Options
 	set := append(sourceFlags(&o.Source, ""), logFlags(&o)...)
@@ -28,8 +28,8 @@ func logCommand() *cli.Command {
 			if err := set.Check(c, err); err != nil {
 				return err
 			}
-			// A write to head or less fails after they close the pipe. Such a failure is not an error, and the signal
-			// must not end the program.
+			// If the output is a pipe to head or less, a write fails after they have exited. This is not an error of
+			// the command. Ignore the signal of such a write, because it would end the program.
 			signal.Ignore(syscall.SIGPIPE)
 			if err = q.Run(c.Context, c.App.Writer); errors.Is(err, syscall.EPIPE) {
 				return nil
@@ -39,6 +39,7 @@ func logCommand() *cli.Command {
 	})
 }
 
+// logDescription returns the text of --help. Parts of it are from package logquery, where the syntax is parsed.
 func logDescription() string {
 	return `Prints the rows from --from to --to, both included. Without both flags these are the last 15 minutes. A
 time is one of
@@ -69,9 +70,9 @@ refused. windowstat verify compares a database with the log, and fills its gaps.
 Exit status 1 means that a file could not be read or written, 2 that the arguments are wrong.`
 }
 
-// logFlags returns the flags of windowstat log without sourceFlags.
+// logFlags returns the flags of windowstat log that the other commands do not have: the output, and sums.
 func logFlags(o *logquery.Options) flags.Set {
-	follow := []string{"follow"} // it does not end
+	follow := []string{"follow"} // sums need an end of the range
 	by := strings.Split(logquery.ColumnNames(true), ", ")
 	return flags.Set{
 		{
@@ -106,8 +107,9 @@ func logFlags(o *logquery.Options) flags.Set {
 	}
 }
 
-// sourceFlags returns the flags that select rows of the log. several explains what more than one directory means, or
-// is empty for a command that reads one directory.
+// sourceFlags returns the flags that select rows of the log, for all commands that read it. Package logquery checks and
+// parses their texts. several describes the meaning of several directories, for the usage of --dir. It is empty for a
+// command that reads one directory.
 func sourceFlags(o *logquery.Source, several string) flags.Set {
 	usage := "`DIRECTORY` of the log (required)"
 	if several != "" {

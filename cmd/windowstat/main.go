@@ -1,4 +1,20 @@
 // Command windowstat runs a demo service, a reverse proxy that counts calls, and tools for their statistics.
+//
+// Each command has a file here, which describes its flags and its help, and a package that does the work:
+//
+//	demo                             internal/demo          a service under load, to try windowstat
+//	proxy                            internal/proxy         counts the calls through a reverse proxy
+//	replay                           internal/replay        counts the calls in access logs
+//	otlp                             internal/otlp          counts OpenTelemetry spans as calls
+//	sentinel                         internal/sentinelcmd   exports the metric logs of Alibaba Sentinel
+//	log                              internal/logquery      prints rows of the metric log
+//	onset, backtest, report          internal/incident      investigate an incident with the metric log
+//	verify                           internal/verification  compares a database with the metric log
+//	top                              internal/top           shows the resources of a service in the terminal
+//	dashboards                       dashboards             writes dashboards, rules and their setup
+//
+// The commands that serve share package internal/telemetry: the exporters, the pages, and their flags. Package
+// internal/flags connects flags to the options of the packages.
 package main
 
 import (
@@ -21,7 +37,8 @@ import (
 )
 
 func main() {
-	// signal.NotifyContext has a cause, which would appear in errors of servers as if these had received the signal.
+	// signal.NotifyContext also stores the signal as the cause of the context. Servers would report it as the reason of
+	// their errors, as if a client had sent the signal.
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -30,19 +47,21 @@ func main() {
 		signal.Stop(signals) // a second signal ends the program immediately
 		cancel()
 	}()
-	// Only net/http writes to this logger: unsolicited responses of servers, which may contain a secret of the request.
+	// The command does not use this logger, but net/http writes to it when a server sends an unsolicited response. Such
+	// a response may contain a secret of the request, so it is discarded.
 	log.SetOutput(io.Discard)
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
-// run runs the command that args select. It returns the exit status: 0 for success, 1 if the command failed, 2 if the
-// arguments are wrong.
+// run runs the command that args select, and prints its error. It returns the exit status: 0 for success, 1 if the
+// command failed, 2 if the arguments are wrong. An error of several lines is printed with a prefix on each line.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := flags.Run(ctx, application(stdout, stderr), args)
 	if err == nil {
 		return 0
 	}
-	// A command that is interrupted before its end returns an error. A command that serves until then returns none.
+	// A command that is interrupted before its end returns the error of its context. A command that serves until the
+	// signal returns nil.
 	text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(stderr, "windowstat: %s\n", flags.WithVariables(strings.TrimSuffix(line, "\n")))
@@ -53,11 +72,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// application returns the root command for one run. Its commands must not be used again, because their flags fill in
-// options that belong to them.
+// application returns the root command for one run. Each command consists of two parts. Its flags fill in the options
+// of a package, and its action calls a function of the package, which does the work. Before the work, the action
+// reports all errors in options and arguments together.
 //
-// A command consists of flags, which fill in the options of a package in internal/, and of a function of the package,
-// which does the work. Before the work, the command reports all mistakes in options and arguments together.
+// The caller must run the application at most once, because the flags keep the values of their run.
 func application(stdout, stderr io.Writer) *cli.App {
 	return flags.App(&cli.App{
 		Name:  "windowstat",
@@ -74,6 +93,7 @@ variable of a repeatable flag has one value per line.`,
 	}, versionCommand())
 }
 
+// versionCommand is windowstat version. --version runs it, too.
 func versionCommand() *cli.Command {
 	var set flags.Set
 	return set.Command(&cli.Command{

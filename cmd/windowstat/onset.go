@@ -17,7 +17,8 @@ import (
 // hosts is the usage of several directories in commands about an incident.
 const hosts = "one for each host"
 
-// onsetCommand is windowstat onset. Package incident finds the changes.
+// onsetCommand is windowstat onset. Package incident finds the changes. The text of --help states the rule in short;
+// incident/onset.go has the numbers.
 func onsetCommand() *cli.Command {
 	a := analysis{onset: true}
 	return a.command(&cli.Command{
@@ -36,7 +37,7 @@ different directories within --clock-offset. A tied onset has an = after its ran
 	}, a.clockOffset())
 }
 
-// backtestCommand is windowstat backtest. Package incident applies the limits to the log.
+// backtestCommand is windowstat backtest. Package incident applies the limits to the rows of the log.
 func backtestCommand() *cli.Command {
 	var a analysis
 	return a.command(&cli.Command{
@@ -53,21 +54,24 @@ The number is a lower bound, because the log has calendar seconds, and the windo
 	})
 }
 
+// rangeHelp ends the help of commands about an incident.
 const rangeHelp = `Without --from and --to, the range is the last 15 minutes. windowstat log --help explains times and
 resources.
 
 Exit status 1 means that a file could not be read, 2 that the arguments are wrong.`
 
-// analysis has the options of the commands onset, backtest and report. The range is the same in each directory. Each
-// directory is the log of a host.
+// analysis has the options of the commands onset, backtest and report, and runs their common steps: read selects and
+// reads the rows, and answers evaluates them. The rows are from one or more directories, one for each host, and have
+// the same range in all of them.
 type analysis struct {
-	onset    bool // find onsets
-	limits   []collector.Limit
-	offset   time.Duration // maximum difference between the clocks of hosts
-	maxRange time.Duration // 0 for no limit
+	onset    bool              // find onsets
+	limits   []collector.Limit // limits to test; none without a backtest
+	offset   time.Duration     // maximum difference between the clocks of hosts
+	maxRange time.Duration     // 0 for no limit
 }
 
-// clockOffset returns the flag for a.offset.
+// clockOffset returns the flag --clock-offset. The clocks of two hosts differ by some milliseconds, so two onsets on
+// different hosts have an order only if the time between them exceeds a second by this offset.
 func (a *analysis) clockOffset() flags.Flag {
 	return flags.Flag{
 		Name: "clock-offset", Value: flags.Number(&a.offset, 50*time.Millisecond), Zero: true,
@@ -75,8 +79,8 @@ func (a *analysis) clockOffset() flags.Flag {
 	}
 }
 
-// command returns c with flags for the source and the format, an additional flag, and an action that prints the
-// findings.
+// command completes the command c: with the flags of the source and the format, with one additional flag, and with an
+// action that prints the findings.
 func (a *analysis) command(c *cli.Command, own flags.Flag) *cli.Command {
 	var source logquery.Source
 	var format string
@@ -104,7 +108,8 @@ func (a *analysis) command(c *cli.Command, own flags.Flag) *cli.Command {
 	return set.Command(c)
 }
 
-// read checks all options and reads the selected rows of each directory. check is an error in other options, or nil.
+// read checks all options and reads the selected rows of each directory. check is an error that the caller has found in
+// other options, or nil; read reports it together with its own errors.
 func (a *analysis) read(
 	c *cli.Context, set flags.Set, source logquery.Source, check error,
 ) (*incident.Seconds, error) {
@@ -123,7 +128,7 @@ func (a *analysis) read(
 	return incident.Read(c.Context, all, c.App.ErrWriter)
 }
 
-// answers finds onsets and tests the limits.
+// answers evaluates the seconds. A limit without a matching resource is probably misspelled, so it causes a note.
 func (a *analysis) answers(s *incident.Seconds) *incident.Answers {
 	found := &incident.Answers{Notes: s.Notes(a.onset)}
 	if a.onset {

@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// otlpCommand is windowstat otlp, see package otlp. Spans and pages have different addresses, because a client that may
-// send spans need not be allowed to read the pages.
+// otlpCommand is windowstat otlp, see package otlp. Spans are received on other addresses than the pages, because a
+// client that may send spans need not be allowed to read the pages.
 func otlpCommand() *cli.Command {
 	var o otlp.Options
 	set := slices.Concat(otlpFlags(&o), o.Telemetry.Flags())
@@ -36,8 +36,8 @@ threshold (ot=th: in tracestate) states, and for one call without a threshold.`,
 	})
 }
 
-// otlpFlags returns the flags of the receiver. Naming needs no flags, because the service that made a span has named
-// it.
+// otlpFlags returns the flags of the receiver. Unlike proxy and replay, otlp has no flags for names: the service that
+// made a span has named it.
 func otlpFlags(o *otlp.Options) flags.Set {
 	return flags.Set{
 		{

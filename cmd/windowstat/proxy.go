@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// proxyCommand is windowstat proxy, see package proxy. Four functions return its flags: for counting, for naming, for
-// the bounds of clients, and for the exporters.
+// proxyCommand is windowstat proxy, see package proxy. Its flags have four parts: proxyFlags for counting,
+// [routes.Naming] for names, boundFlags for the limits of clients, and [telemetry.Options] for the exporters.
 func proxyCommand() *cli.Command {
 	var o proxy.Options
 	o.Telemetry.Exporter.App = "proxy"
@@ -42,8 +42,7 @@ unchanged. With --limits.file, requests over a limit receive a 429 and do not re
 	})
 }
 
-// proxyFlags returns the flags of counting. boundFlags returns the flags of connections, and [routes.Naming] the flags
-// of names.
+// proxyFlags returns the flags of the upstream, of the service of clients, and of counting.
 func proxyFlags(o *proxy.Options) flags.Set {
 	counted := &o.Telemetry.Exporter.Collector
 	return flags.Set{
@@ -89,7 +88,8 @@ func proxyFlags(o *proxy.Options) flags.Set {
 	}
 }
 
-// boundFlags returns the flags that bound the resources of a client: connections, memory for headers, and time.
+// boundFlags returns the flags that limit the resources of a single client: connections, memory for headers, and time.
+// Package server documents why each limit exists.
 func boundFlags(b *server.Bounds) flags.Set {
 	return flags.Set{
 		{

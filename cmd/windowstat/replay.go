@@ -14,8 +14,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// replayCommand is windowstat replay. Package replay counts the lines. With --follow the exporters of package telemetry
-// serve the counts. Two defaults depend on another flag, so the action sets them.
+// replayCommand is windowstat replay. Package replay counts the lines. With --follow, the exporters of package
+// telemetry serve the counts. The defaults of two options depend on whether another flag is set, so the action sets
+// them.
 func replayCommand() *cli.Command {
 	var j replay.Job
 	set := replayFlags(&j)
@@ -48,7 +49,8 @@ server buffers for longer than the tolerance are late.`,
 			if j.Follow && !set.IsSet("tolerance") {
 				j.Replay.Tolerance = replay.DefaultFollowTolerance
 			}
-			// A late line in a thousand is a different problem from an unreadable one. --fail-above sets both shares.
+			// The two shares have different defaults, because late lines are a different problem from unreadable ones.
+			// An explicit --fail-above sets both.
 			if j.LateAbove = replay.DefaultLate; set.IsSet("fail-above") {
 				j.LateAbove = j.FailAbove
 			}
@@ -60,8 +62,9 @@ server buffers for longer than the tolerance are late.`,
 	})
 }
 
-// replayFlags returns the flags of lines, of names, and of exporters. The flags of exporters need --follow, except
-// --metric-log.dir: a replay of complete files writes a metric log, too.
+// replayFlags returns the flags of lines, of names, and of the exporters. Without --follow nothing is served, so the
+// flags of the exporters require it. The exception is --metric-log.dir, because a replay of complete files writes a
+// metric log, too.
 func replayFlags(j *replay.Job) flags.Set {
 	served := j.Telemetry.Flags()
 	for i, f := range served {
@@ -72,17 +75,16 @@ func replayFlags(j *replay.Job) flags.Set {
 	return slices.Concat(lineFlags(j), j.Naming.Flags("path-depth"), served)
 }
 
-// lineFlags returns the flags for reading lines. The three flags for the format exclude each other.
+// lineFlags returns the flags for reading lines. Three of them set the format in different syntaxes, and exclude each
+// other.
 func lineFlags(j *replay.Job) flags.Set {
 	o := &j.Replay
 	return flags.Set{
 		{
 			Name: "format", Value: flags.Parsed(&o.Format, "", accesslog.Named).Suggest(accesslog.Names()...),
 			Not: []string{"nginx-format", "apache-format"},
-			Usage: "`NAME` of the lines' format: " + strings.Join(
-				accesslog.Names(),
-				", ",
-			) + " (default: detected for each file)",
+			Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") +
+				" (default: detected for each file)",
 		},
 		{
 			Name: "nginx-format", Value: flags.Parsed(&o.Format, "", accesslog.Nginx),

@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// reportCommand is windowstat report. It writes the findings of windowstat onset and windowstat backtest to a file,
-// with charts.
+// reportCommand is windowstat report. It writes the findings of windowstat onset and windowstat backtest to an HTML
+// file, with charts, and with the alerts of a database if --url is given.
 func reportCommand() *cli.Command {
 	a := analysis{onset: true, maxRange: incident.MaxRange}
 	var source logquery.Source
@@ -82,7 +82,7 @@ written.`,
 			if err := r.Write(&b, s); err != nil {
 				return err
 			}
-			// An existing report stays until the new one is complete.
+			// Write to a temporary file first, so that an existing report remains if this one fails.
 			if err := atomicfile.Write(out, b.Bytes()); err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/sentinellog"
 )
 
-// sentinelCommand returns windowstat sentinel, see package sentinelcmd.
+// sentinelCommand is windowstat sentinel, see package sentinelcmd.
 func sentinelCommand() *cli.Command {
 	var o sentinelcmd.Options
 	set := slices.Concat(sentinelFlags(&o), o.Telemetry.ServeFlags())
@@ -30,7 +30,8 @@ The log has no response times except their average in milliseconds, and Java's l
 	})
 }
 
-// sentinelFlags returns the flags of the logs.
+// sentinelFlags returns the flags of the logs. The exporters have only [telemetry.Options.ServeFlags], because the
+// command counts no calls: limits and a metric log would have no effect.
 func sentinelFlags(o *sentinelcmd.Options) flags.Set {
 	x := &o.Telemetry.Exporter.Sentinel
 	return flags.Set{

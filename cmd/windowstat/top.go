@@ -17,8 +17,8 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/top"
 )
 
-// topCommand is windowstat top, see package top. It opens the terminal here, so tests of the package can use a screen
-// in memory.
+// topCommand is windowstat top, see package top. This function opens the terminal, so that tests of the package can use
+// a screen in memory.
 func topCommand() *cli.Command {
 	var o top.Options
 	var once bool
@@ -67,6 +67,8 @@ target. Exit status 1 means that a service could not be read. NO_COLOR in the en
 	})
 }
 
+// parseEndpoints returns the endpoints of the addresses, or of the default address if there are none. The error joins
+// the errors of all addresses. Two addresses of the same page are an error, because its counts would be added twice.
 func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.Endpoint, err error) {
 	if len(addresses) == 0 {
 		addresses = []string{telemetry.DefaultListen}
@@ -86,7 +88,7 @@ func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.E
 	return endpoints, errors.Join(errs...)
 }
 
-// terminal returns the screen of the terminal that the output goes to.
+// terminal returns the screen of the terminal that out writes to, or an error if out is not a terminal.
 func terminal(out io.Writer) (tcell.Screen, error) {
 	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil, errors.New("top needs a terminal; --once writes a table to a pipe or a file")

@@ -21,8 +21,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// verifyCommand is windowstat verify. Package verify of the exporters compares and writes, and package verification
-// prints the results.
+// verifyCommand is windowstat verify. Package exporter/verify compares and writes. Package verification selects the
+// mode and prints the results.
 func verifyCommand() *cli.Command {
 	var o verifyOptions
 	set := o.flags()
@@ -64,14 +64,15 @@ different or too many, or that a source could not be read; 2 that the arguments 
 	})
 }
 
-// verifyOptions has the options that the flags fill in.
+// verifyOptions has the options that the flags set.
 type verifyOptions struct {
-	v      verification.Verification
-	source logquery.Source
-	target push.Options // of --remote-write
+	v      verification.Verification // the work
+	source logquery.Source           // the rows of the log
+	target push.Options              // of --remote-write
 	format string
 }
 
+// flags returns the flags in the order of a user's questions: the log, the database, the report, and writing.
 func (o *verifyOptions) flags() flags.Set {
 	from := &o.v.From
 	writes := []string{"heal|new"}
@@ -131,7 +132,8 @@ func (o *verifyOptions) flags() flags.Set {
 	}...)
 }
 
-// parseRun parses the number of a run, see [collector.Collector.RunID]. The number of seconds without a run is 0.
+// parseRun parses the number of a run, see [collector.Collector.RunID], or the word unknown. It returns 0 for unknown,
+// the number of seconds without a run.
 func parseRun(s string) (int64, error) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if s == "unknown" {
@@ -143,7 +145,8 @@ func parseRun(s string) (int64, error) {
 	return id, nil
 }
 
-// check returns the errors in the options, and sets the options that follow from others.
+// check returns the errors in the options. It also sets the options that follow from others: the server to write to is
+// the one that is compared, unless --remote-write or --openmetrics is given.
 func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 	v := &o.v
 	v.JSON, o.source.OneApp = o.format == "json", true

@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Options has the options of the demo.
+// Options has the options of the demo. The flags of the command set them.
 type Options struct {
 	Telemetry telemetry.Options
 	Rate      float64       // requests per second, over all routes
@@ -26,7 +26,7 @@ type Options struct {
 	After     time.Duration // time before the incident
 }
 
-// maxRate is above the rate that one machine can send to itself.
+// maxRate is the maximum of Options.Rate. No machine can send so many requests to itself.
 const maxRate = 100_000
 
 // Check returns all errors in the options.
@@ -54,8 +54,11 @@ func (o *Options) Check() error {
 }
 
 // Run runs the service under load until ctx ends or the duration is over. Then it compares the sent calls with the
-// counted, scraped and logged ones, and returns [ErrDifferent] if they differ. It deletes a temporary metric log,
-// unless the log is needed to investigate a difference.
+// counted, scraped and logged ones. It prints the comparison to stdout, and returns [ErrDifferent] if the counts
+// differ.
+//
+// Without a directory for the metric log, Run uses a temporary one. It deletes this directory at the end, unless the
+// counts differ: then the log is needed to find the cause.
 func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := &o.Telemetry.Exporter.Log
 	if log.Dir == "" {
@@ -72,13 +75,14 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	// The pages are available until the end of the comparison.
+	// Stop the pages last, so that a viewer can read them during the comparison.
 	defer func() { err = errors.Join(err, t.Pages.Stop()) }()
 	shop, from, err := o.runShop(ctx, t, stdout)
 	if err := errors.Join(err, t.Finish()); err != nil {
 		return err
 	}
-	// The page may require TLS or a password. Serve the same handler on a separate listener.
+	// The metrics page of the demo may require TLS or a password. Read the same page from a separate listener without
+	// them.
 	own, err := server.Listen("127.0.0.1:0", t.Metrics, t.Logger, server.Own())
 	if err != nil {
 		return err
@@ -88,11 +92,12 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	return errors.Join(err, own.Stop())
 }
 
-// runShop runs the service under load. from is the first second of its counts.
+// runShop runs the service under load until ctx ends or the duration is over. It returns the shop with the sent calls,
+// and from, the first second of the counts.
 func (o *Options) runShop(
 	ctx context.Context, t *telemetry.Telemetry, stdout io.Writer,
 ) (shop *Shop, from time.Time, err error) {
-	// The log may have seconds of an earlier demo. Later seconds are compared only.
+	// The log may have seconds of an earlier demo. The comparison begins with the current second.
 	line := t.Collector.Timeline()
 	from, _ = line.WallTime(line.At(line.Now()).Index)
 	shop = NewShop(t.Collector, o.Rate, o.Incident, from.Add(o.After))
@@ -122,7 +127,8 @@ func (o *Options) runShop(
 	if unanswered > 0 {
 		fmt.Fprintf(stdout, "%d requests received no response\n", unanswered)
 	}
-	// A client may receive its response before the handler returns. Stop waits for the handlers.
+	// A client may receive its response before the handler returns, and the call is counted when it returns. Stop waits
+	// for all handlers.
 	if err := service.Stop(); err != nil {
 		return nil, from, fmt.Errorf("service: %w", err)
 	}

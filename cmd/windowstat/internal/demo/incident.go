@@ -9,9 +9,9 @@ import (
 )
 
 // Incidents has the names of the incidents:
-//   - hang: the database does not respond to queries for products, and its callers wait
-//   - limit: a limit allows a quarter of the usual calls of GET /products/{id}
-//   - retries: each payment fails, and clients retry it three times immediately
+//   - hang: the database does not respond to queries for products, and the calls that need them wait;
+//   - limit: a limit allows a quarter of the usual calls of GET /products/{id}, and the others are blocked;
+//   - retries: each payment fails, and clients retry it three times immediately.
 var Incidents = []string{hang, lowLimit, retries}
 
 const (
@@ -20,26 +20,28 @@ const (
 	retries  = "retries"
 )
 
-// incidentLength is the length of an incident. DefaultAfter is the time before it, for comparison.
+// incidentLength is the duration of an incident. DefaultAfter is the default time before it, which shows the usual
+// numbers for comparison.
 const (
 	incidentLength = 30 * time.Second
 	DefaultAfter   = time.Minute
 )
 
-// incident breaks the shop from a whole second on, or never without a name. The affected parts check active.
+// incident breaks the shop for incidentLength, from a whole second on. Without a name it does nothing. The handlers and
+// the generator call active to find out whether they are affected.
 type incident struct {
 	name     string
 	from, to time.Time
-	over     chan struct{} // closed when the load ends
+	over     chan struct{} // closed when the load ends, to release calls that hang
 }
 
-// active reports whether the incident has the name and is in progress.
+// active reports whether the incident with the name is in progress.
 func (i *incident) active(name string) bool {
 	t := time.Now()
 	return i.name == name && !t.Before(i.from) && t.Before(i.to)
 }
 
-// sleep waits for d. It returns false early if end is closed.
+// sleep waits for d and returns true. It returns false as soon as end is closed.
 func sleep(d time.Duration, end <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -51,7 +53,8 @@ func sleep(d time.Duration, end <-chan struct{}) bool {
 	}
 }
 
-// run waits until ctx ends, and then releases calls that hang. In the incident lowLimit it sets and removes the limit.
+// run waits until ctx ends, and then releases the calls that hang. In the incident limit, it first adds the low limit
+// to the usual ones, and removes it at the end of the incident.
 func (i *incident) run(ctx context.Context, c *collector.Collector, usual []collector.Limit, rate float64) {
 	defer close(i.over)
 	if i.name == lowLimit && sleep(time.Until(i.from), ctx.Done()) {

@@ -16,28 +16,30 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// load is one run of [Shop.Load].
+// load sends the requests of one call of [Shop.Load].
 type load struct {
 	*Shop
 	base       string // http://host:port
 	client     *http.Client
-	slots      *semaphore.Weighted // bounds the requests in flight
-	all        sync.WaitGroup
-	unanswered atomic.Int64
+	slots      *semaphore.Weighted // one for each request in flight
+	all        sync.WaitGroup      // goroutines of routes and of requests
+	unanswered atomic.Int64        // requests without a response
 }
 
-// maxInFlight is the maximum number of requests in flight. At the maximum, the generator waits.
+// maxInFlight is the maximum number of requests in flight. If the shop hangs and the maximum is reached, the generator
+// waits.
 const maxInFlight = 1000
 
-// A burst takes the fifth of every ten seconds.
+// A route with bursts sends all requests of ten seconds within the fifth of these seconds. A burst shows what averages
+// over a longer time hide.
 const (
 	burstEvery = 10 * time.Second
 	burstAt    = 4 * time.Second
 )
 
-// Load runs the incident and sends HTTP requests to the shop at base, http://host:port, until ctx ends. The rate does
-// not depend on the response times. Load returns when all requests have ended, with the number of requests without a
-// response.
+// Load runs the incident and sends HTTP requests to the shop at base, http://host:port, until ctx ends. Requests are
+// sent at a fixed rate, even if earlier ones have no response yet, as by many independent clients. Load waits for the
+// requests in flight, and returns the number of requests without a response.
 func (s *Shop) Load(ctx context.Context, base string, transport http.RoundTripper) (unanswered int64) {
 	l := &load{
 		Shop: s, base: base, slots: semaphore.NewWeighted(maxInFlight),
@@ -52,8 +54,8 @@ func (s *Shop) Load(ctx context.Context, base string, transport http.RoundTrippe
 	return l.unanswered.Load()
 }
 
-// run sends the requests of a route until ctx ends. If the machine cannot reach the rate, at most a tenth of a second
-// of delayed requests is sent later.
+// run sends the requests of a route until ctx ends. If the machine cannot send at the rate, delayed requests of at most
+// a tenth of a second are sent later; the others are omitted.
 func (l *load) run(ctx context.Context, r route) {
 	perSecond := l.rate * r.share
 	if r.burst {
@@ -74,13 +76,14 @@ func (l *load) run(ctx context.Context, r route) {
 	}
 }
 
-// clients has the values of clientHeader in requests, by frequency.
+// clients has the names of clients. A request has a random one, so web has half of the requests.
 var clients = []string{"web", "web", "web", "mobile", "mobile", "partner"}
 
-// clientHeader is the header with the name of the client.
+// clientHeader is the header with the name of the client, the origin of the call.
 const clientHeader = "X-Client"
 
-// send sends a request and counts the response. In the incident retries, it repeats a failed request three times.
+// send sends a request and counts the response. In the incident retries, it sends a failed request again immediately,
+// up to three times.
 func (l *load) send(r route) {
 	attempts := 1
 	if l.incident.active(retries) {
@@ -89,7 +92,7 @@ func (l *load) send(r route) {
 	for range attempts {
 		status, err := l.request(r)
 		if err != nil {
-			l.unanswered.Add(1) // the service may have counted it
+			l.unanswered.Add(1) // whether the service has counted it is unknown
 			return
 		}
 		failed := status >= http.StatusInternalServerError
@@ -100,7 +103,8 @@ func (l *load) send(r route) {
 	}
 }
 
-// request sends a request and reads the complete response. Otherwise the connection could not be reused.
+// request sends a request and returns the status of the response. It reads the complete response, because the
+// connection can be reused only then.
 func (l *load) request(r route) (status int, err error) {
 	req, err := http.NewRequest(r.method, l.base+r.path(), http.NoBody)
 	if err != nil {

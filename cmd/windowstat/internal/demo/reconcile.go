@@ -18,21 +18,22 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// counts has the counts of one observer for one resource.
+// counts has the calls of one resource that one observer has counted.
 type counts struct{ pass, block, complete, exception int64 }
 
-// reconciliation compares the counts of all observers, by resource.
+// reconciliation has the counts of all observers, by resource: the generator (sent), the Collector (counted), the
+// metrics page (scraped), and the metric log (logged).
 type reconciliation struct {
 	sent, counted, scraped, logged map[string]counts
 }
 
-// observer counts calls by their responses. It is safe for concurrent use.
+// observer counts calls by their responses, as a client sees them. It is safe for concurrent use.
 type observer struct {
 	mu   sync.Mutex
 	seen map[string]counts
 }
 
-// count counts a call. A failed call passed, too, as in the SDK.
+// count counts a call that was blocked or has completed. As in the SDK, a failed call has also passed and completed.
 func (o *observer) count(name string, blocked, failed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,12 +51,12 @@ func (o *observer) count(name string, blocked, failed bool) {
 	o.seen[name] = t
 }
 
-// ErrDifferent means that the counts of two observers differ.
+// ErrDifferent is the error of [Options.Run] if two observers have different counts for a resource.
 var ErrDifferent = errors.New("the counts differ")
 
 // Reconcile compares the sent calls of each resource with the counts of the Collector, of the metrics page, and of the
-// log from a second on, and prints all of them. It returns [ErrDifferent], or an error if the page or the log cannot be
-// read.
+// metric log. log finds the metric log, whose seconds count from a second on. Reconcile prints all counts to w. It
+// returns [ErrDifferent] if they differ, or an error if the page or the log cannot be read.
 func (s *Shop) Reconcile(w io.Writer, page string, log metriclog.Searcher, from time.Time) (err error) {
 	r := reconciliation{sent: s.sent.seen, counted: counted(s.stats)}
 	if r.scraped, err = scraped(page); err != nil {
@@ -72,19 +73,17 @@ func (s *Shop) Reconcile(w io.Writer, page string, log metriclog.Searcher, from 
 
 // counted returns the counts of the Collector.
 func counted(c *collector.Collector) map[string]counts {
-	// Seal first, because the log has sealed seconds only. All observers then have the same last second.
+	// Seal the open second, because the log has only sealed seconds. Then all observers have the same last second.
 	all := map[string]counts{}
 	for _, r := range c.Seal().Resources {
-		t := r.View().
-			Node().
-			Snapshot(c.Timeline().Now(), nil).
-			Total // also valid for a resource that was retired just now
+		// The view is also valid if the resource was retired just now.
+		t := r.View().Node().Snapshot(c.Timeline().Now(), nil).Total
 		all[r.Name()] = counts{t.Pass, t.Block, t.Complete, t.Exception}
 	}
 	return all
 }
 
-// scraped reads the counts of a metrics page over HTTP, as Prometheus does.
+// scraped reads the counts of the metrics page at url over HTTP, as Prometheus does.
 func scraped(url string) (map[string]counts, error) {
 	resp, err := http.Get(url)
 	if err != nil {
@@ -100,7 +99,7 @@ func scraped(url string) (map[string]counts, error) {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
 	all := map[string]counts{}
-	// A resource has a series for each code, so the samples of a family are added up by resource.
+	// A resource has a series for each code. Add the series of a resource up.
 	for name, add := range map[string]func(*counts, int64){
 		"pass_total":      func(t *counts, n int64) { t.pass += n },
 		"block_total":     func(t *counts, n int64) { t.block += n },
@@ -120,9 +119,9 @@ func scraped(url string) (map[string]counts, error) {
 	return all, nil
 }
 
-// logged sums the rows of an application's metric log from a second on.
+// logged adds up the rows of the metric log from a second on, by resource.
 func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
-	const own = 0 // the file name of the demo has no process id
+	const own = 0 // the names of the demo's files have no process id
 	rows, err := log.Search(metriclog.Query{From: from, PIDs: []int{own}})
 	if err != nil {
 		return nil, err
@@ -130,7 +129,7 @@ func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
 	defer rows.Close() //nolint:errcheck // closing after reading loses nothing
 	all := map[string]counts{}
 	for row := range rows.All() {
-		if row.Resource != collector.InboundTotal { // the sum of other resources
+		if row.Resource != collector.InboundTotal { // not a resource, but the sum of several
 			t := all[row.Resource]
 			all[row.Resource] = counts{
 				t.pass + row.Pass, t.block + row.Block, t.complete + row.Success, t.exception + row.Exception,
@@ -143,7 +142,7 @@ func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
 	return all, rows.Err()
 }
 
-// print prints all counts, and reports whether the observers agree.
+// print prints a line for each resource, and reports whether all observers agree.
 func (r reconciliation) print(w io.Writer) bool {
 	seen := map[string]bool{}
 	width := len("resource")
@@ -160,7 +159,7 @@ func (r reconciliation) print(w io.Writer) bool {
 		sent, counted, scraped, logged := r.sent[name], r.counted[name], r.scraped[name], r.logged[name]
 		verdict := "equal"
 		if counted != sent || scraped != sent || logged != sent {
-			// The table does not show all counts.
+			// The columns show only some of the counts. Print all counts of a resource that differs.
 			verdict = fmt.Sprintf("DIFFERENT: sent %+v, counted %+v, scraped %+v, logged %+v", sent, counted, scraped,
 				logged)
 			agree = false

@@ -2,12 +2,20 @@
 // with the counted, scraped and logged ones.
 //
 // The shop is instrumented like any service: with httpstat for its routes, with Entries for its database, and with
-// limits. The generator sends real requests over the loopback interface, at a rate that does not depend on the
-// responses, and counts the responses. At the end all observers must have the same numbers for each resource, or the
-// exit status is 1. So the demo also tests the installed binary on a machine.
+// limits. The generator sends real requests over the loopback interface and counts the responses. It does not wait for
+// responses, so a slow shop gets as many requests as a fast one. At the end all observers must have the same numbers
+// for each resource, or the exit status is 1. So the demo also tests the installed binary on a machine.
+//
+//	generator ── HTTP ──▶ shop ── Entries ──▶ "database"
+//	    │                  │
+//	  sent            Collector: counted
+//	    │              │             │
+//	    │         metrics page   metric log
+//	    │           scraped        logged
+//	    └───────────────┴── compare ─┘
 //
 // An incident breaks the shop for half a minute in one of three ways. docs/incidents.md describes each of them second
-// by second. Dashboards, alerts, windowstat onset and windowstat report can be tried with them.
+// by second. A user can try the dashboards, the alerts, windowstat onset and windowstat report with them.
 package demo
 
 import (
@@ -21,17 +29,19 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Shop is an HTTP service with different kinds of routes, and the load on it. Create it with [NewShop].
+// Shop is an HTTP service with different kinds of routes, and the load on it. Create it with [NewShop]; serve its
+// Handler, and then call [Shop.Load] and [Shop.Reconcile].
 type Shop struct {
 	stats    *collector.Collector
 	routes   []route
 	rate     float64
-	sent     observer // sent requests by their responses, and queries of the database
+	sent     observer // requests and queries of the database, by their results
 	incident *incident
 }
 
-// NewShop returns a shop that counts with c. rate is the number of requests per second over all routes. The incident
-// with the name, one of [Incidents], begins in the second of from. Without a name there is no incident.
+// NewShop returns a shop that counts its calls with c. rate is the number of requests per second over all routes. The
+// incident named incidentName, one of [Incidents], begins in the second of from. If the name is empty, there is no
+// incident.
 func NewShop(c *collector.Collector, rate float64, incidentName string, from time.Time) *Shop {
 	from = from.Truncate(time.Second)
 	broken := &incident{incidentName, from, from.Add(incidentLength), make(chan struct{})}
@@ -40,7 +50,7 @@ func NewShop(c *collector.Collector, rate float64, incidentName string, from tim
 	return s
 }
 
-// Handler serves the routes. Some are fast, some are slow, some fail, and some have bursts.
+// Handler serves the routes and counts their calls. Some routes are fast, some are slow, some fail, and one has bursts.
 func (s *Shop) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes {
@@ -51,30 +61,30 @@ func (s *Shop) Handler() http.Handler {
 	return httpstat.Mux(s.stats, mux, httpstat.OriginHeader(clientHeader))
 }
 
-// Limits returns the default limits of the shop. A burst of the flash sale is half of the rate in one second. Its limit
-// is higher by a fifth, so the alerts on limits do not fire without an incident.
+// Limits returns the usual limits of the shop. A burst of the flash sale has half of the rate in one second. Its limit
+// is a fifth higher than a burst, so the alerts on limits do not fire without an incident.
 func (s *Shop) Limits() []collector.Limit {
 	return []collector.Limit{{Resource: "GET /flash-sale", Count: max(int64(s.rate*0.6), 1)}}
 }
 
-// productsShare is the share of products in the rate. The incident lowLimit needs it.
+// productsShare is the share of GET /products/{id} in the rate. The incident limit computes its limit from it.
 const productsShare = 0.30
 
-// paymentsPerFailure is the average number of payments for one that fails. The alerts on the error budget begin at six
-// in a thousand, so they do not fire without an incident.
+// paymentsPerFailure is the average number of payments per failed one. Two of a thousand fail, and the alerts on the
+// error budget begin at six, so they do not fire without an incident.
 const paymentsPerFailure = 500
 
 // route is a route of the shop, and the load on it.
 type route struct {
-	pattern string // in the mux, and the name of the resource
+	pattern string // in the mux; the name of the resource
 	method  string
-	path    func() string
-	share   float64 // of the generator's rate
-	burst   bool    // all requests of ten seconds are sent in one of them
+	path    func() string // returns the path of the next request
+	share   float64       // of the generator's rate
+	burst   bool          // send the requests of ten seconds within one of them
 	handler http.HandlerFunc
 }
 
-// allRoutes returns routes of the kinds that services have.
+// allRoutes returns the routes. Each one is typical of a kind that services have.
 func (s *Shop) allRoutes() []route {
 	fixed := func(path string) func() string { return func() string { return path } }
 	return []route{
@@ -119,7 +129,7 @@ func (s *Shop) allRoutes() []route {
 	}
 }
 
-// takes returns a handler that responds after a duration.
+// takes returns a handler that waits for a duration and then responds.
 func takes(d func() time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(d())
@@ -127,8 +137,8 @@ func takes(d func() time.Duration) http.HandlerFunc {
 	}
 }
 
-// query returns a handler that queries the database, which takes a duration, and then calls rest. The query is an
-// outbound call within the call of the route.
+// query returns a handler that first queries the database and then calls rest. The query takes the duration d, and is
+// counted as an outbound call within the call of the route. A blocked query fails the request.
 func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, e, err := s.stats.Enter(r.Context(), name, collector.Outbound())
@@ -146,7 +156,7 @@ func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc)
 	}
 }
 
-// between returns a function that returns random durations between lo and hi milliseconds.
+// between returns a function that returns random durations from lo to hi milliseconds.
 func between(lo, hi time.Duration) func() time.Duration {
 	return func() time.Duration { return lo*time.Millisecond + rand.N((hi-lo)*time.Millisecond+1) }
 }

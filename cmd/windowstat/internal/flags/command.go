@@ -11,8 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Command adds to c the flags of s, --help, and the text of its help, and returns c. A command and its flags serve one
-// run, because their values keep the arguments of the run.
+// Command completes the command c and returns it. It adds the flags of s, --help, the text of the help, and the
+// functions that read variables and that report unknown flags. A command and its flags serve one run, because their
+// values keep the arguments of the run.
 func (s Set) Command(c *cli.Command) *cli.Command {
 	for _, f := range s {
 		c.Flags = append(c.Flags, &cli.GenericFlag{
@@ -21,7 +22,7 @@ func (s Set) Command(c *cli.Command) *cli.Command {
 		})
 	}
 	c.Flags = append(c.Flags, helpFlag())
-	c.HideHelp = true // the library's help flag is a global that each run writes to
+	c.HideHelp = true // the help flag of the library is a global variable, and each run would write to it
 	c.CustomHelpTemplate = escape(commandHelp(c))
 	c.Before = func(*cli.Context) error {
 		s.readVariables()
@@ -31,17 +32,17 @@ func (s Set) Command(c *cli.Command) *cli.Command {
 	return c
 }
 
-// App completes the root command with the flags --help and --version and the commands help and completion, and returns
-// it. version is the command that --version runs.
+// App completes the root command and returns it. It adds the flags --help and --version and the commands help and
+// completion. version is the command that --version runs.
 func App(app *cli.App, version *cli.Command) *cli.App {
 	app.Commands = append(app.Commands, version, completionCommand(app), helpCommand(app))
 	app.Flags = []cli.Flag{
 		helpFlag(), &cli.BoolFlag{Name: version.Name, Aliases: []string{"v"}, Usage: version.Usage},
 	}
-	app.HideHelp, app.HideVersion = true, true // these flags of the library are globals, too
+	app.HideHelp, app.HideVersion = true, true // global variables of the library, too
 	app.CustomAppHelpTemplate = escape(appHelp(app))
 	app.OnUsageError = usageError(app.Flags)
-	app.ExitErrHandler = func(*cli.Context, error) {} // the default ends the process
+	app.ExitErrHandler = func(*cli.Context, error) {} // the library's handler would end the process
 	app.Action = func(c *cli.Context) error {
 		if name := c.Args().First(); name != "" {
 			return unknownCommand(app, name)
@@ -51,8 +52,9 @@ func App(app *cli.App, version *cli.Command) *cli.App {
 	return app
 }
 
-// Run runs the command that args select, or prints completions if the last argument asks for them. Flags may follow
-// positional arguments.
+// Run runs the command that args select. args has the name of the program and its arguments. Flags may be before and
+// after positional arguments. A shell that completes a line runs the program with a special last argument; then Run
+// prints the completions instead.
 func Run(ctx context.Context, app *cli.App, args []string) error {
 	if last := len(args) - 1; args[last] == completionFlag {
 		return complete(app, args[1:last])
@@ -60,11 +62,12 @@ func Run(ctx context.Context, app *cli.App, args []string) error {
 	return app.RunContext(ctx, arrange(app, args))
 }
 
+// helpFlag returns the flag --help. The library prints the help of the command that has the flag.
 func helpFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "print the help"}
 }
 
-// helpCommand returns the command that prints the help of another one.
+// helpCommand returns the command help, which prints the list of commands or the help of one of them.
 func helpCommand(app *cli.App) *cli.Command {
 	return Set{}.Command(&cli.Command{
 		Name: "help", Aliases: []string{"h"}, Usage: "print the commands, or the help of one", ArgsUsage: "[COMMAND]",
@@ -81,8 +84,9 @@ func helpCommand(app *cli.App) *cli.Command {
 	})
 }
 
-// arrange moves the flags of the chosen command before its positional arguments, because the library stops to parse
-// flags at the first argument that is not one. It replaces --help and --version before a command by the commands of
+// arrange returns the arguments in the order that the library can parse: the command, its flags, "--", and its
+// positional arguments. The library stops parsing flags at the first other argument, so it would take the flag in "top
+// host:9719 --once" for an address. arrange also replaces --help and --version before the command by the commands with
 // these names.
 func arrange(app *cli.App, args []string) []string {
 	for i, arg := range args[1:] {
@@ -103,7 +107,8 @@ func arrange(app *cli.App, args []string) []string {
 	return args
 }
 
-// arrangeFlags returns the arguments of a command with its flags before all others.
+// arrangeFlags returns the arguments of a command with its flags first, then "--", then all others. After an invalid
+// flag it returns early, because the library reports the flag.
 func arrangeFlags(flags []cli.Flag, args []string) []string {
 	var first, rest []string
 	for i := 0; i < len(args); i++ {
@@ -122,7 +127,7 @@ func arrangeFlags(flags []cli.Flag, args []string) []string {
 		case f == nil:
 			return first // the library reports it
 		case f.Names()[0] == "help":
-			return []string{arg} // the library would take an argument for the name of a subcommand
+			return []string{arg} // the library would treat the next argument as a subcommand
 		case takesText(f) && !strings.Contains(arg, "="):
 			if i++; i == len(args) {
 				return first // the library reports that the text is missing
@@ -133,7 +138,7 @@ func arrangeFlags(flags []cli.Flag, args []string) []string {
 	return append(append(first, "--"), rest...)
 }
 
-// flagOf returns the flag of an argument such as --name, -name or --name=text, or nil if the flag does not exist.
+// flagOf returns the flag that an argument such as --name, -name or --name=text sets; nil if there is no such flag.
 func flagOf(flags []cli.Flag, arg string) cli.Flag {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
@@ -143,7 +148,7 @@ func flagOf(flags []cli.Flag, arg string) cli.Flag {
 	return flags[i]
 }
 
-// valueOf returns the value of a flag; nil for --help and --version.
+// valueOf returns the value of a flag. It is nil for --help and --version, because these have no Value.
 func valueOf(f cli.Flag) *Value {
 	if g, ok := f.(*cli.GenericFlag); ok {
 		return g.Value.(*Value)
@@ -151,14 +156,15 @@ func valueOf(f cli.Flag) *Value {
 	return nil
 }
 
-// takesText reports whether a flag needs a text, and so is not a switch.
+// takesText reports whether a text must follow the flag. A switch takes no text.
 func takesText(f cli.Flag) bool {
 	v := valueOf(f)
 	return v != nil && !v.isSwitch
 }
 
-// usageError returns a function that rewrites the library's errors about arguments: with two dashes before the name of
-// a flag, and a suggestion for a flag that does not exist.
+// usageError returns a function that rewrites two errors of the library: about a flag that does not exist, and about a
+// flag without its text. The new errors have two dashes before the name of the flag, as in the documentation, and the
+// first one suggests an existing flag.
 func usageError(flags []cli.Flag) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {
 		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
@@ -171,9 +177,10 @@ func usageError(flags []cli.Flag) cli.OnUsageErrorFunc {
 	}
 }
 
-// unknownCommand returns the error for a command that does not exist, with a suggestion.
+// unknownCommand returns the error for a command that does not exist. It suggests an existing command with a similar
+// name.
 func unknownCommand(app *cli.App, name string) error {
-	// The library returns a question.
+	// The library returns a question, such as: Did you mean "proxy"?
 	suggestion := strings.TrimSuffix(strings.TrimPrefix(cli.SuggestCommand(app.Commands, name), `Did you mean "`), `"?`)
 	text := fmt.Sprintf("there is no command %q", name)
 	if suggestion != "" {

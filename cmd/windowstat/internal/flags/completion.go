@@ -9,19 +9,21 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// completionFlag is the last argument if a shell asks for completions. The name is the library's. The library's own
-// handler does not suffice: it reads os.Args, knows no texts of flags, and runs the command if "--" is among the
-// arguments.
+// completionFlag is the last argument if a shell requests completions. Its name is the library's, but this package
+// handles it. The library's handler reads os.Args, has no words for the texts of flags, and runs the command if "--" is
+// among the arguments.
 const completionFlag = "--generate-bash-completion"
 
-// scripts has a completion script for each shell.
+// scripts has a completion script for each shell, in a file with the name of the shell. A script runs windowstat with
+// the words of the line and completionFlag, and shows the printed completions.
 //
 //go:embed completion
 var scripts embed.FS
 
+// The shells with a script, in the order of the help.
 var shells = []string{"bash", "zsh", "fish"}
 
-// completionCommand returns the command that prints a completion script.
+// completionCommand returns the command completion, which prints the completion script of a shell.
 func completionCommand(app *cli.App) *cli.Command {
 	return Set{}.Command(&cli.Command{
 		Name:      "completion",
@@ -53,8 +55,9 @@ In zsh, load the script after compinit.`,
 	})
 }
 
-// complete prints the completions of the last word, after the words before it. A line is a completion, a tab and its
-// description. Without a line the shell completes file names. complete never runs a command.
+// complete prints the completions of the last word. words has all words of the line after the name of the program. Each
+// line of the output is a completion, a tab, and a description. If complete prints nothing, the shell completes the
+// names of files. complete never runs a command.
 func complete(app *cli.App, words []string) error {
 	if len(words) == 0 {
 		words = []string{""}
@@ -71,10 +74,16 @@ func complete(app *cli.App, words []string) error {
 	return nil
 }
 
-// suggestion is a possible completion.
+// suggestion is a possible word, and a description that the shell shows next to it.
 type suggestion struct{ word, description string }
 
-// suggest returns the possible words after the words before. The caller selects those that begin with word.
+// suggest returns the words that can follow the words before. It may return words that do not begin with word; the
+// caller removes them. The kind of words depends on the position:
+//
+//   - before the command: commands, or the flags of the root command;
+//   - after = in a flag, or after a flag that takes a text: the texts of the flag;
+//   - after the command: its flags; commands after help, and shells after completion;
+//   - after --: nothing.
 func suggest(app *cli.App, before []string, word string) []suggestion {
 	isFlag := strings.HasPrefix(word, "-")
 	i := slices.IndexFunc(before, func(s string) bool { return !strings.HasPrefix(s, "-") })
@@ -109,11 +118,11 @@ func suggest(app *cli.App, before []string, word string) []suggestion {
 	return nil
 }
 
-// awaitingText returns the flag whose text follows the words, or nil.
+// awaitingText returns the flag whose text is the next word, or nil if the next word is not the text of a flag.
 func awaitingText(flags []cli.Flag, words []string) (awaits cli.Flag) {
 	for _, word := range words {
 		if awaits != nil {
-			awaits = nil // the word is its text, even if it looks like a flag
+			awaits = nil // this word is the text, even if it looks like a flag
 			continue
 		}
 		if !strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
@@ -126,6 +135,7 @@ func awaitingText(flags []cli.Flag, words []string) (awaits cli.Flag) {
 	return awaits
 }
 
+// commandSuggestions suggests all commands.
 func commandSuggestions(app *cli.App) (all []suggestion) {
 	for _, c := range app.Commands {
 		all = append(all, suggestion{c.Name, c.Usage})
@@ -133,6 +143,7 @@ func commandSuggestions(app *cli.App) (all []suggestion) {
 	return all
 }
 
+// flagSuggestions suggests flags, each with its usage as the description.
 func flagSuggestions(flags []cli.Flag) (all []suggestion) {
 	for _, f := range flags {
 		usage := strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", "")
@@ -141,7 +152,8 @@ func flagSuggestions(flags []cli.Flag) (all []suggestion) {
 	return all
 }
 
-// textSuggestions returns the texts of a flag that has a list of them; f may be nil.
+// textSuggestions suggests the known texts of a flag, each after prefix. It returns nil if f is nil or has no list of
+// texts.
 func textSuggestions(f cli.Flag, prefix string) []suggestion {
 	if f == nil {
 		return nil
@@ -152,6 +164,7 @@ func textSuggestions(f cli.Flag, prefix string) []suggestion {
 	return nil
 }
 
+// wordSuggestions suggests words without descriptions, each after prefix.
 func wordSuggestions(words []string, prefix string) (all []suggestion) {
 	for _, w := range words {
 		all = append(all, suggestion{word: prefix + w})

@@ -8,15 +8,15 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Help is written for terminals of this width. The library's templates wrap no flags, and align their usages in a
-// column that begins after the longest name.
+// width is the maximum width of a line of help, in columns. The templates of the library do not wrap the usages of
+// flags. They also align the usages in a column after the longest name, which leaves little space for the text.
 const width = 80
 
-// commandHelp returns the help of a command.
+// commandHelp returns the help of a command, in sections like those of a manual page.
 func commandHelp(c *cli.Command) string {
 	var b strings.Builder
 	usage := "windowstat " + c.Name
-	if len(c.Flags) > 1 { // --help alone is not worth a word
+	if len(c.Flags) > 1 { // more than --help
 		usage += " [options]"
 	}
 	section(&b, "NAME", "windowstat "+c.Name+" - "+c.Usage)
@@ -46,7 +46,8 @@ func appHelp(app *cli.App) string {
 	return b.String()
 }
 
-// section writes a heading and its text; nothing if the text is empty.
+// section writes a heading and its text, wrapped; nothing if the text is empty. Lines that begin with a space are
+// examples: each one keeps its indentation and is a paragraph. All other lines up to an empty one are one paragraph.
 func section(b *strings.Builder, heading, text string) {
 	if text == "" {
 		return
@@ -66,7 +67,7 @@ func section(b *strings.Builder, heading, text string) {
 		case trimmed == "":
 			flush()
 			b.WriteString("\n")
-		case trimmed != line: // an indented line, such as an example, is a paragraph
+		case trimmed != line: // an example
 			flush()
 			b.WriteString(wrap(trimmed, 3+len(line)-len(trimmed)))
 		default:
@@ -76,7 +77,8 @@ func section(b *strings.Builder, heading, text string) {
 	flush()
 }
 
-// options writes the flags under their categories. Categories and their flags keep the order of the set.
+// options writes the flags by category. The first flags have no category and no heading. Categories and the flags in
+// them have the order of the set.
 func options(b *strings.Builder, heading string, flags []cli.Flag) {
 	b.WriteString("\n" + heading + ":\n")
 	var categories []string
@@ -97,7 +99,11 @@ func options(b *strings.Builder, heading string, flags []cli.Flag) {
 	}
 }
 
-// option returns the help of a flag: its names, and below them its usage, its default and its variable.
+// option returns the help of a flag: a line with its names and the name of its text, and below it the usage, the
+// default and the environment variable.
+//
+//	--upstream URL
+//	    URL of the service, such as http://127.0.0.1:8000 (required) [$WINDOWSTAT_UPSTREAM]
 func option(f cli.Flag) string {
 	doc := f.(cli.DocGenerationFlag)
 	var names []string
@@ -117,7 +123,7 @@ func option(f cli.Flag) string {
 	return "   " + head + "\n" + wrap(strings.ReplaceAll(usage, "`", ""), 7)
 }
 
-// placeholder returns the name of a flag's text: the word in backquotes of its usage.
+// placeholder returns the name of a flag's text for the help: the word in backquotes in the usage, as in package flag.
 func placeholder(usage string) string {
 	_, after, _ := strings.Cut(usage, "`")
 	name, _, _ := strings.Cut(after, "`")

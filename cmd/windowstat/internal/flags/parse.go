@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// ParseNetwork parses an IP address or a network in CIDR notation.
+// ParseNetwork parses an IP address or a network in CIDR notation. An address is a network that contains only itself.
 func ParseNetwork(s string) (netip.Prefix, error) {
 	network, err := netip.ParsePrefix(s)
 	if address, addrErr := netip.ParseAddr(s); addrErr == nil && address.Zone() == "" {
@@ -23,7 +23,8 @@ func ParseNetwork(s string) (netip.Prefix, error) {
 	return network.Masked(), nil
 }
 
-// ParseAddress checks an address to listen on, host:port, without listening.
+// ParseAddress checks an address to listen on, host:port. It does not listen, so the port may be in use. The host may
+// be empty, for all interfaces.
 func ParseAddress(s string) (string, error) {
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {
@@ -35,10 +36,11 @@ func ParseAddress(s string) (string, error) {
 	return s, nil
 }
 
-// ClientUsage is the usage of a flag whose text [ParseClient] parses.
+// ClientUsage is the usage of all flags with [ParseClient].
 const ClientUsage = "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"
 
-// ParseClient returns the client that a file in Prometheus's HTTP client configuration format describes.
+// ParseClient returns an HTTP client with the options of a file in Prometheus's HTTP client configuration format:
+// authorization, TLS and headers.
 func ParseClient(path string) (*http.Client, error) {
 	options, _, err := config.LoadHTTPConfigFile(path)
 	if err != nil {

@@ -1,9 +1,16 @@
-// Package flags connects the flags of a command to the options that they fill in. It reports mistakes in options by the
-// names of the flags, and all mistakes together, before the command does anything.
+// Package flags connects the flags of a command to the options that they set. It reports errors in options by the names
+// of the flags, and all errors together, before the command does anything.
 //
 // Only this package and the main package import the library github.com/urfave/cli/v2. Other packages describe their
-// flags with [Set] and [Value]. The library parses arguments and selects the command. This package adds flags after
-// positional arguments, variables with several values, completion with descriptions, and help that fits 80 columns.
+// flags with [Set] and [Value]. The library parses the arguments and selects the command. This package adds what the
+// library does not have:
+//
+//   - flags after positional arguments (see arrange);
+//   - variables with several values, one per line (see readVariables);
+//   - errors in options with the names of flags, and conditions between flags ([Set.Check]);
+//   - completion with descriptions, for bash, zsh and fish;
+//   - help that fits 80 columns;
+//   - no global variables, so that tests can run commands concurrently.
 package flags
 
 import (
@@ -19,33 +26,36 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Flag describes a flag, its option, and its relation to other flags, such as
+// Flag describes a flag, the option that it sets, and conditions on other flags:
 //
 //	{Name: "timeout", Value: flags.Number(&o.Timeout, time.Second), Of: "Timeout", Needs: []string{"url"}, …}
 //
-// The package of the options checks Timeout. Its error is reported as an error of --timeout, unless the text of the
-// flag was wrong already.
+// The package of the options checks Timeout. [Set.Check] reports an error of this check as an error of --timeout,
+// unless it has already reported that the text of the flag is wrong.
 type Flag struct {
 	Name  string
 	Value *Value
-	// Usage is a noun phrase or an imperative. A word in backquotes is the name of the text in --help.
+	// Usage is a noun phrase or an imperative. A word in backquotes is the name of the flag's text in --help.
 	Usage string
 	// Default replaces the default of Value in --help.
 	Default string
 	// Category is the heading of the flag in --help. Flags without a category come first.
 	Category string
-	// Of has the fields that the flag fills in, separated by spaces, as a [collector.OptionError] names them.
+	// Of has the fields that the flag sets, separated by spaces, in the form in which a [collector.OptionError] names
+	// them.
 	Of string
-	// Needs has flags that this flag requires. "heal|new" requires one of several. Not has flags that contradict it.
+	// Needs has the flags without which this flag is an error. An element such as "heal|new" requires one of two flags.
+	// Not has the flags with which this flag is an error.
 	Needs, Not []string
-	// Zero allows 0 and the empty text. In all other flags both mean the default, so they are probably mistakes.
+	// Zero allows the number 0 and the empty text. In the options of most packages both mean the default. Without Zero
+	// they are errors, because a user who writes --interval 0 does not expect the default.
 	Zero bool
 }
 
-// Set describes the flags of a command.
+// Set describes the flags of a command, in the order of the help.
 type Set []Flag
 
-// Under sets the category of the flags without a category, and returns s.
+// Under sets the category of all flags that have no category, and returns s.
 func (s Set) Under(category string) Set {
 	for i := range s {
 		if s[i].Category == "" {
@@ -55,14 +65,16 @@ func (s Set) Under(category string) Set {
 	return s
 }
 
-// IsSet reports whether the flag was given, as an argument or as a variable, and has an effect.
+// IsSet reports whether a flag was given, as an argument or as a variable. A switch that was set to false does not
+// count.
 func (s Set) IsSet(name string) bool {
 	i := slices.IndexFunc(s, func(f Flag) bool { return f.Name == name })
 	return i >= 0 && s[i].Value.isSet()
 }
 
-// Check returns all mistakes in the arguments of a command as one [UsageError]: mistakes in one flag, contradictions
-// between flags, and the errors that checks of the options returned. Actions call it first.
+// Check returns all errors in the arguments of a command as one [UsageError]. These are wrong texts, unmet conditions
+// between flags, unexpected arguments, and checks, the errors that the packages of the options have found. An action
+// must call Check before it does anything else.
 func (s Set) Check(c *cli.Context, checks ...error) error {
 	var errs []error
 	if c.Command.ArgsUsage == "" && c.Args().Present() {
@@ -73,31 +85,31 @@ func (s Set) Check(c *cli.Context, checks ...error) error {
 		if !f.Value.isSet() {
 			continue
 		}
-		mistakes := f.Value.mistakes(f.Zero)
+		problems := f.Value.problems(f.Zero)
 		for _, needed := range f.Needs {
 			if names := strings.Split(needed, "|"); !slices.ContainsFunc(names, s.IsSet) {
-				mistakes = append(mistakes, fmt.Errorf("needs %s", Name(strings.Join(names, " or --"))))
+				problems = append(problems, fmt.Errorf("needs %s", Name(strings.Join(names, " or --"))))
 				break
 			}
 		}
 		if i := slices.IndexFunc(f.Not, s.IsSet); i >= 0 {
-			mistakes = append(mistakes, fmt.Errorf("not with %s", Name(f.Not[i])))
+			problems = append(problems, fmt.Errorf("not with %s", Name(f.Not[i])))
 		}
-		for _, err := range mistakes {
+		for _, err := range problems {
 			errs = append(errs, fmt.Errorf("%s: %w", Name(f.Name), err))
 		}
-		wrong[f.Name] = len(mistakes) > 0
+		wrong[f.Name] = len(problems) > 0
 	}
 	for _, e := range collector.OptionErrors(errors.Join(checks...)) {
-		if f := s.of(e.Field); f == nil || !wrong[f.Name] { // otherwise an error of the flag is reported already
+		if f := s.of(e.Field); f == nil || !wrong[f.Name] { // report one error per flag
 			errs = append(errs, named(f, e))
 		}
 	}
 	return Usage(errors.Join(errs...))
 }
 
-// Action returns the action of a command whose flags fill in options. It checks the options and runs the command.
-// Errors of both have the names of flags instead of fields.
+// Action returns the action of a command that only checks and runs: check checks the options, and run does the work.
+// Errors of both have the names of flags instead of the names of fields.
 func (s Set) Action(
 	check func() error, run func(ctx context.Context, stdout, stderr io.Writer) error,
 ) cli.ActionFunc {
@@ -109,7 +121,7 @@ func (s Set) Action(
 	}
 }
 
-// Named returns err with the names of flags instead of the fields of options.
+// Named returns err with the names of flags instead of the names of fields.
 func (s Set) Named(err error) error {
 	var errs []error
 	for _, e := range collector.OptionErrors(err) {
@@ -118,7 +130,7 @@ func (s Set) Named(err error) error {
 	return errors.Join(errs...)
 }
 
-// of returns the flag that fills in a field, or nil.
+// of returns the flag that sets a field; nil if no flag sets it.
 func (s Set) of(field string) *Flag {
 	i := slices.IndexFunc(s, func(f Flag) bool {
 		return field != "" && slices.Contains(strings.Fields(f.Of), field)
@@ -129,7 +141,7 @@ func (s Set) of(field string) *Flag {
 	return &s[i]
 }
 
-// named returns the error of an option with the name of its flag; f may be nil.
+// named returns the error of an option with the name of its flag f. If f is nil, it keeps the name of the field.
 func named(f *Flag, e *collector.OptionError) error {
 	if f == nil && e.Field == "" {
 		return e.Err
@@ -141,7 +153,7 @@ func named(f *Flag, e *collector.OptionError) error {
 	return fmt.Errorf("%s: %w", name, e.Err)
 }
 
-// Name returns a flag with its dashes.
+// Name returns the name of a flag with its dashes: one for a single letter, otherwise two.
 func Name(flag string) string {
 	if len(flag) == 1 {
 		return "-" + flag
@@ -149,10 +161,10 @@ func Name(flag string) string {
 	return "--" + flag
 }
 
-// UsageError is a mistake in the arguments of a command.
+// UsageError is an error in the arguments of a command. The exit status of the command is then 2 instead of 1.
 type UsageError struct{ error }
 
-// Unwrap returns the mistake.
+// Unwrap returns the error without its type.
 func (e UsageError) Unwrap() error { return e.error }
 
 // Usage returns err as a [UsageError], or nil if err is nil.

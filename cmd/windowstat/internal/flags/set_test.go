@@ -25,7 +25,7 @@ func runCommand(t *testing.T, set Set, checks func() error, args ...string) erro
 	return Run(t.Context(), app, append([]string{"app", "test"}, args...))
 }
 
-// All mistakes are reported together, by the names of flags, and each flag once.
+// All errors are reported together, by the names of flags, and each flag once.
 func TestMistakes(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                         "",

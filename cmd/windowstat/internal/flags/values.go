@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// Value parses the text of a flag and stores the result in an option. It keeps errors for [Set.Check], which reports
-// all mistakes together. An option keeps its default if its text is wrong, so checks of other options do not report
-// consequences of the mistake.
+// Value parses the text of a flag and stores the result in an option. If a text is wrong, Value stores nothing, so the
+// option keeps its default, and checks of related options do not report consequences of the error. Value keeps the
+// error for [Set.Check], which reports all of them together.
 //
 // A Value belongs to one run of a command. Create it with [Bool], [Number], [String], [Parsed], [OneOf], [Strings],
-// [List] or [Map]. It implements the Generic interface of the library.
+// [List] or [Map]. It implements the interface Generic of the library.
 type Value struct {
-	parse    func(text string) error
-	def      string     // text of the default, for --help; empty for none
-	words    []string   // texts to complete; nil if there is no list
-	current  func() any // the value of a switch or a number; nil for others
-	isSwitch bool       // the flag needs no text: --follow means --follow=true
-	isText   bool       // the option is the text itself
+	parse    func(text string) error // parses a text and stores the result
+	def      string                  // text of the default, for --help; "" if there is none
+	words    []string                // texts that a shell completes; nil if there is no list
+	current  func() any              // returns the option, if it is a switch or a number; nil for others
+	isSwitch bool                    // the flag needs no text: --follow means --follow=true
+	isText   bool                    // the option is the text itself
 
 	given bool
 	text  string // the last text
 	errs  []error
 }
 
-// Set parses a text. It returns nil, because [Set.Check] reports the errors.
+// Set parses a text that was given, and may be called repeatedly for a repeatable flag. It always returns nil, because
+// the library would stop at the first error. [Set.Check] reports the errors.
 func (v *Value) Set(text string) error {
 	v.given, v.text = true, text
 	if err := v.parse(text); err != nil {
@@ -40,7 +41,7 @@ func (v *Value) Set(text string) error {
 // Err returns the errors of the texts that were set.
 func (v *Value) Err() error { return errors.Join(v.errs...) }
 
-// String returns the last text, or the default.
+// String returns the last text, or "" if none was given. The library calls it, also for a nil Value.
 func (v *Value) String() string {
 	if v == nil || !v.given {
 		return ""
@@ -48,17 +49,19 @@ func (v *Value) String() string {
 	return v.text
 }
 
-// IsBoolFlag makes package flag accept a switch without a text.
+// IsBoolFlag reports whether the flag is a switch. Package flag, which the library uses, then accepts it without a
+// text.
 func (v *Value) IsBoolFlag() bool { return v.isSwitch }
 
-// isSet reports whether the flag has an effect, or a wrong text. A switch that is set to false has no effect.
+// isSet reports whether the flag was given. A switch that was set to false does not count. A wrong text counts, because
+// it must be reported.
 func (v *Value) isSet() bool {
 	return v.given && (!v.isSwitch || v.current() != false || len(v.errs) > 0)
 }
 
-// mistakes returns the errors of a value that is set. The zero value of an option means its default, so the default
-// would silently replace an explicit zero. Therefore zero is a mistake unless allowZero is set.
-func (v *Value) mistakes(allowZero bool) []error {
+// problems returns the errors of a flag that is set. An explicit zero is an error unless allowZero is true: the zero
+// value of an option means its default, so the default would silently replace the zero.
+func (v *Value) problems(allowZero bool) []error {
 	if v.text == "" && !allowZero {
 		return []error{errors.New("is empty; leave it out")}
 	}
@@ -74,7 +77,7 @@ func (v *Value) mistakes(allowZero bool) []error {
 	return nil
 }
 
-// Parsed returns a Value whose text is parsed. text is the default; it may be empty, for none.
+// Parsed returns the Value of an option that parse makes of a text. text is the default, and "" means no default.
 func Parsed[T any](to *T, text string, parse func(string) (T, error)) *Value {
 	v := &Value{def: text, parse: store(to, parse)}
 	if text != "" {
@@ -94,20 +97,20 @@ func store[T any](to *T, parse func(string) (T, error)) func(string) error {
 	}
 }
 
-// String returns a Value that is a text.
+// String returns the Value of an option that is a text. text is the default.
 func String(to *string, text string) *Value {
 	v := Parsed(to, text, func(s string) (string, error) { return s, nil })
 	v.isText = true
 	return v
 }
 
-// Suggest sets texts that a shell completes, and returns v. Other texts stay valid.
+// Suggest sets the texts that a shell completes, and returns v. Other texts are still valid.
 func (v *Value) Suggest(words ...string) *Value {
 	v.words = words
 	return v
 }
 
-// Bool returns the Value of a switch. The default is false.
+// Bool returns the Value of a switch. Its default is false.
 func Bool(to *bool) *Value {
 	return &Value{isSwitch: true, current: func() any { return *to }, parse: store(to, func(s string) (bool, error) {
 		x, err := strconv.ParseBool(s)
@@ -118,7 +121,8 @@ func Bool(to *bool) *Value {
 	})}
 }
 
-// Number returns a Value that is a number or a duration, with the default n. --help does not show a default of zero.
+// Number returns the Value of a number or a duration with the default n. --help does not show a default of zero,
+// because zero means that the option has no effect.
 func Number[T int | int64 | float64 | time.Duration](to *T, n T) *Value {
 	*to = n
 	v := &Value{current: func() any { return *to }, parse: store(to, parseNumber[T])}
@@ -128,7 +132,7 @@ func Number[T int | int64 | float64 | time.Duration](to *T, n T) *Value {
 	return v
 }
 
-// parseNumber parses a number or a duration. Its errors name the expected kind of text.
+// parseNumber parses a number or a duration. Its errors name the expected kind of text, with an example.
 func parseNumber[T int | int64 | float64 | time.Duration](text string) (n T, err error) {
 	var parsed any
 	kind := "a whole number, such as 100"
@@ -153,7 +157,7 @@ func parseNumber[T int | int64 | float64 | time.Duration](text string) (n T, err
 // Int parses a whole number, for [List].
 func Int(text string) (int, error) { return parseNumber[int](text) }
 
-// OneOf returns a Value that accepts only the allowed words.
+// OneOf returns the Value of an option with a fixed list of texts. text is the default.
 func OneOf(to *string, text string, allowed ...string) *Value {
 	return Parsed(to, text, func(s string) (string, error) {
 		if !slices.Contains(allowed, s) {
@@ -163,11 +167,11 @@ func OneOf(to *string, text string, allowed ...string) *Value {
 	}).Suggest(allowed...)
 }
 
-// separator separates the values of a repeatable flag in its variable. A comma is unsuitable, because a value may
-// contain one.
+// separator separates the texts of a repeatable flag in its environment variable. A comma would be unsuitable, because
+// some texts contain commas.
 const separator = "\n"
 
-// List returns the Value of a repeatable flag whose texts are parsed.
+// List returns the Value of a repeatable flag. parse parses each text, and the option gets all results.
 func List[T any](to *[]T, parse func(string) (T, error)) *Value {
 	return &Value{parse: func(texts string) error {
 		var errs []error
@@ -187,8 +191,8 @@ func Strings(to *[]string) *Value {
 	return List(to, func(s string) (string, error) { return s, nil })
 }
 
-// Map returns the Value of a repeatable flag whose texts are NAME=VALUE. A later text replaces an earlier one of the
-// same name.
+// Map returns the Value of a repeatable flag with texts NAME=VALUE. The option gets a map from names to values. If a
+// name is given twice, the last value counts.
 func Map(to *map[string]string) *Value {
 	return &Value{parse: func(texts string) error {
 		var errs []error

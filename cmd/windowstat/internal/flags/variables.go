@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Variable returns the name of the environment variable of a flag.
+// Variable returns the name of a flag's environment variable: WINDOWSTAT_METRIC_LOG_DIR for metric-log.dir.
 func Variable(flag string) string {
 	return "WINDOWSTAT_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(flag))
 }
 
-// readVariables sets the flags that were not given as arguments from their variables. The library could read variables,
-// too, but it splits them at commas, and appends arguments to their values.
+// readVariables sets the flags that were not given as arguments from their environment variables. The library can read
+// variables, too, but it splits them at commas, and adds arguments to their values instead of replacing them.
 //
-// A text may be empty on purpose, so an empty variable counts for a flag that is a text. For other flags an empty
-// variable is the same as none.
+// An empty variable sets an option that is a text, because an empty text may be intended. For all other options an
+// empty variable has no effect.
 func (s Set) readVariables() {
 	for _, f := range s {
 		if f.Value.given {
 			continue
 		}
 		if text, ok := os.LookupEnv(Variable(f.Name)); ok && (text != "" || f.Value.isText) {
-			_ = f.Value.Set(text) // Check reports errors
+			_ = f.Value.Set(text) // returns nil; Check reports errors
 		}
 	}
 }
@@ -30,7 +30,8 @@ func (s Set) readVariables() {
 // flagInMessage matches the name of a flag in a message.
 var flagInMessage = regexp.MustCompile(`--[a-z][a-z.-]*[a-z]`)
 
-// WithVariables adds to each flag in a message its variable, if the environment has it: the value may come from there.
+// WithVariables adds to each flag in a message the name of its variable, if the variable exists. The wrong text may be
+// from there, and the user may not know it.
 func WithVariables(message string) string {
 	return flagInMessage.ReplaceAllStringFunc(message, func(name string) string {
 		variable := Variable(strings.TrimLeft(name, "-"))

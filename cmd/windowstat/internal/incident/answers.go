@@ -11,27 +11,29 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 )
 
-// Answers has the findings of a range. Onsets and Trials are nil if they were not requested.
+// Answers has the findings of a range, in the form in which they are printed. Onsets and Trials are nil if the command
+// did not search for them.
 type Answers struct {
 	Onsets []Onset  `json:"onsets,omitzero"`
 	Trials []Trial  `json:"backtest,omitzero"`
-	Notes  []string `json:"notes,omitempty"` // incomplete data
+	Notes  []string `json:"notes,omitempty"` // why the findings may be incomplete
 }
 
-// boundHint explains why a backtest has lower bounds.
+// boundHint explains below a backtest why its numbers are lower bounds.
 const boundHint = "These are lower bounds: the log has calendar seconds, and the window of a limit slides. " +
 	"Calls that the limit refuses in a burst across two seconds appear in neither second. A call may be in flight " +
 	"in many seconds, so for concurrency only the highest second counts. Prioritized calls would have waited first. " +
 	"Clients that retry would have called more often."
 
-// table has the findings of one kind.
+// table has the findings of one kind as text, for the terminal and for the report. Hint explains the rows. Empty is
+// shown instead of the rows if there are none.
 type table struct {
 	Title, Hint, Empty string
 	Head               []string
 	Rows               [][]string
 }
 
-// add adds a row. It escapes unprintable characters. A zero time is shown as a dash.
+// add adds a row. It escapes unprintable characters in texts, and shows a zero time as a dash.
 func (t *table) add(cells ...any) {
 	var row []string
 	for _, c := range cells {
@@ -46,8 +48,8 @@ func (t *table) add(cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// onsets returns a table with a row for each resource that changed. The row has the first change of the resource and
-// the delay of the other ones.
+// onsets returns a table with a row for each resource that changed. A row has the time of the first change. Later
+// changes of the resource have their delay after it.
 func (a *Answers) onsets() table {
 	t := table{
 		Title: "Onsets",
@@ -75,20 +77,12 @@ func (a *Answers) onsets() table {
 	return t
 }
 
-// trials returns a table with a row for each limit and resource.
+// trials returns a table with a row for each limit and each resource that the limit matches.
 func (a *Answers) trials() table {
 	t := table{
 		Title: "Backtest of limits", Hint: boundHint,
 		Head: []string{
-			"Limit",
-			"Resource",
-			"Calls",
-			"Blocked",
-			"Refused (at least)",
-			"Seconds",
-			"Highest",
-			"At",
-			"Log",
+			"Limit", "Resource", "Calls", "Blocked", "Refused (at least)", "Seconds", "Highest", "At", "Log",
 		},
 	}
 	for _, x := range a.Trials {
@@ -97,7 +91,8 @@ func (a *Answers) trials() table {
 	return t
 }
 
-// spans returns a table of the seconds with refused calls. A report omits the table, because it may be long.
+// spans returns a table of the seconds in which calls would have been refused. A report omits the table, because it may
+// be long.
 func (a *Answers) spans() table {
 	t := table{
 		Title: "Seconds with refused calls", Empty: "No calendar second exceeds a limit.",
@@ -137,7 +132,8 @@ func (a *Answers) WriteTable(w io.Writer) error {
 	if a.Notes != nil {
 		all = append(all, a.notes())
 	}
-	// A line without tabs ends the columns of a table, so one writer aligns each table separately.
+	// A tabwriter aligns the columns of adjacent lines. A line without tabs ends a table, so one writer aligns each
+	// table separately.
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, t := range all {
 		if i > 0 {

@@ -14,7 +14,7 @@ import (
 // LimitHelp describes the syntax of a limit.
 const LimitHelp = "a resource or a pattern with *, qps or concurrency, and a number, such as 'GET /search qps 300'"
 
-// limitText matches a name, which may contain spaces, a grade and a count.
+// limitText matches the three parts of a limit: the name, which may contain spaces, the grade, and the count.
 var limitText = regexp.MustCompile(`^\s*(.+?)\s+(qps|concurrency)\s+([0-9]{1,18})\s*$`)
 
 // ParseLimit parses a limit, see [LimitHelp].
@@ -31,43 +31,44 @@ func ParseLimit(text string) (l collector.Limit, err error) {
 	return l, nil
 }
 
-// Span is a sequence of seconds. A limit would have refused calls in each of them.
+// Span is a range of consecutive seconds. A limit would have refused calls in each of them.
 type Span struct {
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"` // the last second
 	Refused int64     `json:"refused_at_least"`
-	Highest int64     `json:"highest"` // calls of the busiest second
+	Highest int64     `json:"highest"` // calls of the busiest second, or the highest maximum in flight
 }
 
 // Trial has the effect that a limit would have had on a resource of one log. A log has the calls of one process, and a
-// limit bounds the calls of one process.
+// limit applies to each process separately.
 //
-// For qps, the calls of a second are the passed and the blocked ones. At most Count calls pass a limit in a
-// calendar second, so the excess would have been refused, by this limit or by the cause of the blocks. Refused is a
-// lower bound: the window of the limit slides from bucket to bucket, and calls that it refuses in a burst across two
-// seconds appear in neither second.
+// For qps, the calls of a second are the passed and the blocked ones. At most Count calls pass a limit in a calendar
+// second, so the excess would have been refused, by this limit or by the cause of the actual blocks. Refused is a lower
+// bound, because the window of the limit slides from bucket to bucket: in a burst across two seconds, the limit refuses
+// calls although neither second exceeds Count.
 //
-// For concurrency, the log has the maximum number of calls in flight in each second. The excess would have been
-// refused in the same second or before. Two seconds may have the same calls, so Refused is the excess of the highest
+// For concurrency, the log has the maximum number of calls in flight in each second. The excess would have been refused
+// in the same second or before. A long call is in flight in several seconds, so Refused is the excess of the highest
 // second, not a sum.
 type Trial struct {
 	Limit     string    `json:"limit"`
 	Log       string    `json:"log"`
 	Resource  string    `json:"resource"`
-	Offered   int64     `json:"offered"` // calls in the range, passed and blocked
-	Blocked   int64     `json:"blocked"` // calls in the range that were blocked
-	Refused   int64     `json:"refused_at_least"`
-	Seconds   int64     `json:"seconds"` // number of seconds with refused calls
-	Highest   int64     `json:"highest"` // calls of the busiest second, or the maximum in flight
+	Offered   int64     `json:"offered"`          // calls in the range, passed and blocked
+	Blocked   int64     `json:"blocked"`          // calls in the range that were blocked
+	Refused   int64     `json:"refused_at_least"` // lower bound of the calls that the limit refuses
+	Seconds   int64     `json:"seconds"`          // number of seconds with refused calls
+	Highest   int64     `json:"highest"`          // calls of the busiest second, or the maximum in flight
 	HighestAt time.Time `json:"highest_time"`
 	Spans     []Span    `json:"spans"`
 }
 
-// Backtest applies a limit to each resource that it matches, and returns the results with the most refused calls first.
-// A pattern is not applied to [collector.Other], because it limits each name that is counted there separately.
+// Backtest applies a limit to each resource that it matches. It returns the results in descending order of refused
+// calls. A pattern does not match [collector.Other]: a limit applies to each name separately, and Other has the calls
+// of several names.
 func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	all, value, add := []Trial{}, (*row).offered, sum
-	if limit.Grade == collector.Concurrency { // two seconds may have the same calls
+	if limit.Grade == collector.Concurrency { // see Trial
 		value, add = (*row).inFlight, highest
 	}
 	for _, r := range s.resources() {
@@ -83,11 +84,12 @@ func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	return all
 }
 
-// sum and highest combine the excess of two seconds.
+// sum and highest combine the excess of two seconds: sum for qps, and highest for concurrency.
 func sum(a, b int64) int64     { return a + b }
 func highest(a, b int64) int64 { return max(a, b) }
 
-// excess compares a value of a resource with count in each second of the range, and combines the excess with add.
+// excess compares a value of a resource with count in each second of the range. value returns the value of a second,
+// and add combines the excess of two seconds.
 func (s *Seconds) excess(
 	r *resource, value func(*row) int64, count int64, add func(a, b int64) int64,
 ) Trial {

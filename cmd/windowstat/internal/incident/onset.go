@@ -6,29 +6,31 @@ import (
 	"time"
 )
 
-// A number of a resource changes in the first second that meets these conditions:
-//   - Four of the five seconds from it on, and the second itself, are all above or all below the median of the ten
-//     minutes before the range.
-//   - Their distance from the median is more than three times the distance of any four of five seconds before.
-//   - It is also more than half of the median, and more than a floor: four calls or five milliseconds.
-//   - The distance of the four seconds from the median of the minute before is more than three quarters of the required
-//     distance. Load that rises slowly also leaves the median of ten minutes, but hardly the median of the last minute.
+// The rule for a change. A number of a resource changes in the first second that meets these conditions:
+//   - The second itself, and four of the five seconds that begin with it, are all above or all below the median of the
+//     ten minutes before the range.
+//   - The distance of these four seconds from the median is more than three times the distance of any four of five
+//     seconds before the range.
+//   - The distance is also more than half of the median, and more than a floor: four calls or five milliseconds.
+//   - The distance of the four seconds from the median of the minute before them is more than three quarters of the
+//     required distance. This excludes load that rises slowly: it leaves the median of ten minutes, but hardly differs
+//     from the last minute.
 //
-// So a burst of up to three seconds is not a change. A longer variation that the ten minutes have, too, such as a job
-// in each minute, is not a change either. Errors in the ten minutes hide later changes, so the range should begin well
+// A burst of up to three seconds is therefore not a change. Neither is a variation that also occurs in the ten minutes
+// before, such as a job in each minute. Errors in the ten minutes hide later changes, so the range should begin well
 // before the first complaint.
 const (
 	runSeconds    = 5  // length of a run of seconds
 	runChanged    = 4  // seconds of a run that must be distant from the median
-	distanceRatio = 3  // ratio to the largest distance before the range
+	distanceRatio = 3  // minimum ratio of the distance to the largest one before the range
 	minBaseline   = 10 // seconds needed before the range
-	swingSeconds  = 60 // seconds before a change, in which slowly rising load hardly changes
+	swingSeconds  = 60 // seconds before a change with which it is compared, too
 )
 
-// floors has the minimum distance of each column. Columns with a floor of 0 are not compared.
+// floors has the minimum distance for each column. A column with a floor of 0 is not searched for changes.
 var floors = [columns]float64{pass: 4, block: 4, exception: 4, rtMs: 5, inFlight: 4}
 
-// Change is a change of one number.
+// Change is a change of one number of a resource.
 type Change struct {
 	Number string    `json:"number"` // a column of the log
 	Time   time.Time `json:"time"`   // the first second
@@ -36,10 +38,10 @@ type Change struct {
 	After  float64   `json:"after"`  // median of the five seconds from Time on
 }
 
-// Onset is the first change of a resource, with its other changes.
+// Onset is the first change of a resource, and the changes of its other numbers.
 type Onset struct {
-	// Rank is one more than the number of onsets that are certainly earlier. Tied means that the order of this onset
-	// and another one is unknown.
+	// Rank is one more than the number of onsets that were certainly earlier. Tied means that there is another onset
+	// whose order relative to this one is unknown.
 	Rank     int       `json:"rank"`
 	Tied     bool      `json:"tied"`
 	Time     time.Time `json:"time"` // of the first change
@@ -49,9 +51,9 @@ type Onset struct {
 	resource *resource
 }
 
-// Onsets returns the resources that changed, the earliest first. Two onsets are tied if the time between them is less
-// than a second, because events within a second have no order. Different directories belong to different hosts, so for
-// them the time is a second and clockOffset.
+// Onsets returns the resources that changed, the earliest first. Events within a second have no order in the log, so
+// two onsets are tied if the time between them is less than a second. If the logs are from different hosts, whose
+// clocks differ, the limit is a second plus clockOffset.
 func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	all := []Onset{}
 	for _, r := range s.resources() {
@@ -70,7 +72,8 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	slices.SortFunc(all, func(a, b Onset) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Log, b.Log), cmp.Compare(a.Resource, b.Resource))
 	})
-	// Compare each pair. Tied is not transitive: a and b may be tied, b and c, but not a and c.
+	// Compare each pair, because ties are not transitive: if a is tied with b, and b with c, then c may still be
+	// certainly later than a.
 	for i := range all {
 		x := &all[i]
 		x.Rank = 1
@@ -89,18 +92,18 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	return all
 }
 
-// point is a number of one second.
+// point is the number of one second.
 type point struct {
 	at int64
 	v  float64
 }
 
-// points returns the numbers of a column for all seconds of the log. A second without a row of the resource has no
-// calls. A second without completed calls has no response time, and so no point for it.
+// points returns the numbers of a column for the seconds of the log. A second without a row of the resource has no
+// calls, and its number is 0. It has no point in the column of response times, because no call completed.
 func (r *resource) points(column int) (list []point) {
 	rows := r.rows
 	for at := r.log.first; at <= r.log.last; at++ {
-		for len(rows) > 0 && rows[0].at < at { // Sentinel's clock was set back
+		for len(rows) > 0 && rows[0].at < at { // rows are out of order if Sentinel's clock was set back
 			rows = rows[1:]
 		}
 		x := row{}
@@ -114,8 +117,8 @@ func (r *resource) points(column int) (list []point) {
 	return list
 }
 
-// change finds the first second of a change of a number. It reports false without a change, or if there are fewer than
-// minBaseline points to compare with.
+// change finds the first change of a number in the range. ok is false if there is none, or if fewer than minBaseline
+// seconds before the range have the number.
 func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 	list := r.points(column)
 	begin, _ := slices.BinarySearchFunc(list, s.From, func(p point, at int64) int { return cmp.Compare(p.at, at) })
@@ -123,7 +126,7 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 		return c, false
 	}
 	baseline := median(list[:begin])
-	// Search for a rise and for a fall. The earlier of the two is the change.
+	// Search for a rise and for a fall. If there are both, the earlier one is the change.
 	for _, sign := range []float64{1, -1} {
 		largest := 0.
 		for i := range begin - runSeconds + 1 {
@@ -131,7 +134,8 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 		}
 		limit := max(distanceRatio*largest, baseline/2, floors[column])
 		for i := begin; i+runSeconds <= len(list) && list[i].at <= s.To; i++ {
-			// The first second must be distant itself. Otherwise it could be the second before the change.
+			// The first second must be distant itself. Otherwise the run could begin with the second before the change,
+			// because four of its five seconds are enough.
 			run := list[i : i+runSeconds]
 			sudden := func() bool { return distance(run, median(list[max(i-swingSeconds, 0):i]), sign) > limit*3/4 }
 			if sign*(list[i].v-baseline) > limit && distance(run, baseline, sign) > limit && sudden() {
@@ -145,8 +149,9 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 	return c, ok
 }
 
-// distance returns the largest distance from a value that four of five seconds reach or exceed. A sign of 1 selects
-// seconds above the value, -1 seconds below. The result is negative if two or more seconds are on the other side.
+// distance returns the largest distance from a value that four of five seconds reach or exceed. If sign is 1, it
+// measures above the value, and if sign is -1, below. It returns a negative number if two or more seconds are on the
+// other side.
 func distance(five []point, from, sign float64) float64 {
 	var all [runSeconds]float64
 	for i, p := range five {

@@ -14,26 +14,28 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// MaxRange is the longest range of a report.
+// MaxRange is the longest range of a report. It limits the seconds in the charts.
 const MaxRange = 6 * time.Hour
 
-// Bounds of the size of a report. With maxCells it stays below two megabytes.
+// Limits for the size of a report, because reports are sent by mail. With maxCells, a report is smaller than two
+// megabytes.
 const (
 	maxCells  = 250_000 // maximum number of resources times seconds
-	minShown  = 10      // resources that are shown in any case
+	minShown  = 10      // minimum number of resources, if the logs have so many
 	maxListed = 200     // maximum number of rows of a table
 )
 
-// Report is an HTML page about an incident, in one file.
+// Report is an HTML page about an incident, in one file: tables of the findings, and below them the live page with the
+// recorded seconds.
 type Report struct {
 	Title   string
 	Answers *Answers
 	Limits  []collector.Limit // drawn in the charts of their resources
-	Alerts  []verify.Alert    // nil without a database
+	Alerts  []verify.Alert    // alerts of a database; nil if none was queried
 }
 
-// page is the template of the tables above the charts. Tables with fewer than 20 rows are open at first. The template
-// escapes names, which may come from untrusted clients.
+// page is the template of the tables. Tables with fewer than 20 rows are open when the page loads. The template escapes
+// names, which may be from untrusted clients.
 var page = template.Must(template.New("").Parse(
 	`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}` +
 		`<span>: {{len .Rows}}</span></h2></summary>
@@ -43,12 +45,11 @@ var page = template.Must(template.New("").Parse(
 {{end}}</tbody></table></div>{{else}}<p>{{.Empty}}</p>{{end}}</details>
 {{end}}`))
 
-// Write writes a report of s, including the seconds before the range. It shows the resources that changed first, and
-// then those with the most blocked calls and exceptions. A note states how many resources are omitted. Write adds it to
-// Answers.
+// Write writes a report of s, including the seconds before the range. It shows the resources that changed first, then
+// the resources with the most blocked calls and exceptions. If it omits resources, it adds a note to Answers.
 func (r *Report) Write(w io.Writer, s *Seconds) error {
 	first, last := s.To, s.From
-	for _, l := range s.logs { // no data before the first log begins and after the last log ends
+	for _, l := range s.logs { // the charts begin with the first log and end with the last one
 		first, last = min(first, l.first), max(last, min(l.last, s.To))
 	}
 	rec := live.Recording{Title: r.Title, First: first, Seconds: int(last - first + 1)}
@@ -89,9 +90,10 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 	return rec.WriteHTML(w)
 }
 
-// ranked returns the resources of all logs in the order of a report.
+// ranked returns the resources of all logs in the order of the charts: first those with an onset, by rank, then those
+// with the most failed calls, then those with the most passed calls.
 func (s *Seconds) ranked(onsets []Onset) []*resource {
-	rank := map[*resource]int{} // negative for an onset, so that onsets come first, by rank; 0 for others
+	rank := map[*resource]int{} // negative for an onset, which sorts before the 0 of all others
 	for i, o := range onsets {
 		rank[o.resource] = i - len(onsets)
 	}
@@ -102,8 +104,8 @@ func (s *Seconds) ranked(onsets []Onset) []*resource {
 	return all
 }
 
-// recorded returns the sums over the resources for each second, for the charts. A second without completed calls has no
-// response time, which a chart shows as a gap; -1 means that.
+// recorded returns the sums over resources for each second, for the charts. A second without completed calls has no
+// response time. Its value is -1, and the chart has a gap there.
 func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 	var lists [columns][]int64
 	for i := range lists {
@@ -117,7 +119,8 @@ func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 					if k == rtMs {
 						v *= 1000 * int64(x.v[complete]) // microseconds of all calls
 					}
-					// Averages do not add up. Sum the response times of all calls, and divide by the calls below.
+					// Averages do not add up. Add the response times of all calls, and divide by the number of calls
+					// below.
 					lists[k][i] += v
 				}
 			}
@@ -134,7 +137,8 @@ func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 	}
 }
 
-// tables returns the tables above the charts, with at most maxListed rows each.
+// tables returns the tables above the charts. Each has at most maxListed rows, and its hint states the number of all
+// rows.
 func (r *Report) tables(s *Seconds) []table {
 	all := []table{r.Answers.onsets(), s.blocks()}
 	if len(r.Answers.Trials) > 0 {
@@ -163,7 +167,7 @@ func (r *Report) tables(s *Seconds) []table {
 	return all
 }
 
-// blocks returns a table of the resources with blocked calls in the range, the most first.
+// blocks returns a table of the resources with blocked calls in the range, in descending order of these calls.
 func (s *Seconds) blocks() table {
 	t := table{
 		Title: "Blocked calls", Empty: "No call was blocked.",

@@ -1,6 +1,11 @@
-// Package incident evaluates the metric logs of an incident. [Read] reads the seconds. [Seconds.Onsets] finds the
-// resources that changed, in the order of their changes. [Seconds.Backtest] counts the calls that a limit would have
-// refused. [Report] writes a page for a browser with the results of both and charts of the seconds.
+// Package incident evaluates the metric logs of an incident, for windowstat onset, windowstat backtest and windowstat
+// report:
+//
+//   - [Read] reads the seconds of the range, and of the ten minutes before.
+//   - [Seconds.Onsets] finds the resources whose numbers changed, in the order of the changes.
+//   - [Seconds.Backtest] counts the calls that a limit would have refused.
+//   - [Answers] prints these results.
+//   - [Report] writes a page for a browser with the results and with charts of the seconds.
 package incident
 
 import (
@@ -16,52 +21,54 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Before is the number of seconds before the range that the range is compared with.
+// Before is the number of seconds before the range that are read, too. They show the usual numbers of a resource.
 const Before = 600
 
-// after is the number of seconds after the range that are read. A change in the last second of the range needs them.
+// after is the number of seconds after the range that are read, too. The rule for a change in the last second of the
+// range needs them.
 const after = runSeconds - 1
 
-// maxRows bounds the memory. A row takes about 30 bytes.
+// maxRows is the maximum number of rows in memory. A row takes about 30 bytes, so they take 150 MB.
 const maxRows = 5_000_000
 
-// Seconds has the rows of a range and of the ten minutes before it, in memory.
+// Seconds has the rows of the range and of the seconds around it, in memory, by log and resource. Create it with
+// [Read].
 type Seconds struct {
 	From, To int64          // Unix times of the first and the last second
-	Zone     *time.Location // for output, with the offset of From
+	Zone     *time.Location // for output: the offset of From, so that all times of an incident have the same one
 	logs     []*log
 }
 
-// log has the rows of one log of a directory.
+// log has the rows of one log, the seconds of one process on one host.
 type log struct {
-	name        string // shop or shop.pid12, with its directory if another log has the same name
-	host        int    // index of its directory; clocks of hosts may differ
-	first, last int64  // Unix times of its first and last second, within the seconds that were read
+	name        string // such as shop or shop.pid12; the directory precedes it if two logs have the same name
+	host        int    // index of the directory; clocks of different hosts may differ
+	first, last int64  // Unix times of its first and last second, limited to the seconds that were read
 	resources   []*resource
 	byName      map[string]*resource // resources, and the total of inbound calls
 }
 
-// resource has the rows of a resource in a log, in ascending order. A second without calls has no row.
+// resource has the rows of a resource in a log, in the order of their seconds. A second without calls has no row.
 type resource struct {
 	name   string
 	log    *log
 	rows   []row
-	passed int64
-	failed int64 // blocked calls and exceptions
+	passed int64 // in all rows
+	failed int64 // blocked calls and exceptions in all rows
 }
 
-// row has the Unix time of a second and its numbers in the log, at most 2^31-1.
+// row has the Unix time of a second and its numbers. Numbers are limited to 2^31-1, which saves half of the memory.
 type row struct {
 	at int64
 	v  [columns]int32
 }
 
-// offered returns the calls of a second, passed and blocked.
+// offered returns the calls of a second that arrived: passed and blocked ones.
 func (x *row) offered() int64  { return x.blocked() + int64(x.v[pass]) }
 func (x *row) blocked() int64  { return int64(x.v[block]) }
 func (x *row) inFlight() int64 { return int64(x.v[inFlight]) }
 
-// The columns of a row.
+// The columns of a row. rtMs is the average response time in milliseconds.
 const (
 	pass = iota
 	block
@@ -72,12 +79,12 @@ const (
 	columns
 )
 
-// names has the names of the columns. windowstat log prints the same names, but without the unit of the response time.
+// names has the names of the columns in output. They are those of windowstat log, with the unit of the response time.
 var names = [columns]string{"pass", "block", "complete", "exception", "rt_avg_ms", "in_flight_max"}
 
-// Read reads the selected rows. All selections must have the same range. Each selection is a directory, the log of a
-// host. Read prints the number of omitted lines to stderr. It returns an error if a directory cannot be read, if there
-// are no rows, or if there are more than maxRows.
+// Read reads the selected rows. Each selection is a directory with the log of a host, and all selections must have the
+// same range. Read prints the number of omitted lines to stderr. It returns an error if a directory cannot be read, if
+// there are no rows, or if there are more than maxRows.
 func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Seconds, error) {
 	name, offset := all[0].From.In(all[0].Zone).Zone()
 	s := &Seconds{From: all[0].From.Unix(), To: all[0].To.Unix(), Zone: time.FixedZone(name, offset)}
@@ -121,7 +128,7 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 	return s, nil
 }
 
-// open adds a log of a directory.
+// open adds a log, whose first row was just read.
 func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log {
 	l := &log{name: id.String(), host: host, byName: map[string]*resource{}}
 	own := metriclog.Searcher{Dir: sel.Searcher.Dir, App: id.App}
@@ -136,7 +143,7 @@ func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log
 	return l
 }
 
-// add adds a row. Rows arrive in the order of their seconds.
+// add adds a row to its resource. Rows must arrive in the order of their seconds.
 func (l *log) add(r *metriclog.Row) {
 	x := l.byName[r.Resource]
 	if x == nil {
@@ -155,7 +162,7 @@ func (l *log) add(r *metriclog.Row) {
 	x.failed += int64(next.v[block]) + int64(next.v[exception])
 }
 
-// resources returns the resources of all logs.
+// resources returns the resources of all logs, without the totals.
 func (s *Seconds) resources() (all []*resource) {
 	for _, l := range s.logs {
 		all = append(all, l.resources...)
@@ -166,8 +173,8 @@ func (s *Seconds) resources() (all []*resource) {
 // time returns the time of a second in the zone of s.
 func (s *Seconds) time(at int64) time.Time { return time.Unix(at, 0).In(s.Zone) }
 
-// Notes returns notes about incomplete data: logs that end before the range, and, for onsets, logs with less than a
-// minute before the range.
+// Notes returns notes about incomplete data: about logs that end before the range does, and, if onsets is true, about
+// logs with less than a minute before the range to compare with.
 func (s *Seconds) Notes(onsets bool) (notes []string) {
 	for _, l := range s.logs {
 		if n := max(0, s.From-l.first); onsets && n < 60 {

@@ -7,13 +7,15 @@ import (
 	"github.com/windowstat/windowstat/internal/trouble"
 )
 
-// usualEvery is the number of seconds after which the usual numbers of a resource are computed again, as by the live
-// page.
+// usualEvery is the number of seconds between two computations of the usual numbers of a resource. The live page uses
+// the same interval.
 const usualEvery = 60
 
-// troubles finds the trouble of a resource in a recording by the rule of the live page. The log has no slowest calls
-// and no ages of calls, so troubles finds a hang only if no call ends, and a slowdown only in the average. first is the
-// Unix time of the first second of the recording, and seconds is the number of seconds.
+// troubles finds the trouble of a resource in a recording with the rule of the live page. first is the Unix time of the
+// first second of the recording, and seconds is its length.
+//
+// The log has neither the slowest calls nor the ages of calls. Therefore troubles finds a hang only if no call ends,
+// and a slowdown only in the average response time.
 func (r *resource) troubles(first int64, seconds int) (list []live.RecordedTrouble) {
 	all := r.seconds(first, seconds)
 	var usual trouble.Usual
@@ -44,7 +46,8 @@ func (r *resource) troubles(first int64, seconds int) (list []live.RecordedTroub
 	return list
 }
 
-// usualBefore returns the usual numbers of a resource after some seconds.
+// usualBefore returns the usual numbers of a resource at the end of seconds. The windows of package trouble select the
+// seconds to compare.
 func usualBefore(seconds []trouble.Second) trouble.Usual {
 	var windows [][]trouble.Second
 	trouble.Windows(func(from, to int64) {
@@ -55,7 +58,7 @@ func usualBefore(seconds []trouble.Second) trouble.Usual {
 	return trouble.NewUsual(windows)
 }
 
-// seconds returns the seconds of a resource. A second without a row has no calls.
+// seconds returns n seconds of a resource from first on. A second without a row has no calls.
 func (r *resource) seconds(first int64, n int) []trouble.Second {
 	list := make([]trouble.Second, n)
 	for i := range r.rows {

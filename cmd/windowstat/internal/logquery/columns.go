@@ -12,35 +12,28 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Column is a column of numbers. All formats have the same columns.
+// Column is a column of numbers in a row of the log. All formats of the output have the same columns.
 type Column struct {
-	name  string // in --where and --by
+	name  string // as --where and --by call it
 	key   string // in JSON and CSV
 	title string // in a table
-	adds  bool   // values are added up over seconds
+	adds  bool   // values of several seconds can be added
 	time  bool   // values are in nanoseconds
 	value func(*metriclog.Row) int64
 }
 
-// columns has the columns of all formats, in their order.
+// columns has the columns in the order of the output.
 var columns = []Column{
 	{"pass", "pass", "pass", true, false, func(r *metriclog.Row) int64 { return r.Pass }},
 	{"block", "block", "block", true, false, func(r *metriclog.Row) int64 { return r.Block }},
 	{"complete", "complete", "complete", true, false, func(r *metriclog.Row) int64 { return r.Success }},
 	{"exception", "exception", "exception", true, false, func(r *metriclog.Row) int64 { return r.Exception }},
 	{"occupied_pass", "occupied_pass", "occupied", true, false, func(r *metriclog.Row) int64 { return r.OccupiedPass }},
-	{
-		"in_flight_max",
-		"in_flight_max",
-		"in flight",
-		false,
-		false,
-		func(r *metriclog.Row) int64 { return r.Concurrency },
-	},
+	{"in_flight_max", "in_flight_max", "in flight", false, false, func(r *metriclog.Row) int64 { return r.Concurrency }},
 	{"rt_avg", "rt_avg_seconds", "rt ms", false, true, func(r *metriclog.Row) int64 { return int64(r.RT) }},
 }
 
-// append appends the value of a row in the syntax of JSON and CSV.
+// append appends the value of a row in the syntax of JSON and CSV. A time is in seconds.
 func (c *Column) append(b []byte, r *metriclog.Row) []byte {
 	if v := c.value(r); c.time {
 		return strconv.AppendFloat(b, time.Duration(v).Seconds(), 'f', -1, 64)
@@ -49,7 +42,7 @@ func (c *Column) append(b []byte, r *metriclog.Row) []byte {
 	}
 }
 
-// parseColumn returns the column with a name. With adds, the column must be additive.
+// parseColumn returns the column with a name. If adds is true, it accepts only columns whose values can be added.
 func parseColumn(name string, adds bool) (*Column, error) {
 	for i := range columns {
 		if c := &columns[i]; c.name == name && (c.adds || !adds) {
@@ -63,10 +56,11 @@ func parseColumn(name string, adds bool) (*Column, error) {
 	return nil, fmt.Errorf("%q is not one of the %s: %s", name, what, ColumnNames(adds))
 }
 
-// ParseBy returns the additive column with a name.
+// ParseBy returns the column with a name. It accepts only columns whose values can be added.
 func ParseBy(name string) (*Column, error) { return parseColumn(name, true) }
 
-// ColumnNames returns the names of columns. With adds, it returns only the names of additive columns.
+// ColumnNames returns the names of the columns, separated by commas. If adds is true, it returns only the names of
+// columns whose values can be added.
 func ColumnNames(adds bool) string {
 	var names []string
 	for _, c := range columns {
@@ -77,22 +71,22 @@ func ColumnNames(adds bool) string {
 	return strings.Join(names, ", ")
 }
 
-// WhereHelp describes the syntax of a condition.
+// WhereHelp describes the syntax of a condition, for --help and for errors.
 const WhereHelp = "a column, one of > >= < <= = !=, and a number, such as block>0, or a duration, such as rt_avg>100ms"
 
-// condition matches a column, an operator and a value.
+// condition matches the parts of a condition: the column, the operator, and the value.
 var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
 
-// operators has the results of [cmp.Compare] that satisfy an operator.
+// operators maps each operator to the results of [cmp.Compare] that satisfy it.
 var operators = map[string][]int{">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}, "=": {0}, "!=": {-1, 1}}
 
-// Condition is a condition on a row.
+// Condition is a condition on a row of one second.
 type Condition struct {
 	text  string
 	meets func(*metriclog.Row) bool
 }
 
-// ParseCondition parses a condition, see [WhereHelp].
+// ParseCondition parses a condition, see [WhereHelp]. The value of a column of times is a duration.
 func ParseCondition(text string) (Condition, error) {
 	m := condition.FindStringSubmatch(text)
 	if m == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// PatternHelp describes the syntax of a pattern.
+// PatternHelp describes the syntax of a pattern, for --help and for errors.
 const PatternHelp = "NAME, where * matches any characters, / included, or ~ and a regular expression for the whole name"
 
 // Pattern matches names of resources.
@@ -25,7 +25,7 @@ type Pattern struct {
 	matches func(name string) bool
 }
 
-// ParsePattern parses a pattern, see [PatternHelp].
+// ParsePattern parses a pattern, see [PatternHelp]. Patterns without ~ have the syntax of limits.
 func ParsePattern(p string) (Pattern, error) {
 	if p == "" {
 		return Pattern{}, errors.New("is empty; a pattern is " + PatternHelp)
@@ -36,16 +36,18 @@ func ParsePattern(p string) (Pattern, error) {
 		}
 		return Pattern{p, regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString}, nil
 	}
-	return Pattern{p, collector.Limit{Resource: p}.Matches}, nil // patterns of limits have the same syntax
+	return Pattern{p, collector.Limit{Resource: p}.Matches}, nil
 }
 
-// Visible returns a name for output. It escapes unprintable characters, characters that change the output after them,
-// and backslashes, as in Go: \x1b, \u202e or \\.
+// Visible returns a name in a form that is safe to print. It escapes backslashes, unprintable characters, and
+// characters that change the text after them, in the syntax of Go: \\, \x1b or \u202e. A name may be from an untrusted
+// client, and a terminal would obey the escape sequences in it.
 func Visible(name string) string {
 	if plain(name) {
 		return name
 	}
-	// Most other names have letters of other alphabets, which stay unchanged.
+	// Most of the other names have letters of a different alphabet. If quoting changes no character, return them
+	// unchanged.
 	quoted := strconv.Quote(name)
 	if len(quoted) == len(name)+len(`""`) {
 		return name
@@ -53,17 +55,18 @@ func Visible(name string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// quoted returns a name as a JSON string, with the escapes of [WriteJSON].
+// quoted returns a name as a JSON string, escaped like the strings of [WriteJSON].
 func quoted(name string) string {
 	if plain(name) {
 		return `"` + name + `"`
 	}
-	b, _ := json.Marshal(name) // cannot fail for a string
+	b, _ := json.Marshal(name) // does not fail for a string
 	return string(escapeJSON(b))
 }
 
-// WriteJSON writes v as an indented JSON object. Characters that cannot be printed are escaped in its strings, because
-// JSON allows characters that a terminal obeys, such as U+009B, or that change the direction of text, such as U+202E.
+// WriteJSON writes v as an indented JSON object. In its strings, it escapes all characters that cannot be printed. JSON
+// allows such characters, but a terminal obeys some of them, such as U+009B, and others change the direction of text,
+// such as U+202E.
 func WriteJSON(w io.Writer, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -73,8 +76,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// escapeJSON escapes the characters of JSON text that cannot be printed. Package json has escaped those of ASCII,
-// except DEL, and others occur only within strings.
+// escapeJSON escapes the unprintable characters of JSON text that package json leaves unchanged: DEL, and characters
+// that are not ASCII. They can occur only within strings.
 func escapeJSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -91,7 +94,8 @@ func escapeJSON(text []byte) []byte {
 	return out
 }
 
-// plain reports whether all formats show a name unchanged. Most names are plain, and the check is faster than escaping.
+// plain reports whether all formats show a name unchanged. Most names are plain, and this check is faster than escaping
+// them.
 func plain(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c > '~' || c == '\\' || c == '"' || c == '<' || c == '>' || c == '&' {
@@ -101,7 +105,7 @@ func plain(name string) bool {
 	return true
 }
 
-// List joins the first 20 elements for a message.
+// List joins the first 20 elements for a message, and states the number of the others.
 func List[T any](things []T) string {
 	const limit = 20
 	var names []string
@@ -115,12 +119,13 @@ func List[T any](things []T) string {
 	return strings.Join(names, ", ")
 }
 
-// nearest returns up to five names around the position of a pattern in alphabetical order. It ignores case.
+// nearest returns up to five names that are close to a pattern in alphabetical order, as hints for a misspelled name.
+// It ignores case.
 func nearest(names map[string]bool, pattern string) []string {
 	fold := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
 	all := slices.SortedFunc(maps.Keys(names), fold)
 	at, _ := slices.BinarySearchFunc(all, strings.Trim(pattern, "~*"), fold)
-	// Half of the names are before the pattern, half after it.
+	// Two of the five names precede the pattern, unless it is at an end of the list.
 	const limit = 5
 	from := max(0, min(at-limit/2, len(all)-limit))
 	return all[from:min(len(all), from+limit)]

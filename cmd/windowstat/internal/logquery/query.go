@@ -1,11 +1,18 @@
-// Package logquery searches the metric logs of a directory, as windowstat log does. It prints the rows of a range, rows
-// as they are logged, or sums of rows, as a table, JSON, CSV or lines of the log.
+// Package logquery searches the metric logs of a directory, as windowstat log does. It prints the rows of a range, new
+// rows as they are logged, or sums of rows, as a table, JSON, CSV or lines of the log.
 //
-// A query is a pipeline. It finds rows of single seconds ([Source], [Options].Where), adds them up (Step, Top,
-// Summary), and prints them ([Options].Output). The options are the flags of the command, and errors name the flags.
+// A query is a pipeline of three stages:
 //
-// The stages pass on one row at a time, so a year of a log takes as much memory as a minute. Two maps grow: the sums,
-// at most maxSummed, and the names that a pattern was applied to, at most maxSeen.
+//	rows of seconds               →  sums                 →  lines of output
+//	Source, Where                    Step, Top, Summary      Output
+//	selection.go, names.go,          sums.go                 rows.go
+//	times.go, columns.go
+//
+// The options are the flags of the command, and errors name the flags. Other commands use the first stage alone
+// ([Select]), or the sums alone ([Summary]).
+//
+// The stages pass on one row at a time, so a year of a log takes as much memory as a minute. Two maps grow, both up to
+// a limit: the sums, up to maxSummed, and the names that were compared with a pattern, up to maxSeen.
 package logquery
 
 import (
@@ -25,33 +32,33 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Options has the options of a search.
+// Options has the options of a search. The flags of windowstat log set them.
 type Options struct {
 	// Source selects the rows.
 	Source Source
-	// Where has conditions. A row of a second must meet all of them.
+	// Where has conditions. A row is printed or added only if it meets all of them.
 	Where []Condition
-	// Step, Top and Summary print sums of rows by application and resource, sorted by [Options].By in descending order.
-	// Step prints sums for each step of the clock. Without it, the sums are over the range. Top is the maximum number
-	// of resources in a step. Summary prints sums over the range with rates.
+	// Step, Top and Summary replace the rows by sums, for each application and resource, in descending order of By.
+	// Step prints sums for each step of the clock; without Step, the sums are over the range. Top limits the number of
+	// resources in a step. Summary prints a table of the range with rates.
 	Step    time.Duration
 	Top     int
 	Summary bool
-	// By is the column for Top and for the busiest second.
+	// By is the column that sorts sums, and whose highest second is printed with them.
 	By *Column
 	// Output is one of [Formats].
 	Output string
 }
 
-// Query is a search. Create it with [New].
+// Query is a search with checked options. Create it with [New].
 type Query struct {
 	Options
 	*Selection
 	stderr io.Writer
 }
 
-// New returns a Query. Relative times are relative to now. Warnings go to stderr. The error has all errors in the
-// options.
+// New returns a Query. Relative times in o are relative to now. The Query prints warnings to stderr. The error joins
+// all errors in the options.
 func New(o Options, now time.Time, stderr io.Writer) (*Query, error) {
 	all, err := Select(o.Source, now)
 	if len(all) > 1 {
@@ -60,7 +67,7 @@ func New(o Options, now time.Time, stderr io.Writer) (*Query, error) {
 	return &Query{Options: o, Selection: all[0], stderr: stderr}, errors.Join(err, o.check())
 }
 
-// check returns all errors in the options, and options that the output format does not support.
+// check returns the errors in all options except Source, including options that the output format does not support.
 func (o *Options) check() error {
 	var errs []error
 	wrong := func(is bool, flag, format string, args ...any) {
@@ -72,24 +79,24 @@ func (o *Options) check() error {
 	wrong(step != 0 && (step < time.Second || step > 24*time.Hour || step%time.Second != 0), "--step",
 		"%s is not whole seconds, from 1s to 24h", step)
 	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
-	// The format sentinel prints lines of the log unchanged. Sums are not lines.
+	// The format sentinel prints lines of the log unchanged, and a sum has no line.
 	wrong(o.sums() && formats[o.Output].time == "", "--format",
 		"%s has lines of the log, and no sums of --step, --top and --summary", o.Output)
 	return errors.Join(errs...)
 }
 
-// sums reports whether rows are added up.
+// sums reports whether the query prints sums instead of rows.
 func (o *Options) sums() bool { return o.Summary || o.Step != 0 || o.Top != 0 }
 
-// Run prints the rows or sums. With Follow it runs until ctx ends.
+// Run prints the rows or sums to stdout. With Follow it runs until ctx ends.
 func (q *Query) Run(ctx context.Context, stdout io.Writer) error {
 	l := layout{zone: q.Zone, several: q.several, sums: q.sums()}
 	if f, ok := stdout.(*os.File); ok {
 		l.screen = term.IsTerminal(int(f.Fd()))
 	}
 	write := newLines(stdout, formats[q.Output], l).write
-	// Sums over the range are read by people, so their table is aligned and has rates. Other tables are written line by
-	// line.
+	// The table of sums over the range has aligned columns and rates, because people read it. All other tables are
+	// written line by line.
 	if l.sums && q.Step == 0 && q.Output == "table" {
 		write = func(rows iter.Seq[*row]) error { return writeSummary(stdout, q.Zone, rows) }
 	}
@@ -99,7 +106,7 @@ func (q *Query) Run(ctx context.Context, stdout io.Writer) error {
 	return q.search(ctx, write)
 }
 
-// search writes the rows of a range, or their sums.
+// search writes the rows of a range, or their sums, and then messages about malformed lines or about an empty result.
 func (q *Query) search(ctx context.Context, write func(iter.Seq[*row]) error) error {
 	rows, err := q.Searcher.Search(q.Query)
 	if err != nil {
@@ -122,18 +129,18 @@ func (q *Query) search(ctx context.Context, write func(iter.Seq[*row]) error) er
 	return nil
 }
 
-// scan has the result of reading the rows of a search.
+// scan has the results of a search that are known only after the last row.
 type scan struct {
-	found, passed int
+	found, passed int   // rows that were found, and rows that also meet the conditions
 	err           error // of reading or of the context
 }
 
-// rows yields the rows that meet all conditions, until ctx ends, and closes the search. A row is valid until the next
-// one.
+// rows yields the rows that meet all conditions, until ctx ends, and closes the search. A row is valid only until the
+// next one. After the loop, s has the counts and the error.
 func (s *scan) rows(ctx context.Context, q *Query, rows *metriclog.Rows) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		defer rows.Close() //nolint:errcheck // closing after reading loses nothing
-		// enough ends Each when the consumer stops.
+		// The function for Each returns enough when the consumer stops.
 		enough := errors.New("enough")
 		var next row
 		err := rows.Each(ctx, func(r *metriclog.Row) error {
@@ -156,7 +163,9 @@ func (s *scan) rows(ctx context.Context, q *Query, rows *metriclog.Rows) iter.Se
 // followInterval is the time between two searches for new rows.
 const followInterval = 250 * time.Millisecond
 
-// follow prints each row once, when it is logged, until ctx ends. It prints an error only when the error changes.
+// follow prints each new row once, soon after it is logged, until ctx ends. It repeats the search at an interval. It
+// prints an error only if it differs from the last one, because an error that is repeated every quarter of a second
+// would hide the rows.
 func (q *Query) follow(ctx context.Context, write func(iter.Seq[*row]) error) error {
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
@@ -195,7 +204,8 @@ func (q *Query) follow(ctx context.Context, write func(iter.Seq[*row]) error) er
 	}
 }
 
-// warnAbsent warns if the application or process has no log yet, and lists the existing logs. A name may be misspelled.
+// warnAbsent warns if the selected application or process has no log yet, and lists the existing logs, because the name
+// may be misspelled.
 func (q *Query) warnAbsent() {
 	logs, err := q.Searcher.Logs()
 	selected := func(l metriclog.Log) bool { return len(q.PIDs) == 0 || slices.Contains(q.PIDs, l.PID) }

@@ -14,30 +14,30 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// row is a row of the output: a row of the log, or sums of rows.
+// row is a row of the output: a row of the log, or the sums of several.
 type row struct {
 	*metriclog.Row
-	line []byte // line of the log; nil for sums
+	line []byte // the line in the log; nil for sums
 	sums *sums  // nil for a row of the log
 }
 
-// layout has the properties of the output that depend on the query.
+// layout has the properties of the output that depend on the query, not on the format.
 type layout struct {
 	zone    *time.Location
-	several bool // there are several logs, so a table names the log of each row
-	sums    bool // rows are sums, with the busiest second
-	screen  bool // the output is a terminal, so lines of the log are shown as [Visible] does
+	several bool // rows are from several logs, so a table has a column with the log
+	sums    bool // rows are sums, so they have two more columns: the busiest second and its value
+	screen  bool // the output is a terminal, so lines of the log are escaped with [Visible]
 }
 
-// format describes the line of a row.
+// format describes how a row becomes a line of output.
 type format struct {
-	time  string // layout of times; empty for the lines of the log, which exclude sums
-	line  func(b []byte, at string, r *row, l *layout) []byte
-	head  func(b []byte, l *layout) []byte // header; nil without one
-	alone bool                             // write the header even without rows
+	time  string                                              // layout of times; empty if the line has no formatted time
+	line  func(b []byte, at string, r *row, l *layout) []byte // appends the line of a row whose time is at
+	head  func(b []byte, l *layout) []byte                    // appends the header; nil if there is none
+	alone bool                                                // write the header even if there are no rows
 }
 
-// formats has the values of [Options].Output.
+// formats has the formats by the value of [Options].Output.
 var formats = map[string]*format{
 	"table": {time: TimeLayout, line: appendTable, head: appendTitles},
 	"json":  {time: time.RFC3339, line: appendJSON},
@@ -53,15 +53,15 @@ var formats = map[string]*format{
 // Formats returns the values of --format.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// lines writes rows in a format. Rows of one second follow each other, so it formats their time once.
+// lines writes rows in a format. Rows of one second follow each other, so it formats the time of a second once.
 type lines struct {
 	*bufio.Writer
 	*format
 	layout
-	begun  bool
+	begun  bool // the header was written
 	second time.Time
-	at     string
-	line   []byte
+	at     string // the formatted second
+	line   []byte // buffer for the next line
 }
 
 // newLines returns lines that write to w.
@@ -69,7 +69,7 @@ func newLines(w io.Writer, f *format, l layout) *lines {
 	return &lines{Writer: bufio.NewWriterSize(w, 64<<10), format: f, layout: l}
 }
 
-// write writes rows and flushes them. It may be called repeatedly.
+// write writes rows and flushes them. The caller may call it repeatedly; only the first call writes the header.
 func (p *lines) write(rows iter.Seq[*row]) error {
 	// CSV readers need the header even without rows.
 	if p.alone {
@@ -88,7 +88,8 @@ func (p *lines) write(rows iter.Seq[*row]) error {
 	return p.Flush()
 }
 
-// begin writes the header before the first row. The next Write or Flush returns its error.
+// begin writes the header before the first row. It ignores an error of the write, because a later Write or Flush
+// returns the same error.
 func (p *lines) begin() {
 	if !p.begun && p.head != nil {
 		_, _ = p.Write(append(p.head(nil, &p.layout), '\n'))
@@ -96,7 +97,7 @@ func (p *lines) begin() {
 	p.begun = true
 }
 
-// appendJSON appends an object. Counts have the names of the per-second metrics.
+// appendJSON appends a row as a JSON object. The counts have the names of the per-second metrics.
 func appendJSON(b []byte, at string, r *row, l *layout) []byte {
 	b = strconv.AppendInt(append(b, `{"ts":`...), r.Start.UnixMilli(), 10)
 	b = append(append(append(b, `,"time":"`...), at...), `","app":`...)
@@ -118,7 +119,7 @@ func appendJSON(b []byte, at string, r *row, l *layout) []byte {
 	return append(b, '}')
 }
 
-// appendKeys appends the header of CSV.
+// appendKeys appends the header line of CSV.
 func appendKeys(b []byte, l *layout) []byte {
 	b = append(b, "time,app,pid,resource"...)
 	for _, c := range columns {
@@ -130,8 +131,8 @@ func appendKeys(b []byte, l *layout) []byte {
 	return b
 }
 
-// appendCSV appends a line of CSV as in RFC 4180, except that lines end with a newline alone. Names are escaped with
-// [Visible].
+// appendCSV appends a line of CSV in the syntax of RFC 4180, except that lines end with LF instead of CR LF. Names are
+// escaped with [Visible].
 func appendCSV(b []byte, at string, r *row, l *layout) []byte {
 	b = append(appendField(append(append(b, at...), ','), r.App), ',')
 	if r.PID != 0 {
@@ -148,8 +149,8 @@ func appendCSV(b []byte, at string, r *row, l *layout) []byte {
 	return b
 }
 
-// appendField appends a name as a field. It quotes a name that contains separators or begins with a space. An
-// apostrophe precedes a name that a spreadsheet would evaluate as a formula.
+// appendField appends a name as a field of CSV. It quotes a name that contains separators or begins with a space. It
+// writes an apostrophe before a name that a spreadsheet would evaluate as a formula.
 func appendField(b []byte, name string) []byte {
 	s := Visible(name)
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
@@ -161,10 +162,10 @@ func appendField(b []byte, name string) []byte {
 	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
 }
 
-// TimeLayout is the layout of times in the output. --from and --to accept such times.
+// TimeLayout is the layout of times in the output. --from and --to accept this layout, so a user can copy a time.
 const TimeLayout = "2006-01-02 15:04:05-07:00"
 
-// appendTitles appends the header of a table.
+// appendTitles appends the header line of a table.
 func appendTitles(b []byte, l *layout) []byte {
 	b = fmt.Appendf(b, "%-*s", len(TimeLayout), "time")
 	for _, c := range columns {
@@ -179,7 +180,7 @@ func appendTitles(b []byte, l *layout) []byte {
 	return append(b, "  resource"...)
 }
 
-// appendTable appends a line of a table. Names are the last columns, so they may have any length.
+// appendTable appends a row as a line of a table. Names are in the last columns, so long names do not move the numbers.
 func appendTable(b []byte, at string, r *row, l *layout) []byte {
 	b = append(b, at...)
 	for i := range columns {
@@ -200,7 +201,7 @@ func appendTable(b []byte, at string, r *row, l *layout) []byte {
 	return append(append(b, "  "...), Visible(r.Resource)...)
 }
 
-// formatTime returns a time in a zone, or unknown for the zero time.
+// formatTime returns a time in a zone, or the text unknown for the zero time.
 func formatTime(t time.Time, zone *time.Location, layout, unknown string) string {
 	if t.IsZero() {
 		return unknown
@@ -208,7 +209,7 @@ func formatTime(t time.Time, zone *time.Location, layout, unknown string) string
 	return t.In(zone).Format(layout)
 }
 
-// appendNumber appends a number, aligned to the right in its column.
+// appendNumber appends a number, aligned to the right of its column.
 func appendNumber(b []byte, title string, v int64) []byte {
 	var buf [20]byte
 	digits := strconv.AppendInt(buf[:0], v, 10)
@@ -218,5 +219,5 @@ func appendNumber(b []byte, title string, v int64) []byte {
 	return append(b, digits...)
 }
 
-// width returns the width of a column of numbers: its title, but at least six digits.
+// width returns the width of a column of numbers: the width of its title, but at least six digits.
 func width(title string) int { return max(len(title), 6) }

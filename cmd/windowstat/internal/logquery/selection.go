@@ -13,50 +13,52 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Source selects rows of one or more logs. The flags of a command set its fields.
+// Source selects rows of one or more logs. The flags of a command set its fields, and [Select] checks them.
 type Source struct {
-	// Dirs has the directories of the logs. App is an application, and PIDs has processes; without them, all are
-	// selected.
+	// Dirs has the directories of the logs. App selects an application, and PIDs selects processes. Without App, all
+	// applications are selected; without PIDs, all processes.
 	Dirs []string
 	App  string
 	PIDs []int
-	// From and To are the first and the last second, see [TimeHelp]. The default of To is now, and the default of From
-	// is 15 minutes before To.
+	// From and To are the first and the last second, see [TimeHelp]. If To is empty, it is now. If From is empty, it is
+	// 15 minutes before To.
 	From, To string
 	// Zone is the time zone of times in flags and output.
 	Zone *time.Location
-	// Resources has patterns. A name must match one of them. Without patterns, all names match.
+	// Resources selects the resources whose name matches one of the patterns. Without patterns, all resources are
+	// selected.
 	Resources []Pattern
-	// Follow selects new rows when they are logged, from now on unless From is set. The logs need not exist yet.
+	// Follow selects new rows as they are logged, from now on unless From is set. The logs need not exist yet.
 	Follow bool
-	// OneApp makes logs of several applications an error.
+	// OneApp makes it an error if the directory has logs of several applications and App selects none of them.
 	OneApp bool
 }
 
-// defaultRange is the length of a range without From.
+// defaultRange is the length of the range if From is empty.
 const defaultRange = 15 * time.Minute
 
 // Selection is the parsed Source for one directory. It has the searcher and the query for the rows, and prints messages
-// about the result. The commands log, onset, backtest, report and verify use it.
+// about the result. All commands that read the metric log use it.
 type Selection struct {
 	Searcher metriclog.Searcher
-	// Query has the range. With Follow its end is zero. Its Match uses Resources, and is not safe for concurrent use.
+	// Query has the range. With Follow its end is zero. Its function Match applies Resources, and is not safe for
+	// concurrent use.
 	metriclog.Query
 	Zone      *time.Location
 	Resources []Pattern
 
-	seen    map[string]bool // names that were passed to Match
-	several bool            // the rows may be of several logs
+	seen    map[string]bool // names that were passed to Match, for hints
+	several bool            // the rows may be from several logs
 }
 
-// maxSeen bounds seen.
+// maxSeen is the maximum number of names in Selection.seen.
 const maxSeen = 10_000
 
-// Select parses a Source. It returns a Selection for each directory, and at least one. The error has all errors in the
-// Source. With an error, the Selections have the valid parts.
+// Select parses a Source. It returns a Selection for each directory, and at least one. The error joins all errors in
+// the Source. After an error, the Selections have the parts that are valid, so that a caller can find more errors.
 func Select(o Source, now time.Time) (all []*Selection, err error) {
 	if len(o.Dirs) == 0 {
-		o.Dirs = []string{""} // reported by checkLogs
+		o.Dirs = []string{""} // checkLogs reports it
 	}
 	for _, dir := range o.Dirs {
 		s := &Selection{
@@ -77,8 +79,8 @@ func Select(o Source, now time.Time) (all []*Selection, err error) {
 }
 
 // ParseRange parses the first and the last second of a range, as --from and --to give them; see [TimeHelp]. An empty
-// text is no bound, and results in the zero Time. If a text means several seconds, from is the first of them and to the
-// last. The error names the flags.
+// text sets no limit, and its result is the zero Time. A text such as 2026-01-02 means several seconds: first is the
+// first of them, and last is the last. The error names the flags.
 func ParseRange(from, to string, now time.Time, zone *time.Location) (first, last time.Time, err error) {
 	var errs []error
 	if from != "" {
@@ -101,7 +103,8 @@ func ParseRange(from, to string, now time.Time, zone *time.Location) (first, las
 	return first, last, errors.Join(errs...)
 }
 
-// setRange parses From and To. If a text means several seconds, From is the first of them and To the last.
+// setRange parses From and To, and sets their defaults. If a text means several seconds, From is the first of them and
+// To the last.
 func (s *Selection) setRange(o Source, now time.Time) error {
 	var errs []error
 	var from, to ends
@@ -109,10 +112,10 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 	if o.From != "" {
 		if from, err = parseTime(o.From, now, time.Time{}, s.Zone); err != nil {
 			errs = append(errs, fmt.Errorf("--from: %w", err))
-			from.first = now // to find more errors
+			from.first = now // continue, to find errors in To
 		}
 	}
-	// Parse --to without the default of --from, because that default depends on --to.
+	// Parse --to before the default of --from is set, because this default depends on --to.
 	if to, err = parseTime(cmp.Or(o.To, "now"), now, from.first, s.Zone); err != nil {
 		errs = append(errs, fmt.Errorf("--to: %w", err))
 	}
@@ -136,7 +139,8 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 // Time formats a time in the zone of the selection.
 func (s *Selection) Time(t time.Time) string { return t.In(s.Zone).Format(TimeLayout) }
 
-// checkLogs checks that the directory has logs of the application and the processes. With Follow they may be absent.
+// checkLogs returns an error if the directory has no logs of the application or of the processes. With Follow they may
+// be absent. It also finds out whether rows may be from several logs.
 func (s *Selection) checkLogs(o Source) error {
 	s.several = o.Follow && o.App == ""
 	dir := s.Searcher.Dir
@@ -172,7 +176,7 @@ func (s *Selection) checkLogs(o Source) error {
 	return nil
 }
 
-// apps returns the names of the applications, sorted.
+// apps returns the names of the applications in alphabetical order. logs must be sorted.
 func apps(logs []metriclog.Log) (names []string) {
 	for _, l := range logs {
 		names = append(names, l.App)
@@ -180,15 +184,15 @@ func apps(logs []metriclog.Log) (names []string) {
 	return slices.Compact(names)
 }
 
-// Malformed prints the number of omitted lines, if any.
+// Malformed prints the number of omitted lines, unless it is 0.
 func (s *Selection) Malformed(stderr io.Writer, n int64) {
 	if n > 0 {
 		fmt.Fprintf(stderr, "windowstat: lines omitted because they are malformed or out of order: %d\n", n)
 	}
 }
 
-// Empty prints that no row was found, and hints: the number of rows without --where, similar names, and the first and
-// last second of the logs.
+// Empty prints that the search found no row, with the hints that it has: the number of rows without --where, similar
+// names of resources, and the first and the last second of the logs.
 func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 	given := ""
 	for _, p := range s.Resources {
@@ -198,7 +202,7 @@ func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 		given += fmt.Sprintf(" --where '%s'", Visible(c.text))
 	}
 	text := []string{fmt.Sprintf("no rows from %s to %s%s", s.Time(s.From), s.Time(s.To), given)}
-	// The most specific hint comes first.
+	// The most specific hint comes first: the conditions exclude all rows, or else no name matches.
 	if rows > 0 {
 		text = append(text, fmt.Sprintf("without --where there are %d", rows))
 	} else if n := len(s.seen); n > 0 {

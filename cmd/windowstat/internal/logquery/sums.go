@@ -14,23 +14,25 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Summary adds up rows by application and resource. The processes of an application are added up, too. The average
-// response time is the average of all calls. A call counts with the average of its row, which the log rounds down to
-// whole milliseconds. Memory depends on the number of names only. Commands with their own rows use [NewSummary].
+// Summary adds up rows by application and resource. It also adds the processes of an application. Its memory depends
+// only on the number of names. Commands with their own rows, such as windowstat replay, create one with [NewSummary].
+//
+// The average response time of a sum is the average over all calls. The log has only the average of each second,
+// rounded down to whole milliseconds, so the result may be up to a millisecond too low.
 type Summary struct {
 	zone        *time.Location
-	by          *Column                     // for the busiest second
+	by          *Column                     // determines the order, and the busiest second
 	byApp       map[string]map[string]*sums // by application and resource
 	n           int                         // number of sums
-	first, last time.Time                   // seconds with rows
+	first, last time.Time                   // first and last second with rows
 	latest      *sums                       // sums of the last row
 }
 
-// NewSummary returns a Summary by passes that prints times in a zone.
+// NewSummary returns a Summary in descending order of passes, which prints times in a zone.
 func NewSummary(zone *time.Location) *Summary { return &Summary{zone: zone, by: &columns[0]} }
 
-// sums has the sums of one resource, its busiest second over all processes, and its second with the worst average
-// response time.
+// sums has the sums of one resource of an application, the second with the most of a column over all processes, and the
+// second with the worst average response time.
 type sums struct {
 	metriclog.Row // Start and RT are set by rows; Concurrency is the maximum of any second and process
 	summary       *Summary
@@ -46,10 +48,11 @@ type sums struct {
 	next *sums // sums of the row that followed last time, a guess for the next row
 }
 
-// maxSummed bounds the number of sums. Further resources count as [collector.Other].
+// maxSummed is the maximum number of sums. The rows of further resources are added to [collector.Other].
 const maxSummed = 100_000
 
-// Add adds a row. Rows must be in the order of their seconds.
+// Add adds a row. Rows must be in the order of their seconds, because the busiest second is found by comparing adjacent
+// rows.
 func (t *Summary) Add(r *metriclog.Row) {
 	if t.first.IsZero() {
 		t.first = r.Start
@@ -74,9 +77,11 @@ func (t *Summary) Add(r *metriclog.Row) {
 	}
 }
 
-// find returns the sums for a row. Beyond maxSummed sums, it returns the sums of [collector.Other].
+// find returns the sums for a row, and creates them if needed. If there are maxSummed sums, it returns the sums of
+// [collector.Other] for a new name.
 func (t *Summary) find(r *metriclog.Row) *sums {
-	// Most seconds have the same resources in the same order. The guess saves a map lookup, which takes 5% of a replay.
+	// Most seconds have the same resources in the same order. Guess that the next resource is the one that followed
+	// last time. The guess saves a look-up in the map, which would take 5% of the time of a replay.
 	if t.latest != nil {
 		if x := t.latest.next; x != nil && x.Resource == r.Resource && x.App == r.App {
 			t.latest = x
@@ -85,7 +90,7 @@ func (t *Summary) find(r *metriclog.Row) *sums {
 	}
 	resources, name := t.byApp[r.App], r.Resource
 	x := resources[name]
-	// A scanner may have caused many names. The total is always tracked separately.
+	// A scanner of security holes may have caused many names. They count as Other. The total remains separate.
 	if x == nil && t.n >= maxSummed && name != collector.InboundTotal {
 		name = collector.Other
 		x = resources[name]
@@ -109,8 +114,8 @@ func (t *Summary) find(r *metriclog.Row) *sums {
 	return x
 }
 
-// rows yields the sums of a step, in descending order of a column. All inbound traffic is not a resource and comes
-// last.
+// rows yields the sums of a step that begins at begin, in descending order of a column. The total of inbound calls is
+// not a resource, so it is the last row.
 func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 	inbound := func(x *sums) int {
 		if x.Resource == collector.InboundTotal {
@@ -139,11 +144,12 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 	}
 }
 
-// added yields the sums of rows: for each step, or without Step for the range. With Top it yields at most Top resources
-// of a step and no inbound total.
+// added yields the sums of rows: for each step, or for the range if q has no Step. With Top, it yields at most Top
+// resources of a step, and no total.
 func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		t, begin, end := &Summary{by: q.By}, q.From, time.Time{}
+		// step yields the sums of the current step.
 		step := func() bool {
 			n := 0
 			for r := range t.rows(begin) {
@@ -157,7 +163,7 @@ func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 			return true
 		}
 		for r := range rows {
-			// A step without rows is omitted.
+			// Steps without rows do not appear.
 			if q.Step > 0 && !r.Start.Before(end) {
 				if !step() {
 					return
@@ -171,8 +177,8 @@ func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 	}
 }
 
-// stepOf returns the step of a second. Steps begin at midnight. The last step of a day ends at midnight, even if the
-// day is longer or shorter than 24 hours.
+// stepOf returns the step that contains a second. Steps begin at midnight in the zone. The last step of a day ends at
+// the next midnight, even if the day has 23 or 25 hours.
 func stepOf(second time.Time, step time.Duration, zone *time.Location) (begin, end time.Time) {
 	y, m, d := second.In(zone).Date()
 	midnight, next := dayStart(y, m, d, zone), dayStart(y, m, d+1, zone)
@@ -188,8 +194,8 @@ func stepOf(second time.Time, step time.Duration, zone *time.Location) (begin, e
 }
 
 // writeSummary writes the sums of a range as a table with rates, shares, and the second with the worst average response
-// time. Rates are averages from the first second with a row to the last. Times have a date if the range has several
-// days.
+// time. A rate is the average from the first second with a row to the last one. Times have a date only if the range has
+// several days.
 func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	format, seconds := "", 0.0
@@ -201,7 +207,7 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 			if format = time.TimeOnly; first.Format(day) != last.Format(day) {
 				format = TimeLayout
 			}
-			// The log may cover only a part of the range. Rates are for the covered part.
+			// The log may cover only a part of the range. Compute rates over this part.
 			seconds = last.Sub(first).Seconds() + 1
 			if _, err := fmt.Fprintf(w, "%.0f seconds, from %s to %s\n\n", seconds, first.Format(TimeLayout),
 				last.Format(TimeLayout)); err != nil {
@@ -225,7 +231,7 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 	return columns.Flush()
 }
 
-// rate formats a number per second with three significant digits or more.
+// rate formats a number per second with at least three significant digits. It shows very small rates as <0.001.
 func rate(v float64) string {
 	switch {
 	case v >= 100 || v == 0:
@@ -236,7 +242,7 @@ func rate(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// worstRT returns the highest average response time of a second, or - without one.
+// worstRT returns the highest average response time of a second, or - if no call completed.
 func (x *sums) worstRT() string {
 	if x.worstAt.IsZero() {
 		return "-"
@@ -244,7 +250,7 @@ func (x *sums) worstRT() string {
 	return x.worst.Round(time.Microsecond).String()
 }
 
-// share formats a part as a percentage of the whole.
+// share formats a part as a percentage of the whole, or - if the whole is 0.
 func share(part, whole int64) string {
 	if whole == 0 {
 		return "-"

@@ -9,12 +9,12 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
-// TimeHelp describes the syntax of a time.
+// TimeHelp describes the syntax of a time, for --help and for errors.
 const TimeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, today, yesterday, 2026-01-02, " +
 	"2026-01-02 03:04:05, 2026-01-02T03:04:05Z, Unix seconds or milliseconds, or in --to +5m, relative to --from"
 
-// ends has the first and the last second of a text. They differ for a day, and for a time that clocks showed twice
-// because they were set back.
+// ends has the first and the last second that a text means. They differ for a day. They also differ for a time of day
+// that clocks showed twice, because they were set back.
 type ends struct{ first, last time.Time }
 
 var (

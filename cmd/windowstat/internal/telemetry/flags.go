@@ -21,20 +21,21 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// Options has the options of a command that serves statistics. [Options.Flags] fill it in.
+// Options has the options of a command that serves statistics. The flags of [Options.Flags] set them.
 type Options struct {
-	// Exporter configures the exporters. A push or a comparison without a URL does not run.
+	// Exporter has the options of the exporters. [Start] ignores a push and a comparison without a URL.
 	Exporter  exporter.Options
 	Listen    []string        // addresses of the pages
 	WebConfig *webconfig.File // TLS and passwords of the pages; nil for none
 	Profiles  bool            // serve /debug/pprof/
 
-	level  string
-	format string
-	deltas bool // for OTLP, the last of the pushes
+	level  string // of messages
+	format string // of messages
+	deltas bool   // send OTLP with delta temporality
 }
 
-// pushKinds has the kinds of pushes. prefix is the beginning of the names of their flags.
+// pushKinds has the kinds of pushes, in the order of Options.Exporter.Push. OTLP must be the last one. prefix is the
+// beginning of the names of their flags, and server describes the receiver.
 var pushKinds = [...]struct {
 	prefix, server string
 	format         push.Format
@@ -44,13 +45,14 @@ var pushKinds = [...]struct {
 	{"otlp.", "a server that accepts OpenTelemetry's OTLP, …/v1/metrics", push.OTLP},
 }
 
-// Flags returns the flags of the options.
+// Flags returns the flags of commands that count calls.
 func (o *Options) Flags() flags.Set {
 	return slices.Concat(o.pageFlags(), o.logFlags(), o.messageFlags(), o.pushFlags(), o.compareFlags())
 }
 
-// ServeFlags returns the flags of commands that serve seconds without counting calls: [Options.Flags] without those of
-// limits, of the metric log, and of the comparison with it.
+// ServeFlags returns the flags of commands that serve seconds without counting calls. These are the flags of
+// [Options.Flags] except for limits, for labels that only counting commands have, for the metric log, and for the
+// comparison with it.
 func (o *Options) ServeFlags() flags.Set {
 	pages := slices.DeleteFunc(o.pageFlags(), func(f flags.Flag) bool {
 		return f.Name == "limits.file" || f.Name == "metrics.by" || f.Name == "metrics.opentelemetry"
@@ -115,8 +117,8 @@ func (o *Options) messageFlags() flags.Set {
 	}.Under("Messages")
 }
 
-// logFlags returns the flags of the metric log. All except the directory need it, because they would silently have no
-// effect without it.
+// logFlags returns the flags of the metric log. They require --metric-log.dir, because they would have no effect
+// without it.
 func (o *Options) logFlags() flags.Set {
 	log := &o.Exporter.Log
 	needs := []string{"metric-log.dir"}
@@ -142,8 +144,8 @@ func (o *Options) logFlags() flags.Set {
 	}.Under("Metric log")
 }
 
-// pushFlags returns the flags of the pushes. Each kind has the same four flags, for one server. Programs can push to
-// several servers of a kind, with exporter.Options.
+// pushFlags returns the flags of the pushes. Each kind has four flags, for one server. A program that uses package
+// exporter can push to several servers of a kind.
 func (o *Options) pushFlags() (all flags.Set) {
 	o.Exporter.Push = make([]push.Options, len(pushKinds))
 	for i, kind := range pushKinds {
@@ -179,7 +181,7 @@ func (o *Options) pushFlags() (all flags.Set) {
 	}).Under("Push")
 }
 
-// parseProtocol returns the format of a version of remote write.
+// parseProtocol returns the format of a push for a version of remote write.
 func parseProtocol(version string) (push.Format, error) {
 	switch version {
 	case "1.0":
@@ -192,7 +194,7 @@ func parseProtocol(version string) (push.Format, error) {
 	return nil, fmt.Errorf("%q is not 1.0, 2.0 or 2.0-deltas", version)
 }
 
-// compareFlags returns the flags of the comparison with a database.
+// compareFlags returns the flags of the regular comparison with a database.
 func (o *Options) compareFlags() flags.Set {
 	o.Exporter.Verify = make([]verify.Options, 1)
 	v, needs := &o.Exporter.Verify[0], []string{"verify.url"}
@@ -217,10 +219,11 @@ func (o *Options) compareFlags() flags.Set {
 // DefaultListen is the default address of the pages.
 const DefaultListen = "127.0.0.1:9719"
 
-// Check returns the errors in the options of the exporters. It creates nothing.
+// Check returns the errors in the options of the exporters. It creates nothing and opens no file.
 func (o *Options) Check() error { return o.flagged(o.exporter().Check()) }
 
-// exporter returns the options of the exporters, with the pushes and the comparison that have a URL.
+// exporter returns the options of the exporters. It removes pushes and comparisons without a URL, because these flags
+// were not given.
 func (o *Options) exporter() exporter.Options {
 	x := o.Exporter
 	x.Push = slices.Clone(x.Push)
@@ -232,8 +235,8 @@ func (o *Options) exporter() exporter.Options {
 	return x
 }
 
-// flagged returns an error of package exporter with the fields that [Options.Flags] names. It replaces the number of a
-// push by the prefix of its flags, because users of flags do not see the number.
+// flagged returns an error of package exporter with the fields that the flags name in Flag.Of. It replaces the number
+// of a push, which users of flags do not see, by the prefix of its flags.
 func (o *Options) flagged(err error) error {
 	var names []string
 	for i, p := range o.Exporter.Push {
@@ -249,21 +252,23 @@ func (o *Options) flagged(err error) error {
 	return errors.Join(errs...)
 }
 
-// Logger returns the logger of the command. The flags have checked its level and its format.
+// Logger returns the logger for messages of the command. It ignores errors, because the flags have checked the level
+// and the format.
 func (o *Options) Logger(stderr io.Writer) *slog.Logger {
 	level, format := promslog.NewLevel(), promslog.NewFormat()
 	_, _ = level.Set(o.level), format.Set(o.format)
 	return promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
 }
 
-// MetricLog returns the options of the metric log, for commands that write or read it without an Exporter.
+// MetricLog returns the options of the metric log, for commands that open it without an Exporter.
 func (o *Options) MetricLog(stderr io.Writer) metriclog.Options {
 	log := o.Exporter.Log
 	log.App, log.Logger = o.Exporter.App, o.Logger(stderr)
 	return log
 }
 
-// LastLogged returns the last second of the metric log, or the zero time without one.
+// LastLogged returns the last second of the metric log. It returns the zero time if there is no metric log or if it is
+// empty.
 func (o *Options) LastLogged(stderr io.Writer) (last time.Time, err error) {
 	if o.Exporter.Log.Dir == "" {
 		return last, nil

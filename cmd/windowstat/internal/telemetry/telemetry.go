@@ -1,9 +1,9 @@
 // Package telemetry runs the exporters and the pages of commands that serve. The pages may require TLS and passwords.
 //
-// The commands proxy, replay --follow, otlp and demo count calls of different sources, and share the rest.
+// The commands proxy, replay --follow, otlp, sentinel and demo have different sources of calls, and share the rest.
 // [Options.Flags] returns their common flags. The flags set the options of package exporter, and that package checks
-// them. An error names the flag instead of the field. [Telemetry] owns the Collector, the exporter and the server of
-// the pages, and starts and ends them in the right order.
+// them; an error names the flag instead of the field. [Telemetry] owns the Collector, the exporters and the server of
+// the pages. It starts and ends them in the right order.
 package telemetry
 
 import (
@@ -46,21 +46,22 @@ type Telemetry struct {
 	Pages *server.Server
 	// Logger logs messages of the command.
 	Logger *slog.Logger
-	// Banner has lines with the address of the metrics page, the first one, and the directory of the metric log.
+	// Banner is text for the user: a line with the address of the metrics page, and a line with the directory of the
+	// metric log if there is one.
 	Banner string
 
 	ready   atomic.Bool
-	working context.Context // ends work, which must end before the exporters
+	working context.Context // ends the goroutines of work, before the exporters end
 	end     context.CancelFunc
 	work    sync.WaitGroup
-	finish  func() error
+	finish  func() error // ends the exporters
 }
 
-// Start listens, creates the Collector, and starts the exporters and the pages. After an error nothing is running.
-// /-/ready returns 503 until [Telemetry.Ready] is called.
+// Start binds the ports, creates the Collector, and starts the exporters and the pages. After an error nothing is
+// running. /-/ready returns 503 until [Telemetry.Ready] is called.
 func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	logger := o.Logger(stderr)
-	// Bind the ports first: a second process with the same flags then fails before it opens the files of the log.
+	// Bind the ports first. Then a second process with the same flags fails before it opens the files of the log.
 	addresses := o.Listen
 	if len(addresses) == 0 {
 		addresses = []string{DefaultListen}
@@ -87,7 +88,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	pages.Handler = t.handler(pages.Handler, o.Profiles)
 	if o.WebConfig != nil {
 		o.WebConfig.Protect(pages, o.Exporter.Seconds.Proxies, logger)
-		go o.WebConfig.Run(t.working) // not waited for, because a file system may block it
+		go o.WebConfig.Run(t.working) // Finish does not wait for it, because a file system may block it
 	}
 	scheme := "http"
 	if pages.TLSConfig != nil {
@@ -104,7 +105,8 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	return t, nil
 }
 
-// nameInstance adds the label instance, host and port of this process, to pushes without it.
+// nameInstance adds the label instance to each push that does not have it. The value is the host and port of the pages,
+// so the series of a push have the label that a scrape would give them.
 func nameInstance(o *exporter.Options, listening net.Addr) {
 	host, err := os.Hostname()
 	_, port, errPort := net.SplitHostPort(listening.String())
@@ -119,17 +121,18 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 }
 
 // handler serves the pages. /-/ready returns 503 until the command listens on all its addresses, and again after the
-// signal to end. Load balancers then select other instances while running requests are completed.
+// signal to end. A load balancer then selects other instances, while this one completes its requests.
 //
-// The profiles of Go are served here only. Importing net/http/pprof adds them to the default mux of net/http, which is
-// not served. The profile with the command line is omitted, because the command line may have a URL with a token.
+// The handler also serves the profiles of Go, if profiles is true. The import of net/http/pprof adds profiles to the
+// default mux of net/http, too, but no server here uses that mux. The profile with the command line is omitted, because
+// the command line may have a URL with a token.
 func (t *Telemetry) handler(pages http.Handler, profiles bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	// The pages bypass the mux, because they refuse bodies before anything else.
+	// The pages do not use the mux, because they refuse a request with a body before they read its path.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/-/ready" && !t.ready.Load():
@@ -142,7 +145,7 @@ func (t *Telemetry) handler(pages http.Handler, profiles bool) http.Handler {
 	})
 }
 
-// reloadOnHangup reads limits again on SIGHUP.
+// reloadOnHangup reads the file of limits again after each SIGHUP.
 func (t *Telemetry) reloadOnHangup() {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -159,18 +162,18 @@ func (t *Telemetry) reloadOnHangup() {
 	})
 }
 
-// Finish ends the exporters after the last second. The pages continue until [Telemetry.Stop].
+// Finish ends the exporters, after they have received the last second. The pages continue until [Telemetry.Stop].
 func (t *Telemetry) Finish() error {
 	t.end()
 	t.work.Wait()
 	return t.finish()
 }
 
-// Stop ends the exporters, unless [Telemetry.Finish] did, and then the pages.
+// Stop ends the exporters, unless [Telemetry.Finish] has ended them, and then the pages.
 func (t *Telemetry) Stop() error { return errors.Join(t.Finish(), t.Pages.Stop()) }
 
-// Ready makes /-/ready return 200 until the returned context ends. The context ends with ctx, with the pages or one of
-// servers, or with the exporters. All addresses of the command must listen already.
+// Ready makes /-/ready return 200 until the returned context ends. The caller must already listen on all addresses of
+// the command. The context ends with ctx, with the pages, with one of servers, or with the exporters.
 func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	context.AfterFunc(t.working, cancel)
@@ -182,15 +185,16 @@ func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) contex
 	return ctx
 }
 
-// namesFile is the state file with the earned names, in the directory of the metric log.
+// namesFile is the name of the state file with the earned names. It is in the directory of the metric log.
 const namesFile = "names.json"
 
-// saveNamesInterval is the time between two saves. After a crash, later names must be earned again.
+// saveNamesInterval is the time between two saves of the earned names. After a crash, names that were earned since the
+// last save must be earned again.
 const saveNamesInterval = time.Minute
 
-// KeepNames loads the earned names of an earlier process, and saves them every minute and when the exporters end.
-// Without a metric log it only publishes the metrics of names. It logs failures; after one, the names must be earned
-// again.
+// KeepNames loads the earned names of an earlier process, and saves them every minute and when the exporters end. It
+// also publishes the metrics of names. Without a metric log it does nothing else. It logs failures; after a failed
+// load, the names must be earned again.
 func (t *Telemetry) KeepNames(names *httpstat.Names) {
 	t.Collector.Publish(names.Metrics()...)
 	if t.Log == nil {
