@@ -46,7 +46,13 @@ type honest struct {
 
 func (s *honest) String() string {
 	slices.Sort(s.Took)
-	return fmt.Sprintf("%v, %v, %d of %d", short(s.Took[len(s.Took)/2]), short(s.Took[len(s.Took)-1]), s.Failed, len(s.Took))
+	return fmt.Sprintf(
+		"%v, %v, %d of %d",
+		short(s.Took[len(s.Took)/2]),
+		short(s.Took[len(s.Took)-1]),
+		s.Failed,
+		len(s.Took),
+	)
 }
 
 func short(d time.Duration) time.Duration {

@@ -76,11 +76,25 @@ func checkAxe(t *testing.T, x *tab, state string) {
 		x.resize(t, width, 900, width == 400)
 		for _, scheme := range []string{"light", "dark"} {
 			x.scheme(t, scheme)
-			x.run(t, `window.found = null; axe.run({resultTypes: ['violations']}).then(r => { window.found = r; }, e => { window.found = {error: String(e)}; })`)
+			x.run(
+				t,
+				`window.found = null; axe.run({resultTypes: ['violations']}).then(r => { window.found = r; }, e => { window.found = {error: String(e)}; })`,
+			)
 			x.await(t, `window.found !== null`)
-			got := tell[string](t, x, `found.error || found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + v.help + ': ' + n.html.slice(0, 200) + ' ' + n.failureSummary)).join('\n')`)
+			got := tell[string](
+				t,
+				x,
+				`found.error || found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + v.help + ': ' + n.html.slice(0, 200) + ' ' + n.failureSummary)).join('\n')`,
+			)
 			if passes := tell[int](t, x, `found.passes ? found.passes.length : 0`); got != "" || passes < 10 {
-				t.Errorf("%s, %d pixels, %s: %d rules are met, and these are not:\n%s", state, width, scheme, passes, got)
+				t.Errorf(
+					"%s, %d pixels, %s: %d rules are met, and these are not:\n%s",
+					state,
+					width,
+					scheme,
+					passes,
+					got,
+				)
 			}
 		}
 	}
@@ -101,7 +115,12 @@ func openWithAxe(t *testing.T, browser context.Context, url string, but ...strin
 
 // liveAccessible runs axe on each state of the page without trouble.
 func liveAccessible(t *testing.T, browser context.Context) {
-	p := newPaced(t, time.Now().Add(-90*time.Second), []string{"GET /", "GET /search", "db: orders"}, collector.Options{})
+	p := newPaced(
+		t,
+		time.Now().Add(-90*time.Second),
+		[]string{"GET /", "GET /search", "db: orders"},
+		collector.Options{},
+	)
 	p.calls = func(resource int, second int64) count {
 		return count{pass: int(20 + 10*math.Sin(float64(second))), block: resource}
 	}
@@ -122,7 +141,10 @@ func liveAccessible(t *testing.T, browser context.Context) {
 	x.run(t, `zoom(); choose('nothing')`)
 	x.await(t, `!byId('gone').hidden`)
 	checkAxe(t, x, "a resource that is gone")
-	x.run(t, `choose(null); byId('search').value = 'xyz'; byId('search').dispatchEvent(new Event('input')); byId('pause').click()`)
+	x.run(
+		t,
+		`choose(null); byId('search').value = 'xyz'; byId('search').dispatchEvent(new Event('input')); byId('pause').click()`,
+	)
 	x.await(t, `!byId('none').hidden`)
 	checkAxe(t, x, "nothing found, paused")
 	stop()

@@ -70,7 +70,11 @@ func TestClientGolang(t *testing.T) {
 		}
 		late += inMiddle(t, second, func() { orders.Add(n) })
 		want[""][second] = n
-		whole = whole || strings.Contains(sampled(mux, "?window=60s"), fmt.Sprintf("\npersecond_shop_orders_total_increase %d ", ordersBurst))
+		whole = whole ||
+			strings.Contains(
+				sampled(mux, "?window=60s"),
+				fmt.Sprintf("\npersecond_shop_orders_total_increase %d ", ordersBurst),
+			)
 	}
 	if n := undisturbed(k, late, mux); n < leastUndisturbed {
 		t.Errorf("only %d seconds of %d were not disturbed", n, k)

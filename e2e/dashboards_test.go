@@ -130,7 +130,8 @@ func TestShipped(t *testing.T) {
 		s.checkHangs(t, p.second-1)
 		for where, exprs := range shippedExpressions(t) {
 			for _, expr := range exprs {
-				if len(s.queryAt(t, s.withHidden(t, expr), float64(p.second-1))) > 0 && !slices.Contains(shown[where], s.name) {
+				if len(s.queryAt(t, s.withHidden(t, expr), float64(p.second-1))) > 0 &&
+					!slices.Contains(shown[where], s.name) {
 					shown[where] = append(shown[where], s.name)
 				}
 			}
@@ -179,7 +180,19 @@ func (s shippedServer) byResource(t *testing.T, column int, at int64) map[string
 func (s shippedServer) checkP99(t *testing.T, p *paced) {
 	t.Helper()
 	const within, longest, bound, ranges = 5, 6, 8, 9 // columns
-	p99, atMost, slowest := s.byResource(t, within, p.second), s.byResource(t, bound, p.second), s.byResource(t, longest, p.second)
+	p99, atMost, slowest := s.byResource(
+		t,
+		within,
+		p.second,
+	), s.byResource(
+		t,
+		bound,
+		p.second,
+	), s.byResource(
+		t,
+		longest,
+		p.second,
+	)
 	for resource, value := range s.byResource(t, ranges, p.second) {
 		if _, ok := p99[resource]; ok {
 			t.Errorf("%s: the p99 of %s is there twice", s.name, resource)
@@ -265,7 +278,9 @@ func (s shippedServer) boundOf(t *testing.T, name, resource string, at int64) fl
 	t.Helper()
 	for _, x := range targetsOf(t)["resource, p99"] {
 		if x.LegendFormat == name {
-			if v := s.queryAt(t, s.withHidden(t, strings.ReplaceAll(x.Expr, "RESOURCE", resource)), float64(at)); len(v) == 1 {
+			if v := s.queryAt(t, s.withHidden(t, strings.ReplaceAll(x.Expr, "RESOURCE", resource)), float64(at)); len(
+				v,
+			) == 1 {
 				return v[0].Value.value
 			}
 		}

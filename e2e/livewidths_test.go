@@ -89,7 +89,10 @@ func liveWidths(t *testing.T, browser context.Context) {
 			x.run(t, fmt.Sprintf(`choose(%q)`, subject))
 			x.await(t, `!byId('details').hidden`)
 		}
-		x.await(t, `document.querySelectorAll('#rows tr').length === 7 && byId('alarm').textContent.includes('hangs since')`)
+		x.await(
+			t,
+			`document.querySelectorAll('#rows tr').length === 7 && byId('alarm').textContent.includes('hangs since')`,
+		)
 		for i, width := range slices.Concat(pictureWidths, limitWidths) {
 			x.resize(t, width, 900, width < 640)
 			for _, scheme := range []string{"light", "dark"} {

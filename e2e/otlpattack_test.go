@@ -45,10 +45,28 @@ var spanAttacks = []spanAttack{
 	{name: "the same, one from each host", many: true, send: halfBody("Content-Encoding: gzip\r\n", gzipped(16<<20))},
 	{name: "half of a body of 1 MiB", send: halfBody("", make([]byte, 512<<10))},
 	{name: "the same, one from each host", many: true, send: halfBody("", make([]byte, 512<<10))},
-	{name: "HTTP/2 streams of headers only", shared: streamsPerConn, send: halfStreams("application/x-protobuf", spansPath, nil)},
-	{name: "the same, one connection from each host", many: true, shared: streamsPerConn, send: halfStreams("application/x-protobuf", spansPath, nil)},
-	{name: "gRPC streams of 5 bytes", grpc: true, shared: streamsPerConn, send: halfStreams("application/grpc", grpcPath, binary.BigEndian.AppendUint32([]byte{0}, 16<<20))},
-	{name: "gzip bodies that decompress to 16 MiB, repeatedly", shared: 20, send: repeated("Content-Encoding: gzip\r\n", func() []byte { return gzipped(16 << 20) })},
+	{
+		name:   "HTTP/2 streams of headers only",
+		shared: streamsPerConn,
+		send:   halfStreams("application/x-protobuf", spansPath, nil),
+	},
+	{
+		name:   "the same, one connection from each host",
+		many:   true,
+		shared: streamsPerConn,
+		send:   halfStreams("application/x-protobuf", spansPath, nil),
+	},
+	{
+		name:   "gRPC streams of 5 bytes",
+		grpc:   true,
+		shared: streamsPerConn,
+		send:   halfStreams("application/grpc", grpcPath, binary.BigEndian.AppendUint32([]byte{0}, 16<<20)),
+	},
+	{
+		name:   "gzip bodies that decompress to 16 MiB, repeatedly",
+		shared: 20,
+		send:   repeated("Content-Encoding: gzip\r\n", func() []byte { return gzipped(16 << 20) }),
+	},
 	{name: "spans of 2017, repeatedly", shared: 20, send: repeated("", oldSpans)},
 	{name: "PING frames of HTTP/2", grpc: true, shared: 250, send: pings},
 	{name: "SETTINGS frames of HTTP/2", grpc: true, shared: 250, send: settings},
@@ -300,7 +318,10 @@ func spanBytes(id uint64, end time.Time) []byte {
 // postSpan sends a new span from another host.
 func postSpan(url string) (status int, err error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}
+	client := http.Client{
+		Timeout:   20 * time.Second,
+		Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true},
+	}
 	body := putBytes(nil, 1, putBytes(nil, 2, putBytes(nil, 2, spanBytes(rand.Uint64(), time.Now()))))
 	response, err := client.Post(url, "application/x-protobuf", bytes.NewReader(body))
 	if err != nil {

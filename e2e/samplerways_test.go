@@ -311,7 +311,10 @@ func (k *knowing) checkCrowd(t *testing.T, s *server, way *samplerWay, end int64
 ) (right, missing, away, wrong int) {
 	t.Helper()
 	n := map[int64]int{}
-	expression := fmt.Sprintf(`count_values("value", last_over_time(persecond_truth_crowd_total_increase{job=%q}[900ms]))`, way.job)
+	expression := fmt.Sprintf(
+		`count_values("value", last_over_time(persecond_truth_crowd_total_increase{job=%q}[900ms]))`,
+		way.job,
+	)
 	for _, x := range s.queryRange(t, expression, k.begin, end-1, 1) {
 		for _, v := range x.Values {
 			second := v.at / 1000

@@ -558,7 +558,9 @@ func (s *story) checkFigures(t *testing.T, server *server, end int64) {
 					}
 				}
 				got := nothing
-				if v := server.queryAt(t, server.withHidden(t, s.expression(t, x.shown, resource)), float64(at)); len(v) == 1 {
+				if v := server.queryAt(t, server.withHidden(t, s.expression(t, x.shown, resource)), float64(at)); len(
+					v,
+				) == 1 {
 					got = v[0].Value.value
 				}
 				line := fmt.Sprintf("%-10s | %-28s | %-11s | to second %3d | shows %-9.5g | was %.5g to %.5g",
