@@ -177,7 +177,7 @@ func TestFiguresOfDocumentation(t *testing.T) {
 		}
 		text := strings.Join(strings.Fields(strings.ReplaceAll(string(b), "//", "")), " ")
 		for _, sentence := range sentences {
-			if !strings.Contains(text, sentence) {
+			if !strings.Contains(strings.ToLower(text), strings.ToLower(sentence)) {
 				t.Errorf("%s does not say %q, as bench/RESULTS.md has it", path, sentence)
 			}
 		}
