@@ -17,9 +17,9 @@ const (
 
 // Array is a ring of n buckets of equal length that together cover a span of time.
 //
-// Times are durations since an epoch that the owner chooses; [Timeline] uses 1970. The ring only moves forward: a write
-// at a time before the newest bucket goes to the newest bucket. The first Open allocates the buckets, so an unused ring
-// takes a few words.
+// Times are durations since an epoch that the owner of the Array chooses; [Timeline] uses 1970. The ring only moves
+// forward: a write at a time before the newest bucket goes to the newest bucket. The first Open allocates the buckets,
+// so an unused ring takes a few words.
 //
 // The zero value is not usable; create an Array with [NewArray]. An Array is not safe for concurrent use. Open and At
 // cost one division. An iteration over a window costs one comparison for each bucket of the window.
@@ -76,8 +76,9 @@ func (a *Array[B]) Start(t time.Duration) time.Duration {
 	return time.Duration(a.Index(t)) * a.length
 }
 
-// Open returns the bucket that covers t. If that bucket is newer than all others, Open clears the slot of an old bucket
-// and returns the empty bucket in this slot. If t is before the newest bucket, Open returns the newest bucket.
+// Open returns the bucket that covers t, or the newest bucket if t is before the newest one. If the bucket that covers
+// t is newer than all others, Open first clears the slot of that bucket, which may hold an old bucket. The returned
+// bucket is then empty.
 func (a *Array[B]) Open(t time.Duration) *B {
 	index := a.Index(t)
 	if a.slots == nil {
@@ -95,10 +96,10 @@ func (a *Array[B]) Open(t time.Duration) *B {
 	return &s.bucket
 }
 
-// At returns the bucket that covers t, or nil if the ring does not contain it. A bucket is in the ring from its first
-// Open until a newer bucket takes its slot. At may therefore return a bucket that is older than a span. For a time
-// within the span, nil means that the bucket was never opened. The owner can treat such a bucket as empty, because the
-// owner writes only to buckets that it has opened.
+// At returns the bucket that covers t, or nil if the ring does not contain that bucket. A bucket is in the ring from
+// its first Open until a newer bucket takes its slot. At may therefore return a bucket that is older than the span of
+// the ring. For a time within the span, nil means that the bucket was never opened. The owner of the ring can treat
+// such a bucket as empty, because the owner writes only to buckets that it has opened.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil

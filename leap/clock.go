@@ -4,7 +4,7 @@ import "time"
 
 // Reading is a value of a Timeline's monotonic clock, from [Timeline.Now]. It has a separate type so that it is not
 // confused with a duration. Only readings of the same Timeline can be compared or subtracted, see [Reading.Sub]. The
-// zero Reading is the start of the clock.
+// zero Reading is the start of the monotonic clock.
 type Reading time.Duration
 
 // Sub returns the time from the reading o to r. It is negative if r is earlier than o.
@@ -13,7 +13,7 @@ func (r Reading) Sub(o Reading) time.Duration { return time.Duration(r - o) }
 // Add returns the reading d after r.
 func (r Reading) Add(d time.Duration) Reading { return r + Reading(d) }
 
-// String formats the time since the start of the clock.
+// String formats the time from the start of the monotonic clock to r.
 func (r Reading) String() string { return time.Duration(r).String() }
 
 // Clock holds the clocks that a Timeline reads. If Mono and Wall are both nil, the Timeline reads the machine's clocks.
@@ -22,8 +22,9 @@ type Clock struct {
 	Mono func() time.Duration
 	// Wall returns the wall clock, which may jump in either direction.
 	Wall func() time.Time
-	// StartAfter is a wall-clock second, for example the last one that an earlier process has exported. The names of
-	// all exported seconds are later than StartAfter. The zero Time sets no limit.
+	// StartAfter is a wall-clock second, for example the last one in the metric log of an earlier process. A second
+	// whose name is not later than StartAfter is marked [Second.Repeat] and must not be exported. The zero Time sets no
+	// limit.
 	StartAfter time.Time
 }
 
@@ -35,11 +36,11 @@ func (t *Timeline) Now() Reading {
 	return Reading(time.Since(t.anchor))
 }
 
-// readClocks reads both clocks at nearly the same instant. The machine's clocks need one call of time.Now. The two
-// functions of a Clock are called one after the other. If the process pauses between these two calls, the wall clock
-// seems to have jumped by the length of the pause. readClocks therefore reads the monotonic clock before and after the
-// wall clock. If these two readings are more than a millisecond apart, it tries again, and uses the result of the third
-// attempt in any case.
+// readClocks reads both clocks at nearly the same instant. If the Timeline reads the machine's clocks, one call of
+// time.Now reads both. The two functions of a Clock, in contrast, are called one after the other. If the process pauses
+// between these two calls, the wall clock seems to have jumped by the length of the pause. readClocks therefore reads
+// the monotonic clock before and after the wall clock. If these two readings are more than a millisecond apart, it
+// tries again. It makes at most three attempts, and uses the result of the third one in any case.
 func (t *Timeline) readClocks() (mono Reading, wall time.Time) {
 	if t.clock.Mono != nil {
 		mono = t.Now()

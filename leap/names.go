@@ -10,13 +10,14 @@ import "time"
 //	runs      |----- run 1 ----|      |- run 2 -|       |- run 3, floor 1038 ...
 //	                    wall clock + 29 s       wall clock - 10 min
 //
-// The floor of a run is the latest name of all seconds before it. Run 3 starts with the names 439 and 440, which are
-// not later than its floor, 1038. Its seconds are repeats, and have no valid name, until a name is later than 1038.
+// The floor of a run is the latest name of all seconds before the run. Run 3 starts with the names 439 and 440, which
+// are not later than its floor, 1038. The seconds of run 3 with names up to 1038 are repeats and have no valid name.
+// The second with the name 1039 is the first one of run 3 with a valid name.
 
 // WallTime returns the name of the second with this index, in UTC: the wall-clock second that it represents. It returns
 // false if the second is marked [Second.Repeat]. The totals include the events of such a second, but its record must
-// not be exported. WallTime also returns false for a second before the first one. For a second more than two hours ago
-// it may return false, because the timeline may have forgotten the name.
+// not be exported. WallTime also returns false for a second before the first second of the timeline. For a second more
+// than two hours ago it may return false, because the timeline may have forgotten the name.
 func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	r := t.runOf(index)
 	name := r.name + index - r.index
@@ -28,7 +29,7 @@ func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 
 // WallTimeAtOrAfter returns the name of the second with this index. If that second has no valid name, it returns the
 // name of the first later second with a valid name. [Timeline.IndexAtOrAfter] is the inverse function. A future second
-// gets the name that it will have if the wall clock does not step until then.
+// gets the name that it will have if the wall clock does not step before that second.
 //
 // When the wall clock steps, the timeline forgets names that are more than two hours old. For a second whose name is
 // forgotten, and for a second before the first one, WallTimeAtOrAfter returns the oldest name that the timeline
@@ -53,7 +54,7 @@ func (t *Timeline) runOf(index int64) run {
 
 // IndexAtOrAfter returns the index of the first second whose name is not before at, a wall-clock time. It skips seconds
 // without a valid name. For a future time it returns the index that the second will have if the wall clock does not
-// step until then. If at is before all names that the timeline remembers, IndexAtOrAfter returns the index of the
+// step before that time. If at is before all names that the timeline remembers, IndexAtOrAfter returns the index of the
 // oldest second with a valid name. [Timeline.WallTimeAtOrAfter] documents how long names are remembered.
 func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
 	name := min(max(at.Unix(), -1<<60), 1<<60) // keeps all sums within an int64
@@ -81,9 +82,9 @@ func (s Second) LineTime(now Reading) time.Duration {
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// ReadingAt is the inverse of LineTime: it returns the first reading at which LineTime returns the given line time. The
-// line time must not be before s. If it is after the end of s, the result is an estimate, which assumes that the
-// seconds after s have the usual length.
+// ReadingAt is the inverse of LineTime: it returns the first reading whose line time is line or later. The parameter
+// line must not be before the start of s. For the end of s, ReadingAt returns s.End. For a later line time the result
+// is an estimate, which assumes that the seconds after s have the usual length.
 func (s Second) ReadingAt(line time.Duration) Reading {
 	length := s.End.Sub(s.Start)
 	part := line - time.Duration(s.Index)*time.Second

@@ -6,7 +6,9 @@ import (
 	"time"
 )
 
-// Parameters of the clock discipline: the rules by which names follow the wall clock. See [Timeline].
+// These constants are the parameters of the clock discipline. The clock discipline is the set of rules by which the
+// names of seconds follow the wall clock; see [Timeline]. A difference is the distance between the wall clock and the
+// names.
 const (
 	// stepThreshold is the smallest difference that is treated as a step of the wall clock. Smaller differences are
 	// drift.
@@ -14,7 +16,7 @@ const (
 	// maxSlew is the largest time by which slewing shortens or lengthens a second.
 	maxSlew = 10 * time.Millisecond
 	// deadband is the largest difference that is ignored. It is also the longest pause that readClocks tolerates
-	// between two readings.
+	// between its two readings of the monotonic clock.
 	deadband = time.Millisecond
 	// maxLead is the largest lead of names over the wall clock. Prometheus rejects samples at twice this lead.
 	maxLead = 5 * time.Minute
@@ -40,7 +42,7 @@ const (
 //     gone.
 //
 //   - If the wall clock leads by a second or more, it was stepped forward, or the machine was suspended. The name jumps
-//     to the wall clock. The names between are skipped: no second has them.
+//     to the wall clock. The names between the old and the new time are skipped: no second has them.
 //
 //   - If the wall clock lags by a second or more, it was stepped back. Names continue without a gap and lead the wall
 //     clock. Slewing reduces the lead. Prometheus rejects samples that are ten minutes ahead, so the lead must stay
@@ -79,8 +81,8 @@ type Second struct {
 	Index int64
 	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
-	// Repeat reports that Name must not be exported. Either an earlier second had the same or a later name, because the
-	// wall clock was set back, or Name is not later than Clock.StartAfter.
+	// Repeat reports that Name must not be exported. Either an earlier second had the same name or a later one, because
+	// the wall clock was set back, or Name is not later than Clock.StartAfter.
 	Repeat bool
 	// Start and End are readings of the monotonic clock. The second contains the readings in [Start, End).
 	Start, End Reading
@@ -110,7 +112,7 @@ type run struct {
 // NewTimeline returns a Timeline that starts in the current second of the wall clock. If that second is not later than
 // Clock.StartAfter, the Timeline starts with the second after StartAfter instead, and its names lead the wall clock.
 // This lead may be at most five minutes. If it would be longer, the Timeline starts with the current second, and marks
-// its seconds [Second.Repeat] until StartAfter has passed.
+// seconds as [Second.Repeat] until a name is later than StartAfter.
 //
 // The caller sets both functions of the clock or neither. Without functions, the Timeline reads the machine's clocks.
 func NewTimeline(clock Clock) *Timeline {
@@ -218,7 +220,7 @@ func (t *Timeline) discipline(s *Second) {
 	}
 }
 
-// startRun appends the run r. It drops the runs that ended more than two hours before r begins.
+// startRun appends the run r to the list of runs. It drops the runs that ended more than two hours before r begins.
 func (t *Timeline) startRun(r run) {
 	t.runs = append(t.runs, r)
 	for len(t.runs) > 1 && t.runs[1].index < r.index-keptNames {
@@ -226,7 +228,7 @@ func (t *Timeline) startRun(r run) {
 	}
 }
 
-// Health returns how the timeline follows the wall clock.
+// Health returns the steps, the repeated seconds and the offset of the timeline so far.
 func (t *Timeline) Health() Health {
 	t.mu.Lock()
 	defer t.mu.Unlock()

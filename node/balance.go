@@ -8,12 +8,13 @@ import (
 // stripeSet holds the stripes of a contended statistic, except for the first stripe. It also holds the seed of the hash
 // that distributes goroutines over these stripes. A set is never changed, only replaced.
 //
-// While a statistic has a set and no counters, new calls do not enter by the first stripe, because it shares cache
-// lines with fields that every writer reads. Calls that entered by the first stripe earlier also exit by it.
+// While a statistic has a set and no counters, new calls do not enter by the first stripe, because the first stripe
+// shares cache lines with fields that every writer reads. Calls that entered by the first stripe earlier also exit by
+// it.
 //
 // Every call reads the set. The struct fills three cache lines, so the allocator places it at the start of a line, and
-// these lines contain no other memory. Otherwise a write to the other memory would remove the set from the caches of
-// other processors.
+// no other object lies in these three lines. If another object shared a line with the set, each write to that object
+// would remove the line from the caches of other processors.
 type stripeSet struct {
 	mask  uint64 // number of stripes minus one; the number is a power of two
 	seed  uint64 // odd; another seed probably separates two goroutines that share a stripe
@@ -31,8 +32,8 @@ func (m *stripeSet) list() []*stripe {
 }
 
 // A stripe counts how often goroutines find its lock taken. If this happens at least minContended times within one
-// bucket, and in more than one of callsPerContended calls, the stripes are rebalanced: they get another seed, or the
-// statistic gets more stripes.
+// bucket, and in more than one of callsPerContended calls, the statistic is rebalanced: its set gets another seed, or
+// the statistic gets more stripes.
 //
 // Two processors that do nothing but make calls by one stripe find it locked in every fifth call. If only one call in a
 // thousand waits, waiting costs less than more stripes would.
@@ -63,8 +64,8 @@ func maxStripes() int {
 }
 
 // pick returns a stripe for the calling goroutine. It hashes an address on the stack, because the stacks of two
-// goroutines are at least 2 KiB apart. The choice affects only the maximum in flight: it is exact with a single stripe,
-// and a lower bound with several stripes.
+// goroutines are at least 2 KiB apart. The choice of the stripe affects only the maximum in flight: the maximum is
+// exact with a single stripe, and a lower bound with several stripes.
 //
 // While the statistic has counters, pick returns the first stripe, except during a turn. A limit on concurrency admits
 // calls one by one, so several stripes would not help.
@@ -78,8 +79,9 @@ func (s *Statistic) pick() *stripe {
 	return more.slots[hash>>32&more.mask%stripeLimit]
 }
 
-// noteContention counts that a goroutine found mu locked. When the count reaches a threshold, noteContention decides
-// whether the stripes need rebalancing. If they do not, the count restarts at 0. mu must be held.
+// noteContention adds one to contended, the number of times that goroutines found mu locked. When this number reaches a
+// threshold, noteContention decides whether the statistic needs rebalancing. If it does not, contended restarts at 0.
+// mu must be held.
 func (st *stripe) noteContention() {
 	st.contended++
 	if st.contended < minContended<<st.backoff {
@@ -90,12 +92,13 @@ func (st *stripe) noteContention() {
 	}
 }
 
-// resetContention sets the count of contention to 0. mu must be held.
+// resetContention restarts contended at 0 and clears needsRebalance. mu must be held.
 func (st *stripe) resetContention() {
 	st.contended, st.needsRebalance, st.contendedFrom = 0, false, st.exited
 }
 
-// rebalance adds stripes or changes the seed. It does nothing if another goroutine has rebalanced since st needed it.
+// rebalance adds stripes or changes the seed. It does nothing if st.needsRebalance is no longer set: since the caller
+// saw it, another goroutine has rebalanced the statistic, or the bucket has turned.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
 	often := st.needsRebalance
@@ -104,12 +107,12 @@ func (s *Statistic) rebalance(st *stripe) {
 	if often {
 		st.resetContention()
 		if all && st.backoff < maxBackoff {
-			st.backoff++ // only the seed can change, and may not help: double the threshold
+			st.backoff++ // only the seed can change, which may not help: double the threshold
 		}
 	}
 	st.mu.Unlock()
 	switch {
-	case !often: // another goroutine has rebalanced
+	case !often: // another goroutine has rebalanced, or the bucket has turned
 	case more == nil, !all && more.tries == maxTries:
 		s.grow(more)
 	default:
@@ -119,9 +122,9 @@ func (s *Statistic) rebalance(st *stripe) {
 	}
 }
 
-// grow doubles the number of stripes in the set; the first set has two stripes. If another goroutine has replaced the
-// set that the caller has seen, grow does nothing. Old stripes keep their counts and their calls in flight. New stripes
-// begin in the open bucket.
+// grow doubles the number of stripes in the set; the first set has two stripes. The parameter seen is the set that the
+// caller has loaded. If another goroutine has replaced this set, or if the statistic already has maxStripes, grow does
+// nothing. Old stripes keep their counts and their calls in flight. New stripes begin in the open bucket.
 func (s *Statistic) grow(seen *stripeSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

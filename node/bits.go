@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// bitWriter appends numbers to b, bit by bit, the lowest bit first. Its methods take and return it by value, so that b
-// can be on the stack.
+// bitWriter appends numbers to b, bit by bit, the lowest bit first. Its methods take the bitWriter by value and return
+// the changed one, so that b can be on the stack.
 type bitWriter struct {
 	b    []byte
 	bits uint64 // bits that are not yet in b
@@ -47,7 +47,7 @@ type bitReader struct {
 // their values.
 func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
 
-// next returns at least the next 57 bits, and does not move.
+// next returns at least the next 57 bits, and does not change the position of the reader.
 func (r *bitReader) next() uint64 { return binary.LittleEndian.Uint64(r.b[r.at/8:]) >> (r.at % 8) }
 
 // take reads n bits, at most 64.
@@ -60,9 +60,10 @@ func (r *bitReader) take(n uint) uint64 {
 	return v
 }
 
-// Numbers are written in Rice code with a parameter k. The code of v has two parts. The first is the quotient v>>k in
-// unary: as many ones, and a zero. The second is the k low bits of v. A quotient of 4 or more is written in Elias gamma
-// code instead, so that even unexpectedly large numbers have short codes:
+// Numbers are written in Rice code with a parameter k. The code of v has two parts. The first part is the quotient v>>k
+// in unary: a one for each unit of the quotient, and a zero at the end. The second part is the k low bits of v. A
+// quotient of 4 or more is written in Elias gamma code instead, so that even unexpectedly large numbers have short
+// codes:
 //
 //	quotient   first part of the code
 //	0          0
@@ -120,9 +121,9 @@ func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// pairs is a table that decodes two numbers at a time, if both were written with the parameter kMost. The next ten bits
-// of the input are the index of a table entry. The entry holds the two numbers, and the length of both codes in bits.
-// If this length is 0, one of the numbers is large, and the reader must decode both one by one.
+// pairs is a table that decodes two numbers at a time, if both were written with the parameter kMost (see record.go).
+// The next ten bits of the input are the index of a table entry. The entry holds the two numbers, and the length of
+// both codes in bits. If this length is 0, one of the numbers is large, and the reader must decode both one by one.
 //
 // Most numbers of a record are written with kMost. Without the table, reading a minute of records takes a quarter
 // longer.
@@ -154,8 +155,8 @@ func (r *bitReader) readEight() (list [8]uint64) {
 	return list
 }
 
-// packCounts writes counts, which addCounts reads. After a count of 0, it writes the number of zeros that follow. For
-// example, it writes the counts 7, 0, 0, 0, 2 as 7, 0, 2, 2.
+// packCounts writes counts in Rice code with the parameter k; addCounts reads them. After a count of 0, packCounts
+// writes the number of zeros that follow. For example, it writes the counts 7, 0, 0, 0, 2 as 7, 0, 2, 2.
 //
 // packCounts and addCounts handle short codes without calling the method code, and hold the pending bits in local
 // variables. This saves a quarter of the time to pack a second and to read its histogram.

@@ -36,7 +36,8 @@ func (b Bucket) IsZero() bool { return b.st == nil }
 // At returns the start of the bucket, in line time.
 func (b Bucket) At() time.Duration { return b.st.owner.start }
 
-// Enter records the call in the bucket like [Statistic.Enter], and releases the bucket.
+// Enter records the call for which Hold returned b: n passes in the bucket, and one call in flight, like
+// [Statistic.Enter]. It then releases the bucket.
 func (b Bucket) Enter(n int64) Call {
 	st := b.st
 	n = clampBatch(n)
@@ -49,23 +50,23 @@ func (b Bucket) Enter(n int64) Call {
 	return Call{st: st, entered: b.now, batch: batch{n: uint32(n)}}
 }
 
-// Record counts a call that has already ended and was never in flight. As one change, it counts n passes and n
-// completions with the response time rt. The parameter failed reports whether the call failed, and code is its code (0
-// for none). An n below 1 counts as 1, and a negative rt as 0. Record releases the bucket.
+// Record counts n calls that have already ended and were never in flight. As one change, it counts n passes and n
+// completions with the response time rt. The parameter failed reports whether the calls failed, and code is their code
+// (0 for none). An n below 1 counts as 1, and a negative rt as 0. Record then releases the bucket.
 func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	st := b.st
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
 	st.complete(rt, st.config.layout.cell(rt), n, failed, code)
-	st.rtExcess += rt * time.Duration(n) // this response time adds no call-seconds
+	st.rtExcess += rt * time.Duration(n) // rt adds no call-seconds
 	st.unlock()
 }
 
-// Release releases the bucket and counts nothing.
+// Release releases the bucket. The call for which Hold returned b is not counted.
 func (b Bucket) Release() { b.st.unlock() }
 
-// Block counts a refused call at the reading now as max(n, 1) blocks. If the statistic is retired, Block counts nothing
-// and returns false.
+// Block counts refused calls at the reading now: max(n, 1) blocks. If s is retired, Block counts nothing and returns
+// false.
 func (s *Statistic) Block(now leap.Reading, n int64) bool {
 	b := s.Hold(now)
 	if b.IsZero() {

@@ -10,8 +10,8 @@ import (
 // This file contains the end mark of the open bucket and the turn to the next bucket. The package comment describes the
 // states of the end mark, and the order in which calls and turns access it.
 
-// slowPathBit is the lowest bit of an end mark. If it is set, calls enter under the lock of the stripe. It is set while
-// a statistic has counters, and in closedMark.
+// slowPathBit is the lowest bit of an end mark. If the bit is set, calls enter under the lock of the stripe. It is set
+// while a statistic has counters, and in closedMark.
 const slowPathBit = 1
 
 // closedMark is the end mark of all stripes during a turn, and of a retired statistic. The end that it contains is
@@ -33,25 +33,26 @@ func endOf(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
 // bucketEnd returns the end of the open bucket.
 func (st *stripe) bucketEnd() leap.Reading { return endOf(st.end.Load()) }
 
-// hasCounters reports whether the statistic has counters. During a turn, and once the statistic is retired, it returns
-// false.
+// hasCounters reports whether the statistic has counters. During a turn, and once the statistic is retired, hasCounters
+// returns false.
 func (st *stripe) hasCounters() bool {
 	mark := st.end.Load()
 	return mark&slowPathBit != 0 && mark != closedMark
 }
 
-// canEnterLockFree reports whether a call with the stamp now may enter without the lock. Its two conditions are that
-// the end mark has no slowPathBit, and that now lies in the open bucket.
+// canEnterLockFree reports whether a call with the stamp now may enter without the lock. The parameter mark is the end
+// mark that the caller has loaded. There are two conditions: mark has no slowPathBit, and now lies in the open bucket.
 func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 	return mark&slowPathBit == 0 && uint64(endOf(mark)-now-1) < uint64(st.length.Load())
 }
 
-// reconcileEnter finishes a call that entered by st without the lock while the end mark changed. If s is retired,
-// reconcileEnter takes the call back and returns true.
+// reconcileEnter finishes a call that entered by st, without the lock and with the stamp now, while the end mark
+// changed. If s is retired, reconcileEnter takes the call back and returns true.
 //
-// Otherwise the call stays counted, and reconcileEnter returns false. The call counts in the bucket that has ended if
-// the turn has seen the call, and in the next bucket if not. In the next bucket its stamp is late, and reconcileEnter
-// adds the missing time to lateEntry. reconcileEnter also updates the counters.
+// Otherwise the call stays counted, and reconcileEnter returns false. If s has turned, the call counts in the bucket
+// that has ended if the turn has seen the call, and in the next bucket if not. In the next bucket its stamp is late.
+// reconcileEnter cannot distinguish these two cases. In both cases, it adds the time from the stamp to the start of the
+// open bucket to lateEntry, which is an upper bound. reconcileEnter also updates the counters.
 func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,9 +82,9 @@ func (s *Statistic) Seal(now leap.Reading) {
 	s.advance(now)
 }
 
-// advance turns s to the reading now, unless s has already reached it. It moves the open bucket into the window (fold),
-// seals the seconds that have ended (skipTo), and opens the bucket of now (openBucket). If calls have borrowed passes
-// from a skipped bucket, advance stops there and counts the passes:
+// advance turns s to the reading now, unless the open bucket of s already contains now or is later. It moves the open
+// bucket into the window (fold), seals the seconds that have ended (skipTo), and opens the bucket of now (openBucket).
+// If calls have borrowed passes from a skipped bucket, advance stops at that bucket and counts the passes in it:
 //
 //	bucket k            skipped buckets                  bucket of now
 //	|--- fold --->|--- skipTo (calls in flight only) --->|--- openBucket
@@ -107,7 +108,7 @@ func (s *Statistic) advance(now leap.Reading) {
 	next := s.first.config.line.At(now)
 	at := s.first.config.second.Start(next.LineTime(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
-		// The statistic has skipped the bucket of this loan. The passes count in that bucket anyway.
+		// The statistic has skipped the bucket of this loan. The passes of the loan count in that bucket anyway.
 		s.skipTo(loan.at)
 		s.applyLoan(loan)
 		s.fold()
@@ -120,8 +121,9 @@ func (s *Statistic) advance(now leap.Reading) {
 }
 
 // openBucket opens the bucket of the reading now, which must be in the given second. skipTo has counted the time before
-// this bucket as if all seconds had the usual length. If slewing moved the start of the bucket, openBucket corrects the
-// call-seconds of the calls in flight by the difference. mu and all stripe locks must be held, except during Init.
+// this bucket as if all seconds had the usual length. If slewing has moved the start of the bucket, openBucket corrects
+// the call-seconds of the calls in flight by the difference between the two starts. mu and all stripe locks must be
+// held, except during Init.
 func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	window := &s.first.config.second
 	s.second = second.Index
@@ -145,8 +147,9 @@ func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 }
 
 // skipTo moves s from the open bucket, which must be folded, to the bucket that starts at the line time at. If that
-// bucket is in a later second, skipTo seals the open second. The calls in flight stay in flight during the skipped
-// time. skipTo adds their call-seconds to the seconds in which they were spent. mu and all stripe locks must be held.
+// bucket is in a later second, skipTo seals the open second. The calls in flight stay in flight between the two
+// buckets. skipTo adds their call-seconds to the seconds in which they were spent. mu and all stripe locks must be
+// held.
 func (s *Statistic) skipTo(at time.Duration) {
 	length := s.first.config.second.Length()
 	from, index := s.start+length, secondIndex(at)

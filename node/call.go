@@ -17,8 +17,8 @@ type Call struct {
 	batch   batch
 }
 
-// batch is the weight of a Call, which is the number of calls that it represents, and a note for the caller. They share
-// a struct so that Call has fewer fields. A collector.Entry consists of a Call and a pointer, and the compiler keeps a
+// batch holds two numbers of a Call: n, the number of calls that it represents, and a note for the caller. They share a
+// struct so that Call has fewer fields. A collector.Entry consists of a Call and a pointer, and the compiler keeps a
 // struct in registers only if it has at most four fields and four words.
 type batch struct {
 	n    uint32 // 0 after the first exit; guarded by the stripe's lock
@@ -38,8 +38,8 @@ func (*noCopy) Unlock() {}
 // IsZero reports whether c is the zero Call, which Enter returns if the statistic is retired.
 func (c *Call) IsZero() bool { return c.st == nil }
 
-// Enter records an admitted call at the reading now: n passes and one call in flight. It clamps n to [1, 2^32-1]. If
-// the statistic is retired, Enter records nothing and returns the zero Call.
+// Enter records the entry of an admitted call, or of a batch of n calls, at the reading now: n passes and one call in
+// flight. It clamps n to [1, 2^32-1]. If s is retired, Enter records nothing and returns the zero Call.
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	st := s.pick()
 	mark := st.end.Load()
@@ -58,9 +58,9 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	return Call{st: st, entered: now, batch: batch{n: 1}}
 }
 
-// Resume records the entry of a call that another process has admitted. That process has counted the n passes, so
-// Resume counts none. The call is in flight from the reading now, and counts n completions when it ends. Resume clamps
-// n to [1, 2^32-1]. If the statistic is retired, Resume records nothing and returns the zero Call.
+// Resume records the entry of a call, or of a batch of n calls, that another process has admitted. That process has
+// counted the n passes, so Resume counts none. The call is in flight from the reading now, and counts n completions
+// when it ends. Resume clamps n to [1, 2^32-1]. If s is retired, Resume records nothing and returns the zero Call.
 func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,16 +106,20 @@ func (c *Call) Backdate(to leap.Reading) {
 	if c.batch.n == 0 {
 		return
 	}
-	// Exit will correct the rounding of the reading to, and not the rounding of the stamp in the call word.
+	// Exit will correct the rounding of the reading to. The call word contains the rounded stamp of the entry instead,
+	// so add the difference between the two roundings.
 	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to)
 	st.rtExcess += c.entered.Sub(to)
 	c.entered = to
 }
 
-// Exit records the end of the call at the reading now: n completions with their response time, n exceptions if failed,
-// and the code (0 for none). The call is then no longer in flight. All of this is one change. Only the first Exit of a
-// Call counts, even if several goroutines call Exit. Exit returns the number of completions that it recorded, which is
-// 0 if the call has already ended. If now is before the entry, the response time is 0.
+// Exit records the end of c at the reading now. A call that entered as a batch of n calls counts as n completions with
+// the same response time; for all other calls, n is 1. If failed is true, the completions are also n exceptions. All n
+// completions count under code, or under no code if it is 0. After Exit, c is no longer in flight. All of this is one
+// change.
+//
+// Only the first Exit of a Call counts, even if several goroutines call Exit. Exit returns n, or 0 if c has already
+// ended. If now is before the entry, the response time is 0.
 func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {

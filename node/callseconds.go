@@ -25,7 +25,8 @@ func (t callTime) less(o callTime) bool {
 func (t callTime) Seconds() float64 { return float64(t.seconds) + t.nanos.Seconds() }
 
 // inFlightTimeNow returns the call-seconds of all calls since s began. It includes time up to the current reading of
-// the clock, or up to the end of the open bucket if that is earlier. mu and all stripe locks must be held.
+// the clock, or up to the end of the open bucket if that is earlier. mu and all stripe locks must be held, or s must be
+// retired.
 func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	sum.add(callTime{nanos: s.inFlightTime})
 	sum.add(s.history.inFlightTime)
@@ -48,7 +49,7 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 
 // inFlightAge returns the sum of the ages of the calls in flight. The parameter spent holds the call-seconds of all
 // calls since s began. An ended call has spent its response time, so inFlightAge subtracts the sum of all response
-// times. The ages of the calls in flight remain.
+// times from spent. The ages of the calls in flight remain.
 //
 // The response time of some calls differs from their call-seconds, for example if a call was backdated or waited for a
 // loan. rtExcess holds the sum of these differences, and inFlightAge adds it. Without calls in flight, the result is
@@ -66,13 +67,13 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 //
 //   - most: the highest maximum of one stripe or leaf,
 //   - began: the calls in flight at the start of the second,
-//   - ended: the calls in flight at its end,
+//   - ended: the calls in flight at the end of the second,
 //   - the average in flight, rounded up.
 //
-// The average is computed from spent, the call-seconds of the second. Some of these call-seconds must not raise the
-// average, so minConcurrency subtracts them. The parameter late holds one part: late entries spent it before the
-// second, or slewing added it. The other part is one tick for each call that was in flight at the start, because its
-// stamp was rounded by less than a tick.
+// The average is computed from spent, the call-seconds of the second. Two parts of spent must not raise the average, so
+// minConcurrency subtracts them. The first part is late: the call-seconds that late entries spent before the second,
+// and that slewing added. The second part is one tick for each call that was in flight at the start of the second,
+// because the stamp of its entry was rounded by less than a tick.
 func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
 	average := spent - late - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
@@ -85,7 +86,7 @@ type concurrencyBound struct {
 	lateEntry       time.Duration // sum of record.lateEntry over the leaves
 }
 
-// add adds the record of one leaf to m. It also adds the inputs of minConcurrency to t.
+// add adds rec, the record of one leaf, to m. It also adds the inputs of minConcurrency in rec to t.
 func (m *MetricNode) add(rec *record, t *concurrencyBound) {
 	t.maxInFlight = max(t.maxInFlight, rec.maxInFlight)
 	t.inFlightAtStart += rec.inFlightAtStart

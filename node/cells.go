@@ -8,12 +8,12 @@ import (
 // pageCells is the number of cells of a page.
 const pageCells = 32
 
-// completions holds the counts of a stripe by response time and by code. A stripe stores nothing else about ended
-// calls, except for its tally.
+// completions holds the counts of a stripe by response time and by code. The tally of the stripe holds all other counts
+// of ended calls.
 type completions struct {
 	cells[uint16]            // response times of the open second
-	byCode        codes      // completions by code since the stripe began
-	times         *codeTimes // response times by code since the stripe began; nil without SplitByCode
+	byCode        codes      // completions by code since the stripe was created
+	times         *codeTimes // response times by code since the stripe was created; nil without SplitByCode
 }
 
 // cells counts response times by cell of a layout. A page is an array of small counters for 32 neighboring cells. Only
@@ -24,19 +24,19 @@ type completions struct {
 //	pages                     pages[0]            pages[1]            32 counters each
 //	spill                     (cell 40: 65,536 calls) -> (cell 99: ...) -> nil
 //
-// If a count does not fit into its counter, its value moves to a list of spilled counts, and the counter starts again
-// from 0. The zero value is empty.
+// If the count of a cell does not fit into the counter of the cell, the value of the counter moves to a list of spilled
+// counts, and the counter starts again from 0. The zero value is empty.
 type cells[N uint16 | uint32] struct {
 	have  uint64    // a bit for each page; a layout has fewer than 64 pages
-	pages []page[N] // the existing pages, ascending
+	pages []page[N] // the existing pages, in ascending order of their cells
 	spill *spill    // list of spilled counts
 }
 
 // page holds the counters of 32 neighboring cells. A page of uint16 fills a cache line.
 type page[N uint16 | uint32] [pageCells]N
 
-// spill is an element of the list of spilled counts. The count of a cell is the sum of the counter in its page and of n
-// in its spill.
+// spill is an element of the list of spilled counts. It holds a part of the count of one cell: calls that did not fit
+// into the counter of this cell. The count of the cell is the sum of its counter and of n.
 type spill struct {
 	cell int
 	n    int64
@@ -56,7 +56,8 @@ func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	p.overflow(at, cell, n)
 }
 
-// overflow moves the count of a cell to its spill, and adds n there.
+// overflow moves the value of the counter at, which belongs to the given cell, to the spill of this cell, and adds n to
+// the spill. If the cell has no spill yet, overflow creates one.
 func (p *cells[N]) overflow(at *N, cell int, n int64) {
 	s := p.spill
 	for s != nil && s.cell != cell {
@@ -111,13 +112,13 @@ func (st *stripe) usePage(no int16) {
 	st.page, st.pageNo = st.completions.ensurePage(int(no)), no
 }
 
-// reset sets all counts to 0 and keeps the memory.
+// reset sets all counts to 0 and keeps the memory of the pages.
 func (p *cells[N]) reset() {
 	clear(p.pages)
 	p.spill = nil
 }
 
-// addTo adds all counts to the slice counts, whose first element is for the cell with the number from.
+// addTo adds all counts of p to the slice counts, whose first element is for the cell with the number from.
 func (p *cells[N]) addTo(counts []int64, from int) {
 	p.each(func(cell int, n int64) { counts[cell-from] = saturate(counts[cell-from], n) })
 }
@@ -138,9 +139,9 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 	}
 }
 
-// The histogram of a second is stored next to its record. It consists of the counts of all cells from the cell of the
-// shortest response time to the cell of the longest one. packCounts writes them in a Rice code that is short if the
-// counts are about equal.
+// The histogram of a second is stored in history.histograms, separately from the record of the second. It consists of
+// the counts of all cells from the cell of the shortest response time to the cell of the longest one. packCounts writes
+// these counts in a Rice code that is short if the counts are about equal.
 
 // packCells appends the packed response times of a second to b, and moves them from the stripes to the totals. The
 // record of the second, rec, determines the first and the last cell by its RTMin and RTMax. mu and all stripe locks
@@ -163,8 +164,8 @@ func (s *Statistic) packCells(b []byte, rec *record) []byte {
 	return bitWriter{b: b}.packCounts(counts, k).end()
 }
 
-// addCells adds the packed histogram b of a second with the record rec to counts by cell. If b is empty, no histogram
-// was kept, and addCells adds nothing.
+// addCells adds b, the packed histogram of a second, to counts, a slice by cell. The parameter rec is the record of the
+// second. If b is empty, no histogram was kept, and addCells adds nothing.
 func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 	if len(b) == 0 {
 		return

@@ -10,9 +10,9 @@ import (
 // service should use few different codes, because a statistic searches them one by one.
 type Code uint16
 
-// codes counts completions by code, in the order of first use. The zero value is empty. A code is counted together with
-// its completion, under the lock of the stripe. A reader that holds all stripe locks therefore sees each completion
-// with its code. A call without a code costs a comparison.
+// codes counts completions by code, in the order of first use. The zero value is empty. The code of a call is counted
+// together with the completion of the call, under the lock of the stripe. A reader that holds all stripe locks
+// therefore sees each completion with its code. A call without a code costs a comparison.
 //
 // Counts by code are never moved to the history, unlike the other counts. They stay in the stripes, even after the
 // statistic is retired.
@@ -23,7 +23,7 @@ type codeCount struct {
 	n    int64
 }
 
-// add counts n calls with a code. It is not inlined, because it would make calls without a code slower.
+// add counts n calls with a code. It is not inlined, because inlining would make calls without a code slower.
 //
 //go:noinline
 func (c *codes) add(code Code, n int64) {
@@ -39,7 +39,8 @@ func (c *codes) add(code Code, n int64) {
 	*c = append(*c, codeCount{code, n})
 }
 
-// addCodes adds the completions by code of all stripes since s began. All stripe locks must be held.
+// addCodes adds the completions by code of all stripes since s began to the list to. All stripe locks must be held, or
+// s must be retired.
 func (s *Statistic) addCodes(to *codes) {
 	for st := range s.stripes {
 		if st.completions != nil {
@@ -54,8 +55,8 @@ func (s *Statistic) addCodes(to *codes) {
 // change it. [View.SnapshotByCode] fills a Codes and reuses its memory. Concurrent use is not safe.
 type Codes struct {
 	list       codes
-	histograms []codeHistogram // of leaves with SplitByCode
-	inFlight   int64           // of the same leaves
+	histograms []codeHistogram // response times by code of the leaves with SplitByCode
+	inFlight   int64           // calls in flight of these leaves
 }
 
 // All iterates over the codes in ascending order, with the completions of each. The first code is always 0, for calls

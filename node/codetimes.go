@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// codeTimes counts the response times of the calls that ended with one code, in a list of all codes in the order of
-// first use. Like codes, they count all calls since the stripe began, stay in the stripe, and are guarded by its lock.
-// A codeTimes fills a cache line, so two stripes never write to the same one.
+// codeTimes counts the response times of the calls that ended with one code. It is an element of the list of all codes
+// of a stripe, in the order of first use. Like the type codes, the list covers all calls since the stripe was created,
+// stays in the stripe, and is guarded by the lock of the stripe. A codeTimes fills a cache line, so two stripes never
+// write to the same line.
 type codeTimes struct {
 	cells[uint32]
 	code Code
@@ -18,11 +19,11 @@ type codeTimes struct {
 }
 
 // SplitByCode makes s count response times by code, calls without a code included; see [Codes.Histograms]. The caller
-// must call it before s records anything. A completion then costs a few nanoseconds more, and each code takes half a
-// kilobyte in each stripe.
+// must call SplitByCode before s records anything. With it, a completion costs a few nanoseconds more, and each code
+// takes half a kilobyte in each stripe.
 func (s *Statistic) SplitByCode() { s.first.split = true }
 
-// timesOf returns the element of the list for a code, and appends it if necessary.
+// timesOf returns the element of the list for a code. If there is none, timesOf appends it.
 func timesOf(list **codeTimes, code Code) *codeTimes {
 	for *list != nil {
 		if (*list).code == code {
@@ -40,7 +41,7 @@ func (t *codeTimes) add(rt time.Duration, cell int, n int64) {
 	t.sum = time.Duration(saturate(int64(t.sum), times(int64(rt), n)))
 }
 
-// addTimes adds the response times of a list to another list.
+// addTimes adds the response times of a list to the list to.
 func addTimes(to **codeTimes, list *codeTimes) {
 	for t := list; t != nil; t = t.next {
 		x := timesOf(to, t.code)
@@ -49,7 +50,8 @@ func addTimes(to **codeTimes, list *codeTimes) {
 	}
 }
 
-// timesByCode iterates over the lists of all stripes. All stripe locks must be held, or s must be retired.
+// timesByCode iterates over the lists of response times by code of all stripes. All stripe locks must be held, or s
+// must be retired.
 func (s *Statistic) timesByCode(yield func(*codeTimes) bool) {
 	for st := range s.stripes {
 		if st.completions != nil && st.completions.times != nil && !yield(st.completions.times) {
@@ -58,7 +60,7 @@ func (s *Statistic) timesByCode(yield func(*codeTimes) bool) {
 	}
 }
 
-// bytes returns the memory of the list.
+// bytes returns the memory of the list that starts with t.
 func (t *codeTimes) bytes() (n int64) {
 	for ; t != nil; t = t.next {
 		n += codeTimesBytes + t.cells.bytes()
@@ -72,10 +74,11 @@ type codeHistogram struct {
 	Histogram
 }
 
-// Histograms iterates over the codes, ascending, with the histogram of the response times of the calls that ended with
-// this code since the view began. It covers the leaves with [Statistic.SplitByCode], and code 0 is there only if a call
-// ended without a code. A Histogram is valid until the next reading into c. Its Quantile is undefined, because the
-// shortest and the longest response time are not counted by code.
+// Histograms iterates over the codes in ascending order. For each code it yields the histogram of the response times of
+// the calls that ended with this code since the view began. The histograms cover the leaves with
+// [Statistic.SplitByCode]. Code 0 is included only if a call ended without a code. A Histogram is valid until
+// [View.SnapshotByCode] fills c again. The Quantile of these histograms is undefined, because the shortest and the
+// longest response time are not counted by code.
 func (c *Codes) Histograms() iter.Seq2[Code, *Histogram] {
 	return func(yield func(Code, *Histogram) bool) {
 		for i := range c.histograms {
@@ -92,7 +95,7 @@ func (c *Codes) InFlight() int64 { return c.inFlight }
 // reset empties c and keeps its memory.
 func (c *Codes) reset() { c.list, c.histograms, c.inFlight = c.list[:0], c.histograms[:0], 0 }
 
-// addTimes adds the response times of a list to the histograms.
+// addTimes adds the response times of a list to the histograms of c. The parameter l is the layout of their cells.
 func (c *Codes) addTimes(l *layout, list *codeTimes) {
 	for t := list; t != nil; t = t.next {
 		h := c.histogram(l, t.code)
@@ -105,7 +108,7 @@ func (c *Codes) addTimes(l *layout, list *codeTimes) {
 	}
 }
 
-// histogram returns the histogram of a code, and adds an empty one if necessary.
+// histogram returns the histogram of a code. If there is none, histogram adds an empty one with the layout l.
 func (c *Codes) histogram(l *layout, code Code) *Histogram {
 	for i := range c.histograms {
 		if x := &c.histograms[i]; x.code == code {

@@ -8,7 +8,7 @@ import (
 // SetCounters makes the counters in list follow s. Each counter contains the number of calls of s that are in flight or
 // waiting: SetCounters adds the current number, and each later entry and exit changes the counter. A limit on
 // concurrency then reads one counter instead of many statistics. One counter may follow several statistics, and
-// contains the sum of their calls. The calls of one statistic are its share.
+// contains the sum of their calls. The calls of one statistic are its share of the counter.
 //
 // If a counter was set before and is not in list, SetCounters removes the share of s from it. With an empty list, s has
 // no counters, and calls pay nothing. SetCounters does nothing if s is retired.
@@ -16,11 +16,11 @@ import (
 //	stripe 1   3 in flight, 2 loans waiting   reported 5   \
 //	stripe 2   1 in flight                    reported 1   / counter: 6, and the share of other statistics
 //
-// Each entry and each exit compares the calls in flight of its stripe with the number that the stripe has reported, and
-// reports the difference. This happens under the lock of the stripe. While counters are set, the end marks of all
-// stripes make calls enter under the lock, so a call is in the counters before Enter returns. The entry and the exit of
-// a call change a counter with one addition each. A reader of the counter therefore sees each call from its entry to
-// its exit.
+// Each entry and each exit compares the calls in flight of its stripe with the number that the stripe has reported to
+// the counters, and reports the difference. This happens under the lock of the stripe. While s has counters, the end
+// marks of all stripes make calls enter under the lock, so a call is in the counters before Enter returns. The entry
+// and the exit of a call change a counter with one addition each. A reader of the counter therefore sees each call from
+// its entry to its exit.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,8 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
-	// Take back the share of s from the earlier counters. The loop at the end reports it to the new ones. A counter in
-	// both lists loses its share and regains it while all stripe locks are held.
+	// Take back the share of s from the earlier counters. The loop at the end of the function reports it to the new
+	// ones. A counter in both lists loses its share and regains it while all stripe locks are held.
 	var counted int64
 	for st := range s.stripes {
 		counted += int64(int32(st.reported))

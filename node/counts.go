@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Counts holds the events of a span of time. Values can be copied and compared. [Counts.Add] adds the counts of two
-// spans or of two statistics. The zero value is a span without events.
+// Counts holds the counts of the events in a span of time, and the response times of the calls that ended in it. Values
+// can be copied and compared. [Counts.Add] adds the counts of two spans or of two statistics. The zero value is a span
+// without events.
 type Counts struct {
 	// Pass counts the admitted calls, in the second of their entry.
 	Pass int64
@@ -43,8 +44,8 @@ func (c *Counts) add(o *Counts) {
 	c.RTSum = time.Duration(saturate(int64(c.RTSum), int64(o.RTSum)))
 }
 
-// sub subtracts o, whose events must be a part of the events of c. A total of c may have stopped at the largest int64.
-// If a difference is then negative, sub sets it to 0. RTMin and RTMax do not change.
+// sub subtracts o from c. The events of o must be a part of the events of c. A total of c may have stopped at the
+// largest int64. If a difference is then negative, sub sets it to 0. RTMin and RTMax of c do not change.
 func (c *Counts) sub(o *Counts) {
 	c.Pass, c.Block = max(c.Pass-o.Pass, 0), max(c.Block-o.Block, 0)
 	c.Complete, c.Exception = max(c.Complete-o.Complete, 0), max(c.Exception-o.Exception, 0)

@@ -9,7 +9,7 @@ import (
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes in [from, to), and returns
 // true. Histogram returns false if one of these seconds is not sealed, or if its histogram is no longer kept (see
-// [Options].Histograms). In this case h contains the other seconds.
+// [Options].Histograms). In this case h contains only the other seconds.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.config.layout)
 	open := v.config.openSecond()
@@ -19,10 +19,10 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 }
 
 // Histograms sets each element of hs to the histogram of one sealed second. hs[0] is for the second with the index
-// from, hs[1] for the next one, and so on. Leaves drop old histograms. Histograms therefore returns known, the index of
-// a second, which is at least from: every leaf still has all its histograms of this second and of later ones. The
-// elements of hs for earlier seconds are empty. One call of Histograms costs less than a call of [View.Histogram] for
-// each second.
+// from, hs[1] for the next second, and so on. Leaves drop old histograms. Histograms therefore returns known, the index
+// of a second, which is at least from: every leaf still has all its histograms of this second and of later seconds. The
+// elements of hs for seconds before known are empty. One call of Histograms costs less than a call of [View.Histogram]
+// for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -35,12 +35,13 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	return max(known, from)
 }
 
-// addHistograms adds the response times of each second in [from, to) to the histogram of(second). The parameter open is
+// addHistograms adds the response times of each second i in [from, to) to the histogram of(i). The parameter open is
 // the open second.
 //
 // addHistograms returns two results. The first, known, is the index of a second: every leaf still has all its
-// histograms of this second and of later ones. The second, kept, reports whether the second from is in the view and not
-// older than [Options].Histograms. Leaves may keep histograms for longer than that.
+// histograms of this second and of later seconds. The second result, kept, reports whether the second with the index
+// from is in the view and not older than [Options].Histograms. Leaves may keep histograms for longer than
+// Options.Histograms.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, of func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -54,7 +55,8 @@ func (v *View) addHistograms(
 	return known, kept
 }
 
-// addHistograms adds the histograms of one leaf, with the same results for this leaf.
+// addHistograms does the same as [View.addHistograms], for the single leaf s. The parameter open is the start of the
+// open second.
 func (s *Statistic) addHistograms(
 	from, to int64, open leap.Reading, of func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -70,8 +72,8 @@ func (s *Statistic) addHistograms(
 	return known, max(from, s.since) >= s.second-int64(s.first.config.opts.Histograms/time.Second)
 }
 
-// addCells adds the response times of the second with this index and the record rec to counts by cell. If the histogram
-// of the second was dropped, addCells adds nothing.
+// addCells adds the response times of the second with this index to counts, a slice by cell. The parameter rec is the
+// record of the second. If the histogram of the second was dropped, addCells adds nothing. mu must be held.
 func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
 	if second, b := s.history.histograms.before(index + 1); second == index {
 		s.first.config.layout.addCells(counts, rec, b)
@@ -79,14 +81,16 @@ func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
 }
 
 // CountsBefore returns the counts of the view from its beginning to the start of the second with this index. The second
-// must be sealed or open. RTMin and RTMax of the result are 0. CountsBefore returns false if the records since that
-// second are no longer kept. It costs a lock of each leaf, and a scan of the later records.
+// must be sealed or open. RTMin and RTMax of the result are 0. CountsBefore returns false if the record of this second
+// or of a later one is no longer kept. It costs a lock of each leaf, and a scan of the records from this second to the
+// newest one.
 func (v *View) CountsBefore(index int64) (sum Counts, known bool) {
 	return v.before(index, nil, nil)
 }
 
-// HistogramBefore sets h to the histogram of the response times that [View.CountsBefore] counts. It returns false if a
-// histogram since that second is no longer kept. Histograms are kept for a shorter time than records.
+// HistogramBefore sets h to the histogram of the response times that [View.CountsBefore] counts for the same index. It
+// returns false if the histogram of the second with this index or of a later one is no longer kept. Histograms are kept
+// for a shorter time than records.
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	h.reset(v.config.layout)
 	later := make([]int64, len(h.cells))
@@ -103,8 +107,8 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 }
 
 // before implements CountsBefore and HistogramBefore. If cells is not nil, before also adds response times to two
-// slices of counts by cell: all response times up to now to cells, and the ones of the sealed seconds since index to
-// later. The caller subtracts later from cells.
+// slices of counts by cell. It adds all response times up to the start of the open second to cells, and the response
+// times of the sealed seconds since index to later. The caller subtracts later from cells.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -123,9 +127,11 @@ func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool
 	return sum, known
 }
 
-// addBefore adds the counts of one leaf up to the start of the second with this index. It computes them backwards: the
-// totals, minus the open second, minus the records since index. The parameter open is the start of the open second.
-// addBefore reports whether all of these records are still kept.
+// addBefore adds the counts of the leaf s, up to the start of the second with this index, to sum. It computes them
+// backwards: the totals of s, minus the open second, minus the records of the sealed seconds since index. If cells is
+// not nil, addBefore also adds the response times of s to cells and later; see [View.before]. The parameter open is the
+// start of the open second. addBefore reports whether all records that it has to subtract are still kept, and all their
+// histograms if cells is not nil.
 func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells, later []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -162,7 +162,8 @@
 // when the bucket began. Even a million calls that all enter at the beginning of a bucket of half a second add less
 // than six days.
 //
-// The stamps in the word are rounded. An exit has the exact stamp of its entry, and corrects the rounding.
+// The stamps in the word are rounded. When a call exits, the exact stamp of its entry is still available, and the exit
+// corrects the rounding.
 //
 // # Call-seconds
 //
@@ -200,9 +201,9 @@
 // Loans and Resume take Statistic.mu first.
 //
 // The fields after Statistic.mu change only while mu and the locks of all stripes are held. To read them, mu or the
-// lock of one stripe is enough. Two fields are exceptions, because mu alone guards them: the position of lookups in the
-// store of records, and the cached peak. A lookup changes the position. Readers of sealed seconds therefore take mu,
-// and delay no writer. Readers of the open bucket take all locks.
+// lock of one stripe is enough. Two parts of the history are exceptions, because mu alone guards them: the position of
+// the previous lookup in each store of records, and the cached peak. Every lookup changes the position. Readers of
+// sealed seconds therefore take mu, and delay no writer. Readers of the open bucket take all locks.
 //
 // Consistency: a sealed second is exact. A reading of the open bucket contains each completion as a whole. For each
 // stripe, it contains the passes and the calls in flight of one instant. Different stripes are read at slightly

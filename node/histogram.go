@@ -9,10 +9,10 @@ import (
 
 // Histogram is a distribution of response times. It can be read as a Prometheus native histogram and as a classic one.
 // Both are exact. The zero value is empty. A Histogram is a copy, so later calls do not change it. A method that fills
-// a Histogram reuses its memory, some 4 KiB. Concurrent use is not safe.
+// a Histogram reuses the memory of its cells, some 4 KiB. Concurrent use is not safe.
 //
-// Counts are stored by cell. A cell ends at every bound of either histogram (see layout). Each bucket is therefore a
-// sum of whole cells, and no count is estimated:
+// Counts are stored by cell. A cell ends at every bound of the native and of the classic histogram (see layout). Each
+// bucket of these histograms is therefore a sum of whole cells, and no count is estimated:
 //
 //	cells     | 3 | 1 | 0 | 4 | 2 | 0 | …
 //	native    |   4   | 0 |   6   | …       bounds by powers of 2^(1/8)
@@ -142,8 +142,8 @@ func (h *Histogram) reset(l *layout) {
 	*h = Histogram{layout: l, cells: h.cells}
 }
 
-// addTotals adds the totals of c, and extends the range of the cells that may have counts. It adds no counts of cells;
-// the caller must add them.
+// addTotals adds the totals of c to h, and extends the range of the cells that may have counts. It adds no counts of
+// cells; the caller must add them.
 func (h *Histogram) addTotals(c *Counts) {
 	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
 	all.add(c)

@@ -49,8 +49,9 @@ type layout struct {
 	first  []uint16 // cell at which layout.cell starts its search, by octave and step
 }
 
-// layout.cell finds a cell by the octave of the response time (its power of two, in nanoseconds) and by the step within
-// the octave. An octave has 32 equal steps. A step is at most 3.1 % wide, so at most one native bound falls into it.
+// layout.cell finds the cell of a response time by its octave (the highest power of two up to the response time, in
+// nanoseconds) and by the step within this octave. An octave has 32 equal steps. A step is at most 3.1 % wide, so at
+// most one native bound falls into it.
 const (
 	steps    = 32
 	stepBits = 5
@@ -107,7 +108,7 @@ func (l *layout) add(upper int64, native int) {
 }
 
 // nativeUpper returns the longest response time, in nanoseconds, that Prometheus counts in native bucket i. Prometheus
-// observes a response time as float64 seconds, so nativeUpper compares float64 seconds, too.
+// converts a response time to float64 seconds and compares these with the bound, so nativeUpper does the same.
 func nativeUpper(i int) int64 {
 	bound := NativeBound(i)
 	ns := bound * 1e9
@@ -143,9 +144,9 @@ func (l *layout) cell(rt time.Duration) int {
 	octave := bits.Len64(uint64(ns)) - 1
 	step := uint64(ns) << (63 - octave) >> (63 - stepBits) & (steps - 1)
 	c := int(l.first[octave*steps+int(step)])
-	// The cell is c, or c+1 if a bound falls into the step before ns. The processor could not predict a branch here, so
-	// the next line adds the sign bit of upper[c]-ns instead. The loop almost never runs: only if a native and a
-	// classic bound fall into the same step may the cell be c+2.
+	// The cell is c, or c+1 if a bound falls into the step before ns. A branch for this case would be unpredictable for
+	// the processor, so the next line adds the sign bit of upper[c]-ns instead. The loop almost never runs: the cell is
+	// c+2 only if a native and a classic bound fall into the same step.
 	c += int(uint64(l.upper[c]-ns) >> 63)
 	for ns > l.upper[c] {
 		c++

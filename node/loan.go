@@ -8,15 +8,16 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// OccupyTimeout is the longest time that a call may wait for the bucket of its borrowed passes. It is Sentinel's value.
+// OccupyTimeout is the longest time that a call may wait for the bucket from which it borrows passes. It is Sentinel's
+// value.
 const OccupyTimeout = 500 * time.Millisecond
 
-// Loan is a call that waits for a later bucket. It has borrowed its passes from this bucket by [Statistic.Occupy]. End
-// each Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
+// Loan is a call that waits for a later bucket, from which it has borrowed its passes by [Statistic.Occupy]. End each
+// Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
 type Loan struct {
 	stat *Statistic
-	at   time.Duration // start of the bucket, in line time
-	n    int64
+	at   time.Duration // start of the later bucket, in line time
+	n    int64         // number of borrowed passes
 }
 
 // The life of a loan:
@@ -38,9 +39,9 @@ type loan struct {
 }
 
 // Occupy borrows n passes for one call from a later bucket. The parameter bucket is the start of that bucket in line
-// time. When the bucket begins, the passes count in it and the call is in flight, even if the statistic turns to it
-// much later. Every view therefore shows the passes in the second of the bucket. Occupy returns false if the bucket has
-// begun at the reading now, or if s is retired.
+// time. When the later bucket begins, the passes count in it and the call is in flight, even if s turns to this bucket
+// much later. Every view therefore shows the passes in the second of the later bucket. Occupy returns false if the
+// bucket has begun at the reading now, or if s is retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
 	n = clampBatch(n)
 	s.mu.Lock()
@@ -65,9 +66,9 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	return Loan{stat: s, at: bucket, n: n}, true
 }
 
-// Call turns the statistic to the reading now. If the bucket has begun, the borrowed passes are counted, and Call
-// returns the call. The call began to wait at the reading entered, and its response time begins there. If the bucket
-// has not begun, Call returns false, and the call continues to wait.
+// Call turns the statistic to the reading now. If the bucket of the loan has begun, the borrowed passes are counted,
+// and Call returns the call that waited. This call began to wait at the reading entered, and its response time begins
+// there. If the bucket has not begun, Call returns false, and the call continues to wait.
 func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s := l.stat
 	if s == nil {
@@ -80,8 +81,8 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 		return Call{}, false
 	}
 	n := l.n
-	// began is the start of the bucket. If the bucket has already ended and its second was slewed, began differs from
-	// the true start by the slewed time.
+	// began is the start of the bucket of the loan. If this bucket has already ended and its second was slewed, began
+	// differs from the true start by the slewed time.
 	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
@@ -91,8 +92,8 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
 
-// Cancel gives the borrowed passes back and returns true. If the bucket has begun at the reading now, the passes are
-// already counted. Cancel then returns false, and the caller must end the loan with [Loan.Call].
+// Cancel gives the borrowed passes back and returns true. If the bucket of the loan has begun at the reading now, the
+// passes are already counted. Cancel then returns false, and the caller must end the loan with [Loan.Call].
 func (l *Loan) Cancel(now leap.Reading) bool {
 	s := l.stat
 	if s == nil {

@@ -11,7 +11,8 @@ import (
 // Memory holds the bytes of heap that a [Statistic] takes, by part. The allocator rounds sizes up, and the bytes
 // include this rounding.
 type Memory struct {
-	// Statistic is all other memory: stripes and their counts, the second window, and totals.
+	// Statistic is the memory of everything except sealed seconds: stripes and their counts, the second window, and
+	// totals.
 	Statistic int64
 	// Seconds is the memory of the records of sealed seconds, and Histograms the memory of their histograms.
 	Seconds, Histograms int64
@@ -21,8 +22,8 @@ type Memory struct {
 func (m Memory) Sum() int64 { return m.Statistic + m.Seconds + m.Histograms }
 
 // [Config.Reservation] assumes the following sizes: the bytes of a record, the bytes of a histogram, and the number of
-// pages. They were measured with response times around 20 ms. The record of a second takes 14 bytes with 5 calls, 18
-// with 100, and 22 with 500. The histogram of a second with 100 calls takes 16 bytes.
+// pages of response times. The sizes were measured with response times around 20 ms. The record of a second takes 14
+// bytes with 5 calls, 18 with 100, and 22 with 500. The histogram of a second with 100 calls takes 16 bytes.
 const (
 	reservedSecond    = 22
 	reservedHistogram = 24
@@ -49,9 +50,9 @@ func ringBytes[B any](r *leap.Array[B]) int64 {
 	return int64(r.Span()/r.Length()) * int64(8+unsafe.Sizeof(b))
 }
 
-// Reservation returns the bytes that a busy statistic takes once its history is full. They are enough for some hundred
-// calls a second. A statistic may take more if it is busier, has several stripes, or has response times that vary
-// widely; see [Statistic.Memory].
+// Reservation returns the bytes that a busy statistic takes once its history is full. These bytes are enough for some
+// hundred calls a second. A statistic may take more if it is busier, has several stripes, or has response times that
+// vary widely; see [Statistic.Memory].
 func (c *Config) Reservation() int64 {
 	seconds := int64(c.opts.History/time.Second) + 2
 	histograms := int64(c.opts.Histograms/time.Second) + 2
@@ -100,7 +101,7 @@ func (p *cells[N]) bytes() (n int64) {
 	return n + int64(cap(p.pages))*int64(unsafe.Sizeof(page[N]{}))
 }
 
-// bytes returns the memory of the counts.
+// bytes returns the memory of the counts by code.
 func (c codes) bytes() int64 { return int64(cap(c)) * int64(unsafe.Sizeof(codeCount{})) }
 
 // Memory returns the memory that v takes, without the memory of its leaves.

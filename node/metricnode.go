@@ -14,30 +14,33 @@ type MetricNode struct {
 	// or resources.
 	//
 	// It is exact for a view of one leaf (one resource, called by one origin in one context) while the leaf has one
-	// stripe. The leaf gets more stripes when goroutines often contend for it. Under a limit on concurrency, new calls
-	// enter by the first stripe, and the value of a leaf is exact, too. There are two exceptions: calls that entered by
-	// another stripe before the limit was set, and calls that enter while a bucket turns.
+	// stripe. The leaf gets more stripes when goroutines often contend for its lock. Under a limit on concurrency, new
+	// calls enter by the first stripe, and the value of a view of one leaf is exact again. Two kinds of calls are
+	// exceptions, and make the value a lower bound: calls that entered by another stripe before the limit was set, and
+	// calls that enter while a bucket turns.
 	//
 	// In all other cases the value is the highest of these numbers: the maximum of one leaf or stripe, the calls in
-	// flight at the start of the second, the calls in flight at its end, and the average, rounded up.
+	// flight at the start of the second, the calls in flight at the end of the second, and the average in flight,
+	// rounded up.
 	InFlightMax int64
 	// InFlightMaxUpper is an upper bound of the maximum number of calls in flight in the second. It is the sum of the
 	// maxima of all leaves and stripes, which may belong to different instants. For a view of one leaf with one stripe,
 	// it equals InFlightMax. With many leaves it may be far above the maximum, because a leaf that had one call in
-	// flight at any time in the second adds 1. Do not sum it over seconds. The sum over views that share no call is an
-	// upper bound for all of them together. It is 0 in a record from a metric log, which has only InFlightMax.
+	// flight at any time in the second adds 1. Do not sum the bound over seconds. For several views that share no call,
+	// the sum of their bounds is an upper bound for all of these views together. InFlightMaxUpper is 0 in a record from
+	// a metric log, which has only InFlightMax.
 	InFlightMaxUpper int64
 	// InFlightTime is the call-seconds of the second: the time that all calls together were in flight. Divided by one
 	// second, it is the average number of calls in flight, see [MetricNode.InFlightAvg]. It can be summed over seconds,
-	// leaves, resources and processes. Over all seconds, it equals the sum of the times that the calls took, where a
-	// batch is one call. The time of a call that is still in flight may be off by 4.1 µs.
+	// leaves, resources and processes. Summed over all seconds, it equals the sum of the times that the calls took,
+	// where a batch is one call. The time of a call that is still in flight may be off by 4.1 µs.
 	//
 	// In a second that slewing has lengthened or shortened, calls spend the time that the second really took.
 	//
 	// A call may enter or exit with a stamp from a sealed second. The open second then gets the correction: an entry
 	// adds the time that the sealed second lacks, and an exit subtracts the time that the sealed second counted in
-	// excess. A record is never negative. If the correction exceeds the call-seconds of the open second, the rest is
-	// subtracted from the next second.
+	// excess. InFlightTime is never negative. If the correction exceeds the call-seconds of the open second, the rest
+	// is subtracted from the next second.
 	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in a sliding window of one second that ended within this second. The
 	// window slides in steps of one bucket of the second window. PassPeak therefore shows a burst that begins in one
@@ -59,9 +62,9 @@ type Column struct {
 	// Name is the name of the column, in lower case with underscores and without a unit, such as "pass" or "rt_sum".
 	Name string
 	// Help describes the number. A phrase such as "in this second" can be appended to Help. If Help contains a comma,
-	// insert the phrase before the comma instead.
+	// insert the phrase before that comma instead.
 	Help string
-	// Kind states the unit of the number, and whether it can be summed over seconds and views.
+	// Kind states the unit of the number, and, except for [Time], whether it can be summed over seconds and views.
 	Kind Kind
 	// Detail reports whether the number is a part of another column. A short view that shows only the main numbers
 	// leaves out details.
@@ -73,7 +76,8 @@ type Column struct {
 	None func(*MetricNode) bool
 }
 
-// Kind is the unit of a number. It also states whether the number can be summed over seconds and over views.
+// Kind is the unit of a number. Except for [Time], it also states whether the number can be summed over seconds and
+// over views.
 type Kind int
 
 const (
@@ -84,7 +88,8 @@ const (
 	Level
 	// Peak is a maximum within the second. It cannot be summed.
 	Peak
-	// Time is a time in nanoseconds.
+	// Time is a time in nanoseconds. Whether it can be summed depends on the column: rt_sum can, rt_min and rt_max
+	// cannot.
 	Time
 	// CallTime is a number of call-seconds, in nanoseconds. Divided by one second, it is an average number of calls. It
 	// can be summed over seconds, and over views that share no call.
@@ -92,7 +97,7 @@ const (
 )
 
 // Columns returns all numbers of a [MetricNode], in the order of display. The caller owns the slice. Callers that need
-// it often should keep it, because each call of Columns creates a new slice.
+// the columns often should keep the slice, because each call of Columns creates a new one.
 func Columns() []Column {
 	idle := func(m *MetricNode) bool { return m.Complete == 0 }
 	return []Column{

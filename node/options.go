@@ -11,7 +11,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// maxSampleCount is the largest SampleCount. Every statistic has twice as many buckets, see NewConfig.
+// maxSampleCount is the largest SampleCount. Every statistic has twice as many buckets as its SampleCount, see
+// NewConfig.
 const maxSampleCount = 500
 
 // Minute is the span of the minute window: the open second and the 59 before it.
@@ -20,16 +21,17 @@ const Minute = 60 * time.Second
 // Options configure a [Statistic]. The zero value has Sentinel's defaults: a second in 2 buckets, a minute in 60.
 type Options struct {
 	// SampleCount is the number of buckets in the second window; 2 if zero. It must divide one second evenly, and be at
-	// most 500. More buckets measure sliding peaks more precisely, and cost memory: a statistic has the buckets of two
-	// seconds, 72 bytes each.
+	// most 500. More buckets measure sliding peaks more precisely, and cost memory: a statistic stores the buckets of
+	// two seconds, 72 bytes for each bucket.
 	SampleCount int
 	// History is the time for which the records of sealed seconds can be read; ten minutes if zero. It must be a number
-	// of whole seconds, from [Minute] to an hour. A second with events takes some 20 bytes, and an idle second nothing.
-	// Statistics keep one second more, for readers whose clock reading is a second old.
+	// of whole seconds, from [Minute] to an hour. The record of a second with events takes some 20 bytes, and the
+	// record of an idle second nothing. Statistics keep one more second than History, for readers whose clock reading
+	// is a second old.
 	History time.Duration
 	// Histograms is the time for which the histograms of sealed seconds can be read; [Minute] if zero. It must be a
-	// number of whole seconds, from Minute to History. A histogram takes three or four bits for each bucket with counts
-	// in its second. That is some 15 bytes for a hundred calls around 20 ms.
+	// number of whole seconds, from Minute to History. The histogram of a second takes three or four bits for each
+	// bucket with counts. That is some 15 bytes for a hundred calls around 20 ms.
 	Histograms time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration

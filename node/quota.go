@@ -6,10 +6,10 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Quota limits the calls that may pass in a second to a number, the count. It decides about the next call by a ring of
-// passes. The ring contains past buckets, and also later buckets from which calls have borrowed passes. All times are
-// starts of buckets in line time, from [Bucket.At], and must not go back. A bucket of a Quota is as long as a bucket of
-// the second window.
+// Quota limits the number of calls that may pass in a second. This number is the count of the quota. The quota decides
+// about the next call by a ring of passes. The ring contains past buckets, and also later buckets from which calls have
+// borrowed passes. All times are starts of buckets in line time, from [Bucket.At], and must not go back. A bucket of a
+// Quota is as long as a bucket of the second window.
 //
 //	2 buckets in a second, count 10
 //
@@ -23,21 +23,21 @@ import (
 // count of 10, ten calls may pass at 9.4 s, and ten more at 10.0 s. A span that is one bucket shorter than a second
 // never contains more passes than the count, wherever it begins. More buckets in a second are therefore stricter.
 //
-// A strict quota has a window that is one bucket longer than a second: it includes the bucket before the window. A
-// second then never contains more passes than the count, wherever it begins. With n buckets in a second, a steady
+// A strict quota has a window that is one bucket longer than a second: it also includes the bucket before that second.
+// A second then never contains more passes than the count, wherever it begins. With n buckets in a second, a steady
 // stream under constant overload gets n/(n+1) of the count.
 //
-// All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, they are up to 1 %
-// shorter or longer.
+// All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, its seconds are up
+// to 1 % shorter or longer.
 //
 // Quotas can share their ring of passes, see [Quota.With]. Several rules for the same calls then count each call once.
 //
 // Create a Quota with [NewQuota]. Concurrent use is not safe. CanPass costs two comparisons. The first method call in a
-// bucket also scans all buckets.
+// bucket also scans all buckets of the ring.
 type Quota struct {
 	*passes
 	count  int64
-	strict int // number of buckets before the window that are included: 1 in a strict quota, otherwise 0
+	strict int // number of buckets by which the window is longer than a second: 1 in a strict quota, otherwise 0
 }
 
 // passes is the ring of passes of one or several quotas. The ring covers the strict window, and the later buckets from
@@ -68,7 +68,7 @@ func newPasses(length time.Duration) passes {
 	return passes{ring: ring, ahead: ahead, at: beforeAll}
 }
 
-// With returns a quota that shares the passes of q, and has its own count and strictness.
+// With returns a quota that shares the ring of passes of q, and has its own count and strictness.
 func (q *Quota) With(count int64, strict bool) *Quota {
 	x := &Quota{passes: q.passes, count: max(count, 0)}
 	if strict {
@@ -77,7 +77,7 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 	return x
 }
 
-// Add adds the passes of o to q, including borrowed ones. The quota of a new rule can thus start with calls that
+// Add adds the passes of o, including borrowed ones, to q. The quota of a new rule can thus start with calls that
 // another quota has counted.
 func (q *Quota) Add(o *Quota) {
 	q.advanceTo(o.at)
@@ -87,7 +87,7 @@ func (q *Quota) Add(o *Quota) {
 	q.sumWindows()
 }
 
-// addTo adds n passes to a bucket if the ring contains it.
+// addTo adds n passes to the bucket that starts at the line time at, if the ring contains this bucket.
 func (q *passes) addTo(at time.Duration, n int64) {
 	if b := q.ring.At(at); b != nil {
 		*b = saturate(*b, n)
@@ -100,10 +100,10 @@ func (q *passes) newest() time.Duration { return q.at + q.ahead }
 // span returns the length of the window of q.
 func (q *Quota) span() time.Duration { return time.Second + time.Duration(q.strict)*q.ring.Length() }
 
-// beforeAll is earlier than every bucket.
+// beforeAll is a line time before every bucket.
 const beforeAll = time.Duration(-1) << 62
 
-// Passes returns the passes in the window that ends with the given bucket.
+// Passes returns the passes in the window of q that ends with the given bucket.
 func (q *Quota) Passes(bucket time.Duration) int64 {
 	q.advanceTo(bucket)
 	return q.sums[q.strict]
@@ -130,11 +130,11 @@ func (q *Quota) Pass(bucket time.Duration, n int64) {
 }
 
 // TryOccupyNext returns the first bucket after current that can lend n passes and does not start before earliest. A
-// bucket can lend the passes if, with them, no window that contains the bucket has more passes than the count.
+// bucket can lend n passes if no window that contains this bucket would then have more passes than the count.
 //
 // TryOccupyNext returns false if no such bucket begins within [OccupyTimeout]. If buckets are longer than
 // OccupyTimeout, it still tries the bucket that follows current. The formula is Sentinel's
-// (StatisticNode.tryOccupyNext), but is also applied to the windows that end after the bucket.
+// (StatisticNode.tryOccupyNext), but TryOccupyNext also applies it to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(current)
 	length := q.ring.Length()
@@ -171,7 +171,7 @@ func (q *Quota) Borrow(current, bucket time.Duration, n int64) {
 	q.borrowed = saturate(q.borrowed, n)
 }
 
-// GiveBack removes n passes that Borrow has counted in a bucket.
+// GiveBack removes n passes that Borrow has counted in a later bucket. The parameter bucket is that bucket.
 func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = max(*b-n, 0)
@@ -179,7 +179,8 @@ func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	}
 }
 
-// fits reports whether every window that contains the bucket allows n more passes.
+// fits reports whether the quota allows n more passes in the bucket: no window that contains this bucket may then have
+// more passes than the count.
 func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	length := q.ring.Length()
 	for end := bucket; end <= min(bucket+q.span()-length, q.newest()); end += length {
@@ -220,7 +221,8 @@ func (q *passes) turnTo(bucket time.Duration) {
 }
 
 // sumWindows computes the sums of the windows and the borrowed passes. Further method calls in the same bucket then
-// need no scan. Pass and Borrow update the sums themselves. All other functions that change the ring call sumWindows.
+// need no scan of the ring. Pass and Borrow update the sums themselves. Every other change of the ring is followed by a
+// call of sumWindows.
 func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
 	q.borrowed = q.window(q.newest(), q.ahead)

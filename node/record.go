@@ -6,8 +6,9 @@ import (
 )
 
 // record is the record of a sealed second in a statistic. It is stored together with the slides of the second. A slide
-// is the number of passes in a window of one second that ended with a bucket of this second. The window of the last
-// slide is the second itself, so the last slide equals Pass. Slides of several statistics can be summed. Peaks cannot.
+// is the number of passes in a window of one second that ended with a bucket of the sealed second. The window of the
+// last slide is the second itself, so the last slide equals Pass. The slides of several statistics can be summed, but
+// their peaks cannot.
 type record struct {
 	Counts
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
@@ -24,7 +25,8 @@ type record struct {
 //
 // Each field is coded as the difference from a prediction, which is computed from earlier fields. Rare fields are
 // stored only if they are not zero. Response-time sums and call-seconds cannot be predicted and take most of the space.
-// The upper bound of the maximum is a rare field: with one stripe both bounds are equal, and the field takes no space.
+// The upper bound of the maximum in flight is a rare field, stored as its difference from the lower bound: with one
+// stripe both bounds are equal, and the field takes no space.
 func (r *record) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
 	w = w.code(uint64(r.Pass), kPass)
@@ -69,7 +71,8 @@ func (r *record) append(b []byte, slides []int64) []byte {
 	return w.end()
 }
 
-// unpack reads a record with the given number of slides. If sums is not nil, unpack adds the slides to it.
+// unpack sets r to the packed record in b, which has the given number of slides. If sums is not nil, unpack adds the
+// slides to sums.
 func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	in := readBits(b)
 	r.Pass = int64(in.code(kPass))
@@ -109,8 +112,9 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	r.inFlightTime = r.RTSum + time.Duration(unzigzag(spans[3]))
 }
 
-// Rice parameters, see bits.go: kPass is for Pass, kMost is for most other numbers, and kSlide returns the parameter
-// for slides. Each is about the number of low bits that cannot be predicted.
+// These constants are Rice parameters, see bits.go: kPass is for Pass, and kMost is for most other numbers. The
+// function kSlide returns the parameter for slides. Each parameter is about the number of low bits that cannot be
+// predicted.
 const (
 	kPass = 5
 	kMost = 1
@@ -131,7 +135,7 @@ func (r *record) minRTSum() uint64 {
 
 // expectedBits predicts the number of bits of the i-th time of a record. The four times are RTMin, RTMax minus RTMin,
 // RTSum minus minRTSum, and the call-seconds minus RTSum. The first i elements of n are the numbers of bits of the
-// earlier times.
+// times before the i-th one.
 //
 // expectedBits assumes that the shortest response time takes milliseconds, and the longest one 16 times as long. It
 // assumes that call-seconds and response times differ by about one response time, because calls spend a part of their
@@ -154,8 +158,8 @@ func (r *record) expectedBits(i int, n *[4]int) int {
 	return 0
 }
 
-// onlySlides reports whether a packed record has slides but no events. Its second was idle, but the sliding windows
-// that ended in this second contain passes of the previous second.
+// onlySlides reports whether b, a packed record with the given number of slides, contains no events. Its second was
+// idle, but the sliding windows that ended in this second contain passes of the previous second.
 func onlySlides(b []byte, slides int64) bool {
 	in := readBits(b)
 	if in.code(kPass) > 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // records stores the packed records of seconds in ascending order. An entry consists of the length of the record, the
-// distance in seconds from the previous entry if it is not 1, and the record:
+// distance in seconds from the previous entry if the distance is not 1, and the record:
 //
 //	buf   | dropped | length | record of 7 | length, distance 3 | record of 10 | length | record of 11 | spare
 //	                  ^ oldest               ^ found                             ^ newest
@@ -52,8 +52,8 @@ func (h *records) add(index int64, record []byte) {
 }
 
 // reserve makes space for need more bytes at the end of buf. If the array of buf is full, reserve moves the kept
-// entries to its start, over the dropped ones. It allocates a new array in two cases: the entries do not fit, or they
-// would take less than half of a large array.
+// entries to the start of the array, over the dropped ones. It allocates a new array in two cases: the entries do not
+// fit, or they would take less than half of a large array.
 func (h *records) reserve(need int) {
 	if len(h.buf)+need <= cap(h.buf) {
 		return
@@ -61,8 +61,8 @@ func (h *records) reserve(need int) {
 	kept := h.buf[h.oldest:]
 	to := h.buf[:0]
 	if size := len(kept) + need; size > cap(h.buf) || size < cap(h.buf)/2 && cap(h.buf) > minShrink {
-		// The extra 1/256 makes moves less frequent. Grow usually returns even more, because the allocator rounds sizes
-		// up.
+		// The extra 1/256 of the size makes moves less frequent. Grow usually returns an even larger slice, because the
+		// allocator rounds sizes up.
 		to = slices.Grow([]byte(nil), size+size/256)
 	}
 	h.buf, h.oldest, h.found = append(to, kept...), 0, h.found-h.oldest
@@ -88,15 +88,15 @@ func (h *records) drop(before int64) (last []byte) {
 }
 
 // release frees the memory of the store if all its records were dropped. Only the stores of retired statistics are
-// released, because they get no further records.
+// released, because a retired statistic gets no further records.
 func (h *records) release() {
 	if h.oldest == len(h.buf) {
 		h.buf, h.oldest, h.newest, h.found = nil, 0, 0, 0
 	}
 }
 
-// entry reads the entry at an offset of buf. It returns the distance in seconds from the previous entry, the record,
-// and the offset of the next entry.
+// entry reads the entry at the offset at of buf. It returns the distance in seconds from the previous entry, the
+// record, and the offset of the next entry.
 func (h *records) entry(at int) (distance int64, record []byte, next int) {
 	head := uint64(h.buf[at])
 	if at++; head >= 1<<7 {
@@ -113,11 +113,12 @@ func (h *records) entry(at int) (distance int64, record []byte, next int) {
 }
 
 // seek finds the last record that is not after the second with the index from. If there is no such record, seek finds
-// the oldest record. It stores the result in foundSecond and found. It returns false if the store is empty.
+// the oldest record. It stores the second and the offset of the entry that it found in foundSecond and found. It
+// returns false if the store is empty.
 //
 // An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at one of three
 // entries: the newest one, the one that the previous lookup found, or the oldest one. It chooses the latest of these
-// that is not after from.
+// three that is not after from.
 func (h *records) seek(from int64) bool {
 	if h.oldest == len(h.buf) {
 		return false // seek must not write to the store of emptyHistory, which is shared
@@ -163,8 +164,8 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 	}
 }
 
-// before returns the second and the record of the last entry before the second with this index. The record is nil if
-// there is no such entry.
+// before returns the second and the record of the last entry before the second with this index. If there is no such
+// entry, before returns 0 and nil.
 func (h *records) before(index int64) (int64, []byte) {
 	if !h.seek(index-1) || h.foundSecond >= index {
 		return 0, nil

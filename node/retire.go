@@ -6,16 +6,17 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Retire closes s to new calls and reports whether it did. It retires only an idle statistic. At the reading now, no
+// Retire closes s to new calls and reports whether it did. It retires only an idle statistic: at the reading now, no
 // call may be in flight or waiting, and s must have recorded nothing since the beginning of the second with the index
-// since. Retire also returns false if s itself began in or after that second, if the open second is before it, or if s
-// is already retired.
+// since. Retire also returns false if s itself began in or after the second since, if the open second is before the
+// second since, or if s is already retired.
 //
 // The records of a retired statistic stay readable and never change. After Retire has returned true, the caller must
 // remove s from its views with [View.Remove], which keeps the totals.
 //
 // A call enters without a lock, so it may enter while Retire runs. Retire first changes the end marks and then checks
-// for calls. The call first adds itself and then checks the end mark. At least one of the two therefore sees the other:
+// for calls. The call first adds itself to the call word and then checks the end mark. At least one of the two
+// therefore sees the other:
 //
 //	Retire                               a call that enters
 //	all locks; idle? no: return false    add 1 to the call word
@@ -50,15 +51,15 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	return true
 }
 
-// LastUsed returns the index of the last second with activity. If a call is in flight or waiting at the reading now,
-// this is the open second. If nothing was ever recorded, it is the second in which s began.
+// LastUsed returns the index of the last second in which s had activity. If a call is in flight or waiting at the
+// reading now, this is the open second. If s never recorded anything, it is the second in which s began.
 func (s *Statistic) LastUsed(now leap.Reading) int64 {
 	s.lockAllAt(now)
 	defer s.unlockAll()
 	return s.lastUsed()
 }
 
-// lastUsed returns the same as LastUsed, but does not turn s. All locks must be held.
+// lastUsed returns the same second as LastUsed, but does not turn s. All locks must be held.
 func (s *Statistic) lastUsed() int64 {
 	// The open bucket has activity if a call entered, if a call is in flight since an earlier bucket, or if an event
 	// other than an entry was counted.
@@ -73,7 +74,7 @@ func (s *Statistic) lastUsed() int64 {
 	if len(r.loans) > 0 {
 		return s.second
 	}
-	// The window contains the ended buckets of the open second, except for buckets without counts.
+	// history.window contains the ended buckets of the open second, except for buckets without counts.
 	for range r.window.Window(s.start, s.start-secondStart(s.second)+r.window.Length()) {
 		return s.second
 	}
@@ -81,5 +82,5 @@ func (s *Statistic) lastUsed() int64 {
 }
 
 // retired reports whether s is retired. A retired statistic never turns, because no reading reaches the end of its open
-// bucket. mu or all stripe locks must be held.
+// bucket. mu or the lock of one stripe must be held.
 func (s *Statistic) retired() bool { return s.end == math.MaxInt64 }

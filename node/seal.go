@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// seal creates the record of the open second. The parameter next is the index of the next open second. The open second
-// gets a record if it had an event, a call in flight, or passes in a sliding window that ended in it. Skipped seconds
-// get no records, with one exception: the first skipped second gets one if its sliding windows contain passes of the
-// sealed second. mu and all stripe locks must be held.
+// seal creates the record of the open second. The parameter next is the index of the second that opens next. The open
+// second gets a record if it had an event, a call in flight, or passes in a sliding window that ended in it. The
+// seconds between the open second and next are skipped, and get no records, with one exception: the first skipped
+// second gets a record if its sliding windows contain passes of the open second. mu and all stripe locks must be held.
 func (s *Statistic) seal(next int64) {
 	r := s.history
 	if r == emptyHistory {
@@ -25,14 +25,16 @@ func (s *Statistic) seal(next int64) {
 		rec.lateEntry += st.lateEntry
 		st.maxInFlight, st.lateEntry = 0, 0
 	}
-	// Late exits and rounded entries may make the sum negative, because earlier seconds counted too many call-seconds.
-	// Their records are final. The negative rest is therefore carried over to the next second.
+	// Late exits and rounded entries may make s.inFlightTime negative, because earlier seconds counted too many
+	// call-seconds. The records of those seconds are final. The negative rest is therefore carried over to the next
+	// second.
 	rec.inFlightTime = max(s.inFlightTime, 0)
 	s.inFlightTime -= rec.inFlightTime
 	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
 	if s.extra.Load() != nil {
-		// The average may exceed the truth, see the caveats in the package comment. Records are packed with the
-		// difference of the bounds, which must not be negative.
+		// minConcurrency may exceed the true maximum, see the caveats in the package comment. The record is packed with
+		// the difference between the upper and the lower bound, which must not be negative. The lower bound is
+		// therefore limited to the upper one.
 		rec.maxInFlight = min(rec.maxInFlightUpper, minConcurrency(
 			rec.maxInFlight, rec.inFlightAtStart, rec.inFlight, rec.inFlightTime, rec.lateEntry))
 	}
@@ -46,8 +48,8 @@ func (s *Statistic) seal(next int64) {
 	if rec != (record{}) || slices.Max(slides) > 0 {
 		s.store(start, &rec, slides)
 	}
-	// Sliding windows that end in the next second contain passes of this one. If the next second is skipped, it gets a
-	// record for them.
+	// Sliding windows that end in the next second contain passes of the sealed second. If the next second is skipped,
+	// it gets a record for these passes.
 	if after := secondStart(s.second + 1); s.second+1 < next {
 		slides := r.slides(scratch[:0], after, s.first.config.perSec)
 		if slices.Max(slides) > 0 {
@@ -57,8 +59,10 @@ func (s *Statistic) seal(next int64) {
 	}
 }
 
-// store packs two things: the record of the second that starts at the line time start, and the response times of this
-// second, which the stripes hold.
+// store packs the record of the second that starts at the line time start, and the response times of this second, which
+// the stripes hold. First it drops old records and histograms. Then it appends the packed record to history.seconds
+// and, if calls ended in the second, the packed histogram to history.histograms. It also updates the cached peak with
+// the slides. mu and all stripe locks must be held.
 func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	var scratch [256]byte
 	r, index := s.history, secondIndex(start)
@@ -72,7 +76,8 @@ func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 }
 
 // dropRecords drops the records that are older than [Options].History allows, and the histograms that are older than
-// [Options].Histograms allows. Ages are counted from the second that starts at the line time start. mu must be held.
+// [Options].Histograms allows. Their ages are measured from the second that starts at the line time start. mu must be
+// held.
 func (s *Statistic) dropRecords(start time.Duration) {
 	r, config := s.history, s.first.config
 	r.histograms.drop(secondIndex(start-config.opts.Histograms) + 1)
@@ -86,8 +91,9 @@ func (s *Statistic) dropRecords(start time.Duration) {
 // maxSlidePasses limits the passes that one bucket adds to a slide, so that sums of slides fit into an int64.
 const maxSlidePasses = math.MaxInt64 / 1024
 
-// slides appends the slides of the second that starts at the line time start. Each slide is the passes of a one-second
-// window that ends with a bucket of this second:
+// slides appends the slides of the second that starts at the line time start to the slice to. The parameter buckets is
+// the number of buckets in a second. Each slide is the number of passes in a one-second window that ends with a bucket
+// of this second:
 //
 //	second      |------- 8 -------|------- 9 -------|     4 buckets in a second
 //	bucket      | 1 | 0 | 2 | 3 | 4 | 0 | 1 | 5 |
@@ -116,18 +122,18 @@ func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64
 	return to
 }
 
-// peak caches the highest slide of all records since the second from. Each new record updates the cache. When the
-// second with the peak leaves the minute window, minutePeak computes the peak from the records again. Without the
-// cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long.
+// peak caches the highest slide of all records since the second with the index from. Each new record updates the cache.
+// When the second with the highest slide leaves the minute window, minutePeak computes the peak from the records again.
+// Without the cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long.
 //
-// If several slides are equal, the cache holds the latest one, because its second leaves the window last.
+// If several slides are equally high, the cache holds the latest one, because its second leaves the minute window last.
 type peak struct {
 	passes int64
-	second int64 // the last second with a slide of this height
+	second int64 // the last second with a slide of passes
 	from   int64 // first second that the cache covers
 }
 
-// add updates the peak with the slides of the next record.
+// add updates the peak with the slides of a newly sealed second.
 func (p *peak) add(second int64, slides []int64) {
 	if passes := slices.Max(slides); passes >= p.passes {
 		p.passes, p.second = passes, second
@@ -135,7 +141,7 @@ func (p *peak) add(second int64, slides []int64) {
 }
 
 // minutePeak returns the highest slide of the records in the seconds [from, to). The parameter slides is scratch memory
-// with zeros for all slides of these seconds, see eachSecond. mu must be held.
+// with a zero for each slide of these seconds, see eachSecond. mu must be held.
 func (s *Statistic) minutePeak(from, to int64, slides []int64) int64 {
 	r := s.history
 	kept := r.seconds.lastSecond < to

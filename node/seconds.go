@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Second returns the record of the second with this index: the sum of the leaves' records. It seals the second if
-// necessary. It returns false in three cases:
+// Second returns the record of the second with this index, which is the sum of the records of the leaves. It seals the
+// second if necessary. It returns false in three cases:
 //
 //   - The timeline has not passed the second.
 //   - The second must not be exported, see [leap.Timeline.WallTime].
@@ -23,17 +23,18 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 }
 
 // AppendSeconds appends the records of the seconds [from, to) to dst in ascending order, and returns the extended
-// slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. One call costs less
-// than a call of Second for each second.
+// slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. One call of
+// AppendSeconds costs less than a call of Second for each second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
-	// Load the open second first, and then the leaves. If a leaf is added between these two steps, it begins in this
-	// second or later, so it has no events in the seconds to read.
+	// Load the open second first, and then the leaves. If a leaf is added between these two steps, it begins in the
+	// open second or later, so it has no events in the seconds to read.
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
-// appendSeconds appends the sums of the records of the leaves. The parameter open is the start of the open second.
+// appendSeconds implements AppendSeconds: it appends a record for each second of [from, to) to dst, which is the sum of
+// the records of the leaves. The parameter open is the start of the open second.
 func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // the longest history
 	if from >= to {
@@ -71,9 +72,9 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	return dst
 }
 
-// addSeconds adds the records of the leaf s to ms and bounds, and their slides to slides. The first element of ms is
-// the second with the index from. addSeconds returns the index known: s still has all its records of this second and of
-// later ones.
+// addSeconds adds the records of the leaf s to ms, their inputs of minConcurrency to bounds, and their slides to
+// slides. The first element of ms and bounds is for the second with the index from, and so are the first slides.
+// addSeconds returns known, the index of a second: s still has all its records of this second and of later seconds.
 //
 // A second without a record has no events, and no call enters or exits in it. Its number of calls in flight is
 // therefore the number at the start of the next second with a record. After the last record, it is the number at the
@@ -109,7 +110,7 @@ func (s *Statistic) addSeconds(
 }
 
 // eachSecond calls f for the records of the seconds [from, to), in ascending order. If slides is not nil, eachSecond
-// also adds the slides of the records to it. The first element of slides belongs to the second with the index from. mu
+// also adds the slides of these records to slides, whose first element belongs to the second with the index from. mu
 // must be held.
 //
 // f gets the record by value, because Go would allocate a record on the heap if f got its address.
@@ -141,15 +142,15 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	return inFlight
 }
 
-// LastActive returns the index of the last active second before the given one. A second is active if a call began,
-// ended, was refused, or was in flight in it; see [MetricNode.Idle]. If the view has no such second, LastActive returns
-// the second before the view began.
+// LastActive returns the index of the last active second that is earlier than the given second, whose index is before.
+// A second is active if a call began, ended, was refused, or was in flight in it; see [MetricNode.Idle]. If the view
+// has no such second, LastActive returns the index of the second that precedes the start of the view.
 //
 // The result is exact if the given second is still within the history, even if the record of the last active second was
-// dropped. If the given second is older, LastActive returns before-1, as if every older second had been active.
+// dropped. If the given second is older than the history, LastActive may return before-1 even if that second was idle.
 //
-// If the view is idle now, LastActive costs a lock of each leaf. Otherwise it also scans records backwards, starting at
-// the newest one.
+// LastActive costs a lock of each leaf. If a leaf has records since the given second, LastActive also scans records of
+// this leaf, starting where the previous lookup ended, or at the oldest record.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -163,19 +164,20 @@ func (v *View) LastActive(before int64) (index int64) {
 	return min(last, before-1)
 }
 
-// lastActive returns the last second before the given one in which s had an event or a call in flight, or math.MinInt64
-// if there is none. mu must be held.
+// lastActive returns the last second in which s had an event or a call in flight, among the seconds with indexes less
+// than before. It returns math.MinInt64 if there is none. mu must be held.
 func (s *Statistic) lastActive(before int64) int64 {
 	before = min(before, s.second)
 	index, record := s.history.seconds.before(before)
 	if s.inFlightAfter(before-1) > 0 {
 		return before - 1
 	}
-	// After this record, no call was in flight, so its second is the last active one.
+	// No call was in flight at the end of the last of these seconds, and they have no record after the one with this
+	// index. All seconds after index were therefore idle.
 	switch {
-	case record == nil:
+	case record == nil: // older records were dropped, or s never had one
 		return s.history.activeDropped
-	case onlySlides(record, s.first.config.perSec):
+	case onlySlides(record, s.first.config.perSec): // this second was idle, and its slides contain earlier passes
 		return index - 1
 	}
 	return index

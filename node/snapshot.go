@@ -9,13 +9,13 @@ import (
 
 // Snapshot holds the values of a view at one reading, from [View.Snapshot]. Values can be copied and compared.
 type Snapshot struct {
-	// Total has all events since the view began.
+	// Total holds the counts of all events since the view began.
 	Total Counts
 	// InFlight is the number of calls in flight.
 	InFlight int64
-	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight. It
-	// never falls. Between two snapshots, its growth divided by the elapsed time is the average number of calls in
-	// flight.
+	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight.
+	// InFlightSeconds never falls. Between two snapshots, its growth divided by the elapsed time is the average number
+	// of calls in flight.
 	InFlightSeconds float64
 	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight, it is their
 	// average age. It is exact to 4.1 µs per call.
@@ -26,15 +26,16 @@ type Snapshot struct {
 	Peak int64
 }
 
-// Snapshot returns the values of the view. It turns each leaf to the reading now and reads it under its locks, one leaf
-// after the other. The totals include removed leaves. If h is not nil, Snapshot sets it to the histogram of all
-// response times since the view began. Histogram and totals are read together: the count of h is Total.Complete.
+// Snapshot returns the values of the view at the reading now. It turns each leaf to this reading and reads the leaf
+// under its locks, one leaf after the other. The totals include removed leaves. If h is not nil, Snapshot sets h to the
+// histogram of all response times since the view began. Histogram and totals are read together: the count of h is
+// Total.Complete.
 func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	return v.SnapshotByCode(now, h, nil)
 }
 
-// SnapshotByCode is like Snapshot. If by is not nil, it also sets by to the completions by code since the view began.
-// Codes and totals are read together: the sum over all codes is Total.Complete.
+// SnapshotByCode is like [View.Snapshot]. If by is not nil, it also sets by to the completions by code since the view
+// began. Codes and totals are read together: the sum over all codes is Total.Complete.
 func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
 	open := v.config.line.At(now)
 	leaves, removed := v.leavesAndRemoved()
@@ -75,8 +76,8 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	return snap
 }
 
-// addTotal adds all counts of s up to now to snap, and its call-seconds to spent. If h is not nil, addTotal adds the
-// response times to h. If by is not nil, it adds the completions by code to by. mu must be held.
+// addTotal adds all counts of s up to now to snap, and the call-seconds of s to spent. If h is not nil, addTotal adds
+// the response times to h. If by is not nil, it adds the completions by code to by. mu must be held.
 func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
@@ -108,9 +109,9 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 }
 
-// monotonic returns the call-seconds that a snapshot reports: spent, or the highest value reported so far if that is
-// higher. The value of spent can fall, because a call may exit with a stamp from before an earlier snapshot. Its exit
-// then subtracts time that this snapshot has reported.
+// monotonic returns the call-seconds that a snapshot reports: spent, or the highest value that a snapshot has reported
+// so far if that is higher. The value of spent can fall, because a call may exit with a stamp from before an earlier
+// snapshot. The exit then subtracts time that the earlier snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

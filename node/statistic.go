@@ -37,13 +37,13 @@ type Statistic struct {
 
 // history holds the past of a Statistic: totals, the window of buckets, and the records of sealed seconds.
 type history struct {
-	total        Counts        // counts of all buckets before the open one
-	inFlightTime callTime      // call-seconds of all seconds before the open one
+	total        Counts        // counts of all buckets before the open bucket
+	inFlightTime callTime      // call-seconds of all seconds before the open second
 	rtSum        time.Duration // total.RTSum, but wraps at the largest int64; inFlightAge uses it
 	window       leap.Array[Counts]
 	windowPasses int64         // passes in the second window, without the open bucket
 	occupied     int64         // OccupiedPass of the open bucket
-	rt           cells[uint32] // response times of all seconds before the open one
+	rt           cells[uint32] // response times of all seconds before the open second
 	loans        []loan        // borrowed passes, one loan for each later bucket, ascending
 
 	peak          peak    // cached highest slide of the minute window
@@ -66,8 +66,8 @@ func New(config *Config, now leap.Reading) *Statistic {
 	return s
 }
 
-// Init initializes a zero Statistic that is part of another struct. The Statistic should start at the start of a cache
-// line: the fields that every call uses then share two lines.
+// Init initializes s, a zero Statistic that is part of another struct. s should begin at the start of a cache line: the
+// fields that every call uses then share two lines. s counts from the second of the reading now.
 func (s *Statistic) Init(config *Config, now leap.Reading) {
 	s.first.owner, s.first.config, s.history = s, config, emptyHistory
 	now = min(now, config.line.Now())
@@ -76,8 +76,8 @@ func (s *Statistic) Init(config *Config, now leap.Reading) {
 	s.openBucket(second, now)
 }
 
-// ensureHistory returns the history of s for writing. If s still has emptyHistory, ensureHistory replaces it with a
-// private copy. A history takes most of the memory of a statistic, so a statistic that counts nothing saves this
+// ensureHistory returns the history of s for writing. If s still has emptyHistory, ensureHistory first replaces it with
+// a private copy. A history takes most of the memory of a statistic, so a statistic that counts nothing saves this
 // memory. All locks must be held.
 func (s *Statistic) ensureHistory() *history {
 	if s.history == emptyHistory {
@@ -89,7 +89,8 @@ func (s *Statistic) ensureHistory() *history {
 }
 
 // stripes iterates over all stripes in locking order. The list of stripes grows only while mu and all stripe locks are
-// held. The caller must hold mu or the lock of the first stripe.
+// held. The caller must hold mu or, from the second stripe on, the lock of the first one. A retired statistic needs no
+// lock, because its new stripes stay empty.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
@@ -109,7 +110,8 @@ func (s *Statistic) lockStripes() {
 	}
 }
 
-// unlockStripes unlocks all stripes. It unlocks the first stripe last, because that lock protects the list of stripes.
+// unlockStripes unlocks all stripes. It unlocks the first stripe last, because the lock of the first stripe protects
+// the list of stripes.
 func (s *Statistic) unlockStripes() {
 	for _, st := range s.extra.Load().list() {
 		st.mu.Unlock()
@@ -117,21 +119,23 @@ func (s *Statistic) unlockStripes() {
 	s.first.mu.Unlock()
 }
 
-// lockAllAt locks mu, turns s to the reading now, and locks all stripes. A reader of sealed seconds needs mu, because
-// lookups of records change their position. A reader of the open bucket needs the locks of the stripes.
+// lockAllAt locks mu, turns s to the reading now, and locks all stripes. A reader of sealed seconds needs mu, because a
+// lookup in a store of records changes the position of the store. A reader of the open bucket needs the locks of the
+// stripes.
 func (s *Statistic) lockAllAt(now leap.Reading) {
 	s.mu.Lock()
 	s.advance(now)
 	s.lockStripes()
 }
 
-// unlockAll releases the locks of lockAllAt.
+// unlockAll releases all locks that lockAllAt has locked.
 func (s *Statistic) unlockAll() {
 	s.unlockStripes()
 	s.mu.Unlock()
 }
 
-// openCounts sums the open bucket and the calls in flight over all stripes. All stripe locks must be held.
+// openCounts returns the counts of the open bucket and the calls in flight, both summed over all stripes. All stripe
+// locks must be held.
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
 		if st.end.Load() == closedMark {

@@ -42,7 +42,7 @@ type stripe struct {
 
 	enteredAtStart  uint64        // value of entered at the start of the open bucket
 	inFlightAtStart int32         // calls in flight at the start of the open bucket
-	reported        uint32        // number of calls in flight that the counters have got from the stripe
+	reported        uint32        // calls in flight that the stripe has reported to the counters of the statistic
 	lateEntry       time.Duration // call-seconds that late entries and slewing added; see minConcurrency
 	contended       uint16        // how often goroutines found mu locked since the last resetContention
 	backoff         uint8         // how often the threshold for contended was doubled
@@ -52,8 +52,8 @@ type stripe struct {
 	owner           *Statistic
 }
 
-// counts returns the counts of the open bucket. It includes the entries up to the given value of the call word. mu must
-// be held.
+// counts returns the counts of the open bucket. They include the entries up to entered, a value of the call word. mu
+// must be held.
 func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
 	return Counts{
@@ -63,8 +63,8 @@ func (st *stripe) counts(entered uint64) Counts {
 	}
 }
 
-// closeBucket closes the open bucket, which ends at the reading end. It returns the counts and the call-seconds of the
-// bucket, and sets the counts of the stripe to 0. mu must be held.
+// closeBucket closes the open bucket of st, which ends at the reading end. It returns the counts and the call-seconds
+// of this bucket, and sets the counts of st to 0. mu must be held.
 func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 	if st.resetContention(); st.backoff > 0 {
 		st.backoff--
@@ -81,14 +81,14 @@ func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 }
 
 // paddedStripe is a stripe with padding. It fills three cache lines, so the allocator places it at the start of a line,
-// and its cache lines contain no other object.
+// and no other object lies in these lines.
 type paddedStripe struct {
 	_ [8]byte
 	stripe
 	_ [8]byte
 }
 
-// lock locks mu. If it has to wait, it notes the contention.
+// lock locks mu. If another goroutine holds mu, lock waits and notes the contention.
 func (st *stripe) lock() {
 	if !st.mu.TryLock() {
 		st.lockContended()
@@ -101,7 +101,7 @@ func (st *stripe) lockContended() {
 	st.noteContention()
 }
 
-// unlock unlocks mu. If goroutines often found it locked, unlock also rebalances the stripes of the statistic.
+// unlock unlocks mu. If goroutines often found mu locked, unlock also rebalances the statistic.
 func (st *stripe) unlock() {
 	often := st.needsRebalance
 	st.mu.Unlock()

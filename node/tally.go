@@ -11,8 +11,9 @@ type tally struct {
 	Pass, Block, Complete, Exception int64 // Pass does not include the entries that the call word counts
 	RTSum, RTMin, RTMax              time.Duration
 
-	// inFlightTime is a correction of the call-seconds that stripe.inFlightTime computes from the call word. An exit
-	// subtracts the time from its stamp to the end of the bucket, and adds the time by which its entry was rounded.
+	// inFlightTime is a correction of the call-seconds that stripe.inFlightTime computes from the call word. Each exit
+	// subtracts the time from the stamp of the exit to the end of the bucket, and adds the time by which the stamp of
+	// its entry was rounded.
 	inFlightTime int64
 }
 
@@ -35,14 +36,14 @@ func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 	}
 }
 
-// Layout of the call word. The package comment has a drawing.
+// These constants describe the layout of the call word. The package comment has a drawing.
 //
-// The call-seconds of a bucket have three parts. Each call that is in flight at the start adds the length of the
-// bucket. Each entry adds the time from its stamp to the end of the bucket. Each exit subtracts the time from its stamp
-// to the end of the bucket. The call word yields the second part: n entries add n times the end of the bucket, minus
-// the sum of their stamps.
+// The call-seconds of a bucket have three parts. Each call that is in flight at the start of the bucket adds the length
+// of the bucket. Each entry adds the time from its stamp to the end of the bucket. Each exit subtracts the time from
+// its stamp to the end of the bucket. The call word yields the second part: n entries add n times the end of the
+// bucket, minus the sum of their stamps.
 const (
-	// Up to 2^26 = 67 million calls enter by a stripe in one bucket, or are in flight.
+	// Up to 2^26 = 67 million calls can enter by a stripe in one bucket, and as many can be in flight.
 	callBits = 26
 	tickBits = 12                       // a tick is 2^12 ns = 4.1 µs
 	areaBits = 64 - callBits + tickBits // the call word yields call-seconds modulo 2^areaBits ns
@@ -61,10 +62,10 @@ func entryWord(now leap.Reading) uint64 {
 // time until the call exits.
 func tickRemainder(entered leap.Reading) int64 { return -int64(entered) & tickMask }
 
-// callsIn returns the number of entries in the difference of two call words.
+// callsIn returns the number of entries in word, the difference between two values of the call word.
 func callsIn(word uint64) int64 { return int64(word & callMask) }
 
-// inFlightAt returns the calls in flight for a given value of the call word. mu must be held.
+// inFlightAt returns the calls in flight if the call word has the value entered. mu must be held.
 func (st *stripe) inFlightAt(entered uint64) int32 {
 	return int32((uint32(entered) - st.exited) & callMask)
 }
@@ -73,15 +74,15 @@ func (st *stripe) inFlightAt(entered uint64) int32 {
 func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
 // effectiveEntry returns the reading at which a call with the stamp now begins to spend time in the open bucket. This
-// is the stamp, or the end of the bucket if that is earlier. If the stamp is late, effectiveEntry adds the time from
-// the stamp to the start of the bucket to lateEntry. mu must be held.
+// reading is the stamp, or the end of the bucket if the end is earlier. If the stamp is late, effectiveEntry adds the
+// time from the stamp to the start of the bucket to lateEntry. mu must be held.
 func (st *stripe) effectiveEntry(now leap.Reading) leap.Reading {
 	end := st.bucketEnd()
 	st.lateEntry += max(end.Add(-time.Duration(st.length.Load())).Sub(now), 0)
 	return min(now, end)
 }
 
-// enterLocked records an entry at the reading now under the lock. mu must be held.
+// enterLocked records the entry of a call with the stamp now. mu must be held.
 func (st *stripe) enterLocked(now leap.Reading) {
 	at := st.effectiveEntry(now)
 	st.open.inFlightTime += tickRemainder(at) - tickRemainder(now)
@@ -96,13 +97,13 @@ func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 	st.open.inFlightTime += n * int64(st.bucketEnd()-begin)
 }
 
-// inFlightTime returns the call-seconds of the open bucket up to the reading end, for a given value of the call word.
-// It assumes that all calls in flight stay until end. The result may be negative, because late exits and entries also
-// correct the time of earlier buckets.
+// inFlightTime returns the call-seconds of the open bucket up to the reading end, if the call word has the value
+// entered. It assumes that all calls in flight stay until end. The result may be negative, because late exits and
+// entries also correct the time of earlier buckets.
 //
 // The result has three parts, see the comment on the layout of the call word. The part of the calls in flight at the
-// start is computed without the call word. The variable more holds the sum of the other parts. It wraps, and only its
-// low areaBits bits are valid. inFlightTime therefore sign-extends these bits. mu must be held.
+// start is computed without the call word. The variable more holds the sum of the other two parts. It wraps, and only
+// its low areaBits bits are valid. inFlightTime therefore sign-extends these bits. mu must be held.
 func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.enteredAtStart
 	more := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime

@@ -37,8 +37,8 @@ type View struct {
 	reported callTime       // highest call-seconds of all snapshots so far
 }
 
-// removedLeaves holds the totals of the removed leaves. A removedLeaves never changes. When more leaves are removed,
-// the view gets a new one.
+// removedLeaves holds the totals of the leaves that were removed from a view. A removedLeaves never changes. When more
+// leaves are removed, the view gets a new one.
 type removedLeaves struct {
 	total        Counts
 	inFlightTime callTime
@@ -52,8 +52,8 @@ type removedLeaves struct {
 // noRemovedLeaves holds no totals. All views share it until they remove a leaf.
 var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
-// plus returns the sum of the totals in r and of the totals of the leaves in gone. These leaves must be retired, so
-// that their counts no longer change. Their last activity must be before the second with the index since.
+// plus returns the sum of the totals in r and of the totals of the leaves in gone. The leaves in gone must be retired,
+// so that their counts no longer change. Their last activity must be before the second with the index since.
 func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
 	sum := &removedLeaves{
 		total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active,
@@ -85,8 +85,8 @@ func NewView(config *Config, now leap.Reading) *View {
 	return &View{config: config, since: second.Index, startName: second.Name, removed: noRemovedLeaves}
 }
 
-// Add adds a leaf that no writer uses yet. Add turns the leaf to the open second, so all of its events count in this
-// second or later. Seconds that were read before therefore do not change.
+// Add adds a leaf that no writer uses yet. Add turns the leaf to the open second, so all events of the leaf count in
+// the open second or later. Sealed seconds of the view, which may have been read before, therefore do not change.
 func (v *View) Add(s *Statistic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -103,10 +103,10 @@ func (v *View) Clone() *View {
 	return c
 }
 
-// Remove removes all retired leaves (see [Statistic.Retire]) and keeps their totals. The last activity of these leaves
-// must be before the second with the index since. If one of them has counted something, the records of all seconds
-// before that second can no longer be read. Remove scans all leaves. Goroutines that read the view or add leaves do not
-// wait for this scan.
+// Remove removes all retired leaves (see [Statistic.Retire]) from the view and keeps their totals. The last activity of
+// these leaves must be before the second with the index since. If one of them has counted something, the records of all
+// seconds of the view before the second since can no longer be read. Remove scans all leaves. Goroutines that read the
+// view or add leaves do not wait for this scan.
 func (v *View) Remove(since int64) {
 	for !v.remove(since) {
 	}
@@ -139,7 +139,7 @@ func (v *View) remove(since int64) bool {
 	return true
 }
 
-// Used reports whether the view has a leaf, or had a leaf that counted something. A nil View is unused.
+// Used reports whether the view has a leaf, or had a leaf that counted something. For a nil View, Used returns false.
 func (v *View) Used() bool {
 	if v == nil {
 		return false
@@ -162,7 +162,7 @@ func (v *View) list() []*Statistic {
 // set replaces the leaves. v.mu must be held.
 func (v *View) set(leaves []*Statistic) { v.leaves.Store(&leaves) }
 
-// leavesAndRemoved returns the leaves, and the totals of the removed ones, both as of the same instant.
+// leavesAndRemoved returns the leaves, and the totals of the removed leaves, both as of the same instant.
 func (v *View) leavesAndRemoved() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Window holds the events in a window of time that ends with the open bucket. When a bucket turns, the window moves on
-// by one bucket. Its last bucket is not complete. Values can be copied and compared.
+// Window holds the counts of the events in a window of time that ends with the open bucket. When a bucket turns, the
+// window moves on by one bucket. The last bucket of the window is not complete. Values can be copied and compared.
 type Window struct {
 	Counts
 	// Span is the length of the window, including the whole open bucket.
@@ -27,7 +27,7 @@ func (w Window) PassQPS() float64 {
 	return float64(w.Pass) / w.Span.Seconds()
 }
 
-// zeros returns a slice of n zeros. It uses the memory of scratch if scratch is long enough.
+// zeros returns a slice of n zeros. If scratch is long enough, the slice uses the memory of scratch.
 func zeros(scratch []int64, n int) []int64 {
 	if n > len(scratch) {
 		return make([]int64, n)
@@ -36,7 +36,7 @@ func zeros(scratch []int64, n int) []int64 {
 	return scratch[:n]
 }
 
-// windowPasses returns the passes in the second window. [View.PassQPS] uses it. s must not be retired, and all stripe
+// windowPasses returns the passes in the second window of s, for [View.PassQPS]. s must not be retired, and all stripe
 // locks must be held.
 func (s *Statistic) windowPasses() int64 {
 	sum := s.history.windowPasses
@@ -46,8 +46,8 @@ func (s *Statistic) windowPasses() int64 {
 	return sum
 }
 
-// addWindow adds the second window to w. It also adds the completions of each bucket to the slice done, whose first
-// element belongs to the open bucket. All locks must be held.
+// addWindow adds the second window of s to w. It also adds the completions of each bucket to the slice done. The first
+// element of done belongs to the open bucket, the next one to the bucket before it, and so on. All locks must be held.
 func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
@@ -59,8 +59,8 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 	}
 }
 
-// addMinute adds the minute window to w. It also adds the completions of each second to the slice done, whose first
-// element belongs to the open second. All locks must be held.
+// addMinute adds the minute window of s to w. It also adds the completions of each second to the slice done. The first
+// element of done belongs to the open second, the next one to the second before it, and so on. All locks must be held.
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	start := secondStart(s.second)
@@ -81,13 +81,13 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 // successive buckets.
 const readAttempts = 5
 
-// readInOneBucket calls read for each leaf while all leaves are in the same bucket. During the call, it holds all locks
-// of this leaf. The bucket is the one of the reading now, or a later one if another goroutine has turned a leaf. If two
-// leaves were read in different buckets, readInOneBucket starts over with the latest bucket. It calls reset before the
-// first leaf of each attempt.
+// readInOneBucket calls read for each leaf while all leaves are in the same bucket. While read runs, readInOneBucket
+// holds all locks of its leaf. The bucket is the one of the reading now, or a later one if another goroutine has turned
+// a leaf. If two leaves were read in different buckets, readInOneBucket starts over with the latest bucket. It calls
+// reset before the first leaf of each attempt.
 //
-// No two leaves are locked together. Nevertheless, a sum never mixes a bucket of one leaf with the next bucket of
-// another, unless all attempts fail. Retired leaves are left out.
+// No two leaves are locked together. Nevertheless, a sum over the leaves never mixes a bucket of one leaf with the next
+// bucket of another, unless all attempts fail. Retired leaves are left out.
 func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
@@ -112,7 +112,8 @@ func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statis
 }
 
 // PassQPS returns the passes per second in the second window at the reading now. Callers need this number most often,
-// so it has its own method, which costs less than [View.Window]. PassQPS holds the locks of each leaf for a short sum.
+// so it has a separate method, which costs less than [View.Window]. PassQPS holds the locks of each leaf for a short
+// sum.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand
@@ -139,10 +140,10 @@ func (v *View) Minute(now leap.Reading) Window {
 	return v.window(now, Window{Span: Minute, Length: time.Second})
 }
 
-// window returns the window at the reading now with the Span and the Length of empty. If Span is longer than a second,
-// this is the minute window.
+// window returns the window at the reading now that has the Span and the Length of empty, a Window without counts. If
+// Span is longer than a second, this is the minute window, otherwise the second window.
 func (v *View) window(now leap.Reading, empty Window) (w Window) {
-	// MaxComplete needs the completions of each bucket, summed over all leaves. done[0] is the open bucket.
+	// MaxComplete needs the completions of each bucket, summed over all leaves. done[0] is for the open bucket.
 	var scratch [64]int64
 	done := zeros(scratch[:], int(empty.Span/empty.Length))
 	begin := func() {
@@ -169,8 +170,8 @@ func (v *View) InFlight() (sum int64) {
 }
 
 // Waiting returns the number of calls that wait for later buckets at the reading now, and the sum of their passes. To
-// add these calls to [View.InFlight], call Waiting first. A call that passes between the two method calls is then
-// counted twice. In the other order it would not be counted at all.
+// add these calls to the result of [View.InFlight], call Waiting first. A call that passes between the two method calls
+// is then counted twice. In the other order, such a call would not be counted at all.
 func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
 		c, p := s.waiting(now)
