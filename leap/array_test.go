@@ -24,7 +24,7 @@ func TestNewArrayNamesEveryInvalidArgument(t *testing.T) {
 	for _, tc := range []struct {
 		span time.Duration
 		n    int
-		want []string // parts of the error; none means no error
+		want []string // parts of the error; nil if there must be no error
 	}{
 		{time.Second, 2, nil},
 		{time.Minute, 60, nil},
@@ -84,8 +84,8 @@ func window(a *leap.Array[int], now, span time.Duration) (starts []time.Duration
 	return starts, sum
 }
 
-// Window leaves out a bucket that is exactly one span old. Sentinel includes it, because Sentinel drops a bucket only
-// when it is older than the interval.
+// Window leaves out a bucket that is exactly one span old. Sentinel includes such a bucket, because it drops a bucket
+// only when the bucket is older than the interval.
 func TestWindowIsHalfOpen(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(0) += 5
@@ -120,7 +120,7 @@ func TestWindowIsOldestFirstAndSkipsTheFuture(t *testing.T) {
 	}
 }
 
-// A write at a time before the newest bucket goes to the newest bucket. Sentinel discards it.
+// A write at a time before the newest bucket goes to the newest bucket. Sentinel discards such a write.
 func TestOpenBeforeTheNewestReturnsTheNewest(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(10 * time.Second) += 1

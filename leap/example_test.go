@@ -8,7 +8,7 @@ import (
 )
 
 // The ring counts the requests of the last second in two buckets of half a second. When a bucket is a second old, the
-// ring clears it and uses it again.
+// ring clears it and uses its slot for the next bucket.
 func Example() {
 	requests, err := leap.NewArray[int](time.Second, 2)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// uniqueNames fails the test unless the names of all seconds from first to last ascend.
+// uniqueNames fails the test unless the valid names of the seconds with indexes from first to last ascend.
 func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 	t.Helper()
 	var latest time.Time
@@ -24,8 +24,8 @@ func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 	}
 }
 
-// In an idle gap no goroutine calls At, but the seconds of the gap have names. If the wall clock is set back into the
-// gap, the Timeline marks later seconds with the same names as repeats.
+// In an idle gap no goroutine calls At, but the seconds of the gap have names. If the wall clock is set back to a time
+// within the gap, the Timeline marks later seconds with names of the gap as repeats.
 func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	c := &clocks{mono: time.Hour}
 	l := newLine(c)
@@ -41,13 +41,13 @@ func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	if name, ok := l.WallTime(last.Index); !ok || last.Repeat || name.Unix() != last.Name {
 		t.Errorf("%+v has the name %v, %v", last, name, ok)
 	}
-	// The clock was set back by 400 s, so about 401 later seconds have names of the gap.
+	// The wall clock was set back by 400 s, so about 401 later seconds have names of the gap.
 	if h := l.Health(); h.Repeated < 390 || h.Repeated > 402 {
 		t.Errorf("%d seconds are repeated", h.Repeated)
 	}
 }
 
-// No two seconds have the same valid name, for any movement of the wall clock and for idle gaps of any length.
+// No two seconds have the same valid name, whatever the movements of the wall clock and the lengths of idle gaps.
 func TestNamesAscendAtRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -67,7 +67,7 @@ func TestNamesAscendAtRandom(t *testing.T) {
 			if name, ok := l.WallTime(s.Index); ok == s.Repeat || ok && name.Unix() != s.Name {
 				t.Fatalf("seed %d: %+v has the name %v, %v", seed, s, name, ok)
 			}
-			if s.Index-first < 6000 { // the names of the last two hours are kept
+			if s.Index-first < 6000 { // less than the 7200 s for which names are kept
 				uniqueNames(t, l, first, s.Index)
 			}
 		}
@@ -75,7 +75,7 @@ func TestNamesAscendAtRandom(t *testing.T) {
 }
 
 // Current returns at most MaxSecond, even if the goroutine is suspended after it has read the clock. A caller that
-// sleeps for the result therefore wakes up in time.
+// sleeps for this time therefore does not sleep for the length of the suspension.
 func TestCurrentAfterASuspension(t *testing.T) {
 	for name, jump := range map[string]func(*clocks, time.Duration){
 		"both clocks":     (*clocks).pass,
@@ -92,7 +92,7 @@ func TestCurrentAfterASuspension(t *testing.T) {
 					if suspend {
 						suspend = false
 						jump(c, d)
-						l.At(l.Now()) // another goroutine opens the second
+						l.At(l.Now()) // during the suspension, another goroutine opens a later second
 					}
 					return read
 				},

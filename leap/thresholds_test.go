@@ -7,11 +7,11 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// For each threshold, the test uses two values of the wall clock that are a nanosecond apart, one on either side of the
-// threshold. It checks what the Timeline does.
+// For each threshold of the difference between wall clock and names, the test uses two values of the wall clock that
+// are a nanosecond apart, one on either side of the threshold. It checks how the Timeline follows each value.
 func TestThresholdsOfTheWallClock(t *testing.T) {
 	for name, tc := range map[string]struct {
-		diff   time.Duration // lead of the wall clock over the name
+		diff   time.Duration // lead of the wall clock over the name of the next second
 		skip   int64         // number of skipped names; negative if the name goes back
 		length time.Duration // length of the next second
 		steps  int64
@@ -63,7 +63,7 @@ func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 	})
 	first := l.At(c.now())
 	for i := range int64(10) {
-		pauses = int(i % 3) // the third attempt succeeds
+		pauses = int(i % 3) // after at most two pauses, the third attempt of readClocks succeeds
 		c.pass(time.Second)
 		l.At(c.now())
 	}
@@ -73,8 +73,8 @@ func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 	}
 }
 
-// Idle seconds, in which no goroutine calls At, have names, too. If the wall clock steps back, later seconds with these
-// names are marked as repeats.
+// Idle seconds, in which no goroutine calls At, have names, too. If the wall clock steps back, later seconds with the
+// names of idle seconds are marked as repeats.
 func TestNamesOfIdleSecondsAreNotRepeated(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// clocks is a pair of clocks that the test sets.
+// clocks is a monotonic clock and a wall clock, which the test sets.
 type clocks struct {
 	mono time.Duration
 	wall time.Time
@@ -32,10 +32,10 @@ func newLine(c *clocks) *leap.Timeline {
 	})
 }
 
-// now returns the current reading of the clock.
+// now returns the current reading of the monotonic clock.
 func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
 
-// nameAt returns the name of the open second, relative to the first one.
+// nameAt returns the name of the open second, in seconds after start.
 func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
@@ -80,8 +80,8 @@ func TestOlderReadingsGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// A reading ahead of the clock must not open a second. In an earlier version, such a reading opened its second. This
-// second then stayed open until the clock reached it, and got the events of all seconds before it.
+// A reading ahead of the clock must not open a second. In an earlier version, such a reading opened its second. Until
+// the clock reached this second, it was the open second and got all events.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -130,7 +130,8 @@ func TestExtremeReadingsDoNotOverflow(t *testing.T) {
 	}
 }
 
-// A small difference is corrected by slewing: no second is skipped, repeated, or off by more than 1 %.
+// A difference between wall clock and names of less than a second is corrected by slewing: no second is skipped,
+// repeated, or more than 1 % shorter or longer.
 func TestSmallDifferencesAreSlewed(t *testing.T) {
 	for _, diff := range []time.Duration{400 * ms, -400 * ms, 999 * ms, -999 * ms} {
 		c := &clocks{}
@@ -180,7 +181,8 @@ func TestStepForwardSkipsNames(t *testing.T) {
 	}
 }
 
-// After a small step back, names continue and lead the wall clock. Slewing reduces the lead by 10 ms in each second.
+// After a small step back of the wall clock, names continue and lead the wall clock. Slewing reduces the lead by 10 ms
+// in each second.
 func TestSmallStepBackIsNotFollowed(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -245,7 +247,7 @@ func TestLargeStepBackWhileIdle(t *testing.T) {
 	}
 }
 
-// WallTime and IndexAtOrAfter are inverse functions, also after steps of both kinds.
+// WallTime and IndexAtOrAfter are inverse functions, also after steps of the wall clock in both directions.
 func TestIndexOfAName(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -282,7 +284,7 @@ func TestIndexOfAName(t *testing.T) {
 				name, name-first.Name, named[name], at, ok)
 		}
 	}
-	// IndexAtOrAfter returns the first second whose name is not before the time.
+	// IndexAtOrAfter returns the index of the first second whose valid name is not before the given time.
 	seconds = append([]leap.Second{first}, seconds...)
 	for name := first.Name - 10; name < last.Name; name++ {
 		i := slices.IndexFunc(seconds, func(s leap.Second) bool { return s.Name >= name && !s.Repeat })
@@ -311,7 +313,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
 			c := &clocks{}
 			l := newLine(c)
-			c.pass(700*ms + gap - early) // a second usually ends here plus early
+			c.pass(700*ms + gap - early) // to early before the usual end of a second
 			c.step(500 * ms)
 			s := l.At(c.now())
 			if c.now() < s.Start || c.now() >= s.End {
@@ -321,7 +323,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 	}
 }
 
-// After a thousand steps, each second keeps the name with which it opened.
+// After a thousand steps of the wall clock, each second still has the name with which it opened.
 func TestManySteps(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -362,17 +364,17 @@ func TestLineTimeAndReadingAt(t *testing.T) {
 	}
 }
 
-// A Timeline exports only seconds with names later than Clock.StartAfter, whatever the wall clock shows.
+// Only seconds with names later than Clock.StartAfter may be exported, whatever the wall clock shows.
 func TestAfter(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
 		after        time.Duration // StartAfter, relative to the current second
 		first, later int64         // names at the start and a minute later
-		repeated     int64         // number of seconds in this minute that are not exported
+		repeated     int64         // number of seconds in this minute that must not be exported
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},
-		{"the current second", 0, 1, 60, 0}, // 0.7 s ahead at first, minus 1 % each second
+		{"the current second", 0, 1, 60, 0}, // names lead by 0.7 s at first, and by 10 ms less after each second
 		{"four minutes", 4 * time.Minute, 241, 300, 0},
 		{"a future that servers reject", time.Hour, 0, 60, 61},
 	} {
@@ -406,7 +408,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// After steps of the wall clock, too, all exported names are later than StartAfter.
+// After steps of the wall clock, too, the names of all seconds that may be exported are later than StartAfter.
 func TestAfterAndSteps(t *testing.T) {
 	c := &clocks{wall: start}
 	after := start.Add(time.Hour)

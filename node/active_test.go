@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// LastActive is exact for every second that can be read, even if the record of the active second was dropped. The
+// LastActive is exact for every second that can be read, even if the record of the last active second was dropped. The
 // second after a burst has a record, because sliding windows that end in it contain passes of the burst. That second is
 // not active.
 func TestLastActive(t *testing.T) {

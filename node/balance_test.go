@@ -22,8 +22,9 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 	return New(config, 0)
 }
 
-// contend simulates contention for a stripe. In each of the meetings, one call finds the lock taken, after other calls
-// (others is their number) have found it free. Like a real call, contend then rebalances the stripes if necessary.
+// contend simulates contention for the stripe st. It simulates as many meetings as the parameter says. In each meeting,
+// the given number of other calls finds the lock free, and then one call finds it taken. Like a real call, contend then
+// rebalances the stripes if necessary.
 func contend(st *stripe, meetings, others int) {
 	for range meetings {
 		st.mu.Lock()
@@ -101,7 +102,7 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	if got := len(s.picked()); got != 16 {
 		t.Errorf("%d stripes to pick from, want 16", got)
 	}
-	// Two goroutines may decide to grow the set at the same time. Only one of them grows it.
+	// Two goroutines may decide to grow the same set at the same time. Only one of them grows it.
 	s = newContended(t, &now)
 	s.grow(nil)
 	s.grow(nil)
@@ -110,7 +111,8 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	}
 }
 
-// Each turn lowers the threshold for the next change of the stripes, until the threshold is the normal one again.
+// Each turn lowers the threshold of contention at which the stripes change again, until the threshold is the normal
+// one.
 func TestBackoffEndsWithTheContention(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

@@ -30,7 +30,7 @@ func BenchmarkTwoClockReadings(b *testing.B) {
 	_ = sum
 }
 
-// BenchmarkCall measures a whole call, including its two clock readings.
+// BenchmarkCall measures a whole call, including the two clock readings of the call.
 func BenchmarkCall(b *testing.B) {
 	line, s, _ := newReal(b)
 	b.ReportAllocs()

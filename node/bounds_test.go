@@ -12,12 +12,13 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// tallies counts the calls in flight of several leaves, and of all leaves together, as a service could count them:
-// between Enter and Exit, and around both.
+// tallies counts the calls in flight of several leaves, and of all leaves together, as a service could count them. It
+// has an inner count of calls between Enter and Exit, and an outer count that includes the time within Enter and Exit:
 //
 //	outer +1   Enter   inner +1   ...   inner -1   Exit   outer -1
 //
-// A change and the second of the change are one step under mu, so the maximum of each second is exact.
+// Under mu, each change of a count and the second in which it counts are one step, so the maximum of each second is
+// exact.
 type tallies struct {
 	clock atomic.Int64 // changes under mu
 
@@ -29,7 +30,7 @@ type tallies struct {
 
 type tally struct{ inner, outer int64 }
 
-// add changes the calls in flight of a leaf.
+// add adds n to the calls in flight of a leaf, and to the calls in flight of all leaves together.
 func (c *tallies) add(leaf int, n tally) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,11 +51,12 @@ func (c *tallies) tick(d time.Duration) {
 	}
 }
 
-// The maximum in flight of each second is between its bounds, for each leaf and for all leaves together. The leaves
-// have several stripes. Calls turn buckets and have late stamps. Some are batches, backdated, resumed, or use a loan.
+// The true maximum in flight of each second lies between the two bounds in the record, for each leaf and for all leaves
+// together. The leaves have several stripes. Calls turn buckets and have late stamps. Some calls are batches,
+// backdated, resumed, or use a loan.
 //
 // A service that counts between Enter and Exit may count fewer calls than the lower bound, because it misses calls that
-// are within Enter or Exit. A service that counts around Enter and Exit never counts fewer.
+// are within Enter or Exit. A service that counts around Enter and Exit never counts fewer calls than the lower bound.
 func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 	const leaves, writers = 3, 16
 	seconds := int64(150)
@@ -130,7 +132,8 @@ func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 			}
 		})
 	}
-	// A call may enter across the end of one second, but not of two; see the caveats in the package comment.
+	// A call may enter across the end of one second, but not across the ends of two; see the caveats in the package
+	// comment.
 	crossing := func() bool {
 		for w := range entering {
 			if since := entering[w].Load() - 1; since >= 0 && since < truth.second {

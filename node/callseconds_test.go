@@ -13,8 +13,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// total returns the call-seconds of all calls at the reading now. They are rounded to microseconds, because a float64
-// is not exact to the nanosecond.
+// total returns the call-seconds of all calls at the reading now. The result is rounded to microseconds, because a
+// float64 is not exact to the nanosecond.
 func total(r *rig, now time.Duration) time.Duration {
 	return time.Duration(math.Round(r.Snapshot(now, nil).InFlightSeconds*1e6)) * time.Microsecond
 }
@@ -27,7 +27,7 @@ func spent(v *node.View, from, to int64) (sum time.Duration) {
 	return sum
 }
 
-// Little's law holds to the nanosecond: over all seconds, the call-seconds equal the response times.
+// Little's law holds to the nanosecond: over all seconds, the call-seconds equal the sum of the response times.
 func TestSecondsAddUpToResponseTimes(t *testing.T) {
 	for _, buckets := range []int{1, 2, 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -37,7 +37,7 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 		for i := range 20_000 {
 			at += time.Duration(random.ExpFloat64() * float64(7*ms))
 			switch {
-			case random.IntN(100) == 0 && i < 19_000: // on a boundary, or next to it
+			case random.IntN(100) == 0 && i < 19_000: // to a multiple of half a second, or 1 ns before or after it
 				at = at/(500*ms)*(500*ms) + 500*ms + time.Duration(random.IntN(3)-1)
 			case random.IntN(1000) == 0:
 				at += 5 * time.Second
@@ -67,7 +67,7 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 	}
 }
 
-// Each call in flight spends time in skipped seconds, too. It makes no difference whether a second is read when it
+// Each call in flight spends time in skipped seconds, too. The result is the same whether a second is read when it
 // ends, much later, or never.
 func TestTrapSkippedSeconds(t *testing.T) {
 	for name, read := range map[string]bool{"read each second": true, "read at the end": false} {
@@ -104,7 +104,7 @@ func TestTrapSkippedSeconds(t *testing.T) {
 }
 
 // A call that enters without a lock checks the end mark and then adds itself to the call word. If the bucket turns
-// between these two steps, the call counts in the next bucket. Its call-seconds begin at its stamp.
+// between these two steps, the call counts in the next bucket. The call-seconds of the call begin at its stamp.
 func TestTrapATurnWhileACallEnters(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -154,7 +154,7 @@ func TestTrapATurnWhileACallEnters(t *testing.T) {
 	t.Logf("%d of %d calls counted in the next bucket", late, writers*rounds)
 }
 
-// A slewed second is up to 1 % shorter or longer, and has the call-seconds of its true length.
+// A slewed second is up to 1 % shorter or longer, and its record has the call-seconds of the time that it really took.
 func TestTrapSlewedSeconds(t *testing.T) {
 	for _, off := range []time.Duration{-700 * ms, 700 * ms} {
 		r := newRig(t, node.Options{})
@@ -239,7 +239,8 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 }
 
 // A call may exit with a stamp before the stamp of its entry. Such an exit does not reduce the call-seconds of other
-// calls. If the stamp is before the open second, the exit subtracts the time that sealed seconds counted in excess.
+// calls. If the exit stamp is before the open second, the exit subtracts the time that sealed seconds counted in
+// excess.
 func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls func(r *rig)
@@ -268,9 +269,9 @@ func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	}
 }
 
-// The total of call-seconds grows while a call is in flight, never falls, and equals the sum over the seconds. An exit
-// with a stamp before a snapshot reduces the true total. The reported total then stays constant until the true one
-// exceeds it.
+// The total of call-seconds in snapshots grows while a call is in flight, never falls, and equals the sum over the
+// seconds. An exit with a stamp before an earlier snapshot reduces the true total. The reported total then stays
+// constant until the true total exceeds it.
 func TestCallSecondsNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	long := r.Enter(200*ms, 1)

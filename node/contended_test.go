@@ -12,8 +12,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// callFor runs goroutines that make calls for the given time. Each goroutine uses one of the statistics, in turn.
-// callFor returns the elapsed time divided by the number of all calls.
+// callFor runs goroutines that make calls for the given time. The first goroutine uses the first statistic, the second
+// goroutine the next one, and so on, starting over after the last statistic. callFor returns the elapsed time divided
+// by the number of all calls.
 func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*node.Statistic) float64 {
 	var wg sync.WaitGroup
 	calls := make([]int64, goroutines)
@@ -40,7 +41,7 @@ func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*
 
 // BenchmarkFresh measures whole calls of two goroutines to one statistic. Each round uses a new statistic, because the
 // first contention for a statistic determines its stripes for the rest of its life. For comparison, the benchmark also
-// measures the same calls to two statistics, one for each goroutine: a change of the available processors affects both
+// measures the same calls to two statistics, one for each goroutine. A change of the available processors affects both
 // results.
 func BenchmarkFresh(b *testing.B) {
 	const fresh, each = 24, 50 * time.Millisecond

@@ -95,7 +95,7 @@ func TestCountersAgainstOracle(t *testing.T) {
 	}
 }
 
-// Counters are set and removed while calls enter without a lock. They count each call exactly once.
+// Counters are set and removed while calls enter without a lock. The counters count each call exactly once.
 func TestCountersUnderConcurrentCalls(t *testing.T) {
 	line := leap.NewTimeline(leap.Clock{})
 	config, err := node.NewConfig(line, node.Options{})

@@ -13,14 +13,14 @@ func TestCallSecondsOfACloneNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 1)
 	reported := r.Snapshot(2*time.Second, nil).InFlightSeconds
-	c.Exit(time.Second, false, 0) // its stamp is before the snapshot
+	c.Exit(time.Second, false, 0) // the stamp of the exit is before the snapshot
 	if got := r.view.Clone().Snapshot(r.at(2*time.Second), nil).InFlightSeconds; got != reported || got < 1.9 {
 		t.Errorf("the clone reports %v s, the original had reported %v", got, reported)
 	}
 }
 
-// A snapshot with a reading before the current one does not turn the bucket. The snapshot reports call-seconds up to
-// the end of the open bucket, and not up to the current reading.
+// A snapshot at a reading before the current one does not turn the bucket. The snapshot reports call-seconds up to the
+// end of the open bucket, and not up to the current reading.
 func TestCallSecondsEndWithTheOpenBucket(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Enter(0, 1)
@@ -30,8 +30,8 @@ func TestCallSecondsEndWithTheOpenBucket(t *testing.T) {
 	}
 }
 
-// The sum of the ages contains only calls in flight. It does not contain a call that has ended, even if the call
-// entered with a stamp after the open bucket.
+// The sum of the ages in a snapshot contains only calls in flight. It does not contain a call that has ended, even if
+// this call entered with a stamp after the open bucket.
 func TestAgeAfterACallWithALaterStamp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Enter(0, 1)
@@ -42,7 +42,7 @@ func TestAgeAfterACallWithALaterStamp(t *testing.T) {
 	}
 }
 
-// Fill copies borrowed passes, too.
+// Fill copies the borrowed passes of a view into a quota, too.
 func TestFilledQuotaHasBorrowedPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	base := time.Duration(r.zero) * time.Second
@@ -57,7 +57,7 @@ func TestFilledQuotaHasBorrowedPasses(t *testing.T) {
 	}
 }
 
-// Borrowed passes wait until their bucket begins, even if nothing is recorded at that time.
+// Borrowed passes count as waiting until their bucket begins, even if nothing is recorded at that time.
 func TestWaitingEndsWithTheBucket(t *testing.T) {
 	for at, want := range map[time.Duration][2]int64{499 * ms: {1, 3}, 500 * ms: {0, 0}} {
 		r := newRig(t, node.Options{})
@@ -70,8 +70,8 @@ func TestWaitingEndsWithTheBucket(t *testing.T) {
 	}
 }
 
-// A leaf that began less than a minute ago had no calls before. Histogram therefore returns true, although the range
-// begins before the time for which leaves keep histograms.
+// A leaf that began less than a minute ago had no calls before it began. Histogram therefore returns true, although the
+// given range begins before the time for which leaves keep histograms.
 func TestHistogramsBeforeALeafBegan(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)

@@ -9,10 +9,11 @@ import (
 // Stripes returns the number of stripes, the first one included.
 func (s *Statistic) Stripes() int { return 1 + len(s.extra.Load().list()) }
 
-// Grow adds stripes, like contention does.
+// Grow adds stripes, as contention does.
 func (s *Statistic) Grow() { s.grow(s.extra.Load()) }
 
-// Reseed distributes goroutines over the stripes in another way, like contention does with all stripes in use.
+// Reseed distributes goroutines over the stripes in another way, as contention does when a statistic has all its
+// stripes.
 func (s *Statistic) Reseed() {
 	if more := s.extra.Load(); more != nil {
 		next := *more
@@ -32,7 +33,8 @@ func (c *Call) Stripe() (i int) {
 	return i
 }
 
-// ReadsUnderMu reports whether readInOneBucket holds mu. Lookups of sealed seconds need this lock.
+// ReadsUnderMu reports whether readInOneBucket holds Statistic.mu of each leaf while it reads the leaf. Lookups of
+// sealed seconds need this lock.
 func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 	v.readInOneBucket(now, func() { under = true }, func(s *Statistic) {
 		if s.mu.TryLock() {
@@ -44,7 +46,7 @@ func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 }
 
 // Bucket returns the counts of one bucket of the second window at the reading now. If back is 0, this is the open
-// bucket. If back is 1, this is the bucket before the open one.
+// bucket. If back is 1, it is the bucket before the open one.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	v.readInOneBucket(now, func() { c = Counts{} }, func(s *Statistic) {
 		var b Counts
@@ -58,7 +60,7 @@ func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	return c
 }
 
-// Sum returns the counts of the seconds [from, to), and reports whether all their histograms are kept.
+// Sum returns the counts of the seconds [from, to), and reports whether all histograms of these seconds are kept.
 func (v *View) Sum(from, to int64) (sum Counts, whole bool) {
 	var h Histogram
 	whole = v.Histogram(from, to, &h)

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A second older than a minute stays readable and unchanged for the length of the history, and no longer.
+// A second that is older than a minute stays readable and unchanged for the length of the history, and no longer.
 func TestHistory(t *testing.T) {
 	r := newRig(t, node.Options{History: 5 * time.Minute})
 	want := map[int64]node.MetricNode{}
@@ -35,7 +35,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Seconds can be read in any order, while other seconds are added and dropped. Each reader gets the same records.
+// Seconds can be read in any order, while later seconds are added and old ones are dropped. Each reader gets the same
+// records.
 func TestHistoryIsReadInAnyOrder(t *testing.T) {
 	const history = 200
 	r := newRig(t, node.Options{History: history * time.Second})
@@ -66,7 +67,7 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 	}
 }
 
-// The record and the histogram of a busy second take at most 28 bytes in the history.
+// The record and the histogram of a busy second together take at most 28 bytes in the history.
 func TestHistoryIsSmall(t *testing.T) {
 	const leaves, seconds = 50, 600
 	heap := func(history time.Duration) int64 {
@@ -143,7 +144,8 @@ func TestHistogramsAreKeptForTheConfiguredTime(t *testing.T) {
 	}
 }
 
-// A delayed reader of an idle resource gets all histograms of the resource until they are dropped.
+// An idle resource drops no histograms. A delayed reader therefore gets all histograms that the resource still had when
+// it became idle.
 func TestHistogramsOfAnIdleResource(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 100 {

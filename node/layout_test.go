@@ -29,7 +29,7 @@ func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Hi
 	}
 }
 
-// interesting returns response times that equal a bound or are next to one, and many others.
+// interesting returns response times that equal one of the bounds or are next to one, and many other response times.
 func interesting(bounds []time.Duration) []time.Duration {
 	rts := []time.Duration{0, 1, 2, 3, 4, 5, 7, 8, 9, math.MaxInt64, math.MaxInt64 - 1}
 	for i := -240; i < 265; i++ {
@@ -49,8 +49,8 @@ func interesting(bounds []time.Duration) []time.Duration {
 	return rts
 }
 
-// nativeIndex returns the native bucket of an observation, by Prometheus's definition: bucket i holds (2^((i-1)/8),
-// 2^(i/8)].
+// nativeIndex returns the native bucket of the response time rt, by Prometheus's definition: bucket i holds
+// (2^((i-1)/8), 2^(i/8)] seconds.
 func nativeIndex(rt time.Duration) int {
 	return sort.Search(1000, func(i int) bool { return node.NativeBound(i-500) >= rt.Seconds() }) - 500
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A reader that holds only stripe locks must unlock exactly the stripes that it locked. As soon as it unlocks the first
-// stripe, the statistic may get more stripes.
+// A reader that holds only stripe locks must unlock exactly the stripes that it has locked. As soon as it unlocks the
+// first stripe, another goroutine may add stripes to the statistic.
 func TestTrapReadersDuringGrowth(t *testing.T) {
 	end := time.Now().Add(time.Second)
 	for time.Now().Before(end) {

@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// several returns a view of n leaves.
+// several returns a view of n new leaves, and the leaves.
 func several(r *rig, n int) (v *node.View, leaves []*node.Statistic) {
 	v = node.NewView(r.config, 0)
 	for range n {
@@ -34,7 +34,8 @@ func maxInFlight(t *testing.T, v *node.View, index int64) int64 {
 	return m.InFlightMax
 }
 
-// InFlightMax of several leaves is the highest lower bound that can be computed from their records.
+// InFlightMax of a view of several leaves is the highest lower bound that can be computed from the records of the
+// leaves.
 func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v, leaves := several(r, 3)
@@ -61,8 +62,8 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	}
 }
 
-// Only one call at a time is in flight. A late entry, a lengthened second, or rounding nevertheless raises the average
-// above 1. InFlightMax must be 1.
+// Only one call at a time is in flight. A late entry, a lengthened second, or rounding nevertheless raises the computed
+// average above 1. InFlightMax must be 1.
 func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {
@@ -91,7 +92,7 @@ func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	}
 	r := newRig(t, node.Options{})
 	v, leaves := several(r, 2)
-	leaves[0].Enter(r.at(1), 1) // its stamp is rounded up to a tick
+	leaves[0].Enter(r.at(1), 1) // the stamp of this call is rounded up to a tick
 	r.wall = -700 * ms
 	for i := int64(1); i < 20; i++ {
 		if i == 10 {
@@ -104,7 +105,8 @@ func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	}
 }
 
-// The sum of the maxima of several stripes may exceed the true maximum in flight. InFlightMax must not exceed it.
+// The sum of the maxima of several stripes may exceed the true maximum in flight. InFlightMax must not exceed the true
+// maximum.
 func TestMaxInFlightOfStripesDoesNotAddUp(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()
@@ -138,7 +140,8 @@ func TestMaxInFlightOfStripesDoesNotAddUp(t *testing.T) {
 	wg.Wait()
 }
 
-// Limits on concurrency set counters. With counters, all calls enter by one stripe, and InFlightMax is exact.
+// Limits on concurrency set counters. With counters, all calls of a statistic enter by one stripe, and InFlightMax is
+// exact.
 func TestMaxInFlightIsExactWithCounters(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()

@@ -10,7 +10,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// traffic makes calls at random times for n seconds. The response times are log-normally distributed around the median.
+// traffic makes calls at random times for n seconds, perSecond of them in an average second. The response times are
+// log-normally distributed around the median.
 func (r *rig) traffic(perSecond float64, median time.Duration, n int) {
 	type event struct {
 		at    time.Duration
@@ -36,13 +37,13 @@ func (r *rig) traffic(perSecond float64, median time.Duration, n int) {
 	}
 }
 
-// A statistic with a full history of busy seconds takes at most the bytes that Reservation returns, and its records are
-// small.
+// A statistic with a full history of busy seconds takes at most the bytes that Reservation returns. The records of its
+// seconds are small.
 func TestMemoryOfABusyStatistic(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond float64
 		median    time.Duration
-		most      int64 // limit for the bytes of records, a size class of the allocator
+		most      int64 // limit for the bytes of all records; a size class of the allocator
 	}{
 		{1, 20 * ms, 4864},
 		{5, 3 * ms, 8192},
@@ -52,7 +53,7 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 		{200, 20 * ms, 13568},
 	} {
 		r := newRig(t, node.Options{})
-		if m := r.Memory(); m.Seconds+m.Histograms != 0 || m.Statistic < 200 || m.Statistic > 256 { // 256 on 64 bits
+		if m := r.Memory(); m.Seconds+m.Histograms != 0 || m.Statistic < 200 || m.Statistic > 256 { // 64-bit: 256
 			t.Errorf("an unused statistic takes %+v", m)
 		}
 		r.traffic(tc.perSecond, tc.median, 660)
@@ -61,7 +62,7 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 			t.Errorf("%v calls a second of %v: %+v, %d in total of %d reserved; at most %d in records",
 				tc.perSecond, tc.median, m, m.Sum(), r.config.Reservation(), tc.most)
 		}
-		// A retired statistic keeps its totals. It drops the records that are older than the history.
+		// A retired statistic keeps its totals. It drops the records that are older than the history allows.
 		pass := r.view.Snapshot(r.at(10*time.Hour), nil).Total.Pass
 		if !r.Retire(10*time.Hour, r.zero+3600) {
 			t.Fatal("not retired")
@@ -76,7 +77,7 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 	}
 }
 
-// After a burst of long records, a store returns the memory that it no longer needs.
+// After a burst of long records, a store frees the memory that it no longer needs.
 func TestABurstReturnsItsMemory(t *testing.T) {
 	r := newRig(t, node.Options{History: time.Minute})
 	for s := range 300 {

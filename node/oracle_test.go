@@ -28,7 +28,7 @@ type event struct {
 	when    time.Duration // reading at which balance changes: stamp of an entry, or clock at an exit
 }
 
-// oracle keeps every event and computes each result from all of them.
+// oracle keeps every event of one statistic and computes each result from all of these events.
 type oracle struct {
 	events []event
 	inside []*inside
@@ -36,10 +36,11 @@ type oracle struct {
 	spells
 }
 
-// inside is the time of a call from the return of Enter to the stamp of its exit, which is read before Exit is called.
+// inside is the time of a call from the return of Enter to the stamp of its exit. The test reads the clock for this
+// stamp before it calls Exit.
 type inside struct{ from, to time.Duration }
 
-// stillInside is the end of a call that has not left.
+// stillInside is the value of inside.to for a call that has not exited.
 const stillInside = math.MaxInt64
 
 // counts returns the sum of the events in [from, to).
@@ -65,7 +66,7 @@ func (o *oracle) counts(from, to time.Duration) node.Counts {
 	return c
 }
 
-// quantile returns the response time of rank ceil(q*n) in [from, to).
+// quantile returns the q-quantile of the n response times in [from, to): the one of rank ceil(q*n).
 func (o *oracle) quantile(q float64, from, to time.Duration) time.Duration {
 	var rts []time.Duration
 	for _, e := range o.events {
@@ -92,8 +93,8 @@ func (l *level) add(n int64, inSecond bool) {
 	}
 }
 
-// flying returns the number of calls in flight at the end of [start, end), and the maximum in flight in this time. It
-// also returns the highest maximum of a stripe, and the sum of the maxima of all stripes.
+// flying returns the number of calls in flight at end, and the maximum in flight in [start, end). It also returns the
+// highest maximum of a single stripe in this time, and the sum of the maxima of all stripes.
 func (o *oracle) flying(start, end time.Duration) (all level, highest, sum int64) {
 	var stripes [1 + 16]level
 	for _, e := range o.events {
@@ -118,8 +119,8 @@ type oracles struct {
 	slewed  bool  // seconds may be slewed
 }
 
-// most returns the maximum in flight in [start, end). It counts a call as in flight from its stamp until its exit was
-// recorded.
+// most returns the maximum in flight in [start, end), for all oracles together. It counts a call as in flight from its
+// stamp until its exit was recorded.
 func (o *oracles) most(start, end time.Duration) (most int64) {
 	var all []event
 	var flying int64
@@ -144,7 +145,8 @@ func (o *oracles) most(start, end time.Duration) (most int64) {
 	return most
 }
 
-// inside returns the maximum number of calls that were inside at once in the second that starts at the reading start.
+// inside returns the maximum number of calls that were inside at the same time (see the type inside), in the second
+// that starts at the reading start.
 func (o *oracles) inside(start time.Duration) (most int64) {
 	var all []*inside
 	for _, x := range o.list {
@@ -194,7 +196,8 @@ func (o *oracles) answered() map[node.Code]int64 {
 	return all
 }
 
-// rts returns the response times by code of the statistics that split them, each as often as it was counted.
+// rts returns the response times by code of the statistics that split them by code. A batch of n calls adds its
+// response time n times.
 func (o *oracles) rts() map[node.Code][]time.Duration {
 	all := map[node.Code][]time.Duration{}
 	for _, x := range o.list {
@@ -213,7 +216,7 @@ func (o *oracles) second(i int64) node.MetricNode {
 	m := node.MetricNode{Start: epoch.Add(start), Counts: o.counts(start, end)}
 	var before int64
 	var late time.Duration
-	// The lower bound for several stripes or leaves: exact without slewing.
+	// bound returns the lower bound for several stripes or leaves. It is exact without slewing.
 	bound := func(most, began, ended int64, spent, late time.Duration) int64 {
 		average := (spent - late - time.Duration(began)*4096).Seconds()
 		if o.slewed {
@@ -240,8 +243,8 @@ func (o *oracles) second(i int64) node.MetricNode {
 	return m
 }
 
-// position follows the open bucket of a statistic. It calls methods of the timeline, so it is the only part of the
-// oracle that uses the implementation.
+// position follows the open bucket of a statistic. Its methods call methods of the timeline, so position is the only
+// part of the oracle that uses the implementation.
 type position struct {
 	r      *rig
 	length time.Duration
@@ -250,8 +253,9 @@ type position struct {
 	end    time.Duration // reading at the end of the bucket
 }
 
-// counted returns the line time at which an event with the given stamp counts. This is the start of the open bucket, or
-// the line time of the stamp if the stamp is after the open bucket. In this case counted opens the bucket of the stamp.
+// counted returns the line time at which an event with the stamp at counts. This is the start of the open bucket, or
+// the line time of the stamp if the stamp is after the open bucket. In the second case, counted also opens the bucket
+// of the stamp.
 func (p *position) counted(at time.Duration) time.Duration {
 	if at >= p.end {
 		now := leap.Reading(at)
@@ -293,8 +297,8 @@ type loan struct {
 	stay            *stay
 }
 
-// counted returns the line time at which an event with the given stamp counts. If the bucket turns, loans whose buckets
-// have begun first become calls.
+// counted returns the line time at which an event with the stamp at counts. If the statistic turns, counted first makes
+// calls of the loans whose buckets have begun.
 func (s *subject) counted(at time.Duration) time.Duration {
 	end, from := s.end, s.open+s.length
 	when := s.position.counted(at)
@@ -314,7 +318,7 @@ func (s *subject) counted(at time.Duration) time.Duration {
 		if !l.passed && l.bucket <= s.open {
 			begin := s.begin
 			if l.bucket < s.open {
-				begin = end + l.bucket - from // the length of skipped seconds is unknown
+				begin = end + l.bucket - from // assumes that skipped seconds had the usual length
 				if from == l.bucket+s.length {
 					begin = end - s.length
 				}
@@ -334,7 +338,7 @@ func (s *subject) counted(at time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
-// entered records that a call is in flight, and inside from the reading now on.
+// entered records c as a call in flight that is inside (see the type inside) from the reading now on.
 func (s *subject) entered(c flying, now time.Duration) {
 	c.inside = &inside{now, stillInside}
 	s.inside = append(s.inside, c.inside)
@@ -343,7 +347,7 @@ func (s *subject) entered(c flying, now time.Duration) {
 
 // schedule applies the same random events to statistics and to oracles, and compares all results. The events are
 // bursts, gaps, late stamps, batches, overlapping calls, borrowed passes, new stripes, steps of the wall clock, and new
-// and retired statistics. The test and the fuzz target share it.
+// and retired statistics. A test and a fuzz target both call schedule.
 func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) {
 	kept := time.Minute
 	if leaves%2 == 0 {
@@ -534,7 +538,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	}
 }
 
-// checkTimesByCode compares the histograms by code with all response times.
+// checkTimesByCode compares the histograms by code with want, all response times by code.
 func checkTimesByCode(t *testing.T, by *node.Codes, want map[node.Code][]time.Duration) {
 	t.Helper()
 	before, codes := -1, 0
@@ -580,10 +584,10 @@ type witness struct {
 	forgotten int64 // index of the first second that is still readable
 	h         node.Histogram
 	codes     node.Codes
-	reported  time.Duration // highest call-seconds so far
+	reported  time.Duration // highest call-seconds of all snapshots so far
 }
 
-// check compares all results of the view with the oracles.
+// check compares all results of the view read with the oracles.
 func check(
 	t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read *node.View,
 	buckets int, steps bool, w *witness,
@@ -599,7 +603,8 @@ func check(
 		}
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
-			// Without this call, a view first turns to the start of the second, and loans of that bucket become calls.
+			// Without this call of Seal, a view first turns s to the start of the open second. Loans of the first
+			// bucket of this second then become calls.
 			s.Seal(now)
 		}
 		open = max(open, s.open)
@@ -730,7 +735,7 @@ func check(
 		before = int(code)
 	}
 	checkTimesByCode(t, &w.codes, o.rts())
-	var split int64 // calls in flight
+	var split int64 // calls in flight of the statistics that split by code
 	for _, x := range subjects {
 		if x.split {
 			split += int64(len(x.calls))
@@ -794,8 +799,8 @@ func check(
 	}
 }
 
-// checkDistributions compares two results with the oracles: the histogram of each second in [from, to), and the
-// histogram of all time before from. All of these histograms must be kept.
+// checkDistributions compares three results with the oracles: the histogram of each second in [from, to), and the
+// histogram and the counts of all time before the second from. All histograms since from must be kept.
 func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *oracles) {
 	t.Helper()
 	hs := make([]node.Histogram, to-from)
@@ -830,8 +835,8 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	}
 }
 
-// checkQuantile checks that the estimate of a quantile lies in the bucket of the true value, and that the quantiles 0
-// and 1 are exact.
+// checkQuantile checks that the estimate of the q-quantile lies in the bucket of the true value, want, and that the
+// quantiles 0 and 1 are exact.
 func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duration) {
 	t.Helper()
 	got := h.Quantile(q)
@@ -862,14 +867,14 @@ func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second whose first buckets are slewed
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
 	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call is resumed in the last nanosecond of a bucket
-	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second is older than the history and a leaf
+	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second is older than the history, and than a leaf
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
 		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)
 	})
 }
 
-// checkCells checks that the buckets of a histogram add up to its count, even if the histogram was used before.
+// checkCells checks that the buckets of h add up to its count, even if h was filled before.
 func checkCells(t *testing.T, h *node.Histogram) {
 	t.Helper()
 	sum, last := h.Zero(), int64(0)

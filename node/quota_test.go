@@ -10,8 +10,8 @@ import (
 )
 
 // The oracle keeps the passes of every bucket. A quota must admit a call if and only if the call fits into every window
-// that contains the bucket. It must lend from the first bucket that can lend enough passes. No window may exceed the
-// count.
+// that contains the bucket of the call. The quota must lend from the first bucket that can lend enough passes. No
+// window may contain more passes than the count.
 func TestQuotaAgainstOracle(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 9))
@@ -110,7 +110,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 	}
 }
 
-// The passes of huge batches stop at the largest int64.
+// The sum of the passes of huge batches stops at the largest int64.
 func TestQuotaDoesNotOverflow(t *testing.T) {
 	r := newRig(t, node.Options{})
 	q := node.NewQuota(r.config, math.MaxInt64, false)
@@ -125,7 +125,7 @@ func TestQuotaDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// Quotas can share their passes, and the passes of one quota can be added to another.
+// Quotas can share their ring of passes, and the passes of one quota can be added to another quota.
 func TestQuotasShareTheirPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const length = 500 * ms

@@ -10,8 +10,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// enterAround does the same as Statistic.Enter for one call, but calls event after the check of the end mark and before
-// the addition. A goroutine may lose its processor at this point. enterAround returns false if the call was taken back.
+// enterAround does the same as Statistic.Enter for one call, but calls event after the first load of the end mark and
+// before the addition to the call word. A goroutine may lose its processor at this point. enterAround returns false if
+// the call was taken back.
 func enterAround(t *testing.T, s *Statistic, now leap.Reading, event func()) bool {
 	t.Helper()
 	st := s.pick()
@@ -24,7 +25,7 @@ func enterAround(t *testing.T, s *Statistic, now leap.Reading, event func()) boo
 	return st.end.Load() == mark || !s.reconcileEnter(st, now)
 }
 
-// If counters are set while a call enters, the call finds a changed end mark, and the counters include it.
+// If counters are set while a call enters, the call finds a changed end mark, and the counters include the call.
 func TestCallThatSetCountersOvertakesIsCounted(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -53,8 +54,8 @@ func TestCallThatRetirementOvertakesIsTakenBack(t *testing.T) {
 }
 
 // Enter and Retire run at the same time. Either the call enters and Retire fails, or Retire succeeds and the call is
-// refused. A call may enter after Retire has first checked for calls and before it changes the end marks. Retire must
-// therefore check again after the change.
+// refused. A call may enter after Retire has first checked for calls and before Retire changes the end marks. Retire
+// must therefore check for calls again after the change.
 func TestRetireRacesWithEnter(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("needs two processors")
@@ -67,11 +68,12 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	config := newContended(t, &now).first.config
 	var s *Statistic
 	var call Call
-	var lead int                 // delay of Enter, or if negative of Retire; adjusted so that both win equally often
+	// lead is the delay of Enter, or of Retire if negative. It is adjusted so that each of them wins half of the rounds.
+	var lead int
 	var round, done atomic.Int64 // last round that began, and last round in which Enter has returned
 	wait := func(counter *atomic.Int64, until int64) {
 		for spins := 0; counter.Load() < until; spins++ {
-			if spins > 10_000 { // the other goroutine needs this processor
+			if spins > 10_000 { // the other goroutine may need this processor
 				runtime.Gosched()
 			}
 		}
@@ -117,7 +119,8 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	t.Logf("retired %d, entered %d", retired, entered)
 }
 
-// A new stripe gets the end mark of the open bucket. Calls of this bucket can therefore enter by it without its lock.
+// A new stripe gets the end mark of the open bucket. Calls of this bucket can therefore enter by the new stripe without
+// its lock.
 func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -132,7 +135,8 @@ func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 	}
 }
 
-// A view reads all of its leaves in the same bucket. If a leaf turns during the reading, the reading starts again.
+// A view reads all of its leaves in the same bucket. If another goroutine turns a leaf during the reading, the view
+// reads all leaves again.
 func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 	var now time.Duration
 	a := newContended(t, &now)
@@ -157,8 +161,8 @@ func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 	}
 }
 
-// Of several equal peaks, the cache keeps the latest one. If it kept the first one, a statistic with a steady rate
-// would search the records of a minute at every reading.
+// Of several equal slides, the cache of the peak keeps the latest one. If it kept the first one, a statistic with a
+// steady rate would read the records of a minute again in every second with a snapshot.
 func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -173,7 +177,8 @@ func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 	}
 }
 
-// removeHeld starts n goroutines that remove the retired leaf s from v, and runs event while they wait for its lock.
+// removeHeld holds the lock of s, a retired leaf, and starts n goroutines that remove s from v. It runs event while
+// these goroutines wait for the lock.
 func removeHeld(v *View, s *Statistic, since int64, n int, event func()) {
 	var wg sync.WaitGroup
 	s.mu.Lock()

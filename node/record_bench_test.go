@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// busy returns a statistic with 100 calls in each of the given number of seconds. It also returns the time that sealing
-// the seconds took. Response times are around 20 ms.
+// busy returns a rig whose statistic has 100 calls in each of the given number of seconds. It also returns the time
+// that sealing these seconds took. Response times are around 20 ms.
 func busy(tb testing.TB, seconds int) (r *rig, sealing time.Duration) {
 	r = newRig(tb, node.Options{})
 	random := rand.New(rand.NewPCG(3, 4))

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// roundTrip packs and unpacks a record and a histogram, and compares the results with the originals.
+// roundTrip packs and unpacks the record rec with its slides, and the histogram h, and compares the results with the
+// originals.
 func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uint16]) {
 	t.Helper()
 	s := &Statistic{history: &history{}}
@@ -22,7 +23,8 @@ func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uin
 		cells = s.packCells(nil, &rec)
 	}
 	for _, behind := range []int{spare, spare + 5} {
-		// The bytes after a record must not change the result.
+		// The bytes after a record must not change the result. among returns a copy of b with other bytes after its
+		// end.
 		among := func(b []byte) []byte {
 			return append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
 		}
@@ -99,7 +101,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// With any Rice parameter, a number that was written is read unchanged.
+// For each Rice parameter, a number that was written with it is read unchanged.
 func TestNumbersRoundTrip(t *testing.T) {
 	numbers := []uint64{0, math.MaxUint64, math.MaxInt64}
 	for n := range 64 {

@@ -11,11 +11,13 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The rings of Sentinel, in Java and in Go, have defects that lose or blur counts. This file has a test for each
-// defect. The comment of the test describes the defect in Sentinel.
+// The rings of Sentinel, in Java and in Go, have defects that lose or blur counts. This file has a test for each of
+// these defects. The comment of the test describes the defect in Sentinel. Other tests are for defects of earlier
+// versions of this package.
 
-// Sentinel publishes the new start of a bucket before it clears the counters. Readers then take old counts for current
-// ones, and counts of concurrent writers are lost. In this package, a slot that is used again is empty.
+// Sentinel publishes the new start of a bucket before it clears the counters of the bucket. Readers then take old
+// counts for current ones, and counts of concurrent writers are lost. In this package, a slot that is used again is
+// empty.
 func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range int64(200) {
@@ -33,8 +35,8 @@ func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
 	}
 }
 
-// In Sentinel, two writers may find that a bucket has ended, and reset it one after the other. The second writer does
-// not check again under the lock, so the counts of the first one are lost.
+// In Sentinel, two writers may find that a bucket has ended, and reset the bucket one after the other. The second
+// writer does not check again under the lock, so the counts that were added after the first reset are lost.
 func TestRegressionConcurrentWritersAtABoundary(t *testing.T) {
 	const writers, turns = 8, 2000
 	r := newRig(t, node.Options{})
@@ -60,15 +62,15 @@ func TestRegressionConcurrentWritersAtABoundary(t *testing.T) {
 }
 
 // A writer of Sentinel keeps a pointer to its bucket while the ring turns, and may add to a newer bucket in the same
-// slot. A writer of Sentinel with an older time adds to a bucket that is thrown away. In this package, both count in
-// the open second.
+// slot. A writer of Sentinel with an older time adds to a bucket that is thrown away. In this package, the events of
+// both writers count in the open second.
 func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	late := r.Enter(100*ms, 1)
 	r.pass(90*time.Second, 1)
 	r.Seal(95 * time.Second)
 	before := r.second(t, 90)
-	late.Exit(900*ms, true, 0) // its stamp is in second 0, which is sealed
+	late.Exit(900*ms, true, 0) // the stamp of the exit is in second 0, which is sealed
 	r.Block(50*ms, 1)
 	if got := r.second(t, 90); got != before {
 		t.Errorf("second 90 changed from %+v to %+v", before, got)
@@ -81,7 +83,8 @@ func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 }
 
 // In Sentinel, a completion reads the clock up to four times, so its rt, its success and its exception may count in
-// different seconds. A reader of Sentinel reads these sums one after the other, at different times.
+// different seconds. A reader of Sentinel reads the sums of rt, successes and exceptions one after the other, at
+// different times.
 func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 400 {
@@ -104,8 +107,8 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	}
 }
 
-// In Sentinel, a window of two half seconds covers between 0.5 and 1 s of real time. Just after a boundary, its rate
-// may be half of the true rate. This package also has the last complete second, whose rate is steady.
+// In Sentinel, a window of two half seconds covers between 0.5 and 1 s of real time. Just after a boundary, the rate of
+// this window may be half of the true rate. This package also has the last complete second, whose rate is steady.
 func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for at := time.Duration(0); at < 10*time.Second; at += 10 * ms { // a steady rate of 100 calls a second
@@ -132,8 +135,8 @@ func TestRegressionClockSetBack(t *testing.T) {
 			}
 			r.now = time.Duration(i) * 250 * ms
 			r.call(r.now, ms, i%2 == 0)
-			// The window usually holds 3 or 4 events. In slewed seconds, the events are not aligned with the buckets,
-			// and there may be 5.
+			// The window usually holds 3 or 4 events. While the timeline slews, the events are not aligned with the
+			// buckets, and the window may hold 5.
 			if got := r.Window(r.now).Pass; got < min(int64(i), 3) || got > 5 {
 				t.Fatalf("back %v, event %d: the window holds %d", back, i, got)
 			}
@@ -188,7 +191,7 @@ func TestRegressionClockSetForward(t *testing.T) {
 }
 
 // Sentinel updates the shortest response time and the maximum in flight in two steps: it compares, and then stores.
-// Another goroutine may store a better value in between, which is then overwritten.
+// Another goroutine may store a better value between the two steps, which is then overwritten.
 func TestRegressionExtremesAreExact(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const goroutines, each = 8, 5000
@@ -212,7 +215,7 @@ func TestRegressionExtremesAreExact(t *testing.T) {
 }
 
 // In Sentinel, idle windows have invented values: a maximum of 2 completions a second, a minimum of 5 s or 60 s, and an
-// average of NaN. In this package they are 0.
+// average of NaN. In this package, all of these values are 0.
 func TestRegressionIdleReadingsAreZero(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for _, w := range []node.Window{{}, r.Window(0), r.Minute(0), r.Window(time.Hour), r.Minute(time.Hour)} {
@@ -248,8 +251,8 @@ func TestRegressionBatchCountsNTimes(t *testing.T) {
 	}
 }
 
-// Sentinel computes the maximum rate as the maximum of a bucket times the number of buckets. This is correct only if
-// the buckets together are one second long. Otherwise the rate may be, for example, half of the true value.
+// Sentinel computes the maximum rate as the maximum of a bucket times the number of buckets. This product is correct
+// only if the buckets together are one second long. Otherwise the rate may be, for example, half of the true value.
 func TestRegressionMaxComplete(t *testing.T) {
 	for buckets, want := range map[int]int64{1: 14, 2: 10, 10: 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -265,7 +268,7 @@ func TestRegressionMaxComplete(t *testing.T) {
 	}
 }
 
-// A borrowed pass before 1970 must count in the right second. In an earlier version of this package it did not.
+// A borrowed pass before 1970 must count in the second of its bucket. In an earlier version of this package it did not.
 func TestRegressionALoanBefore1970(t *testing.T) {
 	past := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := time.Duration(0)
@@ -293,7 +296,7 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 }
 
 // A reading ahead of the clock must not open a bucket. In an earlier version of this package, such a reading opened its
-// bucket. Until the clock reached this bucket, no second was sealed, and all calls counted in the bucket.
+// bucket. Until the clock reached this bucket, no second was sealed, and all calls counted in this bucket.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(r *rig, ahead leap.Reading){
 		"Seal":     func(r *rig, ahead leap.Reading) { r.Statistic.Seal(ahead) },
@@ -338,8 +341,9 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 }
 
 // The minute window must be read under mu. An earlier version of this package read it under the stripe locks alone,
-// while readers of seconds changed the position of their lookup under mu alone. The two raced, and some windows lacked
-// some of their seconds. The race detector finds this immediately. Without the race detector, few windows are wrong.
+// while readers of seconds changed the position of the previous lookup under mu alone. The two kinds of readers raced,
+// and some windows lacked some of their seconds. The race detector finds this race immediately. Without the race
+// detector, few windows are wrong.
 func TestRegressionMinuteDuringReadsOfSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const seconds, minute = 200, 59 // the minute window also has the open second, which is idle

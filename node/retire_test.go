@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Only an idle statistic can be retired: one that has no call in flight and no loan, and has recorded nothing since the
-// given second.
+// Only an idle statistic can be retired: it has no call in flight and no loan, and has recorded nothing since the given
+// second.
 func TestRetireOnlyIdleStatistics(t *testing.T) {
 	const now = 100 * time.Second
 	for name, tc := range map[string]struct {
@@ -54,8 +54,8 @@ func TestRetireOnlyIdleStatistics(t *testing.T) {
 	}
 }
 
-// A retired statistic records nothing, whichever method is called, and with any number of stripes. Its past stays
-// readable.
+// A retired statistic records nothing, whichever method is called, and with any number of stripes. The records of the
+// statistic stay readable.
 func TestRetiredRecordsNothing(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(ms, ms, true)
@@ -115,8 +115,8 @@ func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	}
 }
 
-// When a leaf is removed, the view loses the records of the leaf. The view then no longer returns seconds in which the
-// leaf may have counted.
+// When a leaf is removed, the view loses the records of the leaf. The view then no longer returns any second in which
+// the leaf may have counted.
 func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)
@@ -140,8 +140,8 @@ func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	}
 }
 
-// Completions by code are totals. When leaves are retired, these totals stay in the view and in its clone. A concurrent
-// reader sees them, too.
+// Completions by code are totals. When leaves are retired and removed, their completions stay in the view and in its
+// clone. A concurrent reader sees these completions, too.
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})
@@ -169,7 +169,7 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 			t.Errorf("%s: %v of %d, want %v", when, got, s.Total.Complete, want)
 		}
 		checkTimesByCode(t, &by, map[node.Code][]time.Duration{
-			0: {ms}, 404: slices.Repeat([]time.Duration{ms}, 5), // not those of busy
+			0: {ms}, 404: slices.Repeat([]time.Duration{ms}, 5), // busy does not split by code
 		})
 	}
 	check("at first", v)
@@ -188,7 +188,7 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 	check("both removed", v)
 }
 
-// A batch of n calls counts its code n times. The zero Call counts nothing.
+// A batch of n calls counts its code n times. The zero Call counts no code.
 func TestACallHasOneCode(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 7)

@@ -13,7 +13,7 @@ const ms = time.Millisecond
 
 // rig is a statistic with its own view, on a timeline whose clocks the test sets. The monotonic clock starts at 0, when
 // the wall clock is at a full second. Methods of the rig that take a reading first move the clock to this reading,
-// because a real clock has reached every reading that was taken from it.
+// because a real clock has reached every reading that it has returned.
 type rig struct {
 	*node.Statistic
 	view   *node.View
@@ -59,10 +59,10 @@ func (r *rig) at(now time.Duration) leap.Reading {
 	}
 }
 
-// open moves the clock to a reading, and returns the second that is then open.
+// open moves the clock to the reading now, and returns the second that is then open.
 func (r *rig) open(now time.Duration) leap.Second { return r.line.At(r.at(now)) }
 
-// call is a node.Call whose Exit also moves the clock.
+// call is a node.Call of a rig. Its Exit also moves the clock of the rig.
 type call struct {
 	node.Call
 	r *rig
@@ -112,13 +112,13 @@ func (r *rig) Sum(from, to int64) (node.Counts, bool) { return r.view.Sum(from, 
 
 func (r *rig) Histogram(from, to int64, h *node.Histogram) bool { return r.view.Histogram(from, to, h) }
 
-// call records a whole call.
+// call records a whole call, from its entry at the reading at to its exit after the response time rt.
 func (r *rig) call(at, rt time.Duration, failed bool) {
 	c := r.Enter(at, 1)
 	c.Exit(at+rt, failed, 0)
 }
 
-// pass records n passes of calls that never end.
+// pass records the entries of n calls that never end, at the reading at.
 func (r *rig) pass(at time.Duration, n int) {
 	for range n {
 		r.Enter(at, 1)

@@ -2,17 +2,17 @@ package node_test
 
 import "time"
 
-// spells is the oracle of the call-seconds of one statistic. When the statistic turns, spells adds the time of each
-// call in flight separately.
+// spells is the oracle of the call-seconds of one statistic. When the statistic turns, spells adds the call-seconds of
+// each call in flight separately.
 type spells struct {
 	stays  map[*stay]bool
 	within map[int64]time.Duration // call-seconds of each second
-	late   map[int64]time.Duration // the part of these call-seconds that late entries and slewing added
+	late   map[int64]time.Duration // the part of within that late entries and slewing added
 	second int64                   // the open second
 	total  time.Duration
 }
 
-// stay is a call in flight. The oracle has already counted its time up to the reading until.
+// stay is a call in flight. spells has already counted the time of this call up to the reading until.
 type stay struct{ until time.Duration }
 
 func newSpells(second int64) spells {
@@ -41,7 +41,7 @@ func (s *spells) came(at, start time.Duration) *stay {
 	return x
 }
 
-// went removes a call, whose exit has the stamp at.
+// went removes x, a call whose exit has the stamp at.
 func (s *spells) went(x *stay, at time.Duration) {
 	s.more(at - x.until)
 	delete(s.stays, x)
@@ -50,9 +50,9 @@ func (s *spells) went(x *stay, at time.Duration) {
 // pass turns from one bucket to a later one. The earlier bucket ends at the reading end, in line time from. The later
 // bucket begins at the reading begin, in line time to.
 //
-// The second of the later bucket also gets two corrections. The first one is the difference between the time on the
-// clock and the line time that passed between the buckets. The second one applies if the earlier second ends with
-// negative call-seconds: the negative rest is carried over.
+// The second of the later bucket also gets two corrections. The first correction is the difference between the time on
+// the clock and the line time that passed between the buckets. The second correction applies if the earlier second ends
+// with negative call-seconds: the negative rest is carried over.
 func (s *spells) pass(end, from, begin, to time.Duration) {
 	next := int64(to / time.Second)
 	for x := range s.stays {
@@ -73,7 +73,7 @@ func (s *spells) pass(end, from, begin, to time.Duration) {
 	}
 }
 
-// until returns the call-seconds up to the reading now.
+// until returns all call-seconds up to the reading now.
 func (s *spells) until(now time.Duration) time.Duration {
 	sum := s.total
 	for x := range s.stays {

@@ -76,7 +76,8 @@ func TestWindowAndMinute(t *testing.T) {
 			t.Errorf("minute at %v holds %d passes, want %d", tc.at, got, tc.minute)
 		}
 	}
-	// With two buckets of half a second, the window has 12 passes from 0.5 s to just before 1 s, and then 7.
+	// The ring has two buckets of half a second for each second. The window has 12 passes from 0.5 s to just before 1
+	// s, and then 7 until 1.5 s.
 	for at, want := range map[time.Duration]int64{
 		500 * ms: 12, 999 * ms: 12, 1000 * ms: 7, 1499 * ms: 7, 1500 * ms: 0,
 	} {
@@ -136,8 +137,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// Seconds of the clock hide a burst across their boundary. Here, 60 passes in the last tenth of a second and 60 in the
-// first tenth of the next one are 120 passes within 200 ms.
+// Calendar seconds hide a burst across their boundary. Here, 60 passes in the last tenth of a second and 60 passes in
+// the first tenth of the next second are 120 passes within 200 ms.
 func TestPeakShowsABurstAcrossABoundary(t *testing.T) {
 	for _, buckets := range []int{2, 10} {
 		r := newRig(t, node.Options{SampleCount: buckets})
@@ -157,7 +158,7 @@ func TestPeakShowsABurstAcrossABoundary(t *testing.T) {
 	}
 }
 
-// The second after a burst is idle, but the sliding windows that end in this second contain passes of the burst.
+// The second after a burst is idle, but the sliding windows that end in this idle second contain passes of the burst.
 func TestPeakOfTheIdleSecondAfter(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	r.pass(50*ms, 3)
@@ -205,7 +206,8 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	}
 }
 
-// If an event has a stamp before a boundary and is recorded after the second was read, it counts in the open second.
+// If an event has a stamp before a boundary and is recorded after the second before the boundary was read, the event
+// counts in the open second.
 func TestSealedSecondsDoNotChange(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(900*ms, 50*ms, false)
@@ -224,7 +226,7 @@ func TestSealedSecondsDoNotChange(t *testing.T) {
 	}
 }
 
-// If no goroutine uses the statistic for two minutes, one more call makes all seconds before it readable.
+// If no goroutine uses the statistic for two minutes, one more call makes all seconds before this call readable.
 func TestNothingIsLostWithoutReaders(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(500*ms, 3)
@@ -234,7 +236,7 @@ func TestNothingIsLostWithoutReaders(t *testing.T) {
 			t.Errorf("second %d holds %d, want %d", i, got, want)
 		}
 	}
-	// A second whose record was dropped cannot be read. It must not look idle.
+	// A second whose record was dropped cannot be read. Such a second must not look idle.
 	r.pass(181*time.Second, 7)
 	r.Seal(182 * time.Second)
 	for i := range int64(182) {

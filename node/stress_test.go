@@ -17,7 +17,7 @@ var hammer = flag.Duration("hammer", 0, "duration of the conservation hammer; if
 // TestNothingIsLostAcrossTurns checks under stress that no count is lost or counted twice. More writers than processors
 // write at full speed, and the scheduler may preempt them anywhere. The clock turns a bucket every few microseconds,
 // the wall clock steps, and garbage is collected. A reader seals and reads every second when it ends. Sentinel's ring
-// loses events under this load: it publishes a bucket before it is cleared, and clears it twice.
+// loses events under this load: it publishes a bucket before it clears the bucket, and may clear the bucket twice.
 func TestNothingIsLostAcrossTurns(t *testing.T) {
 	const writers = 8
 	turns := int64(600) // number of seconds, each with ten buckets
@@ -55,7 +55,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 				if i%64 == 0 {
 					runtime.Gosched() // with few processors, let the goroutine of the clock run
 				}
-				// The exit does not read the clock: its stamp is computed so that every call takes exactly rt.
+				// The exit does not read the clock. Its stamp is computed so that every call takes exactly rt.
 				c.Exit(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
 				answered[w][1+i%(codes-1)]++
 				mine.Complete++
@@ -166,7 +166,8 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	t.Logf("%d calls in %d seconds of %d buckets", want.Pass, next-first, 10)
 }
 
-// Stripes are added while calls that entered by the old ones are in flight. Each call must exit by its entry stripe.
+// Stripes are added while calls that entered by the old stripes are in flight. Each call must exit by the stripe by
+// which it entered.
 func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 	for range 20 {
 		r := newRig(t, node.Options{})

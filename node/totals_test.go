@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// CountsBefore returns true for a second while all records since this second are kept. It returns false for a future
-// second. TestAgainstOracle compares the counts.
+// CountsBefore returns true for a second while all records since that second are kept. It returns false for a future
+// second. TestAgainstOracle compares the counts that CountsBefore returns.
 func TestCountsBeforeAreKnownAsLongAsTheHistory(t *testing.T) {
 	const history = 100
 	r := newRig(t, node.Options{History: history * time.Second})

@@ -10,7 +10,8 @@ import (
 
 // Each test in this file checks for a fault that would be easy to make in this design.
 
-// contend runs goroutines that contend for the statistic until it has several stripes. It returns the number of calls.
+// contend runs goroutines that contend for the statistic of r until it has several stripes. All calls have the stamp
+// at. contend returns the number of calls.
 func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	t.Helper()
 	const goroutines, each = 8, 20_000
@@ -33,13 +34,13 @@ func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	return passes
 }
 
-// The peak is neither the sum nor the maximum of the peaks of the stripes. Passes of one bucket must be added over the
-// stripes. Passes of distant buckets must not be added.
+// The peak of a statistic is neither the sum nor the maximum of the peaks of its stripes. Passes in the same bucket
+// must be added over the stripes. Passes in distant buckets must not be added.
 func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	contend(t, r, 0)
-	// At each of eight times, which are 300 ms apart, eight goroutines make 100 passes each. They use the stripes that
-	// pick chooses.
+	// At each of eight times, which are 300 ms apart, eight goroutines make 100 passes each. Each goroutine uses the
+	// stripe that pick chooses.
 	at := func(g int) time.Duration { return 5*time.Second + time.Duration(g)*300*ms }
 	for g := range 8 {
 		var wg sync.WaitGroup
@@ -49,8 +50,8 @@ func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 		wg.Wait()
 	}
 	r.Seal(9 * time.Second)
-	// The times are 5.0, 5.3, 5.6 and 5.9 s, and 6.2, 6.5, 6.8 and 7.1 s. A sliding second contains at most four of
-	// them.
+	// The eight times are 5.0, 5.3, 5.6 and 5.9 s, and 6.2, 6.5, 6.8 and 7.1 s. A sliding second contains at most four
+	// of these times.
 	for i, want := range map[int64]int64{4: 0, 5: 3200, 6: 3200, 7: 3200} {
 		if got := r.second(t, i).PassPeak; got != want {
 			t.Errorf("peak of second %d is %d, want %d", i, got, want)
@@ -72,7 +73,7 @@ func TestTrapNoGrowthWithoutContention(t *testing.T) {
 	}
 }
 
-// A new stripe must not change a sealed second, even if its first event has an older stamp.
+// A new stripe must not change a sealed second, even if the first event of the stripe has a stamp in that second.
 func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(100*ms, 1)
@@ -88,9 +89,9 @@ func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	}
 }
 
-// A call must exit by the stripe by which it entered, even if another goroutine ends it. Otherwise the number of calls
-// in flight of one stripe would grow without limit, the number of another would fall, and their maxima would be
-// meaningless.
+// A call must exit by the stripe by which it entered, even if another goroutine ends the call. Otherwise the number of
+// calls in flight of one stripe would grow without limit, the number of another stripe would fall, and the maxima of
+// both would be meaningless.
 func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	r := newRig(t, node.Options{})
 	contend(t, r, 0)
@@ -118,7 +119,7 @@ func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	}
 }
 
-// If a statistic skips several seconds, each bucket must still count in its own second.
+// If a statistic skips several seconds, the counts of each bucket must still be in the second of this bucket.
 func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})
 	r.pass(50*ms, 1)
@@ -133,7 +134,7 @@ func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	}
 }
 
-// A reader that passes an older reading must neither turn the statistic back nor mix two buckets.
+// A reader that passes an older reading must neither turn the statistic back nor mix the counts of two buckets.
 func TestTrapOlderReading(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.pass(500*ms, 3)
@@ -149,7 +150,8 @@ func TestTrapOlderReading(t *testing.T) {
 	}
 }
 
-// A second whose record was dropped cannot be read. It must neither look idle nor be equal to another second.
+// A second whose record was dropped cannot be read. Such a second must neither look idle nor return the record of
+// another second.
 func TestTrapReplacedSecondsAreNotIdle(t *testing.T) {
 	const minute = int64(node.Minute / time.Second)
 	r := newRig(t, node.Options{})
@@ -183,7 +185,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// Records move within their buffer when it is full. No record may overwrite another.
+// Records move within the buffer of their store when the buffer is full. No record may overwrite another.
 func TestTrapRecordsInTheStore(t *testing.T) {
 	r := newRig(t, node.Options{History: node.Minute})
 	var h node.Histogram
@@ -193,7 +195,7 @@ func TestTrapRecordsInTheStore(t *testing.T) {
 		if i%11 == 0 {
 			continue // idle
 		}
-		for k := range n { // the lengths of records become very different
+		for k := range n { // records get very different lengths
 			r.call(at, time.Duration(k*k*k+i)*time.Microsecond, false)
 		}
 		r.Seal(time.Duration(i+1) * time.Second)
