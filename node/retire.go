@@ -52,7 +52,9 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 }
 
 // LastUsed returns the index of the last second in which s had activity. If a call is in flight or waiting at the
-// reading now, this is the open second. If s never recorded anything, it is the second in which s began.
+// reading now, this is the open second. If s never recorded anything, it is the second in which s began. LastUsed may
+// return the second after the last activity, because that second has a record if its sliding windows contain earlier
+// passes.
 func (s *Statistic) LastUsed(now leap.Reading) int64 {
 	s.lockAllAt(now)
 	defer s.unlockAll()

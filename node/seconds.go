@@ -13,7 +13,8 @@ import (
 //
 //   - The timeline has not passed the second.
 //   - The second must not be exported, see [leap.Timeline.WallTime].
-//   - The second is before the start of the view, older than the history, or older than the removal of a leaf.
+//   - The second is before the start of the view or older than the history, or [View.Remove] has removed a leaf that
+//     may have counted in this second or later.
 func (v *View) Second(index int64) (MetricNode, bool) {
 	var scratch [1]MetricNode
 	if list := v.AppendSeconds(scratch[:0], index, index+1); len(list) > 0 {
@@ -33,8 +34,8 @@ func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
-// appendSeconds implements AppendSeconds: it appends a record for each second of [from, to) to dst, which is the sum of
-// the records of the leaves. The parameter open is the start of the open second.
+// appendSeconds implements AppendSeconds. For each second of [from, to), it appends the sum of the records of the
+// leaves to dst. The parameter open is the start of the open second.
 func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // the longest history
 	if from >= to {
@@ -72,9 +73,9 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	return dst
 }
 
-// addSeconds adds the records of the leaf s to ms, their inputs of minConcurrency to bounds, and their slides to
-// slides. The first element of ms and bounds is for the second with the index from, and so are the first slides.
-// addSeconds returns known, the index of a second: s still has all its records of this second and of later seconds.
+// addSeconds adds the records of the leaf s to ms, the inputs of minConcurrency in these records to bounds, and their
+// slides to slides. The first elements of ms, bounds and slides are for the second with the index from. addSeconds
+// returns known, the index of a second: s still has all its records of this second and of later seconds.
 //
 // A second without a record has no events, and no call enters or exits in it. Its number of calls in flight is
 // therefore the number at the start of the next second with a record. After the last record, it is the number at the

@@ -29,7 +29,7 @@ func TestHotFieldsStartAtCacheLines(t *testing.T) {
 }
 
 // Every call reads the set of stripes. If the set shares a cache line with memory to which a goroutine writes, calls of
-// two goroutines take twice as long. Without the padding, one process of three had such a set.
+// two goroutines take twice as long. An earlier version of the set shared a line in one process of three.
 func TestStripesShareNoCacheLines(t *testing.T) {
 	var now time.Duration
 	for range 100 {

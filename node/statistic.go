@@ -89,8 +89,8 @@ func (s *Statistic) ensureHistory() *history {
 }
 
 // stripes iterates over all stripes in locking order. The list of stripes grows only while mu and all stripe locks are
-// held. The caller must hold mu or, from the second stripe on, the lock of the first one. A retired statistic needs no
-// lock, because its new stripes stay empty.
+// held. The caller must hold mu, or lock the first stripe before it continues with the second one. A retired statistic
+// needs no lock, because its new stripes stay empty.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
