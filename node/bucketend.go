@@ -74,8 +74,8 @@ func (st *stripe) turn(now leap.Reading) {
 	st.mu.Lock()
 }
 
-// Seal turns s to the reading now. All seconds before the second of now are then sealed. If the bucket of now is
-// already open, Seal costs a lock and a comparison.
+// Seal turns s to the reading now. All seconds before the second of now are then sealed, unless now is ahead of the
+// clock (see advance). If the bucket of now is already open, Seal costs a lock and a comparison.
 func (s *Statistic) Seal(now leap.Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,9 +175,9 @@ func (s *Statistic) skipTo(at time.Duration) {
 // fold moves the counts of the open bucket from the stripes into the window. If the counts are all 0, fold opens no
 // bucket in the window, so that idle statistics stay small.
 //
-// In a second that slewing has lengthened, each call in flight spends up to 1 % more than one call-second. fold adds
-// this excess to lateEntry. minConcurrency subtracts lateEntry, so the excess does not raise the average in flight. mu
-// and all stripe locks must be held.
+// In a second that slewing has lengthened, each call in flight spends up to 1 % more than one call-second. fold adds an
+// upper bound of this excess to lateEntry: a hundredth of the call-seconds. minConcurrency subtracts lateEntry, so the
+// excess does not raise the average in flight. mu and all stripe locks must be held.
 func (s *Statistic) fold() {
 	var sum Counts
 	slewed := time.Duration(s.first.length.Load()) > s.first.config.second.Length()+1

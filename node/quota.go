@@ -146,8 +146,8 @@ func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket 
 	return 0, false
 }
 
-// Fill sets the passes of q to the passes of all leaves of a view at the reading now, including borrowed ones. A rule
-// that is added while the service runs starts with these passes.
+// Fill sets the passes of q to the passes of all leaves of v at the reading now, including borrowed ones. A rule that
+// is added while the service runs starts with these passes.
 func (q *Quota) Fill(v *View, now leap.Reading) {
 	v.readInOneBucket(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
 		q.advanceTo(s.start)

@@ -68,7 +68,8 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	config := newContended(t, &now).first.config
 	var s *Statistic
 	var call Call
-	// lead is the delay of Enter, or of Retire if negative. It is adjusted so that each of them wins half of the rounds.
+	// lead is the delay of Enter, or of Retire if negative. It is adjusted so that each of the two wins half of the
+	// rounds.
 	var lead int
 	var round, done atomic.Int64 // last round that began, and last round in which Enter has returned
 	wait := func(counter *atomic.Int64, until int64) {

@@ -11,13 +11,13 @@ import (
 // stripe is a part of the open bucket with its own lock. It has the counts of the calls that entered by it, the number
 // of its calls in flight, and the response times of the open second.
 //
-// A call enters with one atomic addition to entered. All other fields are plain memory under mu: ten additions under a
+// A call enters with one atomic addition to entered. All other counts are plain memory under mu: ten additions under a
 // lock cost as much as one atomic addition. To end a bucket, the goroutine that holds mu loads entered once. The calls
-// that this value includes belong to the bucket that ends. Later calls belong to the next bucket, even if their stamps
-// are earlier.
+// that the loaded value includes belong to the bucket that ends. Later calls belong to the next bucket, even if their
+// stamps are earlier.
 //
-// Between two exits, the number of calls in flight only grows. It is therefore enough to compare it with the maximum
-// before each exit and at the end of the second.
+// Between two exits, the number of calls in flight only grows. It is therefore enough to compare this number with the
+// maximum before each exit and at the end of the second.
 //
 // The fields that a call uses come first. A call touches lines 1 and 2 of its stripe, and one cache line of a page. If
 // the resource is not in the cache, these three cache misses are the main cost of a call.
