@@ -35,7 +35,7 @@ func newLine(c *clocks) *leap.Timeline {
 // now returns the current reading of the monotonic clock.
 func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
 
-// nameAt returns the name of the open second, in seconds after start.
+// nameAt returns the name of the open second, as the number of seconds after the second of start.
 func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
@@ -313,7 +313,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
 			c := &clocks{}
 			l := newLine(c)
-			c.pass(700*ms + gap - early) // to early before the usual end of a second
+			c.pass(700*ms + gap - early) // to the usual end of a second, minus early
 			c.step(500 * ms)
 			s := l.At(c.now())
 			if c.now() < s.Start || c.now() >= s.End {

@@ -22,9 +22,9 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 	return New(config, 0)
 }
 
-// contend simulates contention for the stripe st. It simulates as many meetings as the parameter says. In each meeting,
-// the given number of other calls finds the lock free, and then one call finds it taken. Like a real call, contend then
-// rebalances the stripes if necessary.
+// contend simulates contention for the stripe st, in the given number of meetings. In each meeting, some calls find the
+// lock free (others is their number), and then one call finds it taken. Like a real call, contend then rebalances the
+// stripes if necessary.
 func contend(st *stripe, meetings, others int) {
 	for range meetings {
 		st.mu.Lock()
@@ -111,8 +111,7 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	}
 }
 
-// Each turn lowers the threshold of contention at which the stripes change again, until the threshold is the normal
-// one.
+// Each turn halves the raised threshold of contention, until the threshold is minContended again.
 func TestBackoffEndsWithTheContention(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

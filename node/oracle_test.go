@@ -338,7 +338,7 @@ func (s *subject) counted(at time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
-// entered records c as a call in flight that is inside (see the type inside) from the reading now on.
+// entered records c as a call in flight. From the reading now on, c is also inside (see the type inside).
 func (s *subject) entered(c flying, now time.Duration) {
 	c.inside = &inside{now, stillInside}
 	s.inside = append(s.inside, c.inside)
