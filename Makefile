@@ -49,7 +49,7 @@ e2e: release-check ## test with the real Prometheus, VictoriaMetrics and chromiu
 	cd deploy && go test .
 	cd e2e && go mod tidy -diff && go vet -tags fleet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck -tags fleet ./... && go test -v -count=1 -timeout 40m ./...
 
-pictures: ## take docs/live.png from the demo, and pictures of its incidents, for people to check, to e2e/pictures: some eight minutes
+pictures: ## take docs/live.png from the demo, and pictures of its incidents, for people to check, to e2e/pictures: some twelve minutes
 	.ci/setup chromium
 	cd e2e && WINDOWSTAT_E2E_INCIDENTS=1 go test -v -count=1 -timeout 40m -run 'TestPictures$$|TestIncidentPictures$$' . -update
 
